@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The diagnostics sink. See diag.h.
+ */
+#include "base/diag.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+static struct {
+    pthread_mutex_t lock;
+    int fallback_fd;
+    bool out_is_closed; /* EPIPE seen by out_write */
+    int out_errno;      /* first other failure of out_write */
+} sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fallback_fd = -1 };
+
+static const char *const prefixes[] = {
+    [DIAG_PLAIN] = "",
+    [DIAG_RUNTIME] = "[capsule-runtime] ",
+    [DIAG_MANIFEST] = "[murmur-artifact] ",
+    [DIAG_DOCTOR] = "[mur doctor] ",
+};
+
+void
+diag_init (void)
+{
+    signal (SIGPIPE, SIG_IGN);
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
+            _exit (1);
+}
+
+void
+diag_set_fallback (int fd)
+{
+    pthread_mutex_lock (&sink.lock);
+    sink.fallback_fd = fd;
+    pthread_mutex_unlock (&sink.lock);
+}
+
+bool
+diag_wants_colour (int fd)
+{
+    const char *no_color = getenv ("NO_COLOR");
+    return isatty (fd) && ! (no_color && *no_color);
+}
+
+static void
+emit (int fd, const char *data, size_t len, bool may_fall_back)
+{
+    pthread_mutex_lock (&sink.lock);
+    if (! fd_write_all (fd, data, len) && may_fall_back && sink.fallback_fd >= 0)
+        (void) fd_write_all (sink.fallback_fd, data, len);
+    pthread_mutex_unlock (&sink.lock);
+}
+
+static void
+emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
+{
+    _cleanup_buf_ struct buf line = { 0 };
+    buf_puts (&line, prefix);
+    buf_vprintf (&line, fmt, ap);
+    buf_putc (&line, '\n');
+    emit (fd, line.data, line.len, true);
+}
+
+void
+diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
+{
+    _cleanup_buf_ struct buf line = { 0 };
+    buf_printf (&line, "%swarning[%s]: ", prefixes[source], diag_code_name (code));
+    va_list ap;
+    va_start (ap, fmt);
+    buf_vprintf (&line, fmt, ap);
+    va_end (ap);
+    buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
+    emit (STDERR_FILENO, line.data, line.len, true);
+}
+
+void
+diag_note (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    emit_line (STDERR_FILENO, "note: ", fmt, ap);
+    va_end (ap);
+}
+
+void
+diag_plain_warning (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    emit_line (STDERR_FILENO, "warning: ", fmt, ap);
+    va_end (ap);
+}
+
+void
+diag_error (const struct mur_error *e)
+{
+    _cleanup_buf_ struct buf line = { 0 };
+    buf_printf (&line, "error[%s]: %s\n", diag_code_name (e->code), e->message);
+    if (e->hint)
+        buf_printf (&line, "  hint: %s\n", e->hint);
+    emit (STDERR_FILENO, line.data, line.len, true);
+}
+
+void
+diag_stderr_line (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    emit_line (STDERR_FILENO, "", fmt, ap);
+    va_end (ap);
+}
+
+void
+diag_stdout_line (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    emit_line (STDOUT_FILENO, "", fmt, ap);
+    va_end (ap);
+}
+
+void
+diag_secret_line (const char *line)
+{
+    _cleanup_buf_ struct buf whole = { 0 };
+    buf_printf (&whole, "%s\n", line);
+    emit (STDOUT_FILENO, whole.data, whole.len, false);
+    explicit_bzero (whole.data, whole.len);
+}
+
+void
+out_write (const char *data, size_t len)
+{
+    pthread_mutex_lock (&sink.lock);
+    if (! sink.out_is_closed && ! sink.out_errno && ! fd_write_all (STDOUT_FILENO, data, len)) {
+        if (errno == EPIPE)
+            sink.out_is_closed = true;
+        else
+            sink.out_errno = errno;
+    }
+    pthread_mutex_unlock (&sink.lock);
+}
+
+void
+out_puts (const char *s)
+{
+    out_write (s, strlen (s));
+}
+
+void
+out_printf (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    out_puts (text);
+}
+
+bool
+out_finish (struct mur_error **err)
+{
+    if (! sink.out_errno)
+        return true;
+    errno = sink.out_errno;
+    return mur_fail_errno (err, E_IO_003, "cannot write to standard output");
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Digests and encodings. See digest.h.
+ */
+#include "base/digest.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+#include <string.h>
+#include <sys/random.h>
+
+void
+hex_encode (const void *data, size_t len, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * len] = '\0';
+}
+
+void
+sha256_bytes (const void *data, size_t len, unsigned char out[32])
+{
+    SHA256 (data ? data : (const void *) "", len, out);
+}
+
+void
+sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1])
+{
+    unsigned char raw[32];
+    sha256_bytes (data, len, raw);
+    hex_encode (raw, sizeof raw, out);
+}
+
+static void
+free_context (EVP_MD_CTX **context)
+{
+    EVP_MD_CTX_free (*context);
+}
+
+bool
+sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
+{
+    _cleanup_ (free_context) EVP_MD_CTX *context = EVP_MD_CTX_new ();
+    unsigned char raw[32];
+    char chunk[65536];
+    if (! context || ! EVP_DigestInit_ex (context, EVP_sha256 (), NULL))
+        abort ();
+    for (;;) {
+        ssize_t n = read (fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        EVP_DigestUpdate (context, chunk, (size_t) n);
+    }
+    EVP_DigestFinal_ex (context, raw, NULL);
+    hex_encode (raw, sizeof raw, out);
+    return true;
+}
+
+void
+hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32])
+{
+    if (! HMAC (EVP_sha256 (), key, (int) key_len, data, len, out, NULL))
+        abort ();
+}
+
+bool
+sha256_hex_is_valid (const char *text)
+{
+    return strlen (text) == SHA256_HEX_LEN && strspn (text, "0123456789abcdef") == SHA256_HEX_LEN;
+}
+
+static const char base64url_digits[]
+    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+char *
+base64url_encode (const void *data, size_t len)
+{
+    const unsigned char *in = data;
+    char *out = x_malloc (len / 3 * 4 + 5);
+    char *at = out;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        unsigned group = (unsigned) in[i] << 16 | (left > 1 ? (unsigned) in[i + 1] << 8 : 0)
+            | (left > 2 ? in[i + 2] : 0U);
+        *at++ = base64url_digits[group >> 18];
+        *at++ = base64url_digits[group >> 12 & 63];
+        if (left > 1)
+            *at++ = base64url_digits[group >> 6 & 63];
+        if (left > 2)
+            *at++ = base64url_digits[group & 63];
+    }
+    *at = '\0';
+    return out;
+}
+
+unsigned char *
+base64url_decode (const char *text, size_t len, size_t *out_len)
+{
+    if (len % 4 == 1)
+        return NULL;
+    _cleanup_free_ unsigned char *out = x_malloc (len / 4 * 3 + 3);
+    size_t n = 0;
+    unsigned bits = 0, held = 0;
+    for (size_t i = 0; i < len; i++) {
+        const char *digit = text[i] ? strchr (base64url_digits, text[i]) : NULL;
+        if (! digit)
+            return NULL;
+        bits = bits << 6 | (unsigned) (digit - base64url_digits);
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            out[n++] = (unsigned char) (bits >> held);
+            bits &= (1U << held) - 1;
+        }
+    }
+    if (bits)
+        return NULL;
+    *out_len = n;
+    return steal_ptr (&out);
+}
+
+bool
+bytes_equal_ct (const void *a, const void *b, size_t len)
+{
+    return CRYPTO_memcmp (a, b, len) == 0;
+}
+
+void
+random_bytes (void *out, size_t len)
+{
+    unsigned char *at = out;
+    while (len) {
+        ssize_t n = getrandom (at, len, 0);
+        if (n < 0)
+            continue;
+        at += n;
+        len -= (size_t) n;
+    }
+}

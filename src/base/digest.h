@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SHA-256, HMAC-SHA-256, base64url, constant-time compare, random bytes. Backed by libcrypto.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+#define SHA256_HEX_LEN 64
+
+/* 64 lower-case hex digits and a NUL. */
+void sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1]);
+void sha256_bytes (const void *data, size_t len, unsigned char out[32]);
+/* Hashes what is left to read of a descriptor. Returns false with errno set when a read fails. */
+bool sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1]);
+void hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len,
+                  unsigned char out[32]);
+/* True for exactly 64 lower-case hex digits. */
+bool sha256_hex_is_valid (const char *text);
+void hex_encode (const void *data, size_t len, char *out); /* out: 2 * len + 1 */
+/* Unpadded base64url. */
+char *base64url_encode (const void *data, size_t len);
+/* Decodes unpadded base64url strictly (no padding, no stray bits). Returns NULL when malformed. */
+unsigned char *base64url_decode (const char *text, size_t len, size_t *out_len);
+bool bytes_equal_ct (const void *a, const void *b, size_t len);
+void random_bytes (void *out, size_t len);

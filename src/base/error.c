@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one error value and the table of diagnostic codes. See error.h.
+ */
+#include "base/error.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    const char *meaning;
+    const char *remedy;
+} codes[] = {
+#define DIAG(id, code, meaning, remedy) { code, meaning, remedy },
+#include "base/diag_codes.def"
+#undef DIAG
+};
+
+static void
+set (struct mur_error **err, enum diag_code code, int errno_value, char *message)
+{
+    if (! err || *err) {
+        free (message);
+        return;
+    }
+    *err = x_new0 (struct mur_error);
+    (*err)->code = code;
+    (*err)->errno_value = errno_value;
+    (*err)->message = message;
+}
+
+bool
+mur_fail (struct mur_error **err, enum diag_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    set (err, code, 0, x_vasprintf (fmt, ap));
+    va_end (ap);
+    return false;
+}
+
+bool
+mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ...)
+{
+    int saved = errno;
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    set (err, code, saved, x_asprintf ("%s: %s", text, strerror (saved)));
+    errno = saved;
+    return false;
+}
+
+bool
+mur_context (struct mur_error **err, const char *fmt, ...)
+{
+    if (! err || ! *err)
+        return false;
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    _cleanup_free_ char *old = (*err)->message;
+    (*err)->message = x_asprintf ("%s: %s", text, old);
+    return false;
+}
+
+bool
+mur_hint (struct mur_error **err, const char *fmt, ...)
+{
+    if (! err || ! *err)
+        return false;
+    va_list ap;
+    va_start (ap, fmt);
+    free ((*err)->hint);
+    (*err)->hint = x_vasprintf (fmt, ap);
+    va_end (ap);
+    return false;
+}
+
+bool
+mur_propagate (struct mur_error **err, struct mur_error *caught)
+{
+    if (err && ! *err)
+        *err = caught;
+    else
+        mur_error_free (caught);
+    return false;
+}
+
+void
+mur_error_free (struct mur_error *e)
+{
+    if (! e)
+        return;
+    free (e->message);
+    free (e->hint);
+    free (e);
+}
+
+const char *
+diag_code_name (enum diag_code code)
+{
+    return codes[code].name;
+}
+
+const char *
+diag_code_meaning (enum diag_code code)
+{
+    return codes[code].meaning;
+}
+
+const char *
+diag_code_remedy (enum diag_code code)
+{
+    return codes[code].remedy;
+}
+
+bool
+diag_code_find (const char *name, enum diag_code *code)
+{
+    for (size_t i = 0; i < ARRAY_LEN (codes); i++)
+        if (strcasecmp (codes[i].name, name) == 0) {
+            *code = (enum diag_code) i;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order in which locks are taken. A thread holding a lock may only take one further down this list, and never waits
+ * (for a descriptor, a child, a guest or a condition of another lock) while holding any.
+ *
+ *   1. session    the task loop's shared state (session/)
+ *   2. registry   tasks and streams of the door (door/)
+ *   3. http       the HTTP client's transfers (net/http_client.c)
+ *   4. trace      one line at a time (trace/writer.c)
+ *   5. cancel     listeners of one cancel (base/cancel.c)
+ *   6. redactor, diagnostics sink, id counter: leaves
+ */
+#pragma once

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The component engine: compile or load a component, instantiate it as a guest with exactly what it was granted, call it,
+ * abandon the call. The only folder that knows Wasmtime.
+ *
+ * Callers: artifact/ (precompile), host/ (typed interfaces), session/ (guests). One engine per process, made on first need.
+ * Always true: a guest sees only the preopens, variables, interfaces and HTTP handler of its guest_spec; a dropped call has
+ * really stopped before guest_call returns; no host callback runs after guest_free returns.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "engine/value.h"
+
+#include <stdint.h>
+
+/* --- engine and components ------------------------------------------------------------------------------------------ */
+
+struct engine;
+struct component;
+
+/* Creates the engine (no ticker thread until a guest runs). Fails with E-RUN-001. */
+struct engine *engine_new (struct mur_error **err);
+void engine_free (struct engine *e);
+DEFINE_CLEANUP (struct engine, engine_free)
+
+/* 16 hex digits that change with the engine's version, its compile configuration and <ceiling_bytes> (the decompression
+ * ceiling): the second half of a compiled form's name. Needs no engine: usable before engine_new. */
+void engine_key (uint64_t ceiling_bytes, char out[17]);
+
+/* Compiles wasm bytes. Fails with E-RUN-001 carrying the engine's reason. */
+struct component *component_compile (struct engine *e, const void *wasm, size_t len,
+                                     struct mur_error **err);
+/* Loads a compiled form from memory. The caller vouches for the bytes: they are native code. E-RUN-001 when incompatible. */
+struct component *component_deserialize (struct engine *e, const void *form, size_t len,
+                                         struct mur_error **err);
+/* Loads a compiled form by mapping an open file the caller has verified. Same trust as above. */
+struct component *component_deserialize_fd (struct engine *e, int fd, struct mur_error **err);
+/* Compiles wasm straight to a compiled form. */
+bool component_precompile (struct engine *e, const void *wasm, size_t len, struct buf *form,
+                           struct mur_error **err);
+bool component_serialize (const struct component *c, struct buf *form, struct mur_error **err);
+void component_free (struct component *c);
+DEFINE_CLEANUP (struct component, component_free)
+/* True when the component exports an instance of this exact name ("murmur:tool/run@0.1.0"). */
+bool component_exports (const struct component *c, const char *interface);
+
+/* --- outbound HTTP of guests ---------------------------------------------------------------------------------------- */
+
+struct guest_http_header {
+    const char *name; /* lower case */
+    const char *value;
+    size_t value_len;
+};
+
+struct guest_http_request {
+    const char *method;
+    const char *scheme;    /* "http" or "https" */
+    const char *authority; /* "host[:port]"; NULL when the guest gave none */
+    const char *path_with_query;
+    const struct guest_http_header *headers;
+    size_t header_count;
+    uint64_t connect_timeout_ms, first_byte_timeout_ms, between_bytes_timeout_ms;
+};
+
+/* wasi:http error codes the handler can end an exchange with. */
+enum guest_http_error {
+    GUEST_HTTP_OK,
+    GUEST_HTTP_DENIED, /* HTTP-request-denied */
+    GUEST_HTTP_DNS_ERROR,
+    GUEST_HTTP_CONNECTION_REFUSED,
+    GUEST_HTTP_CONNECTION_TERMINATED,
+    GUEST_HTTP_CONNECTION_TIMEOUT,
+    GUEST_HTTP_TLS_ERROR,
+    GUEST_HTTP_RESPONSE_INCOMPLETE,
+    GUEST_HTTP_RESPONSE_TIMEOUT,
+    GUEST_HTTP_INTERNAL_ERROR,
+};
+
+struct guest_http_reply; /* the engine's end of one exchange */
+
+/* What net/ implements. `start` runs on the guest's thread and must not block: it decides, and either refuses by returning
+ * NULL with *refused set, or starts the transfer and returns the exchange. The other calls come from engine threads and
+ * must not block either. After `cancel` returns, the handler touches neither the exchange nor the reply again; `cancel` is
+ * called exactly once per started exchange, also after a complete one (it is the release). */
+struct guest_http_handler {
+    void *(*start) (void *ctx, const struct guest_http_request *request,
+                    struct guest_http_reply *reply, enum guest_http_error *refused);
+    /* A piece of the request body, in order. The bytes are only valid during the call. */
+    void (*body) (void *exchange, const void *data, size_t len);
+    /* The request body is complete, or (false) the guest broke it off. Always called once unless cancelled. */
+    void (*body_end) (void *exchange, bool is_complete);
+    /* The guest has drained its buffer: replies refused by guest_http_reply_body may be offered again. */
+    void (*resume) (void *exchange);
+    void (*cancel) (void *exchange);
+};
+
+/* Called by the handler, from any thread, in this order: head once, body any number of times, end once.
+ * Before a head, end with an error makes the response future fail with that code. */
+void guest_http_reply_head (struct guest_http_reply *r, int status,
+                            const struct guest_http_header *headers, size_t header_count);
+/* Offers body bytes (copied). False = the buffer (at most 256 KiB) is full, nothing was taken: pause, wait for resume. */
+bool guest_http_reply_body (struct guest_http_reply *r, const void *data, size_t len);
+void guest_http_reply_end (struct guest_http_reply *r, enum guest_http_error error);
+
+/* --- host functions ------------------------------------------------------------------------------------------------- */
+
+/* One function of a host interface. Arguments and result live in <arena>, which dies after the call.
+ * Returning false traps the guest with err's message. Runs on the guest's thread; may block only if it watches
+ * guest_cancel (the cancel of the running call, NULL outside one). */
+typedef bool host_fn (void *ctx, struct arena *arena, const struct value *args, size_t arg_count,
+                      struct value *result, struct mur_error **err);
+
+struct host_function {
+    const char *name; /* "invoke" */
+    host_fn *call;
+};
+
+struct host_interface {
+    const char *name; /* "murmur:tool-registry/invoke@0.1.0" */
+    const struct host_function *functions;
+    size_t function_count;
+};
+
+struct host_binding {
+    const struct host_interface *interface;
+    void *ctx; /* borrowed for the guest's life */
+};
+
+/* --- guests --------------------------------------------------------------------------------------------------------- */
+
+struct guest_preopen {
+    int dir_fd;             /* borrowed; the guest gets this very directory */
+    const char *guest_path; /* ".", "murmur-runtime", "state" */
+    bool is_read_only;
+};
+
+struct guest_limits {
+    uint64_t memory_bytes;
+    uint64_t table_elements;
+    uint64_t instances;
+    uint64_t deadline_seconds; /* per invocation; instantiation and the call each get a full budget */
+};
+
+struct guest_spec {
+    struct engine *engine;
+    const struct component *component;
+    struct guest_limits limits;
+    const struct guest_preopen *preopens;
+    size_t preopen_count;
+    char *const *env; /* "NAME=value", NULL-terminated; may be NULL */
+    const struct host_binding *bindings;
+    size_t binding_count;
+    const struct guest_http_handler *http; /* NULL: every request is denied */
+    void *http_ctx;
+};
+
+/* How an instantiation or call ended. Everything but GUEST_OK leaves the guest unusable. */
+enum guest_ending {
+    GUEST_OK,
+    GUEST_MISSING_IMPORT, /* E-RUN-002, naming the import */
+    GUEST_MISSING_EXPORT, /* E-RUN-001 */
+    GUEST_TRAPPED,        /* E-RUN-001 */
+    GUEST_DEADLINE,       /* E-RUN-001 */
+    GUEST_LIMIT,          /* E-RUN-001; the message names the key and both numbers */
+    GUEST_CANCELLED,      /* no code of its own; err is E-RUN-001 "cancelled" */
+};
+
+struct guest;
+
+/* Instantiates. <cancel> may be NULL. On failure returns NULL with *ending and *err set; the message holds the bare fact
+ * ("linear memory growth to N bytes exceeds capabilities.limits.memory_bytes (M)"), the caller adds whose guest it was. */
+struct guest *guest_new (const struct guest_spec *spec, struct cancel *cancel,
+                         enum guest_ending *ending, struct mur_error **err);
+void guest_free (struct guest *g);
+DEFINE_CLEANUP (struct guest, guest_free)
+
+/* Calls <interface>#<function>. The result is built in <arena>; result may be NULL for a function that returns nothing.
+ * Returns within milliseconds of <cancel> being raised, whatever the guest is doing. */
+enum guest_ending guest_call (struct guest *g, const char *interface, const char *function,
+                              const struct value *args, size_t arg_count, struct arena *arena,
+                              struct value *result, struct cancel *cancel,
+                              struct mur_error **err);
+
+/* The cancel of the call now running on this thread, for host functions that wait; NULL outside a call. */
+struct cancel *guest_current_cancel (void);
