@@ -13,7 +13,8 @@
 void *x_malloc (size_t size) __attribute__ ((malloc, returns_nonnull));
 void *x_calloc (size_t count, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *x_realloc (void *p, size_t size) __attribute__ ((returns_nonnull));
-/* Resizes an array to <count> elements of <size> bytes, refusing an overflowing product like out of memory. */
+/* Resizes an array to <count> elements of <size> bytes, refusing an overflowing product like out of
+ * memory. */
 void *x_reallocarray (void *p, size_t count, size_t size) __attribute__ ((returns_nonnull));
 char *x_strdup (const char *s) __attribute__ ((malloc, returns_nonnull));
 char *x_strndup (const char *s, size_t len) __attribute__ ((malloc, returns_nonnull));
@@ -21,14 +22,14 @@ void *x_memdup (const void *p, size_t len) __attribute__ ((malloc, returns_nonnu
 char *x_asprintf (const char *fmt, ...) _printf_ (1, 2) __attribute__ ((malloc, returns_nonnull));
 char *x_vasprintf (const char *fmt, va_list ap) __attribute__ ((malloc, returns_nonnull));
 
-#define x_new0(type)           ((type *) x_calloc (1, sizeof (type)))
-#define x_new_array(type, len) ((type *) x_calloc ((len), sizeof (type)))
+#define x_new0(type)           ((type *)x_calloc (1, sizeof (type)))
+#define x_new_array(type, len) ((type *)x_calloc ((len), sizeof (type)))
 
 /* Makes room for one more element in a growing array (ptr, len, cap as lvalues). */
 #define x_grow(ptr, len, cap)                                                                      \
     do {                                                                                           \
         if ((len) == (cap)) {                                                                      \
-            (cap) = (cap) ? (cap) * 2 : 8;                                                         \
+            (cap) = (cap) ? (cap)*2 : 8;                                                           \
             (ptr) = x_reallocarray ((ptr), (cap), sizeof (*(ptr)));                                \
         }                                                                                          \
     } while (0)

@@ -13,7 +13,7 @@ struct block {
     struct block *next;
     size_t used;
     size_t size;
-    _Alignas (16) char bytes[];
+    _Alignas(16) char bytes[];
 };
 
 struct arena {
@@ -41,7 +41,7 @@ arena_free (struct arena *a)
 void *
 arena_alloc (struct arena *a, size_t size)
 {
-    size = (size + 15) & ~(size_t) 15;
+    size = (size + 15) & ~(size_t)15;
     struct block *b = a->blocks;
     if (! b || b->size - b->used < size) {
         size_t next = b ? b->size * 2 : 1024;

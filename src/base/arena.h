@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An arena: many small things that die together (a manifest, a policy, a value tree). Zeroed memory, 16-byte aligned.
+ * An arena: many small things that die together (a manifest, a policy, a value tree). Zeroed
+ * memory, 16-byte aligned.
  */
 #pragma once
 
@@ -18,5 +19,5 @@ char *arena_strdup (struct arena *a, const char *s);
 char *arena_strndup (struct arena *a, const char *s, size_t len);
 char *arena_printf (struct arena *a, const char *fmt, ...) _printf_ (2, 3);
 
-#define arena_new0(a, type)           ((type *) arena_alloc ((a), sizeof (type)))
-#define arena_new_array(a, type, len) ((type *) arena_alloc ((a), (len) * sizeof (type)))
+#define arena_new0(a, type)           ((type *)arena_alloc ((a), sizeof (type)))
+#define arena_new_array(a, type, len) ((type *)arena_alloc ((a), (len) * sizeof (type)))

@@ -53,9 +53,9 @@ buf_vprintf (struct buf *b, const char *fmt, va_list ap)
     va_copy (again, ap);
     int len = vsnprintf (NULL, 0, fmt, ap);
     if (len >= 0) {
-        char *to = buf_reserve (b, (size_t) len);
-        vsnprintf (to, (size_t) len + 1, fmt, again);
-        b->len += (size_t) len;
+        char *to = buf_reserve (b, (size_t)len);
+        vsnprintf (to, (size_t)len + 1, fmt, again);
+        b->len += (size_t)len;
     }
     va_end (again);
 }
@@ -83,7 +83,7 @@ buf_steal (struct buf *b)
 {
     buf_reserve (b, 0)[0] = '\0';
     char *data = b->data;
-    *b = (struct buf) { 0 };
+    *b = (struct buf){ 0 };
     return data;
 }
 
@@ -91,7 +91,7 @@ void
 buf_free (struct buf *b)
 {
     free (b->data);
-    *b = (struct buf) { 0 };
+    *b = (struct buf){ 0 };
 }
 
 void
@@ -132,7 +132,7 @@ strv_contains (const struct strv *v, const char *s)
 static int
 compare_strings (const void *a, const void *b)
 {
-    return strcmp (*(char *const *) a, *(char *const *) b);
+    return strcmp (*(char *const *)a, *(char *const *)b);
 }
 
 void
@@ -160,7 +160,7 @@ strv_free (struct strv *v)
     for (size_t i = 0; i < v->len; i++)
         free (v->items[i]);
     free (v->items);
-    *v = (struct strv) { 0 };
+    *v = (struct strv){ 0 };
 }
 
 bool
@@ -181,7 +181,7 @@ str_lower (char *s)
 {
     for (; *s; s++)
         if (*s >= 'A' && *s <= 'Z')
-            *s = (char) (*s - 'A' + 'a');
+            *s = (char)(*s - 'A' + 'a');
 }
 
 /* Length of the well-formed character at s (0 when malformed). */
@@ -196,8 +196,8 @@ utf8_char_len (const unsigned char *s, size_t left)
     for (size_t i = 1; i < need; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)
-        || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
         return 0;
     return need;
 }
@@ -206,7 +206,7 @@ bool
 utf8_is_valid (const char *s, size_t len)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_char_len ((const unsigned char *) s + i, len - i);
+        size_t n = utf8_char_len ((const unsigned char *)s + i, len - i);
         if (n == 0)
             return false;
         i += n;
@@ -220,7 +220,7 @@ utf8_cut (const char *s, size_t len, size_t limit)
     if (len <= limit)
         return len;
     size_t cut = limit;
-    while (cut > 0 && ((unsigned char) s[cut] & 0xc0) == 0x80)
+    while (cut > 0 && ((unsigned char)s[cut] & 0xc0) == 0x80)
         cut--;
     return cut;
 }

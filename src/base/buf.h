@@ -2,7 +2,8 @@
  *
  * A growing byte buffer that is always NUL-terminated, and NULL-terminated string vectors.
  *
- * `struct buf b = { 0 };` is an empty buffer; `_cleanup_buf_` frees it; buf_steal hands its bytes out.
+ * `struct buf b = { 0 };` is an empty buffer; `_cleanup_buf_` frees it; buf_steal hands its bytes
+ * out.
  */
 #pragma once
 

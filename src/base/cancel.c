@@ -92,7 +92,7 @@ cancel_add (struct cancel *c, cancel_listener_fn *fn, void *ctx)
     pthread_mutex_lock (&c->lock);
     x_grow (c->listeners, c->len, c->cap);
     uint64_t id = ++c->next_id;
-    c->listeners[c->len++] = (struct listener) { id, fn, ctx };
+    c->listeners[c->len++] = (struct listener){ id, fn, ctx };
     if (atomic_load (&c->is_raised))
         fn (ctx);
     pthread_mutex_unlock (&c->lock);
@@ -118,8 +118,8 @@ cancel_sleep (struct cancel *c, uint64_t ms)
 {
     struct timespec until;
     clock_gettime (CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t) (ms / 1000);
-    until.tv_nsec += (long) (ms % 1000) * 1000000;
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;

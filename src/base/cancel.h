@@ -2,8 +2,9 @@
  *
  * A cancel: one thing a blocked piece of work can be told, from any thread, once.
  *
- * Work that can wait registers a listener that wakes it; a listener added after the cancel was raised is called at once, on
- * the adding thread. Listeners run under the cancel's lock and must not block or touch the same cancel.
+ * Work that can wait registers a listener that wakes it; a listener added after the cancel was
+ * raised is called at once, on the adding thread. Listeners run under the cancel's lock and must
+ * not block or touch the same cancel.
  */
 #pragma once
 
@@ -24,7 +25,8 @@ void cancel_raise (struct cancel *c);
 void cancel_reset (struct cancel *c);
 bool cancel_is_raised (const struct cancel *c);
 
-/* Registers a listener; the returned id is handed to cancel_remove. c may be NULL (never raised, id 0). */
+/* Registers a listener; the returned id is handed to cancel_remove. c may be NULL (never raised, id
+ * 0). */
 uint64_t cancel_add (struct cancel *c, cancel_listener_fn *fn, void *ctx);
 /* After this returns the listener is not running and never will. */
 void cancel_remove (struct cancel *c, uint64_t id);

@@ -2,8 +2,8 @@
  *
  * Cleanup attributes: what is born in a scope dies with it, on every path out.
  *
- * A variable marked with one of these is released when its scope ends; steal_ptr and steal_fd hand the thing out and
- * leave the variable empty. Everybody includes this.
+ * A variable marked with one of these is released when its scope ends; steal_ptr and steal_fd hand
+ * the thing out and leave the variable empty. Everybody includes this.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 static inline void
 cleanup_freep (void *p)
 {
-    free (*(void **) p);
+    free (*(void **)p);
 }
 
 static inline void

@@ -12,7 +12,7 @@ read_us (clockid_t id)
 {
     struct timespec t;
     clock_gettime (id, &t);
-    return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
 uint64_t
@@ -36,12 +36,12 @@ clock_monotonic_us (void)
 static void
 format (uint64_t unix_ms, const char *zone, char *out, size_t size)
 {
-    time_t seconds = (time_t) (unix_ms / 1000);
+    time_t seconds = (time_t)(unix_ms / 1000);
     struct tm tm;
     gmtime_r (&seconds, &tm);
     char date[64];
     strftime (date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf (out, size, "%s.%03u%s", date, (unsigned) (unix_ms % 1000), zone);
+    snprintf (out, size, "%s.%03u%s", date, (unsigned)(unix_ms % 1000), zone);
 }
 
 void

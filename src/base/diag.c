@@ -57,7 +57,7 @@ emit (int fd, const char *data, size_t len, bool may_fall_back)
 {
     pthread_mutex_lock (&sink.lock);
     if (! fd_write_all (fd, data, len) && may_fall_back && sink.fallback_fd >= 0)
-        (void) fd_write_all (sink.fallback_fd, data, len);
+        (void)fd_write_all (sink.fallback_fd, data, len);
     pthread_mutex_unlock (&sink.lock);
 }
 

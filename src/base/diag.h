@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The diagnostics sink: every line for a person goes through here, so a closed or full stream never kills a session.
+ * The diagnostics sink: every line for a person goes through here, so a closed or full stream never
+ * kills a session.
  *
- * A line a stream refuses (EPIPE, ENOSPC) goes to the fallback descriptor, logs/bootstrap.log of the session, unless it was
- * printed with diag_secret_line. This is the only global mutable state. Thread-safe.
+ * A line a stream refuses (EPIPE, ENOSPC) goes to the fallback descriptor, logs/bootstrap.log of
+ * the session, unless it was printed with diag_secret_line. This is the only global mutable state.
+ * Thread-safe.
  */
 #pragma once
 
@@ -17,8 +19,7 @@ enum diag_source {
 };
 
 /* warning[W-SEC-019]: <text> (mur explain W-SEC-019) on stderr. */
-void diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
-    _printf_ (3, 4);
+void diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...) _printf_ (3, 4);
 /* "note: <text>" and "warning: <text>" without a code. */
 void diag_note (const char *fmt, ...) _printf_ (1, 2);
 void diag_plain_warning (const char *fmt, ...) _printf_ (1, 2);
@@ -31,17 +32,19 @@ void diag_stdout_line (const char *fmt, ...) _printf_ (1, 2);
 /* A stdout line that carries a token: never copied to the fallback. */
 void diag_secret_line (const char *line);
 
-/* Report output of a command: bytes on stdout. EPIPE latches output closed and later bytes are dropped silently; any other
- * failure is remembered. */
+/* Report output of a command: bytes on stdout. EPIPE latches output closed and later bytes are
+ * dropped silently; any other failure is remembered. */
 void out_write (const char *data, size_t len);
 void out_puts (const char *s);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
-/* The remembered failure as E-IO-003 naming the OS error; true when there was none. Called once, at the end of main. */
+/* The remembered failure as E-IO-003 naming the OS error; true when there was none. Called once, at
+ * the end of main. */
 bool out_finish (struct mur_error **err);
 
 /* Where refused lines go from now on (borrowed descriptor, -1 for nowhere). */
 void diag_set_fallback (int fd);
-/* SIGPIPE ignored, descriptors 0-2 open (a stdout closed at the start counts as accepting everything). First thing in main. */
+/* SIGPIPE ignored, descriptors 0-2 open (a stdout closed at the start counts as accepting
+ * everything). First thing in main. */
 void diag_init (void);
 /* True when the stream is a terminal and NO_COLOR is unset. */
 bool diag_wants_colour (int fd);

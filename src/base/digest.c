@@ -29,7 +29,7 @@ hex_encode (const void *data, size_t len, char *out)
 void
 sha256_bytes (const void *data, size_t len, unsigned char out[32])
 {
-    SHA256 (data ? data : (const void *) "", len, out);
+    SHA256 (data ? data : (const void *)"", len, out);
 }
 
 void
@@ -62,7 +62,7 @@ sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
             return false;
         if (n == 0)
             break;
-        EVP_DigestUpdate (context, chunk, (size_t) n);
+        EVP_DigestUpdate (context, chunk, (size_t)n);
     }
     EVP_DigestFinal_ex (context, raw, NULL);
     hex_encode (raw, sizeof raw, out);
@@ -72,7 +72,7 @@ sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
 void
 hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32])
 {
-    if (! HMAC (EVP_sha256 (), key, (int) key_len, data, len, out, NULL))
+    if (! HMAC (EVP_sha256 (), key, (int)key_len, data, len, out, NULL))
         abort ();
 }
 
@@ -82,8 +82,8 @@ sha256_hex_is_valid (const char *text)
     return strlen (text) == SHA256_HEX_LEN && strspn (text, "0123456789abcdef") == SHA256_HEX_LEN;
 }
 
-static const char base64url_digits[]
-    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char base64url_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 char *
 base64url_encode (const void *data, size_t len)
@@ -93,8 +93,8 @@ base64url_encode (const void *data, size_t len)
     char *at = out;
     for (size_t i = 0; i < len; i += 3) {
         size_t left = len - i;
-        unsigned group = (unsigned) in[i] << 16 | (left > 1 ? (unsigned) in[i + 1] << 8 : 0)
-            | (left > 2 ? in[i + 2] : 0U);
+        unsigned group = (unsigned)in[i] << 16 | (left > 1 ? (unsigned)in[i + 1] << 8 : 0) |
+                         (left > 2 ? in[i + 2] : 0U);
         *at++ = base64url_digits[group >> 18];
         *at++ = base64url_digits[group >> 12 & 63];
         if (left > 1)
@@ -118,11 +118,11 @@ base64url_decode (const char *text, size_t len, size_t *out_len)
         const char *digit = text[i] ? strchr (base64url_digits, text[i]) : NULL;
         if (! digit)
             return NULL;
-        bits = bits << 6 | (unsigned) (digit - base64url_digits);
+        bits = bits << 6 | (unsigned)(digit - base64url_digits);
         held += 6;
         if (held >= 8) {
             held -= 8;
-            out[n++] = (unsigned char) (bits >> held);
+            out[n++] = (unsigned char)(bits >> held);
             bits &= (1U << held) - 1;
         }
     }
@@ -147,6 +147,6 @@ random_bytes (void *out, size_t len)
         if (n < 0)
             continue;
         at += n;
-        len -= (size_t) n;
+        len -= (size_t)n;
     }
 }

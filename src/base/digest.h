@@ -15,8 +15,8 @@ void sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1]);
 void sha256_bytes (const void *data, size_t len, unsigned char out[32]);
 /* Hashes what is left to read of a descriptor. Returns false with errno set when a read fails. */
 bool sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1]);
-void hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len,
-                  unsigned char out[32]);
+void
+hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32]);
 /* True for exactly 64 lower-case hex digits. */
 bool sha256_hex_is_valid (const char *text);
 void hex_encode (const void *data, size_t len, char *out); /* out: 2 * len + 1 */

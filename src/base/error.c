@@ -126,7 +126,7 @@ diag_code_find (const char *name, enum diag_code *code)
 {
     for (size_t i = 0; i < ARRAY_LEN (codes); i++)
         if (strcasecmp (codes[i].name, name) == 0) {
-            *code = (enum diag_code) i;
+            *code = (enum diag_code)i;
             return true;
         }
     return false;

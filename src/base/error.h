@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one error value: a diagnostic code, a message, an optional hint, and errno when there was one.
+ * The one error value: a diagnostic code, a message, an optional hint, and errno when there was
+ * one.
  *
- * A function that can fail returns bool, a pointer or a descriptor (-1) and takes `struct mur_error **err` last. A caller
- * adds what it knows with mur_context and returns; only main prints. Passing err == NULL drops the error.
- * A second mur_fail on a set error keeps the first cause.
+ * A function that can fail returns bool, a pointer or a descriptor (-1) and takes `struct mur_error
+ * **err` last. A caller adds what it knows with mur_context and returns; only main prints. Passing
+ * err == NULL drops the error. A second mur_fail on a set error keeps the first cause.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ struct mur_error {
 /* Sets *err. Always returns false, so `return mur_fail (...)` reads well in a bool function. */
 bool mur_fail (struct mur_error **err, enum diag_code code, const char *fmt, ...) _printf_ (3, 4);
 /* The same with ": <strerror (errno)>" added and errno kept. */
-bool mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ...)
-    _printf_ (3, 4);
+bool
+mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ...) _printf_ (3, 4);
 /* Puts "<text>: " before the message of a set error. Always returns false. */
 bool mur_context (struct mur_error **err, const char *fmt, ...) _printf_ (2, 3);
 /* Sets the hint of a set error, replacing an older one. Always returns false. */

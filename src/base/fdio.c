@@ -27,7 +27,7 @@ fd_write_all (int fd, const void *data, size_t len)
         if (n < 0)
             return false;
         at += n;
-        len -= (size_t) n;
+        len -= (size_t)n;
     }
     return true;
 }
@@ -45,11 +45,11 @@ fd_read_all (int fd, size_t limit, struct buf *out)
             return false;
         if (n == 0)
             break;
-        if (out->len + (size_t) n - start > limit) {
+        if (out->len + (size_t)n - start > limit) {
             errno = EFBIG;
             return false;
         }
-        out->len += (size_t) n;
+        out->len += (size_t)n;
     }
     buf_append (out, "", 0);
     return true;
@@ -70,7 +70,7 @@ fd_read_exact (int fd, void *out, size_t len)
             return false;
         }
         at += n;
-        len -= (size_t) n;
+        len -= (size_t)n;
     }
     return true;
 }
@@ -78,13 +78,13 @@ fd_read_exact (int fd, void *out, size_t len)
 int
 fd_wait (int fd, short events, int64_t timeout_ms)
 {
-    uint64_t end = timeout_ms < 0 ? 0 : clock_monotonic_ms () + (uint64_t) timeout_ms;
+    uint64_t end = timeout_ms < 0 ? 0 : clock_monotonic_ms () + (uint64_t)timeout_ms;
     for (;;) {
         int wait = -1;
         if (timeout_ms >= 0) {
             uint64_t now = clock_monotonic_ms ();
             uint64_t left = now >= end ? 0 : end - now;
-            wait = left > INT_MAX ? INT_MAX : (int) left;
+            wait = left > INT_MAX ? INT_MAX : (int)left;
         }
         struct pollfd p = { .fd = fd, .events = events };
         int n = poll (&p, 1, wait);
@@ -98,6 +98,5 @@ bool
 fd_set_cloexec (int fd, bool on)
 {
     int flags = fcntl (fd, F_GETFD);
-    return flags >= 0
-        && fcntl (fd, F_SETFD, on ? flags | FD_CLOEXEC : flags & ~FD_CLOEXEC) == 0;
+    return flags >= 0 && fcntl (fd, F_SETFD, on ? flags | FD_CLOEXEC : flags & ~FD_CLOEXEC) == 0;
 }

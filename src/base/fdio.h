@@ -13,6 +13,7 @@ bool fd_write_all (int fd, const void *data, size_t len);
 bool fd_read_all (int fd, size_t limit, struct buf *out);
 /* Reads exactly <len> bytes; false with errno 0 at an early end of file. */
 bool fd_read_exact (int fd, void *out, size_t len);
-/* Monotonic-deadline poll for <events>; 1 ready, 0 timed out, -1 error. timeout_ms < 0 waits for ever. */
+/* Monotonic-deadline poll for <events>; 1 ready, 0 timed out, -1 error. timeout_ms < 0 waits for
+ * ever. */
 int fd_wait (int fd, short events, int64_t timeout_ms);
 bool fd_set_cloexec (int fd, bool on);

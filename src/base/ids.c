@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UUIDv7 ids. See ids.h. Layout: 48 bits of Unix ms, version 7, a 12-bit counter, variant, 62 random bits (RFC 9562 6.2
- * method 1: the counter keeps ids of one millisecond in order; an overflowing counter borrows the next millisecond).
+ * UUIDv7 ids. See ids.h. Layout: 48 bits of Unix ms, version 7, a 12-bit counter, variant, 62
+ * random bits (RFC 9562 6.2 method 1: the counter keeps ids of one millisecond in order; an
+ * overflowing counter borrows the next millisecond).
  */
 #include "base/ids.h"
 
@@ -25,7 +26,7 @@ uuid_bytes (unsigned char out[16])
     uint64_t now = clock_unix_ms ();
     if (now > last_ms) {
         last_ms = now;
-        counter = ((unsigned) out[6] << 8 | out[7]) & 0x3ff; /* room above for 3072 more */
+        counter = ((unsigned)out[6] << 8 | out[7]) & 0x3ff; /* room above for 3072 more */
     } else if (++counter > 0xfff) {
         last_ms++;
         counter = 0;
@@ -34,10 +35,10 @@ uuid_bytes (unsigned char out[16])
     unsigned count = counter;
     pthread_mutex_unlock (&lock);
     for (int i = 0; i < 6; i++)
-        out[i] = (unsigned char) (ms >> (40 - 8 * i));
-    out[6] = (unsigned char) (0x70 | count >> 8);
-    out[7] = (unsigned char) count;
-    out[8] = (unsigned char) ((out[8] & 0x3f) | 0x80);
+        out[i] = (unsigned char)(ms >> (40 - 8 * i));
+    out[6] = (unsigned char)(0x70 | count >> 8);
+    out[7] = (unsigned char)count;
+    out[8] = (unsigned char)((out[8] & 0x3f) | 0x80);
 }
 
 struct id
@@ -69,8 +70,8 @@ bool
 id_is_valid (const char *text, const char *prefix)
 {
     size_t skip = strlen (prefix);
-    return strncmp (text, prefix, skip) == 0 && strlen (text) == skip + 32
-        && strspn (text + skip, "0123456789abcdef") == 32;
+    return strncmp (text, prefix, skip) == 0 && strlen (text) == skip + 32 &&
+           strspn (text + skip, "0123456789abcdef") == 32;
 }
 
 uint64_t
@@ -81,7 +82,7 @@ id_time_ms (const char *id)
     uint64_t ms = 0;
     for (int i = 0; i < 12 && at[i]; i++) {
         int c = at[i];
-        ms = ms << 4 | (uint64_t) (c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+        ms = ms << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
     }
     return ms;
 }

@@ -2,7 +2,8 @@
  *
  * Ids: a prefix plus a lower-case UUIDv7 without hyphens (spec/records.md 1).
  *
- * Strictly increasing within a process even inside one millisecond, so lexical order is the order of minting.
+ * Strictly increasing within a process even inside one millisecond, so lexical order is the order
+ * of minting.
  */
 #pragma once
 

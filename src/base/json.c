@@ -40,7 +40,7 @@ json_pretty (const json_t *value, enum json_text how)
 {
     struct buf b = { 0 };
     json_dump_callback (value, append_chunk, &b,
-                        (flags_of (how) & ~(size_t) JSON_COMPACT) | JSON_INDENT (2));
+                        (flags_of (how) & ~(size_t)JSON_COMPACT) | JSON_INDENT (2));
     return buf_steal (&b);
 }
 
@@ -68,7 +68,7 @@ json_get_u64 (const json_t *object, const char *key, uint64_t *value)
     const json_t *member = json_object_get (object, key);
     if (! json_is_integer (member) || json_integer_value (member) < 0)
         return false;
-    *value = (uint64_t) json_integer_value (member);
+    *value = (uint64_t)json_integer_value (member);
     return true;
 }
 
@@ -111,7 +111,7 @@ json_set_string (json_t *object, const char *key, const char *s)
 void
 json_set_u64 (json_t *object, const char *key, uint64_t value)
 {
-    json_object_set_new (object, key, json_integer ((json_int_t) value));
+    json_object_set_new (object, key, json_integer ((json_int_t)value));
 }
 
 void

@@ -2,7 +2,8 @@
  *
  * Glue around Jansson: cleanup, compact deterministic text, and small typed readers.
  *
- * Text the runtime builds is compact UTF-8. JSON_TEXT_SORTED sorts object keys; JSON_TEXT_ORDERED keeps insertion order.
+ * Text the runtime builds is compact UTF-8. JSON_TEXT_SORTED sorts object keys; JSON_TEXT_ORDERED
+ * keeps insertion order.
  */
 #pragma once
 

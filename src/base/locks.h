@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order in which locks are taken. A thread holding a lock may only take one further down this list, and never waits
- * (for a descriptor, a child, a guest or a condition of another lock) while holding any.
+ * The order in which locks are taken. A thread holding a lock may only take one further down this
+ * list, and never waits (for a descriptor, a child, a guest or a condition of another lock) while
+ * holding any.
  *
  *   1. session    the task loop's shared state (session/)
  *   2. registry   tasks and streams of the door (door/)

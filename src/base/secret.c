@@ -21,7 +21,7 @@ struct secret *
 secret_new (const char *text, size_t len)
 {
     struct secret *s = x_calloc (1, sizeof *s + len + 1);
-    (void) mlock (s, sizeof *s + len + 1); /* best effort: RLIMIT_MEMLOCK may be 0 */
+    (void)mlock (s, sizeof *s + len + 1); /* best effort: RLIMIT_MEMLOCK may be 0 */
     s->len = len;
     memcpy (s->bytes, text, len);
     return s;
@@ -46,7 +46,7 @@ secret_free (struct secret *s)
         return;
     size_t size = sizeof *s + s->len + 1;
     secret_wipe (s, size);
-    (void) munlock (s, size);
+    (void)munlock (s, size);
     free (s);
 }
 
@@ -111,7 +111,8 @@ redactor_add (struct redactor *r, const struct secret *s)
     pthread_mutex_unlock (&r->lock);
 }
 
-/* Longest known value that starts at <at>, else NULL: a value that contains another must go whole. */
+/* Longest known value that starts at <at>, else NULL: a value that contains another must go whole.
+ */
 static const struct secret *
 match_at (const struct redactor *r, const char *at, size_t left)
 {

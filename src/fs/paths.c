@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Paths outside any held root: canonical forms, no-link absolute walks, removal of trees. See
+ * root.h.
+ */
+#include "fs/internal.h"
+
+#include "base/alloc.h"
+#include "base/fdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+static bool
+remove_entries (int dir_fd, struct mur_error **err)
+{
+    int copy = fcntl (dir_fd, F_DUPFD_CLOEXEC, 3);
+    _cleanup_closedir_ DIR *dir = copy < 0 ? NULL : fdopendir (copy);
+    if (! dir) {
+        if (copy >= 0)
+            close (copy);
+        return mur_fail_errno (err, E_IO_003, "cannot list a directory");
+    }
+    rewinddir (dir);
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir (dir);
+        if (! entry)
+            return errno == 0 || mur_fail_errno (err, E_IO_003, "cannot list a directory");
+        if (str_eq (entry->d_name, ".") || str_eq (entry->d_name, ".."))
+            continue;
+        if (! fs_remove_tree_at (dir_fd, entry->d_name, err))
+            return false;
+    }
+}
+
+bool
+fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err)
+{
+    if (unlinkat (dir_fd, name, 0) == 0 || errno == ENOENT)
+        return true;
+    if (errno != EISDIR && errno != EPERM)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    _cleanup_close_ int fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES && fchmodat (dir_fd, name, 0700, 0) == 0)
+        fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    if (! remove_entries (fd, err))
+        return false;
+    if (unlinkat (dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    return true;
+}
+
+int
+fs_walk_absolute (const char *path, bool create, struct mur_error **err)
+{
+    if (path[0] != '/')
+        return mur_fail (err, E_IO_003, "%s is not an absolute path", path), -1;
+    _cleanup_close_ int dir = open ("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_free_ char *text = x_strdup (path);
+    char *rest = text;
+    for (char *part; (part = strsep (&rest, "/"));) {
+        if (! *part)
+            continue;
+        if (str_eq (part, ".") || str_eq (part, ".."))
+            return mur_fail (err, E_IO_003, "%s: the component %s is not a plain name", path, part),
+                   -1;
+        bool is_new = create && mkdirat (dir, part, 0700) == 0;
+        int next = openat (dir, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0) {
+            struct stat st;
+            int saved = errno;
+            bool is_link =
+                fstatat (dir, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK (st.st_mode);
+            errno = saved;
+            if (is_link)
+                return mur_fail (err, E_IO_003, "%s: the component %s is a symbolic link", path,
+                                 part),
+                       -1;
+            return mur_fail_errno (err, E_IO_003, "%s: cannot open the component %s", path, part),
+                   -1;
+        }
+        close (dir);
+        dir = next;
+        if (is_new)
+            (void)fchmod (dir, 0700); /* the umask may have taken owner bits */
+    }
+    return steal_fd (&dir);
+}
+
+bool
+fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err)
+{
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat (fd, &st) < 0) {
+        enum diag_code code = errno == ENOENT || errno == ENOTDIR ? E_IO_001
+                              : errno == EACCES                   ? E_IO_002
+                                                                  : E_IO_003;
+        return mur_fail_errno (err, code, "cannot read %s", path);
+    }
+    if (S_ISDIR (st.st_mode)) {
+        errno = EISDIR;
+        return mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+    }
+    /* A pipe given by a person (/dev/stdin, <(...)) is read to its end, so it blocks again. */
+    if (! S_ISREG (st.st_mode))
+        (void)fcntl (fd, F_SETFL, 0);
+    if (fd_read_all (fd, limit, out))
+        return true;
+    if (errno == EFBIG)
+        return mur_fail (err, E_IO_003, "%s is larger than %zu bytes", path, limit);
+    return mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+}
+
+/* Appends <rest> to the canonical <base>, dropping "." and resolving ".." by name. */
+static char *
+append_lexically (const char *base, const char *rest)
+{
+    _cleanup_free_ char *text = x_strdup (rest);
+    struct buf out = { 0 };
+    buf_puts (&out, str_eq (base, "/") ? "" : base);
+    char *at = text;
+    for (char *part; (part = strsep (&at, "/"));) {
+        if (! *part || str_eq (part, "."))
+            continue;
+        if (str_eq (part, "..")) {
+            char *slash = out.data ? strrchr (out.data, '/') : NULL;
+            buf_truncate (&out, slash ? (size_t)(slash - out.data) : 0);
+            continue;
+        }
+        buf_printf (&out, "/%s", part);
+    }
+    if (out.len == 0)
+        buf_puts (&out, "/");
+    return buf_steal (&out);
+}
+
+char *
+fs_canonical_path (const char *path, struct mur_error **err)
+{
+    _cleanup_free_ char *whole = NULL;
+    if (path[0] == '/') {
+        whole = x_strdup (path);
+    } else {
+        _cleanup_free_ char *cwd = getcwd (NULL, 0);
+        if (! cwd)
+            return mur_fail_errno (err, E_IO_003, "cannot name the current directory"), NULL;
+        whole = x_asprintf ("%s/%s", cwd, path);
+    }
+    /* The nearest existing ancestor is resolved by the kernel; the rest is only text. */
+    _cleanup_free_ char *head = x_strdup (whole);
+    for (;;) {
+        _cleanup_free_ char *resolved = realpath (*head ? head : "/", NULL);
+        if (resolved)
+            return append_lexically (resolved, whole + strlen (head));
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP)
+            return mur_fail_errno (err, E_IO_003, "cannot resolve %s", path), NULL;
+        char *slash = strrchr (head, '/');
+        if (! slash)
+            return mur_fail_errno (err, E_IO_003, "cannot resolve %s", path), NULL;
+        *slash = '\0';
+    }
+}
