@@ -21,12 +21,6 @@ flags_of (enum json_text how)
     return JSON_COMPACT | JSON_ENCODE_ANY | (how == JSON_TEXT_SORTED ? JSON_SORT_KEYS : 0);
 }
 
-void
-json_append (struct buf *b, const json_t *value, enum json_text how)
-{
-    json_dump_callback (value, append_chunk, b, flags_of (how));
-}
-
 char *
 json_text (const json_t *value, enum json_text how)
 {

@@ -29,6 +29,8 @@ enum json_text {
 char *json_text (const json_t *value, enum json_text how);
 /* Appends the same to a buffer. */
 void json_append (struct buf *b, const json_t *value, enum json_text how);
+/* Appends one quoted string; malformed UTF-8 becomes U+FFFD. */
+void json_append_string (struct buf *b, const char *s, size_t len);
 /* Two-space indented text; the caller frees it. */
 char *json_pretty (const json_t *value, enum json_text how);
 

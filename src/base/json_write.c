@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compact JSON text of Jansson values, written straight into a buffer. See json.h.
+ *
+ * Always true: the same value gives the same bytes in every process (requests and their digests
+ * depend on it), a number is written in the fewest digits that read back equal, and the text is
+ * well-formed UTF-8 whatever the strings hold.
+ */
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Bytes that may be copied as they are: everything but controls, the quote and the backslash. */
+static bool
+is_plain (unsigned char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+static void
+append_escape (struct buf *b, unsigned char c)
+{
+    static const char names[] = { ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f',
+                                  ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\' };
+    if (c < sizeof (names) && names[c]) {
+        char text[2] = { '\\', names[c] };
+        buf_append (b, text, 2);
+    } else {
+        buf_printf (b, "\\u%04x", c);
+    }
+}
+
+static void
+append_valid (struct buf *b, const char *s, size_t len)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (is_plain ((unsigned char)s[i]))
+            continue;
+        buf_append (b, s + from, i - from);
+        append_escape (b, (unsigned char)s[i]);
+        from = i + 1;
+    }
+    buf_append (b, s + from, len - from);
+}
+
+void
+json_append_string (struct buf *b, const char *s, size_t len)
+{
+    buf_reserve (b, len + 2);
+    buf_putc (b, '"');
+    if (utf8_is_valid (s, len)) {
+        append_valid (b, s, len);
+    } else {
+        json_t *repaired = json_string_lossy (s, len);
+        append_valid (b, json_string_value (repaired), json_string_length (repaired));
+        json_decref (repaired);
+    }
+    buf_putc (b, '"');
+}
+
+static void
+append_real (struct buf *b, double value)
+{
+    if (! isfinite (value)) {
+        buf_puts (b, "null");
+        return;
+    }
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf (text, sizeof (text), "%.*g", digits, value);
+        if (strtod (text, NULL) == value)
+            break;
+    }
+    buf_puts (b, text);
+    if (! strpbrk (text, ".e"))
+        buf_puts (b, ".0");
+}
+
+struct member {
+    const char *key;
+    size_t key_len;
+    const json_t *value;
+};
+
+static int
+compare_members (const void *a, const void *b)
+{
+    const struct member *left = a, *right = b;
+    size_t shorter = left->key_len < right->key_len ? left->key_len : right->key_len;
+    int order = memcmp (left->key, right->key, shorter);
+    if (order)
+        return order;
+    return left->key_len < right->key_len ? -1 : left->key_len > right->key_len;
+}
+
+static void
+append_object (struct buf *b, const json_t *value, enum json_text how)
+{
+    struct member few[16];
+    size_t size = json_object_size (value), len = 0;
+    struct member *members = size > ARRAY_LEN (few) ? x_new_array (struct member, size) : few;
+    json_t *object = (json_t *)(uintptr_t)value; /* Jansson's iterators are not const-correct */
+    for (void *at = json_object_iter (object); at; at = json_object_iter_next (object, at))
+        members[len++] = (struct member){ json_object_iter_key (at), json_object_iter_key_len (at),
+                                          json_object_iter_value (at) };
+    if (how == JSON_TEXT_SORTED && len > 1)
+        qsort (members, len, sizeof (*members), compare_members);
+    buf_putc (b, '{');
+    for (size_t i = 0; i < len; i++) {
+        if (i)
+            buf_putc (b, ',');
+        json_append_string (b, members[i].key, members[i].key_len);
+        buf_putc (b, ':');
+        json_append (b, members[i].value, how);
+    }
+    buf_putc (b, '}');
+    if (members != few)
+        free (members);
+}
+
+void
+json_append (struct buf *b, const json_t *value, enum json_text how)
+{
+    switch (value ? json_typeof (value) : JSON_NULL) {
+    case JSON_OBJECT:
+        append_object (b, value, how);
+        break;
+    case JSON_ARRAY:
+        buf_putc (b, '[');
+        for (size_t i = 0; i < json_array_size (value); i++) {
+            if (i)
+                buf_putc (b, ',');
+            json_append (b, json_array_get (value, i), how);
+        }
+        buf_putc (b, ']');
+        break;
+    case JSON_STRING:
+        json_append_string (b, json_string_value (value), json_string_length (value));
+        break;
+    case JSON_INTEGER:
+        buf_printf (b, "%" JSON_INTEGER_FORMAT, json_integer_value (value));
+        break;
+    case JSON_REAL:
+        append_real (b, json_real_value (value));
+        break;
+    case JSON_TRUE:
+        buf_puts (b, "true");
+        break;
+    case JSON_FALSE:
+        buf_puts (b, "false");
+        break;
+    case JSON_NULL:
+    default:
+        buf_puts (b, "null");
+        break;
+    }
+}
