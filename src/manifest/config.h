@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Configuration: ~/.murmur/config.yaml and <cwd>/.murmur/config.yaml, merged (spec/cli.md 8).
+ *
+ * Callers: policy (containment floor, spend ceiling, cgroup), artifact (sources, index), net
+ * (credentials, re-read while a capsule runs), `mur config set`, `mur beta`, `mur doctor`. Always
+ * true: credentials and inference.api_key come from the global file alone; containment is the
+ * maximum and the spend ceiling the minimum of both; a value is never printed.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/secret.h"
+
+#include <stdint.h>
+
+enum config_floor {
+    CONFIG_FLOOR_UNSET, /* weaker than advisory: nobody asked */
+    CONFIG_FLOOR_ADVISORY,
+    CONFIG_FLOOR_SCOPED,
+    CONFIG_FLOOR_SEALED,
+};
+
+/* One entry of registry.sources, as written. What is unusable is kept and refused when sources are
+ * built (E-CFG-003). */
+struct config_source {
+    char *repo;        /* "<owner>/<repo>" as written, "" when absent */
+    char *token;       /* "${VAR}", "VAR" or a literal as written, NULL when absent; see
+                          config_source_token */
+    char *removed_key; /* "name", "type" or "url" when the entry still has one of them, else NULL */
+    char *file;        /* the configuration file it stands in */
+};
+
+struct config_credential {
+    char *name;
+    struct secret *value;
+};
+
+struct config {
+    char *global_path;  /* absolute, whether or not it exists */
+    char *project_path; /* absolute, or NULL when only the global file was asked for */
+
+    char *index_url; /* "" when unset: the published index */
+    struct config_source *sources;
+    size_t source_count;
+    char *default_file; /* file that still has the removed key registry.default, or NULL */
+
+    char *provider; /* "" when unset, like the next two */
+    char *model;
+    char *endpoint;
+    struct secret *api_key; /* NULL when unset */
+
+    struct strv beta; /* enabled features, global first */
+    enum config_floor containment;
+    struct config_credential *credentials;
+    size_t credential_count;
+    uint64_t machine_tokens_per_day; /* 0: no ceiling */
+    bool cgroup_is_optional;         /* resources.cgroup: optional */
+};
+
+/* Reads and merges both files; a missing one is empty. Warnings (a secret in the project file) go
+ * to stderr. NULL with E-IO-003 naming the file (unreadable, not YAML, a wrong type,
+ * machine_tokens_per_day 0) or E-IO-004. */
+struct config *config_load (struct mur_error **err);
+/* The same from the global file alone, silent. */
+struct config *config_load_global (struct mur_error **err);
+void config_free (struct config *c);
+DEFINE_CLEANUP (struct config, config_free)
+#define _cleanup_config_ _cleanup_ (config_freep)
+
+/* The value of credentials.<name>. Borrowed; NULL when there is none. */
+const struct secret *config_credential (const struct config *c, const char *name);
+/* A source's token resolved: "${VAR}" or the name of a set variable gives that variable's value,
+ * else the literal. Owned; NULL when the entry has none or ${VAR} is unset. */
+struct secret *config_source_token (const struct config_source *s);
+const char *config_floor_name (enum config_floor floor);
+/* Parses "advisory", "scoped" or "sealed". */
+bool config_floor_parse (const char *text, enum config_floor *floor);
+
+/* Writes one supported key into the project file (<cwd>/.murmur/config.yaml) or the global one,
+ * keeping every other known key; temp + rename, the global file 0600 before its name is visible.
+ * E-CFG-002 (unsupported key, or credentials without is_global), E-IO-003. *written receives the
+ * path to show ("~/.murmur/config.yaml" for the global file). */
+bool config_set (const char *key, const char *value, bool is_global, char **written,
+                 struct mur_error **err);
+/* Adds or removes a name of beta.enabled in the global file; *changed tells whether it was
+ * different before. */
+bool config_set_beta (const char *feature, bool enabled, bool *changed, struct mur_error **err);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur trace show`: one trace as a report for a person (spec/records.md 8.1).
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "trace/reader.h"
+
+/* Appends the report, sections in the order of the chapter. <use_colour> only for a terminal. */
+void trace_show (const struct trace *t, bool use_colour, struct buf *out);
