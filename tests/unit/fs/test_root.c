@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Held roots: what is refused, what is latched, what stays whole when a write fails.
+ */
+#include "tests/unit/testing.h"
+
+#include "fs/root.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+struct lab {
+    char path[64];
+    struct fs_latch *latch;
+    struct fs_root *root;
+};
+
+static int
+setup (void **state)
+{
+    struct lab *lab = x_new0 (struct lab);
+    strcpy (lab->path, "/tmp/mur-fs-XXXXXX");
+    if (! mkdtemp (lab->path))
+        return -1;
+    lab->latch = fs_latch_new ();
+    lab->root = fs_root_new (open (lab->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab->path,
+                             lab->latch, false);
+    *state = lab;
+    return 0;
+}
+
+static int
+teardown (void **state)
+{
+    struct lab *lab = *state;
+    fs_root_free (lab->root);
+    fs_latch_free (lab->latch);
+    bool gone = fs_remove_tree_at (AT_FDCWD, lab->path, NULL);
+    free (lab);
+    return gone ? 0 : -1;
+}
+
+static void
+at (const struct lab *lab, const char *name, char out[PATH_MAX])
+{
+    snprintf (out, PATH_MAX, "%s/%s", lab->path, name);
+}
+
+static void
+link_to (const struct lab *lab, const char *target, const char *name)
+{
+    char path[PATH_MAX];
+    at (lab, name, path);
+    assert_int_equal (symlink (target, path), 0);
+}
+
+/* Exactly one refusal is latched, with these facts. */
+static void
+assert_latched (struct lab *lab, const char *path, const char *refused_at, const char *operation,
+                const char *reason)
+{
+    struct fs_refusal *refusals;
+    size_t count = fs_latch_drain (lab->latch, &refusals);
+    assert_int_equal (count, 1);
+    assert_string_equal (refusals[0].path, path);
+    assert_string_equal (refusals[0].refused_at, refused_at);
+    assert_string_equal (fs_operation_name (refusals[0].operation), operation);
+    assert_string_equal (fs_reason_name (refusals[0].reason), reason);
+    fs_refusals_free (refusals, count);
+}
+
+static void
+assert_nothing_latched (struct lab *lab)
+{
+    struct fs_refusal *refusals;
+    assert_int_equal (fs_latch_drain (lab->latch, &refusals), 0);
+    free (refusals);
+}
+
+static void
+test_a_file_is_written_read_appended_and_removed (void **state)
+{
+    struct lab *lab = *state;
+    struct buf text = { 0 };
+    assert_succeeds (fs_make_dirs (lab->root, "a/b", 0700, true, &err));
+    assert_succeeds (fs_write (lab->root, "a/b/f", "one", 3, 0600, true, &err));
+    assert_succeeds (fs_append (lab->root, "a/b/f", "two", 3, &err));
+    assert_succeeds (fs_read (lab->root, "a/b/f", 100, &text, &err));
+    assert_string_equal (text.data, "onetwo");
+    assert_fails (fs_read (lab->root, "a/b/f", 5, &text, &err), E_IO_003);
+    assert_succeeds (fs_remove (lab->root, "a", &err));
+    assert_false (fs_exists (lab->root, "a", NULL));
+    assert_succeeds (fs_remove (lab->root, "a/b/f", &err));
+    assert_nothing_latched (lab);
+    buf_free (&text);
+}
+
+static void
+test_odd_segments_are_refused_before_any_system_call (void **state)
+{
+    static const char *const odd[] = {
+        "", ".", "..", "../x", "a//b", "/etc/passwd", "a/./b", "a/"
+    };
+    struct lab *lab = *state;
+    for (size_t i = 0; i < ARRAY_LEN (odd); i++) {
+        struct buf text = { 0 };
+        assert_fails (fs_read (lab->root, odd[i], 10, &text, &err), E_RUN_050);
+        struct fs_refusal *refusals;
+        size_t count = fs_latch_drain (lab->latch, &refusals);
+        assert_int_equal (count, 1);
+        assert_int_equal (refusals[0].reason, FS_INVALID_COMPONENT);
+        fs_refusals_free (refusals, count);
+        buf_free (&text);
+    }
+}
+
+static void
+test_links_are_refused_at_every_depth_and_by_every_operation (void **state)
+{
+    struct lab *lab = *state;
+    struct buf text = { 0 };
+    assert_succeeds (fs_make_dirs (lab->root, "d", 0755, false, &err));
+    link_to (lab, "/etc", "d/out");
+    link_to (lab, "/etc/passwd", "d/file");
+    assert_fails (fs_read (lab->root, "d/file", 100000, &text, &err), E_RUN_050);
+    assert_latched (lab, "d/file", "d/file", "read", "symlink");
+    assert_fails (fs_read (lab->root, "d/out/passwd", 100000, &text, &err), E_RUN_050);
+    assert_latched (lab, "d/out/passwd", "d/out", "read", "symlink");
+    assert_fails (fs_write (lab->root, "d/file", "x", 1, 0644, false, &err), E_RUN_050);
+    assert_latched (lab, "d/file", "d/file", "write", "symlink");
+    assert_fails (fs_append (lab->root, "d/file", "x", 1, &err), E_RUN_050);
+    assert_latched (lab, "d/file", "d/file", "append", "symlink");
+    assert_fails (fs_make_dirs (lab->root, "d/out/new", 0755, false, &err), E_RUN_050);
+    assert_latched (lab, "d/out/new", "d/out", "create_dir", "symlink");
+    assert_fails (fs_remove (lab->root, "d/out/passwd", &err), E_RUN_050);
+    assert_latched (lab, "d/out/passwd", "d/out", "remove", "symlink");
+    buf_free (&text);
+}
+
+static void
+test_removing_a_tree_unlinks_the_links_in_it (void **state)
+{
+    struct lab *lab = *state;
+    char outside[] = "/tmp/mur-fs-kept-XXXXXX";
+    int fd = mkstemp (outside);
+    assert_true (fd >= 0);
+    close (fd);
+    assert_succeeds (fs_make_dirs (lab->root, "d/e", 0755, false, &err));
+    link_to (lab, outside, "d/e/link");
+    assert_succeeds (fs_remove (lab->root, "d", &err));
+    assert_false (fs_exists (lab->root, "d", NULL));
+    assert_int_equal (access (outside, F_OK), 0);
+    unlink (outside);
+}
+
+static void
+test_a_second_name_is_refused_for_appending (void **state)
+{
+    struct lab *lab = *state;
+    char a[PATH_MAX], b[PATH_MAX];
+    assert_succeeds (fs_write (lab->root, "f", "x", 1, 0644, false, &err));
+    at (lab, "f", a);
+    at (lab, "g", b);
+    assert_int_equal (link (a, b), 0);
+    assert_fails (fs_append (lab->root, "f", "y", 1, &err), E_RUN_050);
+    assert_latched (lab, "f", "f", "append", "hard_link");
+}
+
+static void
+test_fifos_sockets_and_directories_are_refused_without_blocking (void **state)
+{
+    struct lab *lab = *state;
+    struct buf text = { 0 };
+    char path[PATH_MAX];
+    at (lab, "fifo", path);
+    assert_int_equal (mkfifo (path, 0600), 0);
+    assert_fails (fs_read (lab->root, "fifo", 10, &text, &err), E_RUN_050);
+    assert_latched (lab, "fifo", "fifo", "read", "not_a_regular_file");
+    assert_fails (fs_append (lab->root, "fifo", "x", 1, &err), E_RUN_050);
+    assert_latched (lab, "fifo", "fifo", "append", "not_a_regular_file");
+    assert_fails (fs_write (lab->root, "fifo", "x", 1, 0644, false, &err), E_RUN_050);
+    assert_latched (lab, "fifo", "fifo", "write", "not_a_regular_file");
+
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    snprintf (address.sun_path, sizeof address.sun_path, "%s/socket", lab->path);
+    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal (bind (fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_fails (fs_read (lab->root, "socket", 10, &text, &err), E_RUN_050);
+    assert_latched (lab, "socket", "socket", "read", "not_a_regular_file");
+    close (fd);
+
+    assert_succeeds (fs_make_dirs (lab->root, "d", 0755, false, &err));
+    assert_fails (fs_read (lab->root, "d", 10, &text, &err), E_RUN_050);
+    assert_latched (lab, "d", "d", "read", "not_a_regular_file");
+    assert_succeeds (fs_write (lab->root, "f", "x", 1, 0644, false, &err));
+    assert_fails (fs_read (lab->root, "f/below", 10, &text, &err), E_RUN_050);
+    assert_latched (lab, "f/below", "f", "read", "not_a_regular_file");
+    buf_free (&text);
+}
+
+static void
+test_equal_refusals_are_latched_once (void **state)
+{
+    struct lab *lab = *state;
+    struct buf text = { 0 };
+    link_to (lab, "/etc/passwd", "l");
+    for (int i = 0; i < 5; i++)
+        fs_read (lab->root, "l", 10, &text, NULL);
+    assert_latched (lab, "l", "l", "read", "symlink");
+    buf_free (&text);
+}
+
+static void
+test_an_absent_file_is_no_refusal (void **state)
+{
+    struct lab *lab = *state;
+    struct buf text = { 0 };
+    assert_fails (fs_read (lab->root, "none", 10, &text, &err), E_IO_001);
+    assert_fails (fs_read (lab->root, "none/none", 10, &text, &err), E_IO_001);
+    assert_nothing_latched (lab);
+    buf_free (&text);
+}
+
+static void
+test_exact_modes_ignore_the_umask (void **state)
+{
+    struct lab *lab = *state;
+    mode_t old = umask (0777);
+    struct stat st;
+    assert_succeeds (fs_make_dirs (lab->root, "d", 0700, true, &err));
+    assert_succeeds (fs_write (lab->root, "f", "x", 1, 0640, true, &err));
+    umask (old);
+    assert_true (fs_exists (lab->root, "d", &st));
+    assert_int_equal (st.st_mode & 07777, 0700);
+    assert_true (fs_exists (lab->root, "f", &st));
+    assert_int_equal (st.st_mode & 07777, 0640);
+}
+
+static void
+test_a_full_disk_leaves_the_old_file_and_no_temp (void **state)
+{
+    struct lab *lab = *state;
+    char path[PATH_MAX];
+    at (lab, "d", path);
+    assert_succeeds (fs_make_dirs (lab->root, "d", 0755, false, &err));
+    assert_succeeds (fs_write (lab->root, "d/f", "old", 3, 0644, false, &err));
+    int dir = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* A name so long that the temp beside it cannot be made stands for a disk that refuses. */
+    char name[256];
+    memset (name, 'n', 250);
+    name[250] = '\0';
+    assert_fails (fs_replace_at (dir, name, "x", 1, 0644, true, &err), E_IO_003);
+    DIR *list = fdopendir (dir);
+    int entries = 0;
+    for (struct dirent *e; (e = readdir (list));)
+        entries += e->d_name[0] != '.' || strlen (e->d_name) > 2;
+    assert_int_equal (entries, 1);
+    closedir (list);
+}
+
+static void
+test_canonical_paths_agree_before_and_after_the_directory_exists (void **state)
+{
+    struct lab *lab = *state;
+    char path[PATH_MAX];
+    assert_succeeds (fs_make_dirs (lab->root, "real", 0755, false, &err));
+    link_to (lab, "real", "alias");
+    at (lab, "alias/x/../y", path);
+    char *before = fs_canonical_path (path, NULL);
+    assert_succeeds (fs_make_dirs (lab->root, "real/x", 0755, false, &err));
+    assert_succeeds (fs_make_dirs (lab->root, "real/y", 0755, false, &err));
+    char *after = fs_canonical_path (path, NULL);
+    assert_string_equal (before, after);
+    assert_true (str_ends (after, "/real/y"));
+    char *above = fs_canonical_path ("/../../etc", NULL);
+    assert_string_equal (above, "/etc");
+    free (before);
+    free (after);
+    free (above);
+}
+
+static void
+test_an_absolute_walk_creates_private_levels_and_follows_no_link (void **state)
+{
+    struct lab *lab = *state;
+    char path[PATH_MAX];
+    struct stat st;
+    at (lab, "one/two", path);
+    int fd = fs_walk_absolute (path, true, NULL);
+    assert_true (fd >= 0);
+    assert_int_equal (fstat (fd, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0700);
+    close (fd);
+    link_to (lab, "one", "alias");
+    at (lab, "alias/two", path);
+    struct mur_error *err = NULL;
+    assert_int_equal (fs_walk_absolute (path, true, &err), -1);
+    assert_int_equal (err->code, E_IO_003);
+    assert_non_null (strstr (err->message, "alias"));
+    mur_error_free (err);
+}
+
+int
+main (void)
+{
+#define T(test) cmocka_unit_test_setup_teardown (test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T (test_a_file_is_written_read_appended_and_removed),
+        T (test_odd_segments_are_refused_before_any_system_call),
+        T (test_links_are_refused_at_every_depth_and_by_every_operation),
+        T (test_removing_a_tree_unlinks_the_links_in_it),
+        T (test_a_second_name_is_refused_for_appending),
+        T (test_fifos_sockets_and_directories_are_refused_without_blocking),
+        T (test_equal_refusals_are_latched_once),
+        T (test_an_absent_file_is_no_refusal),
+        T (test_exact_modes_ignore_the_umask),
+        T (test_a_full_disk_leaves_the_old_file_and_no_temp),
+        T (test_canonical_paths_agree_before_and_after_the_directory_exists),
+        T (test_an_absolute_walk_creates_private_levels_and_follows_no_link),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
