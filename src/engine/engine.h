@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The component engine: compile or load a component, instantiate it as a guest with exactly what it was granted, call it,
- * abandon the call. The only folder that knows Wasmtime.
+ * The component engine: compile or load a component, instantiate it as a guest with exactly what it
+ * was granted, call it, abandon the call. The only folder that knows Wasmtime.
  *
- * Callers: artifact/ (precompile), host/ (typed interfaces), session/ (guests). One engine per process, made on first need.
- * Always true: a guest sees only the preopens, variables, interfaces and HTTP handler of its guest_spec; a dropped call has
- * really stopped before guest_call returns; no host callback runs after guest_free returns.
+ * Callers: artifact/ (precompile), host/ (typed interfaces), session/ (guests). One engine per
+ * process, made on first need. Always true: a guest sees only the preopens, variables, interfaces
+ * and HTTP handler of its guest_spec; a dropped call has really stopped before guest_call returns;
+ * no host callback runs after guest_free returns.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 #include <stdint.h>
 
-/* --- engine and components ------------------------------------------------------------------------------------------ */
+/* --- engine and components --- */
 
 struct engine;
 struct component;
@@ -26,16 +27,18 @@ struct engine *engine_new (struct mur_error **err);
 void engine_free (struct engine *e);
 DEFINE_CLEANUP (struct engine, engine_free)
 
-/* 16 hex digits that change with the engine's version, its compile configuration and <ceiling_bytes> (the decompression
- * ceiling): the second half of a compiled form's name. Needs no engine: usable before engine_new. */
+/* 16 hex digits that change with the engine's version, its compile configuration and
+ * <ceiling_bytes> (the decompression ceiling): the second half of a compiled form's name. Needs no
+ * engine: usable before engine_new. */
 void engine_key (uint64_t ceiling_bytes, char out[17]);
 
 /* Compiles wasm bytes. Fails with E-RUN-001 carrying the engine's reason. */
-struct component *component_compile (struct engine *e, const void *wasm, size_t len,
-                                     struct mur_error **err);
-/* Loads a compiled form from memory. The caller vouches for the bytes: they are native code. E-RUN-001 when incompatible. */
-struct component *component_deserialize (struct engine *e, const void *form, size_t len,
-                                         struct mur_error **err);
+struct component *
+component_compile (struct engine *e, const void *wasm, size_t len, struct mur_error **err);
+/* Loads a compiled form from memory. The caller vouches for the bytes: they are native code.
+ * E-RUN-001 when incompatible. */
+struct component *
+component_deserialize (struct engine *e, const void *form, size_t len, struct mur_error **err);
 /* Loads a compiled form by mapping an open file the caller has verified. Same trust as above. */
 struct component *component_deserialize_fd (struct engine *e, int fd, struct mur_error **err);
 /* Compiles wasm straight to a compiled form. */
@@ -47,7 +50,7 @@ DEFINE_CLEANUP (struct component, component_free)
 /* True when the component exports an instance of this exact name ("murmur:tool/run@0.1.0"). */
 bool component_exports (const struct component *c, const char *interface);
 
-/* --- outbound HTTP of guests ---------------------------------------------------------------------------------------- */
+/* --- outbound HTTP of guests --- */
 
 struct guest_http_header {
     const char *name; /* lower case */
@@ -81,35 +84,39 @@ enum guest_http_error {
 
 struct guest_http_reply; /* the engine's end of one exchange */
 
-/* What net/ implements. `start` runs on the guest's thread and must not block: it decides, and either refuses by returning
- * NULL with *refused set, or starts the transfer and returns the exchange. The other calls come from engine threads and
- * must not block either. After `cancel` returns, the handler touches neither the exchange nor the reply again; `cancel` is
- * called exactly once per started exchange, also after a complete one (it is the release). */
+/* What net/ implements. `start` runs on the guest's thread and must not block: it decides, and
+ * either refuses by returning NULL with *refused set, or starts the transfer and returns the
+ * exchange. The other calls come from engine threads and must not block either. After `cancel`
+ * returns, the handler touches neither the exchange nor the reply again; `cancel` is called exactly
+ * once per started exchange, also after a complete one (it is the release). */
 struct guest_http_handler {
     void *(*start) (void *ctx, const struct guest_http_request *request,
                     struct guest_http_reply *reply, enum guest_http_error *refused);
     /* A piece of the request body, in order. The bytes are only valid during the call. */
     void (*body) (void *exchange, const void *data, size_t len);
-    /* The request body is complete, or (false) the guest broke it off. Always called once unless cancelled. */
+    /* The request body is complete, or (false) the guest broke it off. Always called once unless
+     * cancelled. */
     void (*body_end) (void *exchange, bool is_complete);
-    /* The guest has drained its buffer: replies refused by guest_http_reply_body may be offered again. */
+    /* The guest has drained its buffer: replies refused by guest_http_reply_body may be offered
+     * again. */
     void (*resume) (void *exchange);
     void (*cancel) (void *exchange);
 };
 
-/* Called by the handler, from any thread, in this order: head once, body any number of times, end once.
- * Before a head, end with an error makes the response future fail with that code. */
+/* Called by the handler, from any thread, in this order: head once, body any number of times, end
+ * once. Before a head, end with an error makes the response future fail with that code. */
 void guest_http_reply_head (struct guest_http_reply *r, int status,
                             const struct guest_http_header *headers, size_t header_count);
-/* Offers body bytes (copied). False = the buffer (at most 256 KiB) is full, nothing was taken: pause, wait for resume. */
+/* Offers body bytes (copied). False = the buffer (at most 256 KiB) is full, nothing was taken:
+ * pause, wait for resume. */
 bool guest_http_reply_body (struct guest_http_reply *r, const void *data, size_t len);
 void guest_http_reply_end (struct guest_http_reply *r, enum guest_http_error error);
 
-/* --- host functions ------------------------------------------------------------------------------------------------- */
+/* --- host functions --- */
 
-/* One function of a host interface. Arguments and result live in <arena>, which dies after the call.
- * Returning false traps the guest with err's message. Runs on the guest's thread; may block only if it watches
- * guest_cancel (the cancel of the running call, NULL outside one). */
+/* One function of a host interface. Arguments and result live in <arena>, which dies after the
+ * call. Returning false traps the guest with err's message. Runs on the guest's thread; may block
+ * only if it watches guest_cancel (the cancel of the running call, NULL outside one). */
 typedef bool host_fn (void *ctx, struct arena *arena, const struct value *args, size_t arg_count,
                       struct value *result, struct mur_error **err);
 
@@ -129,7 +136,7 @@ struct host_binding {
     void *ctx; /* borrowed for the guest's life */
 };
 
-/* --- guests --------------------------------------------------------------------------------------------------------- */
+/* --- guests --- */
 
 struct guest_preopen {
     int dir_fd;             /* borrowed; the guest gets this very directory */
@@ -141,7 +148,8 @@ struct guest_limits {
     uint64_t memory_bytes;
     uint64_t table_elements;
     uint64_t instances;
-    uint64_t deadline_seconds; /* per invocation; instantiation and the call each get a full budget */
+    uint64_t
+        deadline_seconds; /* per invocation; instantiation and the call each get a full budget */
 };
 
 struct guest_spec {
@@ -155,6 +163,8 @@ struct guest_spec {
     size_t binding_count;
     const struct guest_http_handler *http; /* NULL: every request is denied */
     void *http_ctx;
+    bool is_empty; /* a process driver's: no stdio, no HTTP interface (preopens, env and bindings
+                      must be empty too) */
 };
 
 /* How an instantiation or call ended. Everything but GUEST_OK leaves the guest unusable. */
@@ -170,19 +180,22 @@ enum guest_ending {
 
 struct guest;
 
-/* Instantiates. <cancel> may be NULL. On failure returns NULL with *ending and *err set; the message holds the bare fact
- * ("linear memory growth to N bytes exceeds capabilities.limits.memory_bytes (M)"), the caller adds whose guest it was. */
+/* Instantiates. <cancel> may be NULL. On failure returns NULL with *ending and *err set; the
+ * message holds the bare fact
+ * ("linear memory growth to N bytes exceeds capabilities.limits.memory_bytes (M)"), the caller adds
+ * whose guest it was. */
 struct guest *guest_new (const struct guest_spec *spec, struct cancel *cancel,
                          enum guest_ending *ending, struct mur_error **err);
 void guest_free (struct guest *g);
 DEFINE_CLEANUP (struct guest, guest_free)
 
-/* Calls <interface>#<function>. The result is built in <arena>; result may be NULL for a function that returns nothing.
- * Returns within milliseconds of <cancel> being raised, whatever the guest is doing. */
+/* Calls <interface>#<function>. The result is built in <arena>; result may be NULL for a function
+ * that returns nothing. Returns within milliseconds of <cancel> being raised, whatever the guest is
+ * doing. */
 enum guest_ending guest_call (struct guest *g, const char *interface, const char *function,
                               const struct value *args, size_t arg_count, struct arena *arena,
-                              struct value *result, struct cancel *cancel,
-                              struct mur_error **err);
+                              struct value *result, struct cancel *cancel, struct mur_error **err);
 
-/* The cancel of the call now running on this thread, for host functions that wait; NULL outside a call. */
+/* The cancel of the call now running on this thread, for host functions that wait; NULL outside a
+ * call. */
 struct cancel *guest_current_cancel (void);

@@ -2,8 +2,8 @@
  *
  * Component-model values as C sees them: one plain tree, so that host/ never includes wasmtime.h.
  *
- * Trees are built in an arena the caller owns; nothing in a tree is freed on its own. Strings are UTF-8 with a length and
- * may hold NUL bytes; they are NUL-terminated besides.
+ * Trees are built in an arena the caller owns; nothing in a tree is freed on its own. Strings are
+ * UTF-8 with a length and may hold NUL bytes; they are NUL-terminated besides.
  */
 #pragma once
 
@@ -43,9 +43,9 @@ struct value {
     enum value_kind kind;
     union {
         bool boolean;
-        int64_t s;     /* s8..s64 */
-        uint64_t u;    /* u8..u64, char */
-        double f;      /* f32, f64 */
+        int64_t s;  /* s8..s64 */
+        uint64_t u; /* u8..u64, char */
+        double f;   /* f32, f64 */
         struct {
             const char *data;
             size_t len;
@@ -59,7 +59,7 @@ struct value {
             size_t len;
         } record;
         struct {
-            const char *name; /* case of a variant or enum */
+            const char *name;      /* case of a variant or enum */
             struct value *payload; /* NULL when the case has none; always NULL for an enum */
         } variant;
         struct value *option; /* NULL = none */
@@ -88,7 +88,7 @@ struct value value_some (struct arena *a, struct value payload);
 struct value value_none (void);
 struct value value_enum (const char *name); /* borrowed: a literal */
 struct value value_variant (struct arena *a, const char *name, const struct value *payload);
-struct value value_ok (struct arena *a, const struct value *payload);  /* payload may be NULL */
+struct value value_ok (struct arena *a, const struct value *payload); /* payload may be NULL */
 struct value value_err (struct arena *a, const struct value *payload);
 struct value value_list (struct arena *a, const struct value *items, size_t len);
 struct value value_tuple (struct arena *a, const struct value *items, size_t len);
