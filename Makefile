@@ -1,0 +1,42 @@
+# Thin on purpose: each target is one script or one meson call. `make help` lists them.
+
+BUILD ?= build
+SAN_BUILD ?= build-san
+PREFIX ?= /usr/local
+# How many integration tests run at once.
+TEST_JOBS ?= 2
+export BUILD SAN_BUILD TEST_JOBS
+
+.PHONY: help setup build demo check check-san bench fuzz install clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: ## install what is missing: packages, tools, the engine, the tests' Python environment
+	@scripts/bootstrap packages tools engine venv
+
+build: ## build mur and its bundled artifacts into $(BUILD)/
+	@scripts/bootstrap packages tools engine
+	@scripts/build $(BUILD)
+
+demo: build ## run a first capsule, offline: its answer, its trace, what the trace says
+	@scripts/demo $(BUILD)
+
+check: ## every test; the last line counts them
+	@scripts/check $(BUILD)
+
+check-san: ## unit and integration tests under the address and undefined-behaviour sanitizers
+	@scripts/check --sanitize $(SAN_BUILD)
+
+bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
+	@bench/run --mur $(BUILD)/mur
+
+fuzz: ## every fuzzer for 20 seconds (FUZZ_SECONDS=600 for longer)
+	@scripts/bootstrap packages engine
+	@scripts/fuzz
+
+install: build ## install below $(PREFIX) (DESTDIR is honoured)
+	@meson install -C $(BUILD) --no-rebuild --quiet
+
+clean: ## remove the build folders; the cache of tools and engine stays
+	rm -rf $(BUILD) $(SAN_BUILD) build-fuzz
