@@ -50,6 +50,8 @@ char *home_records_group (const char *work_root, struct mur_error **err);
  * -1 with *err unset when it does not exist; E-IO-003 naming a component that is a link or no
  * directory. */
 int home_find_records_group (const char *work_root, struct mur_error **err);
+/* The same, creating what is missing, each level 0700. */
+int home_open_records_group (const char *work_root, struct mur_error **err);
 /* The names "ses_..." of the real directories in an open records group, newest first. */
 bool home_list_sessions (int group_fd, const char *group_path, struct strv *names,
                          struct mur_error **err);
