@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The containment decision: a pure function of what the host can do, the floor asked for and facts
+ * of the capsule (spec/containment.md 6). Taken once a session; the launch, the report and the
+ * trace all read the same value.
+ */
+#pragma once
+
+#include "manifest/grammar.h"
+
+enum containment_tier {
+    TIER_NONE,
+    TIER_SECCOMP,
+    TIER_LANDLOCK,
+    TIER_SEALED,
+};
+
+/* "none", "seccomp-only", "landlock+seccomp", "mountns+pivot_root+landlock+seccomp". Static. */
+const char *containment_tier_name (enum containment_tier t);
+enum containment_class containment_tier_class (enum containment_tier t);
+
+/* Facts of the host, from one probe. */
+struct host_containment {
+    enum containment_tier tier; /* the strongest this build can apply here */
+    const char *userns_grant;   /* NULL, or the word of containment.md 6.3 */
+    int landlock_abi;           /* 0: none installed */
+    const char *scoped_blocker; /* why scoped cannot be had, when tier is below it */
+    const char *sealed_blocker; /* why sealed cannot be had, when tier is below it */
+    bool has_mount_namespace;   /* a private /tmp can be mounted for a command */
+};
+
+/* Facts of the capsule. */
+struct capsule_containment {
+    bool workdir_exec;
+    const char
+        *dir_inside_workdir; /* runtime or records directory inside the work folder, or NULL */
+    const char *work_dir;    /* for the message; may be NULL */
+};
+
+struct containment {
+    enum containment_class declared; /* the combined floor */
+    enum containment_class achieved;
+    enum containment_class host;
+    enum containment_tier applied;
+    struct host_containment facts;
+    bool floor_met;
+    char *shortfall_reason; /* NULL when met; owned */
+    bool is_capped;         /* advisory by workdir_exec or a directory inside the work folder */
+};
+
+/* What this build can apply: nothing yet. Later the host probe. */
+struct host_containment containment_host (void);
+/* The strongest of the floors. */
+enum containment_class
+containment_floor (enum containment_class config, enum containment_class manifest,
+                   enum containment_class flag);
+void containment_decide (const struct host_containment *host, enum containment_class floor,
+                         const struct capsule_containment *capsule, struct containment *out);
+void containment_clear (struct containment *c);
+/* E-CAP-003 when the floor is not met. */
+bool containment_check (const struct containment *c, struct mur_error **err);
+/* A --containment value. E-IO-003. */
+bool containment_flag (const char *text, enum containment_class *out, struct mur_error **err);
