@@ -39,7 +39,7 @@ format (uint64_t unix_ms, const char *zone, char *out, size_t size)
     time_t seconds = (time_t)(unix_ms / 1000);
     struct tm tm;
     gmtime_r (&seconds, &tm);
-    char date[64];
+    char date[20];
     strftime (date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf (out, size, "%s.%03u%s", date, (unsigned)(unix_ms % 1000), zone);
 }
