@@ -92,8 +92,9 @@ struct guest_http_reply; /* the engine's end of one exchange */
 struct guest_http_handler {
     void *(*start) (void *ctx, const struct guest_http_request *request,
                     struct guest_http_reply *reply, enum guest_http_error *refused);
-    /* A piece of the request body, in order. The bytes are only valid during the call. */
-    void (*body) (void *exchange, const void *data, size_t len);
+    /* A piece of the request body, in order. The bytes are only valid during the call. False =
+     * nothing was taken: the same piece is offered again after guest_http_reply_ready. */
+    bool (*body) (void *exchange, const void *data, size_t len);
     /* The request body is complete, or (false) the guest broke it off. Always called once unless
      * cancelled. */
     void (*body_end) (void *exchange, bool is_complete);
@@ -111,6 +112,9 @@ void guest_http_reply_head (struct guest_http_reply *r, int status,
  * pause, wait for resume. */
 bool guest_http_reply_body (struct guest_http_reply *r, const void *data, size_t len);
 void guest_http_reply_end (struct guest_http_reply *r, enum guest_http_error error);
+/* The handler has room for request body again, after its `body` returned false. From any thread,
+ * any number of times. */
+void guest_http_reply_ready (struct guest_http_reply *r);
 
 /* --- host functions --- */
 
