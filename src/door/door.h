@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The door: the HTTP surface of a running agent capsule (spec/door.md).
+ *
+ * Callers: session/launch.c only. Order: door_bind, (session_start is written), door_serve,
+ * registry work, announce, door_close. Always true: no handler waits for the agent loop; door_close
+ * returns with no thread left.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "door/card.h"
+#include "door/registry.h"
+
+struct door;
+
+/* Binds <bind_address>:<port>, port 0 for any. E-RUN-010 naming a taken port, E-IO-003 for any
+ * other failure. */
+struct door *door_bind (const char *bind_address, unsigned port, struct mur_error **err);
+unsigned door_port (const struct door *d);
+/* "localhost:<port>", whatever was bound. Borrowed. */
+const char *door_url (const struct door *d);
+
+/* Starts answering. <facts> is read now and not kept; <registry> is borrowed until door_close.
+ * E-IO-003. */
+bool door_serve (struct door *d, const struct card_facts *facts, struct registry *registry,
+                 struct mur_error **err);
+/* door.md 20: closes the listener, lets streams write what is queued and held sends answer, 500 ms
+ * in all. NULL is fine. */
+void door_close (struct door *d);
+DEFINE_CLEANUP (struct door, door_close)
+
+/* True for localhost in any case, 127.0.0.0/8 and ::1 (brackets allowed): what needs no W-SEC-032.
+ */
+bool door_bind_is_loopback (const char *bind_address);
+/* The text of W-SEC-032 after the code (door.md 1.2). Owned. */
+char *door_exposure_text (const char *bind_address, const struct card_facts *facts);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Outbound HTTP of one guest: who may send what where (spec/containment.md 3.2), and what the
+ * session learns from it.
+ *
+ * Callers: session/ makes one per guest store, gives it to guest_spec (http = &guest_http_handler,
+ * http_ctx = it) and reads what was observed once the call is over. Always true: nothing is sent
+ * before it was admitted; what is not admitted is HTTP-request-denied and no packet leaves.
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "net/allow.h"
+#include "net/gateway.h"
+#include "net/http_client.h"
+
+struct guest_http_spec {
+    struct http_client *client;     /* borrowed */
+    const struct allow_list *allow; /* borrowed; NULL = nothing allowed */
+    struct gateway *gateway;        /* borrowed; NULL = none in this store */
+    /* Asked on the guest's thread for each request through a metered gateway; NULL = never
+     * admitted. */
+    bool (*is_admitted) (void *ctx);
+    void *ctx;
+};
+
+/* What the last finished request through the gateway showed: the ground for inference lines and
+ * retries (session.md 5.7). */
+struct guest_http_observation {
+    unsigned requests;         /* through the gateway, finished or failed */
+    int status;                /* of the last answer; 0 when none came */
+    enum http_failure failure; /* of the last one; HTTP_OK when it was answered whole */
+    bool is_credential_rejected;
+    bool has_retry_after;
+    uint64_t retry_after_ms; /* retry-after-ms, else retry-after in seconds or as an HTTP date */
+};
+
+struct guest_http;
+
+struct guest_http *guest_http_new (const struct guest_http_spec *spec);
+/* After the guest is gone. */
+void guest_http_free (struct guest_http *g);
+DEFINE_CLEANUP (struct guest_http, guest_http_free)
+void guest_http_observe (struct guest_http *g, struct guest_http_observation *out);
+
+extern const struct guest_http_handler guest_http_handler;

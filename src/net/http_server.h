@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP in: one listener, one thread, libmicrohttpd driven from our own epoll loop.
+ *
+ * Callers: door/. Handlers run on the server's thread and must not block; an answer may come later,
+ * from any thread. Always true: the limits of spec/door.md 19.3 hold before any handler sees a
+ * request; a held answer or an idle stream is never timed out; no header or body byte of a client
+ * appears in an error page.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "net/http_client.h"
+
+#include <sys/socket.h>
+
+struct http_server;
+struct http_exchange; /* one request and its answer */
+
+struct http_server_limits {
+    size_t head_bytes;        /* request line and headers */
+    unsigned head_lines;      /* header lines */
+    size_t body_bytes;        /* the largest body; a handler may ask for less */
+    uint64_t head_timeout_ms; /* from the first wait for a head to its end */
+    uint64_t idle_timeout_ms; /* a body that stops coming, a write that does not move */
+    unsigned connections;
+    unsigned
+        reserved; /* of them kept for short requests: no stream and no held answer may take these */
+};
+extern const struct http_server_limits http_server_default_limits; /* door.md 19.3 */
+
+struct http_server_handler {
+    /* The head is complete, nothing of a body was read. Answer at once (http_reply), or return how
+     * many body bytes to take (more is 413). 0 = a body is not wanted: it is answered without one.
+     */
+    size_t (*head) (void *ctx, struct http_exchange *x);
+    /* The request is complete. Answer now, or keep x and answer later (http_hold first). */
+    void (*request) (void *ctx, struct http_exchange *x);
+};
+
+/* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. libmicrohttpd
+ * is loaded on the server's thread meanwhile. Fails with E-RUN-010 (taken, naming the port) or
+ * E-IO-003. */
+struct http_server *
+http_server_bind (const char *address, unsigned port, const struct http_server_limits *limits,
+                  struct mur_error **err);
+unsigned http_server_port (const struct http_server *s);
+/* Starts answering. Fails with E-IO-003 when libmicrohttpd cannot be loaded. */
+bool http_server_serve (struct http_server *s, const struct http_server_handler *handler, void *ctx,
+                        struct mur_error **err);
+/* Closes the listener, gives answers under way and streams <drain_ms> to end, then drops what is
+ * left. Returns when the thread is gone; no handler and no stream callback runs after. Also for a
+ * server that never served. */
+void http_server_close (struct http_server *s, uint64_t drain_ms);
+
+/* --- inside an exchange
+ * -------------------------------------------------------------------------------------------------
+ */
+
+const char *http_exchange_method (const struct http_exchange *x);
+/* Path and query exactly as sent. */
+const char *http_exchange_target (const struct http_exchange *x);
+/* Header lines in order, names as sent. */
+size_t http_exchange_headers (const struct http_exchange *x, const struct http_header **headers);
+/* The first line of this name (any case), *count = how many there are (may be NULL). Borrowed; NULL
+ * when none. */
+const char *http_exchange_header (const struct http_exchange *x, const char *name, size_t *count);
+/* Declared length; 0 without one. */
+uint64_t http_exchange_content_length (const struct http_exchange *x);
+const char *http_exchange_body (const struct http_exchange *x, size_t *len);
+const struct sockaddr *http_exchange_peer (const struct http_exchange *x);
+
+/* Answers. Headers and body are copied; content-length is added. <status> 200..599. Any thread
+ * after http_hold. */
+void http_reply (struct http_exchange *x, int status, const struct http_header *headers,
+                 size_t header_count, const void *body, size_t len);
+/* The same, then the connection ends: the write side first, then what the client still sends is
+ * read and dropped (64 KiB, 500 ms), so that the refusal is not lost to a reset. */
+void http_refuse (struct http_exchange *x, int status, const struct http_header *headers,
+                  size_t header_count, const void *body, size_t len);
+/* Keeps the exchange beyond the handler. False when no connection may be held any more (503 was
+ * answered). */
+bool http_hold (struct http_exchange *x);
+
+/* --- streams
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+#define HTTP_STREAM_WAIT 0
+#define HTTP_STREAM_END  (-1)
+
+struct http_stream_source {
+    /* Fills up to <cap> bytes; returns the count, HTTP_STREAM_WAIT (nothing now: http_stream_wake
+     * will follow) or HTTP_STREAM_END. On the server's thread; must not block. */
+    ssize_t (*read) (void *ctx, char *out, size_t cap);
+    /* Nothing of the stream is touched after this. Exactly once, also when the client left or the
+     * server closed. */
+    void (*closed) (void *ctx);
+};
+
+struct http_stream;
+
+/* Answers with a stream that ends with the connection (no content-length, not chunked). From a
+ * handler or after http_hold. NULL when no stream may be opened (503 was answered, closed is not
+ * called). The stream is valid until source->closed returns. */
+struct http_stream *
+http_reply_stream (struct http_exchange *x, int status, const struct http_header *headers,
+                   size_t header_count, const struct http_stream_source *source, void *ctx);
+/* There is something to read (or to end). Any thread, never after closed. */
+void http_stream_wake (struct http_stream *s);
