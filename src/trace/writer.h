@@ -14,13 +14,6 @@
 #include "fs/root.h"
 #include "trace/events.h"
 
-/* trace.capture of the manifest. */
-enum trace_capture {
-    TRACE_CAPTURE_NONE,
-    TRACE_CAPTURE_META,
-    TRACE_CAPTURE_CONTENT,
-};
-
 struct trace_writer;
 
 /* Opens trace.jsonl below the records directory, creating it. <redactor> is borrowed and may be
