@@ -14,12 +14,11 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/ids.h"
+#include "manifest/capsule.h" /* enum task_acceptance */
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-enum task_acceptance { ACCEPT_NONE, ACCEPT_SINGLE, ACCEPT_QUEUE };
 
 enum task_state {
     TASK_SUBMITTED,
