@@ -1,0 +1,1096 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The guest side of murmur in one file: see murmur_sdk.h for what each function does.
+ *
+ * Compiled once per guest, with MUR_ROLE_TOOL, MUR_ROLE_CAPSULE or MUR_ROLE_HOOK, beside the
+ * bindings `guest.h` that `wit-bindgen c --rename-world guest` makes for that role. Unused parts
+ * are dropped by the linker.
+ */
+#include "murmur_sdk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define JSMN_STATIC
+#define JSMN_STRICT
+#define JSMN_PARENT_LINKS
+#include <jsmn.h>
+
+/* ---- Memory ---- */
+
+static void *
+must (void *memory)
+{
+    if (memory == NULL)
+        abort ();
+    return memory;
+}
+
+static char *
+copy_bytes (const void *bytes, size_t len)
+{
+    char *copy = must (malloc (len + 1));
+    if (len > 0)
+        memcpy (copy, bytes, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+static void
+set_error (char **error, char *sentence)
+{
+    if (error != NULL)
+        *error = sentence;
+    else
+        free (sentence);
+}
+
+/* ---- Text ---- */
+
+void
+mur_text_add (struct mur_text *text, const char *bytes, size_t len)
+{
+    if (text->len + len + 1 > text->capacity) {
+        size_t capacity = text->capacity < 64 ? 64 : text->capacity;
+        while (capacity < text->len + len + 1)
+            capacity *= 2;
+        text->data = must (realloc (text->data, capacity));
+        text->capacity = capacity;
+    }
+    if (len > 0)
+        memcpy (text->data + text->len, bytes, len);
+    text->len += len;
+    text->data[text->len] = '\0';
+}
+
+void
+mur_text_puts (struct mur_text *text, const char *string)
+{
+    mur_text_add (text, string, strlen (string));
+}
+
+void
+mur_text_vprintf (struct mur_text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy (again, arguments);
+    int needed = vsnprintf (NULL, 0, format, again);
+    va_end (again);
+    if (needed < 0)
+        return;
+    char *line = must (malloc ((size_t)needed + 1));
+    vsnprintf (line, (size_t)needed + 1, format, arguments);
+    mur_text_add (text, line, (size_t)needed);
+    free (line);
+}
+
+void
+mur_text_printf (struct mur_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start (arguments, format);
+    mur_text_vprintf (text, format, arguments);
+    va_end (arguments);
+}
+
+void
+mur_text_free (struct mur_text *text)
+{
+    free (text->data);
+    *text = (struct mur_text){ 0 };
+}
+
+char *
+mur_format (const char *format, ...)
+{
+    struct mur_text text = { 0 };
+    va_list arguments;
+    va_start (arguments, format);
+    mur_text_vprintf (&text, format, arguments);
+    va_end (arguments);
+    return text.data != NULL ? text.data : copy_bytes ("", 0);
+}
+
+/* ---- UTF-8 ---- */
+
+/* Length of the well-formed sequence at `bytes`, or 0. */
+static size_t
+utf8_sequence (const unsigned char *bytes, size_t len)
+{
+    static const struct {
+        unsigned char first, last, second_min, second_max;
+        size_t length;
+    } forms[] = {
+        { 0x00, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (bytes[0] < forms[i].first || bytes[0] > forms[i].last)
+            continue;
+        if (forms[i].length > len)
+            return 0;
+        if (forms[i].length > 1 &&
+            (bytes[1] < forms[i].second_min || bytes[1] > forms[i].second_max))
+            return 0;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if ((bytes[k] & 0xc0) != 0x80)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+bool
+mur_utf8_valid (const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t step = utf8_sequence ((const unsigned char *)bytes + i, len - i);
+        if (step == 0)
+            return false;
+        i += step;
+    }
+    return true;
+}
+
+size_t
+mur_utf8_prefix (const char *bytes, size_t len, size_t limit)
+{
+    if (len <= limit)
+        return len;
+    size_t end = limit;
+    while (end > 0 && ((unsigned char)bytes[end] & 0xc0) == 0x80)
+        end--;
+    return end;
+}
+
+void
+mur_text_json_bytes (struct mur_text *text, const char *bytes, size_t len)
+{
+    static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    mur_text_add (text, "\"", 1);
+    for (size_t i = 0; i < len;) {
+        size_t step = utf8_sequence ((const unsigned char *)bytes + i, len - i);
+        const char *name = NULL;
+        for (const char *pair = named; *pair != '\0' && name == NULL; pair += 2)
+            if (bytes[i] == *pair)
+                name = pair + 1;
+        if (step == 0)
+            mur_text_puts (text, "\\ufffd");
+        else if (name != NULL)
+            mur_text_printf (text, "\\%c", *name);
+        else if ((unsigned char)bytes[i] < 0x20)
+            mur_text_printf (text, "\\u%04x", (unsigned)bytes[i]);
+        else
+            mur_text_add (text, bytes + i, step);
+        i += step == 0 ? 1 : step;
+    }
+    mur_text_add (text, "\"", 1);
+}
+
+void
+mur_text_json (struct mur_text *text, const char *string)
+{
+    mur_text_json_bytes (text, string, strlen (string));
+}
+
+/* ---- JSON in ---- */
+
+struct mur_json {
+    char *text;
+    jsmntok_t *tokens;
+    int count;
+};
+
+struct mur_json *
+mur_json_parse (const char *text, size_t len)
+{
+    jsmn_parser parser;
+    jsmn_init (&parser);
+    int count = jsmn_parse (&parser, text, len, NULL, 0);
+    if (count <= 0)
+        return NULL;
+    struct mur_json *json = must (calloc (1, sizeof *json));
+    json->text = copy_bytes (text, len);
+    json->tokens = must (calloc ((size_t)count, sizeof *json->tokens));
+    jsmn_init (&parser);
+    json->count = jsmn_parse (&parser, json->text, len, json->tokens, (unsigned)count);
+    bool is_whole = json->count == count && json->tokens[0].type != JSMN_PRIMITIVE &&
+                    json->tokens[0].type != JSMN_STRING;
+    for (int i = 1; is_whole && i < count; i++)
+        is_whole = json->tokens[i].parent >= 0;
+    if (! is_whole) {
+        mur_json_free (json);
+        return NULL;
+    }
+    return json;
+}
+
+void
+mur_json_free (struct mur_json *json)
+{
+    if (json == NULL)
+        return;
+    free (json->text);
+    free (json->tokens);
+    free (json);
+}
+
+static const jsmntok_t *
+token (const struct mur_json *json, mur_node node)
+{
+    return json != NULL && node >= 0 && node < json->count ? &json->tokens[node] : NULL;
+}
+
+enum mur_json_kind
+mur_json_kind (const struct mur_json *json, mur_node node)
+{
+    const jsmntok_t *t = token (json, node);
+    if (t == NULL)
+        return MUR_JSON_ABSENT;
+    switch (t->type) {
+    case JSMN_OBJECT:
+        return MUR_JSON_OBJECT;
+    case JSMN_ARRAY:
+        return MUR_JSON_ARRAY;
+    case JSMN_STRING:
+        return MUR_JSON_STRING;
+    default:
+        break;
+    }
+    char first = json->text[t->start];
+    return first == 'n'                   ? MUR_JSON_NULL
+           : first == 't' || first == 'f' ? MUR_JSON_BOOL
+                                          : MUR_JSON_NUMBER;
+}
+
+mur_node
+mur_json_first (const struct mur_json *json, mur_node container)
+{
+    const jsmntok_t *t = token (json, container);
+    if (t == NULL || t->size == 0)
+        return -1;
+    if (t->type == JSMN_ARRAY)
+        return container + 1;
+    return t->type == JSMN_OBJECT && json->tokens[container + 1].size == 1 ? container + 2 : -1;
+}
+
+mur_node
+mur_json_next (const struct mur_json *json, mur_node node)
+{
+    const jsmntok_t *t = token (json, node);
+    if (t == NULL || t->parent < 0)
+        return -1;
+    bool is_in_object = json->tokens[t->parent].type == JSMN_STRING;
+    int container = is_in_object ? json->tokens[t->parent].parent : t->parent;
+    mur_node next = node + 1;
+    while (next < json->count && json->tokens[next].start < t->end)
+        next++;
+    if (next >= json->count || json->tokens[next].parent != container)
+        return -1;
+    if (! is_in_object)
+        return next;
+    return json->tokens[next].size == 1 ? next + 1 : -1;
+}
+
+static bool
+string_equals (const struct mur_json *json, mur_node node, const char *string)
+{
+    const jsmntok_t *t = token (json, node);
+    if (t == NULL || t->type != JSMN_STRING)
+        return false;
+    size_t len = (size_t)(t->end - t->start);
+    if (memchr (json->text + t->start, '\\', len) == NULL)
+        return strlen (string) == len && memcmp (json->text + t->start, string, len) == 0;
+    char *text = mur_json_text (json, node);
+    bool is_equal = strcmp (text, string) == 0;
+    free (text);
+    return is_equal;
+}
+
+bool
+mur_json_is (const struct mur_json *json, mur_node node, const char *string)
+{
+    return string_equals (json, node, string);
+}
+
+mur_node
+mur_json_get (const struct mur_json *json, mur_node object, const char *key)
+{
+    if (mur_json_kind (json, object) != MUR_JSON_OBJECT)
+        return -1;
+    for (mur_node n = mur_json_first (json, object); n >= 0; n = mur_json_next (json, n))
+        if (string_equals (json, n - 1, key))
+            return n;
+    return -1;
+}
+
+mur_node
+mur_json_at (const struct mur_json *json, mur_node array, size_t index)
+{
+    mur_node n = mur_json_first (json, array);
+    while (n >= 0 && index-- > 0)
+        n = mur_json_next (json, n);
+    return n;
+}
+
+size_t
+mur_json_count (const struct mur_json *json, mur_node container)
+{
+    const jsmntok_t *t = token (json, container);
+    return t == NULL || (t->type != JSMN_ARRAY && t->type != JSMN_OBJECT) ? 0 : (size_t)t->size;
+}
+
+static unsigned
+hex4 (const char *digits)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = digits[i];
+        unsigned digit = c <= '9' ? (unsigned)(c - '0') : ((unsigned)c | 0x20) - 'a' + 10;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+static char *
+put_utf8 (char *to, unsigned code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+    } else if (code < 0x800) {
+        *to++ = (char)(0xc0 | code >> 6);
+        *to++ = (char)(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        *to++ = (char)(0xe0 | code >> 12);
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (code & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | code >> 18);
+        *to++ = (char)(0x80 | (code >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (code & 0x3f));
+    }
+    return to;
+}
+
+/* Reads the escape whose letter is at *from; a lone surrogate becomes U+FFFD. */
+static char *
+put_escape (char *to, const char **from, const char *end)
+{
+    static const char named[] = "b\bf\fn\nr\rt\t";
+    char letter = *(*from)++;
+    if (letter != 'u') {
+        const char *pair = strchr (named, letter);
+        if (pair != NULL && (pair - named) % 2 == 0)
+            letter = pair[1];
+        *to++ = letter;
+        return to;
+    }
+    unsigned code = hex4 (*from);
+    *from += 4;
+    bool is_high = code >= 0xd800 && code < 0xdc00;
+    if (is_high && end - *from >= 6 && (*from)[0] == '\\' && (*from)[1] == 'u') {
+        unsigned low = hex4 (*from + 2);
+        if (low >= 0xdc00 && low < 0xe000) {
+            *from += 6;
+            return put_utf8 (to, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
+        }
+    }
+    return put_utf8 (to, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);
+}
+
+char *
+mur_json_text (const struct mur_json *json, mur_node node)
+{
+    const jsmntok_t *t = token (json, node);
+    if (t == NULL || t->type != JSMN_STRING)
+        return NULL;
+    const char *from = json->text + t->start;
+    const char *end = json->text + t->end;
+    char *text = must (malloc ((size_t)(end - from) + 1));
+    char *to = text;
+    while (from < end) {
+        if (*from != '\\') {
+            *to++ = *from++;
+            continue;
+        }
+        from++;
+        to = put_escape (to, &from, end);
+    }
+    *to = '\0';
+    return text;
+}
+
+char *
+mur_json_key (const struct mur_json *json, mur_node value)
+{
+    const jsmntok_t *t = token (json, value);
+    return t == NULL || t->parent < 0 ? NULL : mur_json_text (json, t->parent);
+}
+
+const char *
+mur_json_raw (const struct mur_json *json, mur_node node, size_t *len)
+{
+    const jsmntok_t *t = token (json, node);
+    if (t == NULL)
+        return *len = 0, "";
+    int quotes = t->type == JSMN_STRING ? 1 : 0;
+    *len = (size_t)(t->end - t->start + 2 * quotes);
+    return json->text + t->start - quotes;
+}
+
+int64_t
+mur_json_int (const struct mur_json *json, mur_node node, int64_t fallback)
+{
+    if (mur_json_kind (json, node) != MUR_JSON_NUMBER)
+        return fallback;
+    const jsmntok_t *t = token (json, node);
+    char *end;
+    errno = 0;
+    long long value = strtoll (json->text + t->start, &end, 10);
+    return errno != 0 || end != json->text + t->end ? fallback : value;
+}
+
+bool
+mur_json_bool (const struct mur_json *json, mur_node node, bool fallback)
+{
+    if (mur_json_kind (json, node) != MUR_JSON_BOOL)
+        return fallback;
+    return json->text[token (json, node)->start] == 't';
+}
+
+/* ---- Files ---- */
+
+char *
+mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **error)
+{
+    struct stat facts;
+    FILE *file = NULL;
+    if (stat (path, &facts) < 0 ||
+        (! S_ISDIR (facts.st_mode) && (file = fopen (path, "rb")) == NULL))
+        return set_error (error, mur_format ("%s: %s", path, strerror (errno))), NULL;
+    if (file == NULL)
+        return set_error (error, mur_format ("%s is a folder", path)), NULL;
+    struct mur_text text = { 0 };
+    char chunk[4096];
+    size_t got;
+    while ((got = fread (chunk, 1, sizeof chunk, file)) > 0 && text.len <= limit_bytes)
+        mur_text_add (&text, chunk, got);
+    bool is_bad = ferror (file) != 0;
+    fclose (file);
+    if (is_bad || text.len > limit_bytes) {
+        mur_text_free (&text);
+        set_error (error, is_bad ? mur_format ("%s: cannot be read", path)
+                                 : mur_format ("%s is larger than %zu bytes", path, limit_bytes));
+        return NULL;
+    }
+    if (len != NULL)
+        *len = text.len;
+    return text.data != NULL ? text.data : copy_bytes ("", 0);
+}
+
+static bool
+make_parents (const char *path, char **error)
+{
+    char *partial = copy_bytes (path, strlen (path));
+    bool is_fine = true;
+    for (char *slash = strchr (partial + 1, '/'); slash != NULL && is_fine;
+         slash = strchr (slash + 1, '/')) {
+        *slash = '\0';
+        struct stat facts;
+        if (stat (partial, &facts) < 0 && mkdir (partial, 0777) < 0 && errno != EEXIST) {
+            set_error (error, mur_format ("%s: %s", partial, strerror (errno)));
+            is_fine = false;
+        }
+        *slash = '/';
+    }
+    free (partial);
+    return is_fine;
+}
+
+bool
+mur_file_write (const char *path, const char *bytes, size_t len, bool make_folders, char **error)
+{
+    if (make_folders && ! make_parents (path, error))
+        return false;
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    bool is_fine = fd >= 0;
+    for (size_t done = 0; is_fine && done < len;) {
+        ssize_t wrote = write (fd, bytes + done, len - done);
+        is_fine = wrote > 0;
+        done += is_fine ? (size_t)wrote : 0;
+    }
+    if (! is_fine)
+        set_error (error, mur_format ("%s: %s", path, strerror (errno)));
+    if (fd >= 0)
+        close (fd);
+    return is_fine;
+}
+
+/* ---- Environment ---- */
+
+const char *
+mur_env (const char *name, const char *fallback)
+{
+    const char *value = getenv (name);
+    return value != NULL ? value : fallback;
+}
+
+struct mur_json *
+mur_config (void)
+{
+    const char *text = getenv ("MURMUR_ARTIFACT_CONFIG");
+    return text == NULL ? NULL : mur_json_parse (text, strlen (text));
+}
+
+void
+mur_sleep_ms (uint64_t milliseconds)
+{
+    struct timespec left = { (time_t)(milliseconds / 1000), (long)(milliseconds % 1000) * 1000000 };
+    while (nanosleep (&left, &left) < 0 && errno == EINTR)
+        continue;
+}
+
+uint64_t
+mur_monotonic_ms (void)
+{
+    struct timespec now;
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void
+mur_log (const char *format, ...)
+{
+    struct mur_text line = { 0 };
+    va_list arguments;
+    va_start (arguments, format);
+    mur_text_vprintf (&line, format, arguments);
+    va_end (arguments);
+    mur_text_puts (&line, "\n");
+    for (size_t done = 0; done < line.len;) {
+        ssize_t wrote = write (STDERR_FILENO, line.data + done, line.len - done);
+        if (wrote <= 0)
+            break;
+        done += (size_t)wrote;
+    }
+    mur_text_free (&line);
+}
+
+/* ---- Results ---- */
+
+static void
+set_outcome (struct mur_result *out, enum mur_status status, struct mur_text *text)
+{
+    if (text->data == NULL)
+        mur_text_add (text, "", 0);
+    out->status = status;
+    free (out->data);
+    out->data = text->data;
+    out->data_len = text->len;
+    *text = (struct mur_text){ 0 };
+}
+
+void
+mur_passed (struct mur_result *out, const char *format, ...)
+{
+    struct mur_text text = { 0 };
+    va_list arguments;
+    va_start (arguments, format);
+    mur_text_vprintf (&text, format, arguments);
+    va_end (arguments);
+    set_outcome (out, MUR_PASSED, &text);
+}
+
+void
+mur_failed (struct mur_result *out, const char *format, ...)
+{
+    struct mur_text text = { 0 };
+    va_list arguments;
+    va_start (arguments, format);
+    mur_text_vprintf (&text, format, arguments);
+    va_end (arguments);
+    set_outcome (out, MUR_FAILED, &text);
+}
+
+void
+mur_passed_text (struct mur_result *out, struct mur_text *text)
+{
+    set_outcome (out, MUR_PASSED, text);
+}
+
+void
+mur_metadata (struct mur_result *out, const char *key, const char *value)
+{
+    if (out->metadata_count == MUR_MAX_METADATA)
+        return;
+    out->metadata[out->metadata_count].key = copy_bytes (key, strlen (key));
+    out->metadata[out->metadata_count].value = copy_bytes (value, strlen (value));
+    out->metadata_count++;
+}
+
+/* ---- Bindings ---- */
+
+#if defined(MUR_ROLE_TOOL) || defined(MUR_ROLE_CAPSULE)
+
+static guest_string_t
+borrow (const char *string)
+{
+    return (guest_string_t){ (uint8_t *)(uintptr_t)string, strlen (string) };
+}
+
+#endif
+
+#if defined(MUR_ROLE_TOOL)
+
+void
+mur_emit (const char *bytes, size_t len)
+{
+    guest_string_t chunk = { (uint8_t *)(uintptr_t)bytes, len };
+    murmur_stream_events_emit_chunk (&chunk);
+}
+
+void
+mur_emit_thinking (const char *bytes, size_t len)
+{
+    guest_string_t chunk = { (uint8_t *)(uintptr_t)bytes, len };
+    murmur_stream_events_emit_thinking_chunk (&chunk);
+}
+
+void
+mur_call_started (const char *id, const char *name)
+{
+    guest_string_t id_string = borrow (id);
+    guest_string_t name_string = borrow (name);
+    murmur_stream_events_tool_call_started (&id_string, &name_string);
+}
+
+void
+mur_call_bytes (const char *id, uint64_t total_bytes)
+{
+    guest_string_t id_string = borrow (id);
+    murmur_stream_events_tool_call_input_bytes (&id_string, total_bytes);
+}
+
+static guest_option_string_t
+give (char *string, size_t len)
+{
+    return (guest_option_string_t){ string != NULL, { (uint8_t *)string, len } };
+}
+
+static void
+give_result (struct mur_result *from, exports_murmur_tool_run_tool_result_t *to)
+{
+    to->status = (exports_murmur_tool_run_status_t)from->status;
+    to->summary = give (from->summary, from->summary ? strlen (from->summary) : 0);
+    to->data = give (from->data, from->data_len);
+    to->data_path = give (from->data_path, from->data_path ? strlen (from->data_path) : 0);
+    to->truncated = from->truncated;
+    to->metadata.len = from->metadata_count;
+    to->metadata.ptr = must (calloc (from->metadata_count + 1, sizeof *to->metadata.ptr));
+    for (size_t i = 0; i < from->metadata_count; i++) {
+        char *key = from->metadata[i].key;
+        char *value = from->metadata[i].value;
+        to->metadata.ptr[i].f0 = (guest_string_t){ (uint8_t *)key, strlen (key) };
+        to->metadata.ptr[i].f1 = (guest_string_t){ (uint8_t *)value, strlen (value) };
+    }
+}
+
+void
+exports_murmur_tool_run_run (exports_murmur_tool_run_tool_input_t *input,
+                             exports_murmur_tool_run_tool_result_t *ret)
+{
+    struct mur_input in = { .data = "" };
+    if (input->data.is_some) {
+        in.data = copy_bytes (input->data.val.ptr, input->data.val.len);
+        in.data_len = input->data.val.len;
+    }
+    if (input->log_path.is_some)
+        in.log_path = copy_bytes (input->log_path.val.ptr, input->log_path.val.len);
+    in.json = mur_json_parse (in.data, in.data_len);
+    struct mur_result out = { .status = MUR_PASSED };
+    mur_tool (&in, &out);
+    give_result (&out, ret);
+}
+
+#elif defined(MUR_ROLE_CAPSULE)
+
+void
+exports_murmur_capsule_run_run (void)
+{
+    mur_capsule ();
+}
+
+static char *
+take_option (const guest_option_string_t *from)
+{
+    return from->is_some ? copy_bytes (from->val.ptr, from->val.len) : NULL;
+}
+
+bool
+mur_invoke (const char *tool, const char *json, struct mur_result *out, char **refusal)
+{
+    guest_string_t name = borrow (tool);
+    murmur_tool_registry_invoke_tool_input_t input = { 0 };
+    input.data = (guest_option_string_t){ true, borrow (json) };
+    murmur_tool_registry_invoke_tool_result_t result;
+    guest_string_t why;
+    *out = (struct mur_result){ .status = MUR_ERROR };
+    if (! murmur_tool_registry_invoke_invoke (&name, &input, &result, &why)) {
+        set_error (refusal, copy_bytes (why.ptr, why.len));
+        return false;
+    }
+    out->status = (enum mur_status)result.status;
+    out->summary = take_option (&result.summary);
+    out->data = take_option (&result.data);
+    out->data_len = result.data.is_some ? result.data.val.len : 0;
+    out->data_path = take_option (&result.data_path);
+    out->truncated = result.truncated;
+    for (size_t i = 0; i < result.metadata.len && i < MUR_MAX_METADATA; i++) {
+        guest_string_t *pair[2] = { &result.metadata.ptr[i].f0, &result.metadata.ptr[i].f1 };
+        out->metadata[i].key = copy_bytes (pair[0]->ptr, pair[0]->len);
+        out->metadata[i].value = copy_bytes (pair[1]->ptr, pair[1]->len);
+        out->metadata_count++;
+    }
+    return true;
+}
+
+#endif
+
+/* ---- HTTP ---- */
+
+struct mur_http_handles {
+    wasi_http_types_own_incoming_response_t response;
+    wasi_http_types_own_incoming_body_t body;
+    wasi_http_types_own_input_stream_t stream;
+};
+
+/* In the order of wasi:http/types error-code. */
+static const char *const http_errors[] = {
+    "DNS timeout",
+    "DNS error",
+    "destination not found",
+    "destination unavailable",
+    "destination address prohibited",
+    "destination address unroutable",
+    "connection refused",
+    "connection terminated",
+    "connection timeout",
+    "connection read timeout",
+    "connection write timeout",
+    "connection limit reached",
+    "TLS protocol error",
+    "TLS certificate error",
+    "TLS alert received",
+    "HTTP-request-denied",
+    "request length required",
+    "request body size",
+    "request method invalid",
+    "request URI invalid",
+    "request URI too long",
+    "request header section size",
+    "request header size",
+    "request trailer section size",
+    "request trailer size",
+    "response incomplete",
+    "response header section size",
+    "response header size",
+    "response body size",
+    "response trailer section size",
+    "response trailer size",
+    "response transfer coding",
+    "response content coding",
+    "response timeout",
+    "upgrade failed",
+    "HTTP protocol error",
+    "loop detected",
+    "configuration error",
+    "internal error",
+};
+
+static void
+http_error (char **error, const char *url, const wasi_http_types_error_code_t *code)
+{
+    size_t known = sizeof http_errors / sizeof *http_errors;
+    const char *name = code->tag < known ? http_errors[code->tag] : "unknown error";
+    const guest_option_string_t *detail = &code->val.internal_error;
+    if (code->tag == WASI_HTTP_TYPES_ERROR_CODE_INTERNAL_ERROR && detail->is_some)
+        set_error (error, mur_format ("%s: %s: %.*s", url, name, (int)detail->val.len,
+                                      (const char *)detail->val.ptr));
+    else
+        set_error (error, mur_format ("%s: %s", url, name));
+}
+
+/* The parts of an absolute URL; the fragment stays behind. */
+struct url_parts {
+    bool is_https;
+    guest_string_t authority;
+    guest_string_t path_with_query;
+};
+
+static bool
+split_url (const char *url, struct url_parts *parts)
+{
+    static const char *const schemes[] = { "http://", "https://" };
+    const char *rest = NULL;
+    for (size_t i = 0; i < 2; i++)
+        if (strncasecmp (url, schemes[i], strlen (schemes[i])) == 0)
+            rest = url + strlen (schemes[i]), parts->is_https = i == 1;
+    if (rest == NULL)
+        return false;
+    size_t authority_len = strcspn (rest, "/?#");
+    if (authority_len == 0)
+        return false;
+    const char *path = rest + authority_len;
+    size_t path_len = strcspn (path, "#");
+    struct mur_text whole = { 0 };
+    if (*path != '/')
+        mur_text_puts (&whole, "/");
+    mur_text_add (&whole, path, path_len);
+    parts->authority = (guest_string_t){ (uint8_t *)(uintptr_t)rest, authority_len };
+    parts->path_with_query = (guest_string_t){ (uint8_t *)whole.data, whole.len };
+    return true;
+}
+
+static wasi_http_types_method_t
+http_method (const char *name)
+{
+    static const char *const methods[] = { "GET",     "HEAD",    "POST",  "PUT",  "DELETE",
+                                           "CONNECT", "OPTIONS", "TRACE", "PATCH" };
+    wasi_http_types_method_t method = { .tag = WASI_HTTP_TYPES_METHOD_OTHER };
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (strcmp (name, methods[i]) == 0)
+            return method.tag = (uint8_t)i, method;
+    method.val.other = (guest_string_t){ (uint8_t *)(uintptr_t)name, strlen (name) };
+    return method;
+}
+
+static bool
+http_request_new (const struct mur_http_request *from, wasi_http_types_own_outgoing_request_t *to,
+                  char **error)
+{
+    struct url_parts parts;
+    if (! split_url (from->url, &parts))
+        return set_error (error, mur_format ("%s: not an absolute http or https URL", from->url)),
+               false;
+    wasi_http_types_own_fields_t fields = wasi_http_types_constructor_fields ();
+    for (size_t i = 0; i < from->header_count; i++) {
+        const struct mur_http_header *header = &from->headers[i];
+        wasi_http_types_field_name_t name = { (uint8_t *)(uintptr_t)header->name,
+                                              strlen (header->name) };
+        wasi_http_types_field_value_t value = { (uint8_t *)(uintptr_t)header->value,
+                                                strlen (header->value) };
+        wasi_http_types_header_error_t refusal;
+        if (! wasi_http_types_method_fields_append (wasi_http_types_borrow_fields (fields), &name,
+                                                    &value, &refusal)) {
+            wasi_http_types_fields_drop_own (fields);
+            return set_error (error, mur_format ("header %s cannot be sent", header->name)), false;
+        }
+    }
+    *to = wasi_http_types_constructor_outgoing_request (fields);
+    wasi_http_types_borrow_outgoing_request_t request =
+        wasi_http_types_borrow_outgoing_request (*to);
+    const char *fallback = from->body != NULL ? "POST" : "GET";
+    wasi_http_types_method_t method = http_method (from->method != NULL ? from->method : fallback);
+    wasi_http_types_scheme_t scheme = { .tag = parts.is_https ? WASI_HTTP_TYPES_SCHEME_HTTPS
+                                                              : WASI_HTTP_TYPES_SCHEME_HTTP };
+    bool is_fine =
+        wasi_http_types_method_outgoing_request_set_method (request, &method) &&
+        wasi_http_types_method_outgoing_request_set_scheme (request, &scheme) &&
+        wasi_http_types_method_outgoing_request_set_authority (request, &parts.authority) &&
+        wasi_http_types_method_outgoing_request_set_path_with_query (request,
+                                                                     &parts.path_with_query);
+    free (parts.path_with_query.ptr);
+    if (! is_fine) {
+        wasi_http_types_outgoing_request_drop_own (*to);
+        set_error (error, mur_format ("%s: not a URL or method that can be sent", from->url));
+    }
+    return is_fine;
+}
+
+static wasi_http_types_own_request_options_t
+http_options (const struct mur_http_request *from)
+{
+    wasi_http_types_own_request_options_t options = wasi_http_types_constructor_request_options ();
+    wasi_http_types_borrow_request_options_t borrowed =
+        wasi_http_types_borrow_request_options (options);
+    static bool (*const setters[]) (wasi_http_types_borrow_request_options_t,
+                                    wasi_http_types_duration_t *) = {
+        wasi_http_types_method_request_options_set_connect_timeout,
+        wasi_http_types_method_request_options_set_first_byte_timeout,
+        wasi_http_types_method_request_options_set_between_bytes_timeout
+    };
+    uint32_t bounds[] = { from->connect_timeout_ms, from->first_byte_timeout_ms,
+                          from->between_bytes_timeout_ms };
+    for (size_t i = 0; i < 3; i++) {
+        wasi_http_types_duration_t nanoseconds = (wasi_http_types_duration_t)bounds[i] * 1000000;
+        if (bounds[i] != 0)
+            setters[i](borrowed, &nanoseconds);
+    }
+    return options;
+}
+
+/* Sends the body after the request is on its way: a large one would otherwise wait for a reader
+ * that is not there yet. A failure here is not told: the answer's future says more. */
+static void
+http_send_body (wasi_http_types_own_outgoing_body_t body, const char *bytes, size_t len)
+{
+    wasi_http_types_own_output_stream_t stream;
+    wasi_http_types_error_code_t code;
+    bool is_open = wasi_http_types_method_outgoing_body_write (
+        wasi_http_types_borrow_outgoing_body (body), &stream);
+    for (size_t done = 0; is_open && done < len;) {
+        guest_list_u8_t piece = { (uint8_t *)(uintptr_t)bytes + done,
+                                  len - done < 4096 ? len - done : 4096 };
+        wasi_io_streams_stream_error_t failure;
+        if (! wasi_io_streams_method_output_stream_blocking_write_and_flush (
+                wasi_io_streams_borrow_output_stream (stream), &piece, &failure)) {
+            wasi_io_streams_stream_error_free (&failure);
+            break;
+        }
+        done += piece.len;
+    }
+    if (is_open)
+        wasi_io_streams_output_stream_drop_own (stream);
+    if (! wasi_http_types_static_outgoing_body_finish (body, NULL, &code))
+        wasi_http_types_error_code_free (&code);
+}
+
+static bool
+http_await (wasi_http_types_own_future_incoming_response_t future, const char *url,
+            wasi_http_types_own_incoming_response_t *response, char **error)
+{
+    wasi_http_types_borrow_future_incoming_response_t borrowed =
+        wasi_http_types_borrow_future_incoming_response (future);
+    wasi_http_types_own_pollable_t ready =
+        wasi_http_types_method_future_incoming_response_subscribe (borrowed);
+    wasi_io_poll_method_pollable_block (wasi_io_poll_borrow_pollable (ready));
+    wasi_io_poll_pollable_drop_own (ready);
+    wasi_http_types_result_result_own_incoming_response_error_code_void_t answer;
+    bool is_there =
+        wasi_http_types_method_future_incoming_response_get (borrowed, &answer) && ! answer.is_err;
+    bool is_fine = is_there && ! answer.val.ok.is_err;
+    if (is_fine)
+        *response = answer.val.ok.val.ok;
+    else if (is_there)
+        http_error (error, url, &answer.val.ok.val.err);
+    else
+        set_error (error, mur_format ("%s: no answer", url));
+    wasi_http_types_future_incoming_response_drop_own (future);
+    return is_fine;
+}
+
+bool
+mur_http_open (const struct mur_http_request *request, struct mur_http_response *response,
+               char **error)
+{
+    *response = (struct mur_http_response){ 0 };
+    wasi_http_types_own_outgoing_request_t outgoing;
+    if (! http_request_new (request, &outgoing, error))
+        return false;
+    wasi_http_types_own_outgoing_body_t body;
+    wasi_http_types_method_outgoing_request_body (
+        wasi_http_types_borrow_outgoing_request (outgoing), &body);
+    wasi_http_types_own_request_options_t options = http_options (request);
+    wasi_http_types_own_future_incoming_response_t future;
+    wasi_http_types_error_code_t code;
+    if (! wasi_http_outgoing_handler_handle (outgoing, &options, &future, &code)) {
+        wasi_http_types_outgoing_body_drop_own (body);
+        return http_error (error, request->url, &code), false;
+    }
+    http_send_body (body, request->body, request->body != NULL ? request->body_len : 0);
+    wasi_http_types_own_incoming_response_t incoming;
+    if (! http_await (future, request->url, &incoming, error))
+        return false;
+    struct mur_http_handles *handles = must (calloc (1, sizeof *handles));
+    handles->response = incoming;
+    wasi_http_types_borrow_incoming_response_t borrowed =
+        wasi_http_types_borrow_incoming_response (incoming);
+    response->status = wasi_http_types_method_incoming_response_status (borrowed);
+    response->handles = handles;
+    wasi_http_types_method_incoming_response_consume (borrowed, &handles->body);
+    wasi_http_types_method_incoming_body_stream (
+        wasi_http_types_borrow_incoming_body (handles->body), &handles->stream);
+    return true;
+}
+
+char *
+mur_http_header (const struct mur_http_response *response, const char *name)
+{
+    wasi_http_types_own_headers_t headers = wasi_http_types_method_incoming_response_headers (
+        wasi_http_types_borrow_incoming_response (response->handles->response));
+    wasi_http_types_field_name_t key = { (uint8_t *)(uintptr_t)name, strlen (name) };
+    wasi_http_types_list_field_value_t values;
+    wasi_http_types_method_fields_get (wasi_http_types_borrow_fields (headers), &key, &values);
+    char *value = values.len > 0 ? copy_bytes (values.ptr[0].ptr, values.ptr[0].len) : NULL;
+    wasi_http_types_list_field_value_free (&values);
+    wasi_http_types_fields_drop_own (headers);
+    return value;
+}
+
+long
+mur_http_read (struct mur_http_response *response, char *buffer, size_t size, char **error)
+{
+    guest_list_u8_t bytes;
+    wasi_io_streams_stream_error_t failure;
+    wasi_io_streams_borrow_input_stream_t stream =
+        wasi_io_streams_borrow_input_stream (response->handles->stream);
+    for (;;) {
+        if (! wasi_io_streams_method_input_stream_blocking_read (stream, size, &bytes, &failure)) {
+            bool is_end = failure.tag == WASI_IO_STREAMS_STREAM_ERROR_CLOSED;
+            if (! is_end)
+                set_error (error, mur_format ("the answer broke off"));
+            wasi_io_streams_stream_error_free (&failure);
+            return is_end ? 0 : -1;
+        }
+        if (bytes.len > 0)
+            break;
+    }
+    memcpy (buffer, bytes.ptr, bytes.len);
+    long count = (long)bytes.len;
+    guest_list_u8_free (&bytes);
+    return count;
+}
+
+void
+mur_http_close (struct mur_http_response *response)
+{
+    if (response->handles == NULL)
+        return;
+    wasi_io_streams_input_stream_drop_own (response->handles->stream);
+    wasi_http_types_incoming_body_drop_own (response->handles->body);
+    wasi_http_types_incoming_response_drop_own (response->handles->response);
+    free (response->handles);
+    response->handles = NULL;
+}
+
+bool
+mur_http_fetch (const struct mur_http_request *request, size_t limit_bytes, uint16_t *status,
+                struct mur_text *body, bool *truncated, char **error)
+{
+    struct mur_http_response response;
+    if (! mur_http_open (request, &response, error))
+        return false;
+    *status = response.status;
+    char chunk[8192];
+    long got = 0;
+    while (body->len <= limit_bytes &&
+           (got = mur_http_read (&response, chunk, sizeof chunk, error)) > 0)
+        mur_text_add (body, chunk, (size_t)got);
+    mur_http_close (&response);
+    if (truncated != NULL)
+        *truncated = body->len > limit_bytes;
+    mur_text_add (body, "", 0);
+    if (body->len > limit_bytes)
+        body->data[body->len = mur_utf8_prefix (body->data, body->len, limit_bytes)] = '\0';
+    return got >= 0;
+}
