@@ -66,8 +66,7 @@ struct cli_command {
     /* A rule the table cannot say (argument counts of `cancel`). Returns NULL, or the usage error's
      * text (owned). */
     char *(*check) (const struct cli_args *args);
-    const char *(*hint) (
-        const char *unknown_option); /* one more line after "unknown option", or NULL */
+    const char *registry_hint; /* the one hint line after an unknown --registry, or NULL */
 };
 
 /* One parsed line. Option and positional names are those of the table; asking for one that is not
@@ -129,6 +128,7 @@ void cli_man_page (struct buf *out);
  * ------------------------------------------------------------------------------------------------
  */
 
+/* A command this version does not have is NULL in the table. */
 cli_run_fn cmd_run; /* cmd_run.c */
 cli_run_fn cmd_build, cmd_publish,
     cmd_precompile; /* cmd_build.c, cmd_publish.c, cmd_precompile.c */

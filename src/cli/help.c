@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Help text, made from the command table. See cli.h.
+ */
+#include "cli/cli.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define WIDTH  96 /* columns a help line may take */
+#define COLUMN 30 /* where the explanations of options begin */
+
+/* The order of `mur --help`: what a person does most comes first. A name is a command or a group.
+ */
+static const struct {
+    const char *title;
+    const char *names;
+} chapters[] = {
+    { "Run", "run ps watch cancel stop token control" },
+    { "Look back", "trace conversation eval" },
+    { "Make and share", "new build publish install list search index precompile" },
+    { "This installation", "doctor config beta version explain help" },
+};
+
+/* Appends <text> wrapped to WIDTH, the first line at the present column, further lines indented. */
+static void
+wrapped (struct buf *out, const char *text, size_t column, size_t indent)
+{
+    const char *at = text;
+    while (*at) {
+        size_t len = strcspn (at, " \n");
+        if (column > indent && column + len > WIDTH) {
+            buf_printf (out, "\n%*s", (int)indent, "");
+            column = indent;
+        }
+        buf_append (out, at, len);
+        column += len;
+        at += len;
+        if (*at == ' ') {
+            at++;
+            if (*at && column < WIDTH) {
+                buf_putc (out, ' ');
+                column++;
+            }
+        } else if (*at == '\n') {
+            at++;
+            buf_printf (out, "\n%*s", (int)indent, "");
+            column = indent;
+        }
+    }
+}
+
+/* One row: a name in a column, its explanation beside it, or below it when the name is long. */
+static void
+row (struct buf *out, const char *name, const char *text, size_t column)
+{
+    buf_printf (out, "  %s", name);
+    size_t used = strlen (name) + 2;
+    if (used + 2 > column)
+        buf_printf (out, "\n%*s", (int)column, "");
+    else
+        buf_printf (out, "%*s", (int)(column - used), "");
+    wrapped (out, text, column, column);
+    buf_putc (out, '\n');
+}
+
+static bool
+has_visible_options (const struct cli_command *c)
+{
+    for (const struct cli_option *o = c->options; o->name; o++)
+        if (! o->is_hidden)
+            return true;
+    return false;
+}
+
+char *
+cli_usage_line (const struct cli_command *c)
+{
+    struct buf out = { 0 };
+    buf_printf (&out, "mur %s", c->name);
+    if (has_visible_options (c))
+        buf_puts (&out, " [OPTIONS]");
+    for (const struct cli_option *o = c->options; o->name; o++)
+        if (o->is_required)
+            buf_printf (&out, " %s %s", o->name, o->value_name);
+    for (const struct cli_positional *p = c->positionals; p->name; p++)
+        buf_printf (&out, p->is_required ? " <%s>%s" : " [%s]%s", p->name,
+                    p->is_repeated ? "..." : "");
+    return buf_steal (&out);
+}
+
+static void
+option_row (struct buf *out, const struct cli_option *o)
+{
+    _cleanup_buf_ struct buf name = { 0 };
+    _cleanup_buf_ struct buf text = { 0 };
+    if (o->letter)
+        buf_printf (&name, "-%c, ", o->letter);
+    else
+        buf_puts (&name, "    ");
+    buf_puts (&name, o->name);
+    if (o->value_name)
+        buf_printf (&name, " %s", o->value_name);
+    buf_puts (&text, o->help);
+    if (o->choices) {
+        buf_puts (&text, " (");
+        for (const char *at = o->choices; *at; at++)
+            buf_puts (&text, *at == '|' ? ", " : (const char[]){ *at, '\0' });
+        buf_puts (&text, ")");
+    }
+    if (o->fallback)
+        buf_printf (&text, " (default: %s)", o->fallback);
+    row (out, name.data, text.data, COLUMN);
+}
+
+static void
+indented_lines (struct buf *out, const char *text)
+{
+    for (const char *at = text; *at;) {
+        const char *end = strchrnul (at, '\n');
+        buf_printf (out, "  %.*s\n", (int)(end - at), at);
+        at = *end ? end + 1 : end;
+    }
+}
+
+static void
+command_help (const struct cli_command *c, struct buf *out)
+{
+    buf_printf (out, "%s\n\n", c->summary);
+    _cleanup_free_ char *usage = cli_usage_line (c);
+    buf_printf (out, "usage: %s\n", usage);
+    if (c->details) {
+        buf_putc (out, '\n');
+        wrapped (out, c->details, 0, 0);
+        buf_putc (out, '\n');
+    }
+    if (! c->run)
+        buf_puts (out, "\nThis version of mur does not have this command yet.\n");
+    if (c->positionals->name) {
+        buf_puts (out, "\nArguments:\n");
+        for (const struct cli_positional *p = c->positionals; p->name; p++) {
+            _cleanup_free_ char *name = x_asprintf (p->is_required ? "<%s>" : "[%s]", p->name);
+            row (out, name, p->help, COLUMN);
+        }
+    }
+    buf_puts (out, "\nOptions:\n");
+    for (const struct cli_option *o = c->options; o->name; o++)
+        if (! o->is_hidden)
+            option_row (out, o);
+    row (out, "-h, --help", "print this", COLUMN);
+    if (c->example) {
+        buf_puts (out, "\nExamples:\n");
+        indented_lines (out, c->example);
+    }
+}
+
+static void
+group_help (const struct cli_group *g, struct buf *out)
+{
+    buf_printf (out, "%s\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->summary, g->name);
+    size_t skip = strlen (g->name) + 1;
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (str_starts (cli_commands[i].name, g->name) && cli_commands[i].name[skip - 1] == ' ')
+            row (out, cli_commands[i].name + skip, cli_commands[i].summary, 16);
+    row (out, "help", "Show the help of one of them", 16);
+    buf_puts (out, "\nOptions:\n");
+    row (out, "-h, --help", "print this", COLUMN);
+}
+
+static const char *
+summary_of (const char *name)
+{
+    const struct cli_group *g = cli_find_group (name);
+    const struct cli_command *c = cli_find_command (name);
+    return g ? g->summary : c ? c->summary : "Show the help of a command";
+}
+
+static void
+program_help (struct buf *out)
+{
+    buf_puts (out, "Runs packaged AI agents in isolation.\n\nusage: mur <COMMAND>\n");
+    for (size_t i = 0; i < ARRAY_LEN (chapters); i++) {
+        buf_printf (out, "\n%s:\n", chapters[i].title);
+        _cleanup_free_ char *names = x_strdup (chapters[i].names);
+        char *rest = names;
+        for (char *name; (name = strsep (&rest, " "));)
+            row (out, name, summary_of (name), 16);
+    }
+    buf_puts (out, "\nOptions:\n");
+    row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 16);
+    row (out, "-V, --version", "print the version", 16);
+    buf_puts (out, "\nExamples:\n");
+    indented_lines (out, "mur new agent hello && cd hello\n"
+                         "mur run --task \"say hello\"\n"
+                         "mur trace show");
+}
+
+bool
+cli_help (const char *topic, struct buf *out)
+{
+    const struct cli_command *c = topic ? cli_find_command (topic) : NULL;
+    const struct cli_group *g = topic ? cli_find_group (topic) : NULL;
+    if (c)
+        command_help (c, out);
+    else if (g)
+        group_help (g, out);
+    else if (! topic)
+        program_help (out);
+    return c || g || ! topic;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program `mur`: parse, run one command, print its error, exit (spec/cli.md 1).
+ *
+ * Always true: 0 success, 1 any error[CODE], 2 a usage error; a standard output that took less than
+ * it was given (other than a reader that went away) is an error of its own.
+ */
+#include "base/diag.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* Nobody else may read our environment or memory through /proc: tokens and keys live there. */
+static void
+harden_process (void)
+{
+    if (prctl (PR_SET_DUMPABLE, 0) < 0)
+        diag_plain_warning (
+            "other processes of this user may be able to read this one's environment: %s",
+            strerror (errno));
+}
+
+static int
+run_command (const struct cli_args *args)
+{
+    const struct cli_command *command = cli_command_of (args);
+    _cleanup_error_ struct mur_error *err = NULL;
+    int status = CLI_FAILED;
+    if (command->run)
+        status = command->run (args, &err);
+    else {
+        mur_fail (&err, E_IO_003, "this version of mur does not have `mur %s` yet", command->name);
+        mur_hint (&err, "`mur --help` lists what there is; `mur help %s` says what it is for",
+                  command->name);
+    }
+    if (! err)
+        return status;
+    diag_error (err);
+    return CLI_FAILED;
+}
+
+int
+main (int argc, char **argv)
+{
+    diag_init ();
+    harden_process ();
+    _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
+    int status = CLI_OK;
+    switch (cli_parse (argc, argv, &args)) {
+    case CLI_RUN:
+        status = run_command (args);
+        break;
+    case CLI_SHOWN:
+        break;
+    case CLI_USAGE_ERROR:
+        status = CLI_USAGE;
+        break;
+    }
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! out_finish (&err)) {
+        diag_error (err);
+        return CLI_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command table: everything a person can type (spec/cli.md 12). Parser, help, manual page and a
+ * test are made from it.
+ *
+ * A command whose run is NULL is known and parsed, and says that this version cannot do it.
+ */
+#include "cli/cli.h"
+
+#include "base/alloc.h"
+
+#define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
+#define OPT_WORKDIR                                                                                \
+    {                                                                                              \
+        .name = "--workdir", .kind = CLI_VALUE, .value_name = "<DIR>", .help = HELP_WORKDIR        \
+    }
+#define OPT_JSON(text)                                                                             \
+    {                                                                                              \
+        .name = "--json", .help = text                                                             \
+    }
+#define OPT_GLOBAL(text)                                                                           \
+    {                                                                                              \
+        .name = "--global", .letter = 'g', .help = text                                            \
+    }
+#define OPT_RECORD                                                                                 \
+    {                                                                                              \
+        .name = "--record", .kind = CLI_VALUE, .value_name = "<NAME>",                             \
+        .help = "the record store that holds it, when several do"                                  \
+    }
+#define NONE                                                                                       \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#define HELP_SESSION "@N (newest first), a full session id, or its last characters (default: @1)"
+
+/* Everything a roster launch does not take. */
+#define NOT_WITH_ROSTER                                                                            \
+    "--manifest --capsule --capsule-version --system-prompt --workdir --bind --context "           \
+    "--forget-session --resume --resume-mode --lifecycle-task-acceptance --lifecycle-after-task "  \
+    "--explain-scope --spawn-grant-stdin"
+
+static const struct cli_option run_options[] = {
+    { .name = "--manifest",
+      .kind = CLI_VALUE,
+      .value_name = "<PATH>",
+      .fallback = "./murmur.yaml",
+      .conflicts = "--capsule",
+      .help = "the capsule's manifest" },
+    { .name = "--capsule",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .requires = "--capsule-version",
+      .help = "run an installed capsule by its full name instead of a manifest" },
+    { .name = "--capsule-version",
+      .kind = CLI_VALUE,
+      .value_name = "<VERSION>",
+      .requires = "--capsule",
+      .help = "its version" },
+    { .name = "--roster",
+      .kind = CLI_VALUE_OR_NONE,
+      .value_name = "[<PATH>]",
+      .none_value = "roster.yaml",
+      .conflicts = NOT_WITH_ROSTER,
+      .help = "launch every member of a roster (a project folder or a roster.yaml)" },
+    { .name = "--task",
+      .kind = CLI_VALUE,
+      .value_name = "<TEXT|FILE>",
+      .help = "the first task: the content of an existing file, else the text itself" },
+    { .name = "--system-prompt",
+      .kind = CLI_VALUE,
+      .value_name = "<TEXT>",
+      .help = "use this system prompt instead of the manifest's; empty for none" },
+    { .name = "--deadline",
+      .kind = CLI_VALUE,
+      .value_name = "<SECS>",
+      .is_number = true,
+      .min = 1,
+      .max = 315360000,
+      .help = "end the session this many seconds after its start" },
+    { .name = "--workdir",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "work folder (default: a new workdir/<session> beside the manifest)" },
+    { .name = "--bind",
+      .kind = CLI_VALUE,
+      .value_name = "<ADDR>",
+      .fallback = "127.0.0.1",
+      .help = "address the capsule's door listens on" },
+    { .name = "--context",
+      .kind = CLI_VALUE,
+      .value_name = "<ID>",
+      .help = "continue or start this conversation context" },
+    { .name = "--forget-session",
+      .requires = "--context",
+      .conflicts = "--resume",
+      .help = "let a harness start its own session for the context anew" },
+    { .name = "--resume",
+      .kind = CLI_VALUE_OR_NONE,
+      .value_name = "[<SESSION>]",
+      .none_value = "@1",
+      .help = "continue the conversation of a recorded session (bare: the newest)" },
+    { .name = "--resume-mode",
+      .kind = CLI_VALUE,
+      .value_name = "<MODE>",
+      .choices = "full|compact",
+      .requires = "--resume",
+      .help = "take the conversation over in full, or compacted" },
+    { .name = "--lifecycle-task-acceptance",
+      .kind = CLI_VALUE,
+      .value_name = "<none|single|queue>",
+      .help = "which tasks the door takes, instead of the manifest's choice" },
+    { .name = "--lifecycle-after-task",
+      .kind = CLI_VALUE,
+      .value_name = "<exit|sleep>",
+      .help = "what follows a task, instead of the manifest's choice" },
+    { .name = "--containment",
+      .kind = CLI_VALUE,
+      .value_name = "<advisory|scoped|sealed>",
+      .help = "the least containment this launch accepts; never lowers the manifest's or the "
+              "configuration's" },
+    { .name = "--no-env-file", .help = "do not read .env" },
+    { .name = "--explain-scope",
+      .help = "print what the capsule would be granted and stop; nothing is created or started" },
+    { .name = "--json",
+      .help = "print one line of JSON once the capsule is reachable, and no other" },
+    { .name = "--verbose",
+      .letter = 'v',
+      .help = "also print folders, manifest, driver and skills" },
+    { .name = "--spawn-grant-stdin", .help = "read a spawn grant from standard input, one line" },
+    { .name = "--capsule-sha256",
+      .kind = CLI_VALUE,
+      .value_name = "<HEX>",
+      .requires = "--capsule --capsule-version",
+      .is_hidden = true,
+      .help = "the digest the capsule was admitted with" },
+    { .name = "--store-root",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .requires = "--capsule --capsule-version --workdir",
+      .is_hidden = true,
+      .help = "the project whose store holds the capsule" },
+    { .name = "--inherited-deadline",
+      .kind = CLI_VALUE,
+      .value_name = "<MS>",
+      .is_number = true,
+      .is_hidden = true,
+      .help = "the launcher's own deadline, Unix milliseconds" },
+    { .name = "--readiness-tokens",
+      .requires = "--json",
+      .is_hidden = true,
+      .help = "add the door's tokens to the line of --json" },
+    { .name = "--workdir-identity",
+      .kind = CLI_VALUE,
+      .value_name = "<DEV:INO>",
+      .requires = "--workdir",
+      .is_hidden = true,
+      .help = "what --workdir must be" },
+    { .name = "--parent-workdir-snapshot",
+      .kind = CLI_VALUE,
+      .value_name = "<JSON>",
+      .is_hidden = true,
+      .help = "what the delegating session's work folder held" },
+    { .name = "--contained-launch", .is_hidden = true, .help = "this launch is a delegated child" },
+    NONE
+};
+
+static const struct cli_option ps_options[] = {
+    { .name = "--verbose", .conflicts = "--json", .help = "one line for every record removed" },
+    OPT_JSON ("the same as JSON; removes and creates nothing"),
+    NONE
+};
+
+static const struct cli_option watch_options[] = {
+    { .name = "--url",
+      .kind = CLI_VALUE,
+      .value_name = "<HOST:PORT>",
+      .conflicts = "SESSION",
+      .help = "a door by address; its token comes from MURMUR_DOOR_TOKEN" },
+    NONE
+};
+
+static const struct cli_option cancel_options[] = {
+    { .name = "--url",
+      .kind = CLI_VALUE,
+      .value_name = "<HOST:PORT>",
+      .help = "a door by address instead of a session; its token comes from MURMUR_DOOR_TOKEN" },
+    NONE
+};
+
+static const struct cli_option stop_options[] = {
+    { .name = "--timeout",
+      .kind = CLI_VALUE,
+      .value_name = "<SECONDS>",
+      .fallback = "10",
+      .is_number = true,
+      .help = "how long it may take to end by itself; 0 kills at once" },
+    NONE
+};
+
+static const struct cli_option token_options[] = { { .name = "--credential",
+                                                     .kind = CLI_VALUE,
+                                                     .value_name = "<NAME>",
+                                                     .fallback = "operator",
+                                                     .help = "which of the door's credentials" },
+                                                   NONE };
+
+static const struct cli_option json_options[] = { OPT_JSON ("the answer as JSON"), NONE };
+static const struct cli_option record_options[] = { OPT_RECORD, NONE };
+
+static const struct cli_option conversation_ls_options[] = {
+    { .name = "--record",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "only this record store" },
+    { .name = "--message",
+      .kind = CLI_VALUE,
+      .value_name = "<MSG-ID>",
+      .help = "say where one message is, or was cut" },
+    OPT_JSON ("the answer as JSON"),
+    NONE
+};
+
+static const struct cli_option conversation_show_options[] = { OPT_RECORD,
+                                                               OPT_JSON ("the record as JSON"),
+                                                               NONE };
+
+static const struct cli_option conversation_truncate_options[] = {
+    { .name = "--keep",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .is_number = true,
+      .is_required = true,
+      .help = "how many of the newest messages stay" },
+    OPT_RECORD,
+    NONE
+};
+
+static const struct cli_option trace_show_options[] = {
+    OPT_WORKDIR,
+    { .name = "--body",
+      .kind = CLI_VALUE,
+      .value_name = "<SELECTOR>",
+      .help =
+          "print one captured body instead: system, tools, response or message:<i> with --turn, "
+          "or a digest" },
+    { .name = "--turn",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .is_number = true,
+      .help = "the turn --body means" },
+    NONE
+};
+
+static const struct cli_option trace_steps_options[] = {
+    { .name = "--verbose", .help = "add the first text of each call's input" }, OPT_WORKDIR, NONE
+};
+
+static const struct cli_option workdir_options[] = { OPT_WORKDIR, NONE };
+
+static const struct cli_option trace_report_options[] = {
+    { .name = "--last",
+      .kind = CLI_VALUE,
+      .value_name = "<LAST>",
+      .is_number = true,
+      .conflicts = "--since SESSIONS",
+      .help = "the newest N sessions" },
+    { .name = "--since",
+      .kind = CLI_VALUE,
+      .value_name = "<SINCE>",
+      .conflicts = "SESSIONS",
+      .help = "sessions started within 30m, 2h or 1d" },
+    OPT_WORKDIR,
+    NONE
+};
+
+static const struct cli_option workdir_json_options[] = { OPT_WORKDIR,
+                                                          OPT_JSON ("the answer as JSON"), NONE };
+
+static const struct cli_option eval_diff_options[] = {
+    OPT_WORKDIR,
+    { .name = "--run",
+      .kind = CLI_VALUE_OR_NONE,
+      .value_name = "[<RUN>]",
+      .none_value = "@1",
+      .conflicts = "A",
+      .help = "compare the arms of one `mur eval run` instead" },
+    OPT_JSON ("with --run: the answer as JSON"),
+    NONE
+};
+
+static const struct cli_option eval_run_options[] = {
+    { .name = "--dataset",
+      .kind = CLI_VALUE,
+      .value_name = "<DATASET>",
+      .fallback = "./eval.jsonl",
+      .help = "the cases, one JSON object a line" },
+    { .name = "--variant",
+      .kind = CLI_VALUE,
+      .value_name = "<VARIANT>",
+      .help = "a second capsule folder or manifest to compare with" },
+    { .name = "--repeat",
+      .kind = CLI_VALUE,
+      .value_name = "<REPEAT>",
+      .fallback = "1",
+      .is_number = true,
+      .min = 1,
+      .max = UINT64_MAX,
+      .help = "how often each case is run" },
+    NONE
+};
+
+static const struct cli_option new_options[] = {
+    { .name = "--roster",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .conflicts = "TEMPLATE",
+      .help = "a formation of two capsules in a new folder of this name" },
+    { .name = "--index",
+      .kind = CLI_VALUE,
+      .value_name = "<PATH|URL>",
+      .requires = "--roster",
+      .help = "the artifact index the driver is chosen from" },
+    NONE
+};
+
+static const struct cli_option build_options[] = {
+    { .name = "--output",
+      .letter = 'o',
+      .kind = CLI_VALUE,
+      .value_name = "<OUTPUT>",
+      .help = "file or folder to write (default: beside the manifest)" },
+    { .name = "--skill",
+      .kind = CLI_VALUE_OR_NONE,
+      .value_name = "[<NAME>]",
+      .none_value = "",
+      .help = "pack a skill: SOURCE is a folder or zip with SKILL.md" },
+    { .name = "--version",
+      .kind = CLI_VALUE,
+      .value_name = "<VERSION>",
+      .requires = "--skill",
+      .help = "the skill's version (default: 0.1.0)" },
+    { .name = "--summary",
+      .kind = CLI_VALUE,
+      .value_name = "<TEXT>",
+      .requires = "--skill",
+      .help = "the skill's summary" },
+    NONE
+};
+
+static const struct cli_option publish_options[] = {
+    { .name = "--platform",
+      .kind = CLI_VALUE,
+      .value_name = "<PLATFORM>",
+      .help = "<os>-<arch> of a native payload (default: read from the binary)" },
+    NONE
+};
+
+static const struct cli_option precompile_options[] = {
+    { .name = "--workdir",
+      .kind = CLI_VALUE,
+      .value_name = "<WORKDIR>",
+      .help = "project whose memory ceiling the forms are for" },
+    OPT_JSON ("the report as one line of JSON"),
+    NONE
+};
+
+static const struct cli_option install_options[] = {
+    OPT_GLOBAL ("into the global store instead of the project's"),
+    { .name = "--all-platforms",
+      .help = "native payloads of every platform, into the global store" },
+    { .name = "--no-precompile", .help = "do not compile components now" },
+    NONE
+};
+
+static const struct cli_option list_options[] = {
+    OPT_GLOBAL ("the global store"),
+    { .name = "--all", .conflicts = "--global", .help = "every store" },
+    { .name = "--contract",
+      .kind = CLI_VALUE,
+      .value_name = "<PREFIX>",
+      .help = "only artifacts with an interface beginning so; shows the interfaces" },
+    NONE
+};
+
+static const struct cli_option search_options[] = {
+    { .name = "--index",
+      .kind = CLI_VALUE,
+      .value_name = "<PATH|URL|local>",
+      .help = "the index to search (default: registry.index_url, else the published one)" },
+    { .name = "--limit",
+      .kind = CLI_VALUE,
+      .value_name = "<LIMIT>",
+      .fallback = "10",
+      .is_number = true,
+      .help = "at most this many rows" },
+    NONE
+};
+
+static const struct cli_option index_options[] = {
+    { .name = "--repo",
+      .kind = CLI_VALUE,
+      .value_name = "<OWNER/REPO>",
+      .is_required = true,
+      .help = "the repository whose release holds the files" },
+    { .name = "--release",
+      .kind = CLI_VALUE,
+      .value_name = "<TAG>",
+      .is_required = true,
+      .help = "the release's tag" },
+    { .name = "--merge",
+      .kind = CLI_VALUE,
+      .value_name = "<INDEX>",
+      .help = "an older index whose entries stay" },
+    { .name = "--output",
+      .letter = 'o',
+      .kind = CLI_VALUE,
+      .value_name = "<FILE>",
+      .fallback = "artifacts-index.json",
+      .help = "file to write" },
+    NONE
+};
+
+static const struct cli_option doctor_options[] = {
+    { .name = "--bind",
+      .kind = CLI_VALUE,
+      .value_name = "<ADDR>",
+      .fallback = "127.0.0.1",
+      .help = "judge the door as `mur run --bind` would open it" },
+    NONE
+};
+
+static const struct cli_option config_set_options[] = {
+    OPT_GLOBAL ("write ~/.murmur/config.yaml instead of the project's"), NONE
+};
+
+static const struct cli_option no_options[] = { NONE };
+
+#define POS(...)                                                                                   \
+    (const struct cli_positional[])                                                                \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define NO_POS                                                                                     \
+    (const struct cli_positional[])                                                                \
+    {                                                                                              \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define SESSION_POS POS ({ "SESSION", false, false, HELP_SESSION })
+#define CONTEXT_POS POS ({ "CONTEXT_ID", true, false, "the conversation's context id" })
+
+/* `cancel` names a session and a task, or a door and a task. */
+static char *
+check_cancel (const struct cli_args *args)
+{
+    bool has_url = cli_has (args, "--url");
+    bool has_second = cli_positional (args, "TASK_ID") != NULL;
+    if (has_url && has_second)
+        return x_strdup ("with --url only the task is named, not a session");
+    if (has_url && ! cli_positional (args, "SESSION"))
+        return x_strdup ("the task's id is missing");
+    if (! has_url && ! has_second)
+        return x_strdup ("a session and a task are needed (or --url and a task)");
+    return NULL;
+}
+
+static char *
+check_new (const struct cli_args *args)
+{
+    static const char *const templates[] = { "script", "agent", "agent-tool" };
+    const char *template = cli_positional (args, "TEMPLATE");
+    if (cli_has (args, "--roster"))
+        return NULL;
+    if (! template)
+        return x_strdup ("--roster <NAME>, or a template and a name, is needed");
+    for (size_t i = 0; i < ARRAY_LEN (templates); i++)
+        if (str_eq (template, templates[i]))
+            return cli_positional (args, "NAME") ? NULL
+                                                 : x_strdup ("the new folder's name is missing");
+    return x_asprintf ("there is no template '%s' (script, agent, agent-tool)", template);
+}
+
+const struct cli_command cli_commands[] = {
+    { "run", "Launch a capsule, or every member of a roster",
+      "Reads the manifest, checks what it asks for against this machine, starts the capsule and "
+      "stays until it ends. "
+      "What it may do is what the manifest grants; --explain-scope prints that and starts nothing. "
+      "Records of the "
+      "session are kept below ~/.murmur/records; `mur trace show` reads them.",
+      "mur run --task \"summarise notes.txt\" --workdir .\n"
+      "mur run --explain-scope\n"
+      "mur run --json --manifest bots/triage/murmur.yaml",
+      NO_POS, run_options, cmd_run },
+    { "ps", "List running capsules",
+      "Asks each recorded door whether it still answers. Records whose process is gone are "
+      "removed, unless --json.",
+      NULL, NO_POS, ps_options, cmd_ps },
+    { "watch", "Follow what a running capsule does", NULL,
+      "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, NULL },
+    { "cancel", "Cancel one task of a running capsule", NULL, "mur cancel @1 tsk_0190f3c2",
+      POS ({ "SESSION", false, false,
+             "@N, a full session id, or its last characters (with --url: the task)" },
+           { "TASK_ID", false, false, "the task" }),
+      cancel_options, NULL, check_cancel },
+    { "stop", "End a running capsule, or a whole formation",
+      "Asks the capsule to end its tasks, then signals it, and says what was left running.",
+      "mur stop @1 --timeout 30",
+      POS (
+          { "SESSION", true, false, "@N, a session id or its last characters, or a formation id" }),
+      stop_options, NULL },
+    { "token", "Print a running capsule's door token", NULL,
+      "curl -H \"Authorization: Bearer $(mur token)\" ...", SESSION_POS, token_options, NULL },
+    { "control show", "Show the settings and secrets a running capsule lets you change", NULL, NULL,
+      SESSION_POS, json_options, NULL },
+    { "control set", "Change one setting", NULL, "mur control set inference.max_tokens 2048",
+      POS ({ "SETTING", true, false, "the setting's name" },
+           { "VALUE", true, false, "JSON, else taken as text" },
+           { "SESSION", false, false, HELP_SESSION }),
+      no_options, NULL },
+    { "control secret", "Give a secret its value, read from standard input", NULL,
+      "mur control secret API_KEY < key.txt",
+      POS ({ "NAME", true, false, "the secret's name" }, { "SESSION", false, false, HELP_SESSION }),
+      no_options, NULL },
+    { "control forget", "Take a secret's value away", NULL, NULL,
+      POS ({ "NAME", true, false, "the secret's name" }, { "SESSION", false, false, HELP_SESSION }),
+      no_options, NULL },
+
+    { "trace show", "Show what a recorded session did",
+      "A report of one session: its grants, turns, tokens, calls and how it ended. With --body, "
+      "the exact bytes of one "
+      "captured request or response (trace.capture: content).",
+      "mur trace show\nmur trace show @2\nmur trace show --body system --turn 0", SESSION_POS,
+      trace_show_options, cmd_trace_show },
+    { "trace steps", "Show a session step by step, as a tree", NULL, NULL, SESSION_POS,
+      trace_steps_options, cmd_trace_steps },
+    { "trace diff", "Compare two recorded sessions",
+      "Without arguments the two newest: @2 with @1.", "mur trace diff\nmur trace diff @5 @1",
+      POS ({ "BEFORE", false, false, "the older session" },
+           { "AFTER", false, false, "the newer session" }),
+      workdir_options, cmd_trace_diff },
+    { "trace report", "Summarise several recorded sessions", NULL, "mur trace report --last 20",
+      POS ({ "SESSIONS", false, true, "sessions to include (default: all)" }), trace_report_options,
+      cmd_trace_report },
+    { "trace list", "List recorded sessions", NULL, NULL, NO_POS, workdir_json_options,
+      cmd_trace_list },
+    { "trace rm", "Remove a recorded session", "Refuses while the session's process lives.",
+      "mur trace rm @3",
+      POS ({ "SESSION", true, false, "@N, a full session id, or its last characters" }),
+      workdir_json_options, cmd_trace_rm },
+
+    { "eval show", "Show a session's scores", NULL, NULL, SESSION_POS, workdir_json_options, NULL },
+    { "eval diff", "Compare two sessions' scores, or the arms of one run", NULL,
+      "mur eval diff @2 @1\nmur eval diff --run",
+      POS ({ "A", false, false, "the first session" }, { "B", false, false, "the second session" }),
+      eval_diff_options, NULL },
+    { "eval run", "Run a data set of cases against a capsule", NULL,
+      "mur eval run --repeat 3 --variant ../other",
+      POS ({ "CAPSULE", false, false, "capsule folder or manifest (default: .)" }),
+      eval_run_options, NULL },
+
+    { "conversation ls", "List conversation records", NULL, NULL, NO_POS, conversation_ls_options,
+      cmd_conversation_ls },
+    { "conversation show", "Show one conversation", NULL, NULL, CONTEXT_POS,
+      conversation_show_options, cmd_conversation_show },
+    { "conversation rm", "Remove one conversation", NULL, NULL, CONTEXT_POS, record_options,
+      cmd_conversation_rm },
+    { "conversation truncate", "Drop all but the newest messages of one conversation", NULL,
+      "mur conversation truncate ctx_0190f3c2 --keep 20", CONTEXT_POS,
+      conversation_truncate_options, cmd_conversation_truncate },
+
+    { "new", "Create a capsule from a template",
+      "Templates: `script` (a component that runs once), `agent` (a model with a task), "
+      "`agent-tool` (an agent with a tool of "
+      "its own, in C). Each builds and runs as it comes. --roster creates a formation of two "
+      "capsules.",
+      "mur new agent hello\nmur new --roster team",
+      POS ({ "TEMPLATE", false, false, "script, agent or agent-tool" },
+           { "NAME", false, false, "the new folder" }),
+      new_options, cmd_new, check_new,
+      "mur new reads the artifact index of --index, else of registry.index_url in the "
+      "configuration" },
+    { "build", "Pack a capsule, tool, driver, hook or skill",
+      "Packs murmur.yaml and exactly the files it lists under requires_files into "
+      "<name>-<version>.mur.zip.",
+      "mur build\nmur build --skill ./notes-skill",
+      POS ({ "SOURCE", false, false, "folder to pack (default: .)" }), build_options, cmd_build },
+    { "publish", "Put a packed artifact into the global store", NULL,
+      "mur publish bot-0.1.0.mur.zip",
+      POS ({ "ARTIFACT_PATH", false, false,
+             "the .mur.zip (default: the one `mur build` writes here)" }),
+      publish_options, cmd_publish, NULL,
+      "mur publish writes to the global store, ~/.murmur/artifacts, and nowhere else" },
+    { "install", "Install artifacts and pin them",
+      "Without an argument, everything the project's manifest names.",
+      "mur install\nmur install acme/search@1.2.0\nmur install ./search-1.2.0.mur.zip",
+      POS ({ "ARTIFACT", false, false,
+             "scope/name[@version], github:owner/repo@tag, or a .mur.zip" }),
+      install_options, cmd_install, NULL,
+      "mur install looks in the stores, then asks the source that serves the scope "
+      "(registry.sources in the configuration)" },
+    { "list", "List installed artifacts", NULL, NULL, NO_POS, list_options, cmd_list },
+    { "search", "Search an artifact index", NULL, "mur search calendar",
+      POS ({ "QUERY", true, false, "text in a name, description or tag" }), search_options,
+      cmd_search, NULL,
+      "mur search reads one index: --index, else registry.index_url in the configuration, else the "
+      "published one" },
+    { "index", "Write the index of a folder of packed artifacts", NULL,
+      "mur index dist --repo acme/tools --release v3",
+      POS ({ "DIR", true, false, "folder with the .mur.zip files" }), index_options, cmd_index },
+    { "precompile", "Compile components before their first run", NULL, NULL,
+      POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile },
+
+    { "doctor", "Check a project and this machine",
+      "Never launches and never writes. Each problem comes with the command that fixes it; exit 1 "
+      "when there is an error.",
+      NULL, NO_POS, doctor_options, cmd_doctor },
+    { "config set", "Change one configuration key", NULL,
+      "mur config set -g credentials.ANTHROPIC_API_KEY sk-...",
+      POS ({ "KEY", true, false,
+             "registry.index_url, inference.provider, .model, .api_key, .endpoint or "
+             "credentials.<NAME>" },
+           { "VALUE", true, false, "its value" }),
+      config_set_options, cmd_config_set },
+    { "beta list", "List features that must be enabled", NULL, NULL, NO_POS, no_options,
+      cmd_beta_list },
+    { "beta enable", "Enable a feature", NULL, NULL, POS ({ "FEATURE", true, false, "its name" }),
+      no_options, cmd_beta_set },
+    { "beta disable", "Disable a feature", NULL, NULL, POS ({ "FEATURE", true, false, "its name" }),
+      no_options, cmd_beta_set },
+    { "version", "Show the version and the interfaces it serves", NULL, NULL, NO_POS, json_options,
+      cmd_version },
+    { "explain", "Say what a diagnostic code means and what to do",
+      "Without a code, lists them all.", "mur explain E-CAP-003",
+      POS ({ "CODE", false, false, "a code such as E-CAP-003" }), no_options, cmd_explain },
+};
+const size_t cli_command_count = ARRAY_LEN (cli_commands);
+
+const struct cli_group cli_groups[] = {
+    { "trace", "Read, compare and remove recorded sessions" },
+    { "eval", "Score capsules on a data set" },
+    { "conversation", "Read, cut and remove conversation records" },
+    { "control", "Settings and secrets of a running capsule" },
+    { "beta", "Features that must be enabled" },
+    { "config", "Change the configuration" },
+    { NULL, NULL },
+};
+
+const struct cli_command *
+cli_find_command (const char *name)
+{
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (str_eq (cli_commands[i].name, name))
+            return &cli_commands[i];
+    return NULL;
+}
+
+const struct cli_group *
+cli_find_group (const char *name)
+{
+    for (const struct cli_group *g = cli_groups; g->name; g++)
+        if (str_eq (g->name, name))
+            return g;
+    return NULL;
+}
