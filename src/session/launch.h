@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launching a staged session and seeing it to its end (spec/session.md 4, 7, 15).
+ *
+ * Callers: cli/cmd_run.c. Always true: on every return the runtime directory and the running record
+ * are gone; the trace of an agent ends with session_end unless it could not be opened.
+ */
+#pragma once
+
+#include "session/stage.h"
+
+/* How a launch ended; the words of the status line. */
+enum session_ending {
+    ENDING_OK,
+    ENDING_FAILED,
+    ENDING_TRAPPED, /* script capsules */
+    ENDING_MAX_TURNS,
+    ENDING_SPEND_CEILING,
+    ENDING_CANCELED,
+    ENDING_NO_ANSWER,     /* of a task; counts as completed for the launch */
+    ENDING_REOPEN_BUDGET, /* of a task */
+    ENDING_DEADLINE,
+    ENDING_FORMATION,
+};
+
+/* "ok", "failed", ... as the trace and the status line spell it. */
+const char *session_ending_name (enum session_ending ending);
+
+struct launch_options {
+    /* Called once with the session announced: url "" for a script (whose run is over by then). */
+    void (*announce) (void *ctx, struct session *s, const char *url);
+    void *ctx;
+};
+
+/* Takes nothing over. Returns true when the launch ended ok; else *err carries the code of the exit
+ * and *ending the status word. */
+bool session_launch (struct session *s, const struct launch_options *options,
+                     enum session_ending *ending, struct mur_error **err);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session as the files of this folder share it: what staging decided, what a launch holds.
+ *
+ * Callers: session/ only. Always true: what stage.c filled is read-only afterwards but for the
+ * members named "live"; those are guarded as their comment says.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/cancel.h"
+#include "base/ids.h"
+#include "base/secret.h"
+#include "door/door.h"
+#include "engine/engine.h"
+#include "fs/root.h"
+#include "home/paths.h"
+#include "net/guest_http.h"
+#include "session/launch.h"
+#include "session/spend.h"
+#include "trace/writer.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What the model may call: one entry of tools/. Sorted by name. */
+struct tool_entry {
+    const char *name;
+    const char *description; /* NULL: none */
+    char *parameters;        /* compact JSON object text */
+    struct strv required;    /* top-level required names of the schema */
+    bool is_schema_malformed;
+    bool is_warned; /* live: W-RUN-004 was printed */
+    bool is_skill;
+    bool is_builtin;                  /* provided by the runtime */
+    struct staged_artifact *artifact; /* NULL for a builtin */
+};
+
+struct staged_artifact {
+    const struct artifact_entry *entry;
+    const struct artifact_grant *grant;
+    const char *tool_name;
+    const char *full_name;
+    char *version;
+    enum artifact_role role;
+    bool is_prompt; /* bound as the system prompt: not offered */
+    enum lock_origin origin;
+    char *pulled_by;           /* session of a runtime pin */
+    struct resolved *resolved; /* NULL for a local skill; dropped once its files are written */
+    char *manifest_text;       /* of tools/<name>/murmur.yaml */
+    size_t manifest_len;
+    struct buf skill_text;
+    struct component *component; /* WASM tools and drivers */
+    char *description;
+    char *parameters;
+    struct strv required;
+    bool is_schema_malformed;
+    bool is_upstream_none;
+
+    /* How a guest of it is made; filled by guests.c. */
+    char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
+    struct allow_list allow;
+    int scope_fd; /* "." when scoped, else -1 */
+    int state_fd; /* "state", else -1 */
+    struct gateway *gateway;
+    struct credential *credential;
+    struct strv env; /* once the URL is known */
+};
+
+/* Where a limit came from. */
+enum limit_source {
+    LIMIT_NONE,
+    LIMIT_MANIFEST,
+    LIMIT_DRIVER,
+};
+
+/* A driver choice: primary. */
+struct driver {
+    const char *name; /* "primary" */
+    const char *model;
+    struct staged_artifact *artifact;
+    char *config; /* compact JSON or NULL */
+    uint64_t output_cap;
+    enum limit_source output_cap_source;
+    uint64_t window; /* 0: none */
+    enum limit_source window_source;
+    uint64_t input_ceiling; /* 0: none */
+    uint64_t input_budget;  /* 0: none */
+    const char *budget_basis;
+    struct strv env;
+};
+
+struct session {
+    const struct stage_request *request;
+    const struct capsule_manifest *manifest;
+    struct policy *policy;
+    struct id id;
+    struct arena *arena;
+
+    struct engine *engine;
+    struct http_client *http;
+    struct redactor *redactor;
+
+    /* Directories. */
+    struct fs_latch *latch;
+    struct home_session dirs;
+    bool has_dirs;
+    char *work_path;
+    struct fs_root *work, *runtime, *records;
+
+    /* Artifacts. */
+    struct staged_artifact *artifacts;
+    size_t artifact_count;
+    struct tool_entry *tools; /* what the model sees, sorted by name */
+    size_t tool_count;
+    struct component *script;
+    struct driver driver; /* agents */
+
+    char *system_prompt; /* resolved, NULL: none */
+    const char *system_prompt_source;
+    char *effective_grants; /* JSON text */
+
+    struct spend_meter *spend;
+
+    /* The launch. */
+    struct trace_writer *trace;
+    struct door *door;
+    struct registry *registry;
+    struct strv guest_env; /* the runtime's own list for every guest */
+    struct termination *termination;
+    struct deadline *deadline;
+    pthread_mutex_t lock; /* base/locks.h: session. Guards the members below */
+    bool has_standing_answer;
+
+    /* Totals of the launch, task loop only. */
+    struct session_totals {
+        uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
+    } totals;
+    struct usage_totals { /* for session-status */
+        uint64_t input, output, cached, cache_write, unreported_calls;
+    } usage;
+    uint64_t launched_ms;      /* monotonic */
+    struct running_task *task; /* the task that runs, or NULL */
+    bool notice_is_given;      /* deadline notice */
+};
+
+/* stage_artifacts.c: step 10. */
+bool stage_artifacts (struct session *s, struct mur_error **err);
+void staged_artifact_clear (struct staged_artifact *a);
+/* stage_driver.c: steps 13-14. */
+bool stage_gateways (struct session *s, struct mur_error **err);
+bool stage_driver (struct session *s, struct mur_error **err);
+/* directories.c: steps 17-19, 22. */
+bool stage_work_dir (struct session *s, struct mur_error **err);
+bool stage_session_dirs (struct session *s, struct mur_error **err);
+bool stage_tool_files (struct session *s, struct mur_error **err);
+bool stage_manifest_copy (struct session *s, struct mur_error **err);
+/* tool_inventory.c */
+bool stage_inventory (struct session *s, struct mur_error **err);
+const struct tool_entry *session_tool (const struct session *s, const char *name);
+struct staged_artifact *session_artifact (const struct session *s, const char *tool_name);
+/* system_prompt.c */
+bool stage_system_prompt (struct session *s, struct mur_error **err);
+/* script.c: step 16. */
+bool stage_script (struct session *s, struct mur_error **err);
+
+bool launch_script (struct session *s, const struct launch_options *options,
+                    enum session_ending *ending, struct mur_error **err);
+bool launch_agent (struct session *s, const struct launch_options *options,
+                   enum session_ending *ending, struct mur_error **err);
