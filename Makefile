@@ -13,10 +13,10 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what is missing: packages, tools, the engine, the tests' Python environment
-	@scripts/bootstrap packages tools engine venv
+	@scripts/bootstrap packages tools engine tokens guests venv
 
 build: ## build mur and its bundled artifacts into $(BUILD)/
-	@scripts/bootstrap packages tools engine
+	@scripts/bootstrap packages tools engine tokens
 	@scripts/build $(BUILD)
 
 demo: build ## run a first capsule, offline: its answer, its trace, what the trace says

@@ -77,7 +77,7 @@ def published_component(name):
 
 def own_component(name):
     """Path of one of our own test components (tests/guests), built by scripts/build-guests."""
-    path = BUILD / "test-guests" / f"{name}.wasm"
+    path = BUILD / "guests" / f"{name}.wasm"
     assert path.is_file(), f"{path} is missing: run scripts/build {BUILD}"
     return path
 
