@@ -43,11 +43,11 @@ char *path_with_tilde (const char *path);
 
 struct store_payload {
     enum store_kind kind;
-    char *dir;                       /* <root>/<scope>/<bare>/<version> */
-    char *stem;                      /* file name without its ending */
-    char *path;                      /* the archive */
-    char sha256[SHA256_HEX_LEN + 1]; /* as the sidecar file says: proves nothing by itself */
-    char *platform;                  /* the file's tag, NULL for the untagged payload */
+    char *dir;      /* <root>/<scope>/<bare>/<version> */
+    char *stem;     /* file name without its ending */
+    char *path;     /* the archive */
+    char *sha256;   /* as its hash file says: proves nothing by itself */
+    char *platform; /* the file's tag, NULL for the untagged payload */
 };
 
 void store_payload_clear (struct store_payload *p);
@@ -64,6 +64,10 @@ enum store_found {
 enum store_found
 store_find (const struct store *s, const char *name, const char *version, const char *platform,
             struct store_payload *out, struct mur_error **err);
+/* The same without the fallback: that very file, the untagged one when <platform> is NULL. */
+enum store_found
+store_find_exact (const struct store *s, const char *name, const char *version,
+                  const char *platform, struct store_payload *out, struct mur_error **err);
 /* Project, then global, then bundled; only "not found" falls through. */
 enum store_found
 stores_find (const struct stores *s, const char *name, const char *version, const char *platform,
