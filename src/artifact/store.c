@@ -9,6 +9,7 @@
 #include "artifact/platform.h"
 #include "artifact/store_path.h"
 #include "base/alloc.h"
+#include "base/share.h"
 #include "fs/root.h"
 #include "home/paths.h"
 
@@ -30,62 +31,6 @@ store_kind_name (enum store_kind kind)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static bool
-is_directory (const char *path)
-{
-    struct stat st;
-    return stat (path, &st) == 0 && S_ISDIR (st.st_mode);
-}
-
-/* The folder of the running program; NULL when it cannot be told. Owned. */
-static char *
-program_dir (void)
-{
-    char path[PATH_MAX];
-    ssize_t len = readlink ("/proc/self/exe", path, sizeof (path) - 1);
-    if (len <= 0)
-        return NULL;
-    path[len] = '\0';
-    char *slash = strrchr (path, '/');
-    return slash ? x_strndup (path, (size_t)(slash - path)) : NULL;
-}
-
-/* In a build tree the store lies beside the build's own records, whatever folder the program was
- * linked in. */
-static char *
-build_tree_store (const char *dir)
-{
-    _cleanup_free_ char *at = x_strdup (dir);
-    for (int level = 0; level < 4 && at[0]; level++) {
-        _cleanup_free_ char *mark = x_asprintf ("%s/meson-info", at);
-        if (is_directory (mark))
-            return x_asprintf ("%s/artifacts", at);
-        char *slash = strrchr (at, '/');
-        if (slash)
-            *slash = '\0';
-    }
-    return NULL;
-}
-
-static char *
-bundled_root (void)
-{
-    _cleanup_free_ char *dir = program_dir ();
-    if (dir) {
-        _cleanup_free_ char *built = build_tree_store (dir);
-        if (built && is_directory (built))
-            return steal_ptr (&built);
-        _cleanup_free_ char *installed = x_asprintf ("%s/../share/murmur/artifacts", dir);
-        if (is_directory (installed))
-            return realpath (installed, NULL);
-    }
-#ifdef MURMUR_BUNDLED_DIR
-    if (is_directory (MURMUR_BUNDLED_DIR))
-        return x_strdup (MURMUR_BUNDLED_DIR);
-#endif
-    return NULL;
-}
-
 struct stores *
 stores_new (const char *project_root, struct mur_error **err)
 {
@@ -98,7 +43,7 @@ stores_new (const char *project_root, struct mur_error **err)
     if (project_root)
         s->at[STORE_PROJECT].root = x_asprintf ("%s/.murmur/artifacts", project_root);
     s->at[STORE_GLOBAL].root = steal_ptr (&global);
-    s->at[STORE_BUNDLED].root = bundled_root ();
+    s->at[STORE_BUNDLED].root = share_path ("artifacts");
     return s;
 }
 
@@ -238,16 +183,10 @@ enum store_found
 store_find (const struct store *s, const char *name, const char *version, const char *platform,
             struct store_payload *out, struct mur_error **err)
 {
-    *out = (struct store_payload){ 0 };
-    if (! s->root || ! name_is_full (name) || ! version_is_segment (version))
-        return STORE_NOT_FOUND;
-    if (s->kind == STORE_BUNDLED && ! name_has_scope (name, SCOPE_BUNDLED))
-        return STORE_NOT_FOUND;
     if (! platform)
         platform = platform_host ();
-    _cleanup_free_ char *dir = store_version_dir (s, name, version);
-    enum store_found found = find_payload (s, dir, name, version, platform, out, err);
-    return found == STORE_NOT_FOUND ? find_payload (s, dir, name, version, NULL, out, err) : found;
+    enum store_found found = store_find_exact (s, name, version, platform, out, err);
+    return found == STORE_NOT_FOUND ? store_find_exact (s, name, version, NULL, out, err) : found;
 }
 
 enum store_found
