@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * std/driver-scripted: an inference driver that answers from a script (README.md says its keys).
+ *
+ * Each call is a fresh instance and nothing is remembered: the step is the number of assistant
+ * messages in the request, plus what a continuation id of ours says. Only an error with `times`
+ * leaves a trace, a counter below `.scripted/`.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "murmur_sdk.h"
+
+#define SCRIPT_LIMIT_BYTES  (4u << 20)
+#define DEFAULT_CHUNK_BYTES 24
+
+/* One call: the request, the script, and the step of it that answers. */
+struct call {
+    const struct mur_json *request;
+    size_t request_len;
+    const struct mur_json *script;
+    mur_node steps;
+    mur_node step;
+    size_t number; /* counted from 0, may lie past the script's end */
+    size_t number_since_task;
+    char *task;   /* text of the last user message */
+    char *result; /* text of the last tool message */
+};
+
+/* ---- The request ---- */
+
+static void
+add_text_blocks (const struct mur_json *json, mur_node content, struct mur_text *text)
+{
+    for (mur_node block = mur_json_first (json, content); block >= 0;
+         block = mur_json_next (json, block)) {
+        char *part = mur_json_text (json, mur_json_get (json, block, "text"));
+        if (part != NULL && text->len > 0)
+            mur_text_puts (text, "\n");
+        if (part != NULL)
+            mur_text_puts (text, part);
+        free (part);
+    }
+}
+
+static char *
+text_of_message (const struct mur_json *json, mur_node message)
+{
+    struct mur_text text = { 0 };
+    add_text_blocks (json, mur_json_get (json, message, "content"), &text);
+    return text.data != NULL ? text.data : mur_format ("%s", "");
+}
+
+static size_t
+continued_steps (const struct mur_json *request)
+{
+    static const char prefix[] = "scripted:";
+    char *id = mur_json_text (request, mur_json_get (request, 0, "continuation_id"));
+    size_t steps = 0;
+    if (id != NULL && strncmp (id, prefix, sizeof prefix - 1) == 0)
+        steps = strtoul (id + sizeof prefix - 1, NULL, 10);
+    free (id);
+    return steps;
+}
+
+static void
+read_messages (struct call *call)
+{
+    const struct mur_json *request = call->request;
+    mur_node messages = mur_json_get (request, 0, "messages");
+    mur_node last_user = -1, last_tool = -1;
+    call->number = continued_steps (request);
+    for (mur_node m = mur_json_first (request, messages); m >= 0; m = mur_json_next (request, m)) {
+        mur_node role = mur_json_get (request, m, "role");
+        if (mur_json_is (request, role, "assistant"))
+            call->number++, call->number_since_task++;
+        else if (mur_json_is (request, role, "tool"))
+            last_tool = m;
+        else if (mur_json_is (request, role, "user"))
+            last_user = m, call->number_since_task = 0;
+    }
+    call->task = text_of_message (request, last_user);
+    call->result = text_of_message (request, last_tool);
+}
+
+/* ---- The script ---- */
+
+static struct mur_json *
+load_script (char **error)
+{
+    const char *config = mur_env ("MURMUR_INFERENCE_DRIVER_CONFIG", "{}");
+    struct mur_json *script = mur_json_parse (config, strlen (config));
+    char *file = mur_json_text (script, mur_json_get (script, 0, "file"));
+    if (script == NULL || file == NULL) {
+        if (script == NULL)
+            *error = mur_format ("inference.driver.config is no mapping");
+        return script;
+    }
+    size_t len = 0;
+    char *text = mur_file_read (file, SCRIPT_LIMIT_BYTES, &len, error);
+    mur_json_free (script);
+    script = text == NULL ? NULL : mur_json_parse (text, len);
+    if (text != NULL && script == NULL)
+        *error = mur_format ("%s is no JSON object or array", file);
+    free (text);
+    free (file);
+    return script;
+}
+
+/* The steps of the first of `scripts` whose `when` occurs in the task, else `steps`, else the whole
+ * file when it is a list. */
+static mur_node
+choose_steps (struct call *call)
+{
+    const struct mur_json *script = call->script;
+    mur_node scripts = mur_json_get (script, 0, "scripts");
+    for (mur_node s = mur_json_first (script, scripts); s >= 0; s = mur_json_next (script, s)) {
+        char *when = mur_json_text (script, mur_json_get (script, s, "when"));
+        bool is_match = when == NULL || strstr (call->task, when) != NULL;
+        free (when);
+        if (is_match)
+            call->number = call->number_since_task;
+        if (is_match)
+            return mur_json_get (script, s, "steps");
+    }
+    return mur_json_kind (script, 0) == MUR_JSON_ARRAY ? 0 : mur_json_get (script, 0, "steps");
+}
+
+static bool
+choose_step (struct call *call, char **error)
+{
+    call->steps = choose_steps (call);
+    size_t count = mur_json_count (call->script, call->steps);
+    if (mur_json_kind (call->script, call->steps) != MUR_JSON_ARRAY || count == 0) {
+        *error = mur_format ("inference.driver.config: steps, or a file with steps, is needed");
+        return false;
+    }
+    size_t index = call->number < count ? call->number : count - 1;
+    call->step = mur_json_at (call->script, call->steps, index);
+    if (mur_json_kind (call->script, call->step) == MUR_JSON_OBJECT)
+        return true;
+    *error = mur_format ("inference.driver.config: step %zu is no mapping", index);
+    return false;
+}
+
+static mur_node
+step_key (const struct call *call, const char *key)
+{
+    return mur_json_get (call->script, call->step, key);
+}
+
+/* ---- Filling in ---- */
+
+static void
+add_tool_names (const struct call *call, struct mur_text *text)
+{
+    mur_node tools = mur_json_get (call->request, 0, "tools");
+    const char *between = "";
+    for (mur_node t = mur_json_first (call->request, tools); t >= 0;
+         t = mur_json_next (call->request, t)) {
+        char *name = mur_json_text (call->request, mur_json_get (call->request, t, "name"));
+        if (name != NULL)
+            mur_text_printf (text, "%s%s", between, name);
+        between = ", ";
+        free (name);
+    }
+}
+
+static bool
+add_value (const struct call *call, const char *name, size_t len, struct mur_text *text)
+{
+    static const char *const request_keys[] = { "model", "system" };
+    if (len == 4 && memcmp (name, "task", len) == 0)
+        return mur_text_puts (text, call->task), true;
+    if (len == 6 && memcmp (name, "result", len) == 0)
+        return mur_text_puts (text, call->result), true;
+    if (len == 4 && memcmp (name, "step", len) == 0)
+        return mur_text_printf (text, "%zu", call->number), true;
+    if (len == 5 && memcmp (name, "tools", len) == 0)
+        return add_tool_names (call, text), true;
+    for (size_t i = 0; i < 2; i++) {
+        if (strlen (request_keys[i]) != len || memcmp (name, request_keys[i], len) != 0)
+            continue;
+        char *value =
+            mur_json_text (call->request, mur_json_get (call->request, 0, request_keys[i]));
+        if (value != NULL)
+            mur_text_puts (text, value);
+        free (value);
+        return true;
+    }
+    return false;
+}
+
+/* Replaces each known {{name}}; anything else stays as written. */
+static char *
+filled_in (const struct call *call, const char *pattern)
+{
+    struct mur_text text = { 0 };
+    for (const char *open; (open = strstr (pattern, "{{")) != NULL;) {
+        const char *close = strstr (open, "}}");
+        mur_text_add (&text, pattern, (size_t)(open - pattern));
+        if (close == NULL || ! add_value (call, open + 2, (size_t)(close - open - 2), &text)) {
+            mur_text_add (&text, open, 2);
+            pattern = open + 2;
+        } else {
+            pattern = close + 2;
+        }
+    }
+    mur_text_puts (&text, pattern);
+    return text.data;
+}
+
+static char *
+step_text (const struct call *call, const char *key)
+{
+    char *pattern = mur_json_text (call->script, step_key (call, key));
+    if (pattern == NULL)
+        return NULL;
+    char *text = filled_in (call, pattern);
+    free (pattern);
+    return text;
+}
+
+/* ---- The answer ---- */
+
+static void
+stream (const struct call *call, const char *text, void (*emit) (const char *, size_t))
+{
+    if (! mur_json_bool (call->script, step_key (call, "stream"), true))
+        return;
+    int64_t chunk =
+        mur_json_int (call->script, step_key (call, "chunk_bytes"), DEFAULT_CHUNK_BYTES);
+    int64_t delay = mur_json_int (call->script, step_key (call, "chunk_delay_ms"), 0);
+    size_t limit = chunk < 4 ? 4 : (size_t)chunk;
+    for (size_t left = strlen (text); left > 0;) {
+        size_t piece = mur_utf8_prefix (text, left, limit);
+        emit (text, piece);
+        text += piece;
+        left -= piece;
+        if (delay > 0)
+            mur_sleep_ms ((uint64_t)delay);
+    }
+}
+
+static void
+add_block (struct mur_text *content, const char *type)
+{
+    mur_text_printf (content, "%s{\"type\":\"%s\"", content->len > 1 ? "," : "", type);
+}
+
+static void
+add_text_block (const struct call *call, struct mur_text *content, const char *key,
+                const char *type, void (*emit) (const char *, size_t))
+{
+    char *text = step_text (call, key);
+    if (text == NULL)
+        return;
+    stream (call, text, emit);
+    add_block (content, type);
+    mur_text_printf (content, ",\"%s\":", type);
+    mur_text_json (content, text);
+    mur_text_puts (content, "}");
+    free (text);
+}
+
+static void
+add_tool_call (const struct call *call, struct mur_text *content, mur_node item, size_t position)
+{
+    const struct mur_json *script = call->script;
+    char *name = mur_json_text (script, mur_json_get (script, item, "name"));
+    char *id = mur_json_text (script, mur_json_get (script, item, "id"));
+    if (id == NULL)
+        id = mur_format ("call_%zu_%zu", call->number, position);
+    size_t len;
+    const char *input = mur_json_raw (script, mur_json_get (script, item, "input"), &len);
+    char *filled = mur_format ("%.*s", (int)(len > 0 ? len : 2), len > 0 ? input : "{}");
+    mur_call_started (id, name != NULL ? name : "");
+    mur_call_bytes (id, strlen (filled));
+    add_block (content, "tool_call");
+    mur_text_puts (content, ",\"id\":");
+    mur_text_json (content, id);
+    mur_text_puts (content, ",\"name\":");
+    mur_text_json (content, name != NULL ? name : "");
+    mur_text_printf (content, ",\"input\":%s}", filled);
+    free (filled);
+    free (name);
+    free (id);
+}
+
+/* Writes the content array; returns how many tool calls it holds. */
+static size_t
+add_content (const struct call *call, struct mur_text *content)
+{
+    mur_node given = step_key (call, "content");
+    mur_node calls = step_key (call, "tool_calls");
+    if (given >= 0) {
+        size_t len, count = 0;
+        const char *raw = mur_json_raw (call->script, given, &len);
+        mur_text_add (content, raw, len);
+        for (mur_node b = mur_json_first (call->script, given); b >= 0;
+             b = mur_json_next (call->script, b))
+            count +=
+                mur_json_is (call->script, mur_json_get (call->script, b, "type"), "tool_call");
+        return count;
+    }
+    mur_text_puts (content, "[");
+    add_text_block (call, content, "thinking", "thinking", mur_emit_thinking);
+    add_text_block (call, content, "text", "text", mur_emit);
+    size_t position = 0;
+    for (mur_node c = mur_json_first (call->script, calls); c >= 0;
+         c = mur_json_next (call->script, c))
+        add_tool_call (call, content, c, position++);
+    mur_text_puts (content, "]");
+    return position;
+}
+
+static void
+add_usage (const struct call *call, struct mur_text *answer, size_t content_len)
+{
+    mur_node usage = step_key (call, "usage");
+    if (mur_json_is (call->script, usage, "none"))
+        return;
+    size_t len = 0;
+    const char *raw = mur_json_raw (call->script, usage, &len);
+    if (len > 0)
+        mur_text_printf (answer, ",\"usage\":%.*s", (int)len, raw);
+    else
+        mur_text_printf (answer, ",\"usage\":{\"input_tokens\":%zu,\"output_tokens\":%zu}",
+                         call->request_len / 4 + 1, content_len / 4 + 1);
+}
+
+static void
+add_metadata (const struct call *call, struct mur_result *out)
+{
+    mur_node metadata = step_key (call, "metadata");
+    for (mur_node n = mur_json_first (call->script, metadata); n >= 0;
+         n = mur_json_next (call->script, n)) {
+        char *key = mur_json_key (call->script, n);
+        char *value = mur_json_text (call->script, n);
+        if (value != NULL)
+            mur_metadata (out, key, value);
+        free (key);
+        free (value);
+    }
+    if (mur_json_bool (call->script, step_key (call, "continuation"), false)) {
+        char *id = mur_format ("scripted:%zu", call->number + 1);
+        mur_metadata (out, "continuation_id", id);
+        free (id);
+    }
+}
+
+static void
+answer (const struct call *call, struct mur_result *out)
+{
+    struct mur_text content = { 0 };
+    struct mur_text text = { 0 };
+    size_t calls = add_content (call, &content);
+    char *stop_reason = mur_json_text (call->script, step_key (call, "stop_reason"));
+    mur_text_puts (&text, "{\"stop_reason\":");
+    mur_text_json (&text, stop_reason != NULL ? stop_reason : calls > 0 ? "tool_call" : "end_turn");
+    mur_text_printf (&text, ",\"content\":%s", content.data);
+    add_usage (call, &text, content.len);
+    mur_text_puts (&text, "}");
+    mur_passed_text (out, &text);
+    add_metadata (call, out);
+    mur_text_free (&content);
+    free (stop_reason);
+}
+
+/* ---- Errors of the script ---- */
+
+/* True while an error with `times` has not yet failed that often. */
+static bool
+error_is_due (const struct call *call, mur_node error)
+{
+    int64_t times = mur_json_int (call->script, mur_json_get (call->script, error, "times"), -1);
+    if (times < 0)
+        return true;
+    char *path = mur_format (".scripted/step-%zu", call->number);
+    char *seen = mur_file_read (path, 64, NULL, NULL);
+    long count = seen != NULL ? strtol (seen, NULL, 10) : 0;
+    free (seen);
+    char *next = mur_format ("%ld\n", count + 1);
+    if (count < times)
+        mur_file_write (path, next, strlen (next), true, NULL);
+    free (next);
+    free (path);
+    return count < times;
+}
+
+/* The statuses that a runtime may try again. */
+static bool
+status_is_transient (int64_t status)
+{
+    return status == 408 || status == 429 ||
+           (status >= 500 && status < 600 && status != 501 && status != 505);
+}
+
+static void
+fail_as_told (const struct call *call, mur_node error, struct mur_result *out)
+{
+    const struct mur_json *script = call->script;
+    bool is_sentence = mur_json_kind (script, error) == MUR_JSON_STRING;
+    char *message =
+        mur_json_text (script, is_sentence ? error : mur_json_get (script, error, "message"));
+    int64_t status = mur_json_int (script, mur_json_get (script, error, "status"), 0);
+    struct mur_text sentence = { 0 };
+    if (status > 0)
+        mur_text_printf (&sentence, "provider answered %lld%s", (long long)status,
+                         message != NULL ? ": " : "");
+    mur_text_puts (&sentence, message != NULL ? message : status > 0 ? "" : "scripted error");
+    struct mur_text text = { 0 };
+    mur_text_puts (&text, "{\"stop_reason\":\"error\",\"content\":[],\"error\":");
+    mur_text_json (&text, sentence.data);
+    if (step_key (call, "usage") >= 0)
+        add_usage (call, &text, 0);
+    mur_text_puts (&text, "}");
+    mur_passed_text (out, &text);
+    bool is_in_answer = mur_json_is (script, mur_json_get (script, error, "stop_reason"), "error");
+    out->status = is_in_answer ? MUR_PASSED : MUR_FAILED;
+    out->summary = sentence.data;
+    mur_node transient = mur_json_get (script, error, "transient");
+    if (transient >= 0 || status > 0)
+        mur_metadata (out, "transient",
+                      mur_json_bool (script, transient, status_is_transient (status)) ? "true"
+                                                                                      : "false");
+    add_metadata (call, out);
+    free (message);
+}
+
+/* ---- A call ---- */
+
+static void
+save_request (const struct call *call, const struct mur_input *in)
+{
+    char *path = step_text (call, "save_request");
+    char *error = NULL;
+    if (path != NULL && ! mur_file_write (path, in->data, in->data_len, true, &error))
+        mur_log ("driver-scripted: save_request: %s", error);
+    free (path);
+    free (error);
+}
+
+static void
+play (const struct call *call, struct mur_result *out)
+{
+    int64_t delay = mur_json_int (call->script, step_key (call, "delay_ms"), 0);
+    if (delay > 0)
+        mur_sleep_ms ((uint64_t)delay);
+    mur_node error = step_key (call, "error");
+    char *raw = step_text (call, "raw");
+    if (mur_json_bool (call->script, step_key (call, "trap"), false))
+        abort ();
+    if (error >= 0 && error_is_due (call, error))
+        fail_as_told (call, error, out);
+    else if (raw != NULL)
+        mur_passed (out, "%s", raw);
+    else
+        answer (call, out);
+    free (raw);
+}
+
+void
+mur_tool (const struct mur_input *in, struct mur_result *out)
+{
+    struct call call = { .request = in->json, .request_len = in->data_len };
+    char *error = NULL;
+    if (in->json == NULL) {
+        mur_failed (out, "the request is no JSON object");
+        return;
+    }
+    read_messages (&call);
+    struct mur_json *script = load_script (&error);
+    call.script = script;
+    if (script == NULL || ! choose_step (&call, &error)) {
+        mur_failed (out, "%s", error);
+    } else {
+        save_request (&call, in);
+        play (&call, out);
+    }
+    mur_json_free (script);
+    free (call.task);
+    free (call.result);
+    free (error);
+}
