@@ -88,6 +88,9 @@ struct http_events {
     /* False = nothing taken: the transfer pauses until http_transfer_resume and offers the same
      * bytes again. */
     bool (*body) (void *ctx, const void *data, size_t len);
+    /* HTTP_BODY_STREAM: there is room again after http_transfer_send returned false. May be NULL.
+     */
+    void (*ready) (void *ctx);
     /* detail: one line for people, never holding a header value. */
     void (*end) (void *ctx, enum http_failure failure, const char *detail);
 };
@@ -96,8 +99,9 @@ struct http_events {
  * in <request> is copied. */
 struct http_transfer *http_start (struct http_client *c, const struct http_request *request,
                                   const struct http_events *events, void *ctx);
-/* HTTP_BODY_STREAM: the next bytes of the request body (copied). */
-void http_transfer_send (struct http_transfer *t, const void *data, size_t len);
+/* HTTP_BODY_STREAM: the next bytes of the request body (copied). False = too much is waiting
+ * already, nothing was taken: offer it again after `ready`. */
+bool http_transfer_send (struct http_transfer *t, const void *data, size_t len);
 /* HTTP_BODY_STREAM: the body is complete, or (false) broken off, which ends the transfer
  * HTTP_RESET. */
 void http_transfer_send_end (struct http_transfer *t, bool is_complete);
