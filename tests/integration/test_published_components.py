@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Components built by others, from the reference's published package, do here what their names promise. Skipped with the
+# reason printed when the package cannot be fetched.
+
+import http.server
+import threading
+
+import pytest
+
+from tests.support.fixtures import published_component
+from tests.support.lab import SLOWER
+from tests.support.model_server import answer, call
+
+UPSTREAM_AUTH = {"header": "x-api-key", "value": "{key}"}
+
+
+def script(lab, name, **manifest):
+    return lab.script_capsule(published_component(name), **manifest)
+
+
+def run_in_folder(lab, project, *arguments, **how):
+    """Runs it on a named, empty work folder; the folder and the result."""
+    work = lab.directory / "outer" / "inner" / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    return work, project.run("--workdir", work, *arguments, **how)
+
+
+def test_published_env_echo_sees_what_is_allowed_and_nothing_else(lab):
+    project = script(lab, "capsule-env-echo", capabilities={"env": {"allow": ["MURMUR_TEST_ALLOWED_VAR"]}})
+
+    work, result = run_in_folder(lab, project, env={
+        "MURMUR_TEST_ALLOWED_VAR": "seen-by-the-guest", "GITHUB_TOKEN": "never-seen"})
+
+    result.ok()
+    text = (work / "out/result.txt").read_text()
+    assert "seen-by-the-guest" in text
+    assert "never-seen" not in text
+    assert "absent" in text
+
+
+def test_published_filesystem_escape_is_blocked(lab):
+    work, result = run_in_folder(lab, script(lab, "capsule-filesystem-escape"))
+
+    result.ok()
+    text = (work / "out/result.txt").read_text()
+    assert "blocked" in text and "unexpected-ok" not in text
+    assert not (work.parent.parent / "outside.txt").exists()
+
+
+def test_published_path_reader_reads_inside_and_is_blocked_outside(lab):
+    project = script(lab, "capsule-path-reader")
+    work = lab.directory / "outer" / "inner" / "work"
+    work.mkdir(parents=True)
+    secret = work.parent / "secret.txt"
+    secret.write_text("TOP-SECRET")
+    (work / "inside.txt").write_text("INSIDE-TEXT")
+    (work / "link.txt").symlink_to(secret)
+    (work / "targets.txt").write_text(f"inside.txt\n../secret.txt\n{secret}\nlink.txt\n")
+
+    project.run("--workdir", work).ok()
+
+    text = (work / "out/result.txt").read_text()
+    assert text.count("blocked") == 3
+    assert "TOP-SECRET" not in text
+
+
+@pytest.fixture
+def listener():
+    """A web server that counts who came."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.seen.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *_args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.seen = []
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_published_network_attempt_is_denied_without_a_packet(lab, listener):
+    work, result = run_in_folder(lab, script(lab, "capsule-network-attempt"))
+
+    result.ok()
+    text = (work / "out/result.txt").read_text()
+    assert "denied" in text.lower() or "blocked" in text
+    assert listener.seen == []
+
+
+def test_published_memory_balloon_stops_at_its_limit(lab):
+    limit = 64 << 20
+    project = script(lab, "capsule-memory-balloon", capabilities={"limits": {"memory_bytes": limit}})
+
+    result = project.run().failed("E-RUN-001")
+
+    assert result.status == "failed"
+    assert "exceeded its configured resource limits" in result.stderr
+    assert "linear memory growth to" in result.stderr
+    assert f"exceeds capabilities.limits.memory_bytes ({limit})" in result.stderr
+
+
+def test_published_spin_loop_ends_at_its_deadline(lab):
+    project = script(lab, "capsule-spin-loop", capabilities={"limits": {"deadline_seconds": 1}})
+
+    result = project.run(timeout=10).failed("E-RUN-001")
+
+    assert result.status == "failed"
+    assert "capsule execution exceeded its 1s deadline" in result.stderr
+
+
+def test_published_echo_tool_answers_the_agent(lab):
+    echo = lab.publish("echo-tool", published_component("echo-tool"), input_schema={"type": "object"})
+    project = lab.agent(tools=[echo], steps=[
+        {"tool_calls": [{"name": "echo-tool", "input": {"word": "marmalade"}}]}, {"text": "{{result}}"}])
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert "marmalade" in session.result_text
+    tool_call = session.trace.one("tool_call")
+    assert (tool_call["tool_name"], tool_call["status"]) == ("echo-tool", "ok")
+
+
+def test_published_anthropic_driver_does_one_tool_turn(lab, model):
+    driver = lab.publish("driver-anthropic", published_component("drivers/anthropic/driver/murmur-driver-anthropic.wasm"),
+                         "driver", upstream_auth=UPSTREAM_AUTH)
+    echo = lab.publish("echo-tool", published_component("echo-tool"), description="Echoes.", input_schema={
+        "type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]})
+    project = lab.agent(driver=driver, tools=[echo],
+                        gateway={"endpoint": model.url, "api_key": "${PROVIDER_KEY}"})
+    model.script(call("echo-tool", {"word": "marmalade"}, call_id="call_1"), answer("You said marmalade."))
+
+    result = project.run("--task", "Say it.", env={"PROVIDER_KEY": "sk-live-0123456789"}, timeout=60 * SLOWER).ok()
+
+    session = lab.session(result)
+    assert session.result_text == "You said marmalade."
+    assert [event["decision"] for event in session.trace.all("inference")] == ["tool_call", "end_turn"]
+    assert session.trace.one("tool_call")["status"] == "ok"
+    first, second = model.requests
+    assert (first.method, first.path) == ("POST", "/v1/messages")
+    assert first.headers["x-api-key"] == "sk-live-0123456789"
+    assert first.headers["host"] == model.host
+    assert [tool["name"] for tool in first.json["tools"]][0] == "echo-tool"
+    assert "marmalade" in second.body.decode()
+    assert "sk-live-0123456789" not in session.trace.path.read_text()
+    assert model.connections == 1, "the second request did not use the first one's connection"
