@@ -43,12 +43,27 @@ add_text_blocks (const struct mur_json *json, mur_node content, struct mur_text 
     }
 }
 
+/* What the runtime fenced as untrusted, without the fence: an answer quotes the words, not their
+ * wrapping. */
+static char *
+without_fence (char *text)
+{
+    char *newline = strncmp (text, "<untrusted-content ", 19) == 0 ? strchr (text, '\n') : NULL;
+    char *close = newline != NULL ? strstr (newline, "\n</untrusted-content>") : NULL;
+    if (close == NULL)
+        return text;
+    char *inside = close > newline ? mur_format ("%.*s", (int)(close - newline - 1), newline + 1)
+                                   : mur_format ("%s", "");
+    free (text);
+    return inside;
+}
+
 static char *
 text_of_message (const struct mur_json *json, mur_node message)
 {
     struct mur_text text = { 0 };
     add_text_blocks (json, mur_json_get (json, message, "content"), &text);
-    return text.data != NULL ? text.data : mur_format ("%s", "");
+    return text.data != NULL ? without_fence (text.data) : mur_format ("%s", "");
 }
 
 static size_t
