@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Helpers between fork and exec. See child.h.
+ */
+#include "sandbox/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+char *
+child_decimal (uint64_t value, char buf[21])
+{
+    char *at = buf + 20;
+    *at = '\0';
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    return at;
+}
+
+void
+child_fail (int report_fd, const char *step, const char *detail)
+{
+    char digits[21], text[CHILD_REPORT_MAX];
+    const char *number = child_decimal ((uint64_t)errno, digits);
+    const char *const pieces[] = { step, "\n", number, "\n", detail ? detail : "" };
+    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_LEN (pieces); i++) {
+        size_t n = strlen (pieces[i]);
+        if (n > sizeof text - len)
+            n = sizeof text - len;
+        memcpy (text + len, pieces[i], n);
+        len += n;
+    }
+    ssize_t written _unused_ = write (report_fd, text, len);
+    _exit (125);
+}
+
+bool
+child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1])
+{
+    size_t len = 0;
+    while (len < CHILD_REPORT_MAX) {
+        ssize_t n = read (report_fd, text + len, CHILD_REPORT_MAX - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    text[len] = '\0';
+    return len > 0;
+}
+
+bool
+child_report_parse (char *text, const char **step, int *errno_value, const char **detail)
+{
+    char *rest = text;
+    *step = strsep (&rest, "\n");
+    const char *number = rest ? strsep (&rest, "\n") : NULL;
+    *errno_value = number ? atoi (number) : 0;
+    *detail = rest ? rest : "";
+    return number != NULL;
+}
+
+static bool
+write_file (const char *path, const char *text)
+{
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t len = strlen (text);
+    bool is_written = write (fd, text, len) == (ssize_t)len;
+    int saved = errno;
+    close (fd);
+    errno = saved;
+    return is_written;
+}
+
+static bool
+write_map (const char *path, unsigned id)
+{
+    char digits[21], line[64];
+    const char *number = child_decimal (id, digits);
+    strcpy (line, number);
+    strcat (line, " ");
+    strcat (line, number);
+    strcat (line, " 1\n");
+    return write_file (path, line);
+}
+
+const char *
+child_write_id_maps (unsigned uid, unsigned gid)
+{
+    int was_dumpable = prctl (PR_GET_DUMPABLE, 0, 0, 0, 0);
+    prctl (PR_SET_DUMPABLE, 1, 0, 0, 0);
+    const char *failed = NULL;
+    if (! write_file ("/proc/self/setgroups", "deny"))
+        failed = "setgroups";
+    else if (! write_map ("/proc/self/uid_map", uid))
+        failed = "uid_map";
+    else if (! write_map ("/proc/self/gid_map", gid))
+        failed = "gid_map";
+    int saved = errno;
+    prctl (PR_SET_DUMPABLE, was_dumpable == 1 ? 1 : 0, 0, 0, 0);
+    errno = saved;
+    return failed;
+}

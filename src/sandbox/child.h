@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a forked child may use before exec: async-signal-safe helpers and the pipe it reports
+ * failure on.
+ *
+ * Nothing here allocates, locks or uses stdio.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHILD_REPORT_MAX 1024
+
+/* Writes "<step>: <errno>\n<detail>" to the report pipe and exits 125. detail may be NULL. */
+_noreturn_ void child_fail (int report_fd, const char *step, const char *detail);
+
+/* Reads what a child reported (until end of file); false when it said nothing. Parent side; text is
+ * NUL-terminated. */
+bool child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1]);
+/* The step and errno of a report; step points into text. */
+bool child_report_parse (char *text, const char **step, int *errno_value, const char **detail);
+
+/* Decimal text of a number, written backwards from the end of buf; returns its start. */
+char *child_decimal (uint64_t value, char buf[21]);
+
+/* Maps only the caller's own uid and gid, denying setgroups. Raises dumpable around the writes and
+ * restores it: a non-dumpable process does not own its own /proc files. On failure returns the name
+ * of the step, else NULL. */
+const char *child_write_id_maps (unsigned uid, unsigned gid);

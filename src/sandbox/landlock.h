@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Landlock: which files a native subprocess may open and execute (spec/containment.md 8).
+ *
+ * The parent opens every path and fills a plan; the child only turns it into a ruleset and
+ * restricts itself. The runtime itself never enters a domain: that would forbid mounts to every
+ * later child.
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a path is granted, in the words of the spec's table. */
+enum landlock_grant {
+    LANDLOCK_WRITABLE_TREE, /* read, write, create and remove, no devices, no sockets */
+    LANDLOCK_READABLE_TREE, /* files and directories */
+    LANDLOCK_READABLE_FILE,
+    LANDLOCK_EXECUTABLE_FILE, /* and readable */
+    LANDLOCK_EXECUTABLE_DIR,  /* execute and read what is in it, not list it */
+    LANDLOCK_EXECUTABLE_TREE, /* execute, read and list */
+    LANDLOCK_DEVICE_READ,
+    LANDLOCK_DEVICE_WRITE,
+};
+
+struct landlock_rule {
+    int path_fd; /* O_PATH, owned by the plan */
+    uint64_t rights;
+};
+
+struct landlock_plan {
+    int abi; /* as used: min (kernel's, 3) */
+    uint64_t handled;
+    struct landlock_rule *rules;
+    size_t len, cap;
+};
+
+/* ABI of the running kernel, 0 when it has none (or refuses). No side effect. */
+int landlock_kernel_abi (void);
+
+void landlock_plan_init (struct landlock_plan *plan, int kernel_abi);
+/* Opens <path> and grants it. A path that does not open is dropped (grants only shrink) unless
+ * <is_required>: E-IO-003. <workdir_exec> adds EXECUTE to a writable tree. */
+bool landlock_plan_add (struct landlock_plan *plan, const char *path, enum landlock_grant grant,
+                        bool workdir_exec, bool is_required, struct mur_error **err);
+/* The same for an open directory or file (the descriptor is duplicated). */
+bool landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant grant,
+                           bool workdir_exec, struct mur_error **err);
+void landlock_plan_free (struct landlock_plan *plan);
+
+/* Enters the domain. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with errno. */
+int landlock_restrict (const struct landlock_plan *plan);

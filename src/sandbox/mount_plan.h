@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a command's own mount namespace looks like: the session's temp folder over /tmp, or a
+ * composed root (spec/containment.md 11, 12).
+ *
+ * The parent computes a plan: flat arrays of plain strings. The child clones every source tree
+ * first, so that covering /tmp or the base hides nothing it still needs, checks the identity of
+ * those that must not have been swapped, and then attaches them in order. Nothing allocates after
+ * fork.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <sys/types.h>
+
+enum mount_kind {
+    MOUNT_NOTHING, /* the command sees the host's mounts */
+    MOUNT_TMP,     /* the session's temp folder at /tmp */
+    MOUNT_SEALED,  /* a composed root */
+};
+
+struct mount_entry {
+    const char *source;
+    const char *target; /* absolute, as the command will see it */
+    bool is_read_only;
+    bool is_required;
+    bool is_verified; /* the source must be <dev>:<ino> */
+    dev_t dev;
+    ino_t ino;
+    bool is_file;              /* set by the plan's maker: what the mount point must be */
+    const char *staged_target; /* target below the base while the root is composed; filled by
+                                  mount_plan_finish */
+};
+
+struct mount_link {
+    const char *target; /* what it points to */
+    const char *path;   /* where it lies */
+    const char *staged_path;
+};
+
+struct mount_plan {
+    enum mount_kind kind;
+    const char *base;     /* sealed: where the tmpfs that becomes the root is mounted */
+    const char *work_dir; /* where the command starts */
+    unsigned uid, gid;
+    struct mount_entry *entries;
+    size_t entry_count;
+    struct mount_link *links;
+    size_t link_count;
+    int *tree_fds; /* scratch of the child, one an entry */
+    const char *staged_dev, *staged_proc;
+};
+
+/* The folders of a session a plan is made from; each is absolute, canonical and held open by the
+ * caller. */
+struct mount_folder {
+    const char *path;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct mount_folders {
+    struct mount_folder work, temp, home, runtime, records;
+    const char *sealed_etc; /* folder with the synthetic passwd and group; sealed only */
+    const char *const *
+        read_only; /* further trees and files a command needs at their own paths; NULL-terminated */
+    const char *const *staged_trees; /* required read-only trees at their own paths (sealed);
+                                        NULL-terminated, may be NULL */
+};
+
+/* The plan of a command below sealed. MOUNT_NOTHING when the work folder is /tmp itself. */
+void mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct arena *a);
+/* The plan of a sealed command. E-RUN-014 when no base can be had. */
+bool mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struct arena *a,
+                        struct mur_error **err);
+
+/* Builds it. In the child, after joining the session's namespaces; async-signal-safe.
+ * Returns NULL, or the step that failed with errno set and *detail naming the path (or NULL). */
+const char *mount_plan_apply (const struct mount_plan *plan, const char **detail);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host probe. See probe.h. Each attempt runs in its own forked child and reports the step it
+ * failed at.
+ */
+#include "sandbox/probe.h"
+
+#include "base/alloc.h"
+#include "base/fdio.h"
+#include "sandbox/child.h"
+#include "sandbox/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* What an attempt does in its child: NULL, or the step that failed (static storage, errno set). */
+typedef const char *attempt_fn (const void *arg);
+
+/* The step names a child may report; the parent matches them so that a failure's text has static
+ * storage. */
+static const char *const steps[] = {
+    "prctl(PR_SET_NO_NEW_PRIVS)",
+    "landlock_restrict_self",
+    "setns(user)",
+    "setns(net)",
+    "unshare(CLONE_NEWNS)",
+    "mount(MS_REC|MS_PRIVATE, \"/\")",
+    "mount(MS_BIND, \"/tmp\")",
+    "unshare(CLONE_NEWUSER|CLONE_NEWNS)",
+    "write id maps",
+    "mount(tmpfs)",
+    "make the parking directory",
+    "pivot_root",
+    "detach the old root",
+    "fork",
+    "wait for the child",
+};
+
+static const char *
+step_named (const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN (steps); i++)
+        if (strcmp (steps[i], name) == 0)
+            return steps[i];
+    return "an unnamed step";
+}
+
+static struct attempt
+run_attempt (attempt_fn *fn, const void *arg)
+{
+    struct attempt a = { ATTEMPT_FAILED, { "fork", 0 } };
+    int report[2];
+    if (pipe2 (report, O_CLOEXEC) < 0) {
+        a.failure.errno_value = errno;
+        return a;
+    }
+    pid_t pid = fork ();
+    if (pid == 0) {
+        const char *failed = fn (arg);
+        if (failed)
+            child_fail (report[1], failed, NULL);
+        _exit (0);
+    }
+    a.failure.errno_value = errno;
+    close (report[1]);
+    char text[CHILD_REPORT_MAX + 1];
+    bool has_report = pid > 0 && child_report_read (report[0], text);
+    close (report[0]);
+    if (pid < 0)
+        return a;
+    int status = 1;
+    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (has_report) {
+        const char *step, *detail;
+        child_report_parse (text, &step, &a.failure.errno_value, &detail);
+        a.failure.step = step_named (step);
+    } else if (status == 0) {
+        a.state = ATTEMPT_SUCCEEDED;
+    } else {
+        a.failure = (struct attempt_failure){ "wait for the child", ECHILD };
+    }
+    return a;
+}
+
+static const char *
+try_landlock (const void *plan)
+{
+    if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return "prctl(PR_SET_NO_NEW_PRIVS)";
+    return landlock_restrict (plan) < 0 ? "landlock_restrict_self" : NULL;
+}
+
+static struct attempt
+probe_landlock (int abi)
+{
+    if (abi == 0)
+        return (struct attempt){ ATTEMPT_FAILED, { "landlock_restrict_self", ENOSYS } };
+    struct landlock_plan plan;
+    landlock_plan_init (&plan, 1);
+    landlock_plan_add (&plan, "/", LANDLOCK_WRITABLE_TREE, true, false, NULL);
+    struct attempt a = run_attempt (try_landlock, &plan);
+    landlock_plan_free (&plan);
+    return a;
+}
+
+static const char *
+make_mounts_private (void)
+{
+    return mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+               ? "mount(MS_REC|MS_PRIVATE, \"/\")"
+               : NULL;
+}
+
+static const char *
+try_mounts (const void *ns)
+{
+    const char *failed = network_namespace_join (ns);
+    if (failed)
+        return failed;
+    if (unshare (CLONE_NEWNS) < 0)
+        return "unshare(CLONE_NEWNS)";
+    if ((failed = make_mounts_private ()))
+        return failed;
+    return mount ("/tmp", "/tmp", NULL, MS_BIND | MS_REC, NULL) < 0 ? "mount(MS_BIND, \"/tmp\")"
+                                                                    : NULL;
+}
+
+struct sealed_arg {
+    const struct network_namespace *ns;
+    unsigned uid, gid;
+};
+
+static const char *
+try_sealed (const void *arg)
+{
+    const struct sealed_arg *a = arg;
+    const char *failed = network_namespace_join (a->ns);
+    if (failed)
+        return failed;
+    if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return "unshare(CLONE_NEWUSER|CLONE_NEWNS)";
+    if (child_write_id_maps (a->uid, a->gid))
+        return "write id maps";
+    if ((failed = make_mounts_private ()))
+        return failed;
+    if (mount ("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+        return "mount(tmpfs)";
+    if (chdir ("/tmp") < 0 || mkdir (".mur-oldroot", 0700) < 0)
+        return "make the parking directory";
+    if (syscall (SYS_pivot_root, ".", ".mur-oldroot") < 0)
+        return "pivot_root";
+    if (chdir ("/") < 0 || umount2 (".mur-oldroot", MNT_DETACH) < 0)
+        return "detach the old root";
+    return NULL;
+}
+
+static bool
+read_word (const char *path, char *out, size_t size)
+{
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read (fd, out, size - 1);
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn (out, "\n")] = '\0';
+    return n > 0;
+}
+
+static enum userns_grant
+read_userns_grant (char *profile, size_t size)
+{
+    char word[64];
+    if (! read_word ("/sys/module/apparmor/parameters/enabled", word, sizeof word) ||
+        (word[0] != 'Y' && word[0] != '1'))
+        return USERNS_APPARMOR_ABSENT;
+    if (! read_word ("/sys/module/apparmor/parameters/restrict_unprivileged_userns", word,
+                     sizeof word) &&
+        ! read_word ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", word, sizeof word))
+        return USERNS_RESTRICTION_DISABLED;
+    if (word[0] != 'Y' && word[0] != '1')
+        return USERNS_RESTRICTION_DISABLED;
+    if (read_word ("/proc/self/attr/current", profile, size) && str_starts (profile, "mur-sealed"))
+        return USERNS_PROFILE_CONFINING;
+    if (str_eq (profile, "unconfined"))
+        profile[0] = '\0';
+    return USERNS_WITHHELD;
+}
+
+void
+host_probe_run (struct host_probe *probe)
+{
+    *probe = (struct host_probe){ 0 };
+    probe->landlock_abi = landlock_kernel_abi ();
+    probe->landlock = probe_landlock (probe->landlock_abi);
+    probe->userns = read_userns_grant (probe->profile, sizeof probe->profile);
+    struct network_namespace ns;
+    probe->network.state = network_namespace_create (NULL, 0, &ns, &probe->network.failure)
+                               ? ATTEMPT_SUCCEEDED
+                               : ATTEMPT_FAILED;
+    if (probe->network.state != ATTEMPT_SUCCEEDED)
+        return;
+    struct sealed_arg arg = { &ns, geteuid (), getegid () };
+    probe->mounts = run_attempt (try_mounts, &ns);
+    probe->sealed = run_attempt (try_sealed, &arg);
+    network_namespace_close (&ns);
+}
+
+/* --- words
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static const char *const grant_names[] = {
+    [USERNS_APPARMOR_ABSENT] = "apparmor_absent",
+    [USERNS_RESTRICTION_DISABLED] = "restriction_disabled_host_wide",
+    [USERNS_PROFILE_CONFINING] = "profile_confining",
+    [USERNS_WITHHELD] = "withheld",
+};
+
+const char *
+userns_grant_name (enum userns_grant grant)
+{
+    return grant_names[grant];
+}
+
+char *
+attempt_failure_text (const struct attempt_failure *failure)
+{
+    const char *symbol = strerrorname_np (failure->errno_value);
+    return x_asprintf ("%s failed: %s (%s)", failure->step, symbol ? symbol : "unknown error",
+                       strerror (failure->errno_value));
+}
+
+static char *
+host_readings (const struct host_probe *p)
+{
+    return x_asprintf ("host: user namespaces %s, AppArmor profile %s, Landlock ABI %d",
+                       userns_grant_name (p->userns), p->profile[0] ? p->profile : "unconfined",
+                       p->landlock_abi);
+}
+
+#define PROFILE_REMEDY                                                                             \
+    "the AppArmor profile mur-sealed (/etc/apparmor.d/mur-sealed) is missing: install it and run " \
+    "`apparmor_parser -r /etc/apparmor.d/mur-sealed`; for a development build, name its path in "  \
+    "the profile; as a last resort, sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+#define CREATION_REMEDY                                                                            \
+    "this process may not create namespaces, as in most containers: run the container with "       \
+    "`--cap-add SYS_ADMIN` or a seccomp profile that allows unshare"
+#define MAP_REMEDY                                                                                 \
+    "the id mapping was refused: map the ids of this user (newuidmap, /etc/subuid) or run "        \
+    "outside a nested namespace; a capability does not help"
+#define MOUNT_REMEDY                                                                               \
+    "mounting was refused: reload the AppArmor profile, or run the container with "                \
+    "`--cap-add SYS_ADMIN`"
+#define PIVOT_REMEDY                                                                               \
+    "changing the root was refused: the AppArmor profile lacks a pivot_root rule, or the "         \
+    "container's seccomp list lacks pivot_root"
+#define KERNEL_REMEDY                                                                              \
+    "the kernel gives no user namespace: raise user.max_user_namespaces, or use a kernel with "    \
+    "CONFIG_USER_NS"
+
+static bool
+is_denied (int errno_value)
+{
+    return errno_value == EPERM || errno_value == EACCES;
+}
+
+static const char *
+remedy_for (const struct host_probe *p, const struct attempt_failure *f)
+{
+    bool is_unshare = str_starts (f->step, "unshare");
+    bool is_map = strstr (f->step, "map") || strstr (f->step, "setgroups");
+    if (is_denied (f->errno_value) && (is_unshare || is_map) && p->userns == USERNS_WITHHELD &&
+        ! p->profile[0])
+        return PROFILE_REMEDY;
+    if (is_unshare && ! is_denied (f->errno_value))
+        return KERNEL_REMEDY;
+    if (is_unshare)
+        return CREATION_REMEDY;
+    if (is_map)
+        return MAP_REMEDY;
+    if (str_starts (f->step, "mount"))
+        return MOUNT_REMEDY;
+    if (strstr (f->step, "pivot") || strstr (f->step, "parking") || strstr (f->step, "old root"))
+        return PIVOT_REMEDY;
+    if (str_starts (f->step, "fork") || str_starts (f->step, "wait"))
+        return "the probe could not be run, and what is unknown is refused";
+    return "the network namespace could not be set up";
+}
+
+static char *
+blocker (const struct host_probe *p, const struct attempt_failure *f, const char *remedy)
+{
+    _cleanup_free_ char *failed = attempt_failure_text (f);
+    _cleanup_free_ char *readings = host_readings (p);
+    return x_asprintf ("%s\n%s\n%s", failed, remedy, readings);
+}
+
+char *
+host_probe_scoped_blocker (const struct host_probe *p)
+{
+    if (p->landlock.state == ATTEMPT_SUCCEEDED)
+        return NULL;
+    return blocker (p, &p->landlock.failure,
+                    "Landlock is missing: it needs Linux 5.13 or newer with landlock among the "
+                    "enabled security modules (lsm=)");
+}
+
+char *
+host_probe_sealed_blocker (const struct host_probe *p)
+{
+    if (p->network.state == ATTEMPT_FAILED) {
+        bool is_namespace = str_starts (p->network.failure.step, "unshare") ||
+                            str_starts (p->network.failure.step, "write ");
+        return blocker (p, &p->network.failure,
+                        is_namespace ? remedy_for (p, &p->network.failure)
+                                     : "no network namespace can be set up here (E-CAP-005)");
+    }
+    if (p->sealed.state == ATTEMPT_FAILED)
+        return blocker (p, &p->sealed.failure, remedy_for (p, &p->sealed.failure));
+    return host_probe_scoped_blocker (p);
+}
+
+char *
+host_probe_network_blocker (const struct host_probe *p)
+{
+    if (p->network.state != ATTEMPT_FAILED)
+        return NULL;
+    return blocker (p, &p->network.failure, remedy_for (p, &p->network.failure));
+}

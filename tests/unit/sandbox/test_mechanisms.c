@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The mechanisms one by one: the system-call filter, Landlock plans, ELF closures. Each restriction
+ * is applied in a forked child, because nothing lifts it again.
+ */
+#include "tests/unit/testing.h"
+
+#include "sandbox/elf.h"
+#include "sandbox/landlock.h"
+#include "sandbox/syscall_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void
+test_no_system_call_is_both_allowed_and_denied (void **state _unused_)
+{
+    for (size_t a = 0; syscall_filter_allowed[a]; a++)
+        for (size_t d = 0; syscall_filter_denied[d]; d++)
+            assert_string_not_equal (syscall_filter_allowed[a], syscall_filter_denied[d]);
+}
+
+/* Runs body in a child after loading the filter; returns its exit status. */
+static int
+filtered (bool allows_unix_sockets, int (*body) (void))
+{
+    struct syscall_filter filter;
+    assert_succeeds (syscall_filter_compile (allows_unix_sockets, &filter, &err));
+    assert_true (filter.len > 0 && filter.len <= 512);
+    pid_t pid = fork ();
+    if (pid == 0) {
+        if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_load (&filter) < 0)
+            _exit (99);
+        _exit (body ());
+    }
+    int status;
+    waitpid (pid, &status, 0);
+    syscall_filter_free (&filter);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : 128;
+}
+
+static int
+try_socket (int family)
+{
+    int fd = socket (family, SOCK_STREAM, 0);
+    return fd >= 0 ? 0 : errno;
+}
+
+static int
+socket_families (void)
+{
+    if (try_socket (AF_INET) != 0 || try_socket (AF_UNIX) != EACCES)
+        return 1;
+    if (try_socket (AF_NETLINK) != EACCES || try_socket (AF_PACKET) != EACCES)
+        return 2;
+    if (try_socket (AF_ALG) != EPERM || try_socket (AF_VSOCK) != EPERM)
+        return 3;
+    int pair[2];
+    return socketpair (AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 4;
+}
+
+static int
+unix_sockets_declared (void)
+{
+    return try_socket (AF_UNIX) == 0 && try_socket (AF_NETLINK) == EACCES ? 0 : 1;
+}
+
+static void
+test_containment_19_socket_families (void **state _unused_)
+{
+    assert_int_equal (filtered (false, socket_families), 0);
+    assert_int_equal (filtered (true, unix_sockets_declared), 0);
+}
+
+static int
+denied_calls (void)
+{
+    static const long numbers[] = {
+        SYS_io_uring_setup, SYS_bpf,   SYS_userfaultfd, SYS_perf_event_open, SYS_ptrace,
+        SYS_mount,          SYS_setns, SYS_unshare,     SYS_keyctl,          SYS_open_by_handle_at,
+        SYS_seccomp,        SYS_kcmp,  SYS_chroot,      SYS_pivot_root,      SYS_process_vm_readv,
+    };
+    for (size_t i = 0; i < ARRAY_LEN (numbers); i++) {
+        errno = 0;
+        if (syscall (numbers[i], 0, 0, 0, 0, 0, 0) != -1 || errno != EPERM)
+            return (int)i + 1;
+    }
+    return getpid () > 0 ? 0 : 99;
+}
+
+static void
+test_calls_outside_the_surface_are_refused (void **state _unused_)
+{
+    assert_int_equal (filtered (false, denied_calls), 0);
+}
+
+static void
+test_landlock_confines_to_the_granted_tree (void **state _unused_)
+{
+    int abi = landlock_kernel_abi ();
+    if (abi == 0) {
+        print_message ("skipped: no Landlock on this kernel\n");
+        skip ();
+    }
+    char dir[] = "/tmp/mur-ll-XXXXXX";
+    assert_non_null (mkdtemp (dir));
+    char inside[64];
+    snprintf (inside, sizeof inside, "%s/f", dir);
+    struct landlock_plan plan;
+    landlock_plan_init (&plan, abi);
+    assert_succeeds (landlock_plan_add (&plan, dir, LANDLOCK_WRITABLE_TREE, false, true, &err));
+    assert_succeeds (
+        landlock_plan_add (&plan, "/nowhere", LANDLOCK_READABLE_TREE, false, false, &err));
+    assert_fails (landlock_plan_add (&plan, "/nowhere", LANDLOCK_READABLE_TREE, false, true, &err),
+                  E_IO_003);
+    /* A list right on a file would be EINVAL and lose the whole domain. */
+    assert_succeeds (
+        landlock_plan_add (&plan, "/dev/null", LANDLOCK_READABLE_TREE, false, true, &err));
+    pid_t pid = fork ();
+    if (pid == 0) {
+        prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        if (landlock_restrict (&plan) < 0)
+            _exit (99);
+        int fd = open (inside, O_CREAT | O_WRONLY, 0600);
+        if (fd < 0)
+            _exit (1);
+        if (open ("/etc/passwd", O_RDONLY) >= 0 || errno != EACCES)
+            _exit (2);
+        if (access ("/etc/passwd", F_OK) != 0)
+            _exit (3);
+        if (open ("/dev/null", O_RDONLY) < 0 || open ("/dev/null", O_WRONLY) >= 0)
+            _exit (4);
+        execl ("/bin/true", "true", NULL);
+        _exit (errno == EACCES ? 0 : 5);
+    }
+    int status;
+    waitpid (pid, &status, 0);
+    assert_int_equal (status, 0);
+    landlock_plan_free (&plan);
+    unlink (inside);
+    rmdir (dir);
+}
+
+static void
+test_an_elf_closure_holds_interpreter_and_libraries (void **state _unused_)
+{
+    struct strv files = { 0 };
+    elf_closure ("/bin/ls", &files);
+    assert_true (files.len >= 3);
+    bool has_libc = false, has_loader = false;
+    for (size_t i = 0; i < files.len; i++) {
+        assert_int_equal (files.items[i][0], '/');
+        has_libc |= strstr (files.items[i], "/libc.so") != NULL;
+        has_loader |= strstr (files.items[i], "/ld-linux") != NULL;
+    }
+    assert_true (has_libc && has_loader);
+    strv_free (&files);
+    elf_closure ("/etc/passwd", &files);
+    assert_int_equal (files.len, 1);
+    strv_free (&files);
+    elf_closure ("/nowhere", &files);
+    assert_int_equal (files.len, 0);
+    strv_free (&files);
+}
+
+static void
+test_an_image_closure_takes_the_script_interpreter (void **state _unused_)
+{
+    static const char script[] = "#! /bin/sh -e\necho\n";
+    struct strv files = { 0 };
+    elf_image_closure (script, sizeof script - 1, "/work", &files);
+    assert_true (files.len >= 2);
+    strv_free (&files);
+    elf_image_closure (script, sizeof script - 1, "/", &files);
+    strv_free (&files);
+    elf_image_closure ("\177ELF\2\1", 6, NULL, &files);
+    assert_int_equal (files.len, 0);
+    strv_free (&files);
+}
+
+int
+main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_no_system_call_is_both_allowed_and_denied),
+        cmocka_unit_test (test_containment_19_socket_families),
+        cmocka_unit_test (test_calls_outside_the_surface_are_refused),
+        cmocka_unit_test (test_landlock_confines_to_the_granted_tree),
+        cmocka_unit_test (test_an_elf_closure_holds_interpreter_and_libraries),
+        cmocka_unit_test (test_an_image_closure_takes_the_script_interpreter),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

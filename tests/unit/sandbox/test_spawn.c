@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The spawn sequence end to end: a real shell under each kind of mounts, with its network
+ * namespace, its control group, its filter and its Landlock domain. Skipped, with the reason, where
+ * the host cannot.
+ */
+#include "tests/unit/testing.h"
+
+#include "base/clock.h"
+#include "base/fdio.h"
+#include "fs/root.h"
+#include "sandbox/elf.h"
+#include "sandbox/probe.h"
+#include "sandbox/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+struct lab {
+    char base[64];
+    struct mount_folders folders;
+    char *sealed_etc;
+    struct arena *arena;
+    struct network_namespace network;
+    struct syscall_filter filter;
+    struct cgroup_scope *scope;
+    struct host_probe probe;
+};
+
+static char *
+folder (struct lab *lab, const char *name, struct mount_folder *f)
+{
+    struct stat st;
+    char *path = arena_printf (lab->arena, "%s/%s", lab->base, name);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (stat (path, &st), 0);
+    if (f)
+        *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
+    return path;
+}
+
+static void
+write_text (const char *dir, const char *name, const char *text)
+{
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_succeeds (fs_replace_at (fd, name, text, strlen (text), 0644, false, &err));
+    close (fd);
+}
+
+static int
+setup (void **state)
+{
+    struct lab *lab = x_new0 (struct lab);
+    lab->arena = arena_new ();
+    strcpy (lab->base, "/var/tmp/mur-spawn-XXXXXX");
+    if (! mkdtemp (lab->base))
+        return -1;
+    folder (lab, "work", &lab->folders.work);
+    folder (lab, "temp", &lab->folders.temp);
+    folder (lab, "home", &lab->folders.home);
+    folder (lab, "runtime", &lab->folders.runtime);
+    folder (lab, "records", &lab->folders.records);
+    lab->sealed_etc = folder (lab, "etc", NULL);
+    lab->folders.sealed_etc = lab->sealed_etc;
+    write_text (lab->sealed_etc, "passwd", "root:x:0:0:root:/root:/bin/sh\n");
+    write_text (lab->sealed_etc, "group", "root:x:0:\n");
+    write_text (lab->folders.runtime.path, "task.md", "the task\n");
+    host_probe_run (&lab->probe);
+    if (lab->probe.network.state == ATTEMPT_SUCCEEDED) {
+        struct attempt_failure failure;
+        if (! network_namespace_create (NULL, 0, &lab->network, &failure))
+            return -1;
+    }
+    struct cgroup_limits limits = {
+        .memory_bytes = 1 << 28, .pids_max = 32, .cpu_percent = 200, .io_bytes_per_sec = 0
+    };
+    lab->scope = cgroup_scope_new ("ses_test", &limits, NULL);
+    if (! syscall_filter_compile (false, &lab->filter, NULL))
+        return -1;
+    *state = lab;
+    return 0;
+}
+
+static int
+teardown (void **state)
+{
+    struct lab *lab = *state;
+    cgroup_scope_free (lab->scope);
+    network_namespace_close (&lab->network);
+    syscall_filter_free (&lab->filter);
+    bool gone = fs_remove_tree_at (AT_FDCWD, lab->base, NULL);
+    arena_free (lab->arena);
+    free (lab);
+    return gone ? 0 : -1;
+}
+
+static bool
+can_run (const struct lab *lab, bool is_sealed)
+{
+    const struct attempt *a = is_sealed ? &lab->probe.sealed : &lab->probe.mounts;
+    if (a->state == ATTEMPT_SUCCEEDED && lab->probe.landlock.state == ATTEMPT_SUCCEEDED)
+        return true;
+    print_message ("skipped: this host cannot do %s\n", is_sealed ? "sealed" : "scoped");
+    return false;
+}
+
+static void
+grant (struct landlock_plan *plan, const char *path, enum landlock_grant g)
+{
+    assert_succeeds (landlock_plan_add (plan, path, g, false, false, &err));
+}
+
+static void
+fill_landlock (struct lab *lab, struct landlock_plan *plan, bool is_sealed)
+{
+    landlock_plan_init (plan, lab->probe.landlock_abi);
+    grant (plan, lab->folders.work.path, LANDLOCK_WRITABLE_TREE);
+    grant (plan, lab->folders.temp.path, LANDLOCK_WRITABLE_TREE);
+    grant (plan, lab->folders.home.path, LANDLOCK_WRITABLE_TREE);
+    grant (plan, lab->folders.runtime.path, LANDLOCK_READABLE_TREE);
+    grant (plan, lab->folders.records.path, LANDLOCK_READABLE_TREE);
+    grant (plan, "/dev/null", LANDLOCK_DEVICE_WRITE);
+    static const char *const binaries[] = { "/bin/sh", "/bin/cat", "/bin/ls", "/bin/sleep",
+                                            "/bin/readlink" };
+    struct strv files = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN (binaries); i++)
+        elf_closure (binaries[i], &files);
+    for (size_t i = 0; i < files.len; i++)
+        grant (plan, files.items[i], LANDLOCK_EXECUTABLE_FILE);
+    strv_free (&files);
+    if (is_sealed) {
+        grant (plan, "/usr", LANDLOCK_READABLE_TREE);
+        char *passwd = arena_printf (lab->arena, "%s/passwd", lab->sealed_etc);
+        grant (plan, passwd, LANDLOCK_READABLE_FILE);
+    }
+}
+
+/* Runs a shell script; its output and exit code. */
+static int
+run (struct lab *lab, bool is_sealed, const char *script, struct buf *output)
+{
+    struct mount_plan mounts;
+    struct landlock_plan landlock;
+    if (is_sealed)
+        assert_succeeds (mount_plan_sealed (&mounts, &lab->folders, lab->arena, &err));
+    else
+        mount_plan_tmp (&mounts, &lab->folders, lab->arena);
+    fill_landlock (lab, &landlock, is_sealed);
+    int pipe_fds[2];
+    assert_int_equal (pipe2 (pipe_fds, O_CLOEXEC), 0);
+    int null_fd = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+    char *const argv[] = { "sh", "-c", (char *)(uintptr_t)script, NULL };
+    char *const env[] = { "PATH=/usr/bin:/bin", NULL };
+    struct spawn_request request = {
+        .path = "/bin/sh",
+        .argv = argv,
+        .env = env,
+        .stdin_fd = null_fd,
+        .stdout_fd = pipe_fds[1],
+        .stderr_fd = pipe_fds[1],
+        .limits = { .max_open_files = 64,
+                    .max_file_size_bytes = 1 << 20,
+                    .cpu_seconds = 10,
+                    .memory_bytes = 1ULL << 31 },
+        .scope = lab->scope,
+        .network = &lab->network,
+        .mounts = &mounts,
+        .landlock = &landlock,
+        .filter = &lab->filter,
+    };
+    struct spawned child;
+    uint64_t start = clock_monotonic_us ();
+    assert_succeeds (sandbox_spawn (&request, &child, &err));
+    print_message ("%s spawn: %llu us\n", is_sealed ? "sealed" : "scoped",
+                   (unsigned long long)(clock_monotonic_us () - start));
+    close (pipe_fds[1]);
+    close (null_fd);
+    assert_true (fd_read_all (pipe_fds[0], 1 << 20, output));
+    close (pipe_fds[0]);
+    int status;
+    waitpid (child.pid, &status, 0);
+    close (child.pidfd);
+    landlock_plan_free (&landlock);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status);
+}
+
+static void
+expect (struct lab *lab, bool is_sealed, const char *script, int code, const char *output)
+{
+    struct buf got = { 0 };
+    int exit_code = run (lab, is_sealed, script, &got);
+    if (exit_code != code || (output && ! strstr (got.data ? got.data : "", output)))
+        fail_msg ("%s: exit %d, output: %s", script, exit_code, got.data ? got.data : "");
+    buf_free (&got);
+}
+
+static void
+test_a_scoped_command_sees_its_folders_and_nothing_else (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, false))
+        skip ();
+    expect (lab, false, "echo hello > f; cat f", 0, "hello");
+    expect (lab, false, "cat /etc/passwd", 1, "Permission denied");
+    expect (lab, false, "echo x > /tmp/a; cat /tmp/a", 0, "x");
+    assert_int_equal (access ("/tmp/a", F_OK), -1);
+    char *mapped = arena_printf (lab->arena, "%s/a", lab->folders.temp.path);
+    assert_int_equal (access (mapped, F_OK), 0);
+    char *script = arena_printf (lab->arena, "cat %s/task.md && ! echo x > %s/task.md",
+                                 lab->folders.runtime.path, lab->folders.runtime.path);
+    expect (lab, false, script, 0, "the task");
+    expect (lab, false, "/usr/bin/id", 126, "Permission denied");
+    expect (lab, false, "ls -d /root; cat /proc/self/cwd/../../../../etc/shadow", 1, NULL);
+}
+
+static void
+test_a_sealed_command_has_a_root_of_its_own (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, true))
+        skip ();
+    expect (lab, true, "echo hello > f; cat f", 0, "hello");
+    expect (lab, true, "cat /etc/shadow", 1, "No such file");
+    expect (lab, true, "cat /etc/passwd", 0, "root:x:0:0:root:/root:/bin/sh");
+    expect (lab, true, "echo x > /tmp/a; cat /tmp/a", 0, "x");
+    expect (lab, true, "ls -d /root", 2, "No such file");
+    expect (lab, true, "cd / && echo x > new", 2, NULL);
+    expect (lab, true, "readlink /dev/fd", 0, "/proc/self/fd");
+    assert_int_equal (access ("/tmp/a", F_OK), -1);
+}
+
+static void
+test_limits_reach_the_command_and_only_three_descriptors_do (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, false))
+        skip ();
+    expect (lab, false, "ulimit -n", 0, "64");
+    expect (lab, false, "ulimit -c", 0, "0");
+    expect (lab, false, ": > /dev/fd/7", 2, NULL);
+}
+
+static void
+test_the_scope_kills_what_left_its_process_group (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, false) || ! lab->scope)
+        skip ();
+    expect (lab, false, "(trap '' TERM HUP; sleep 600 >/dev/null 2>&1 </dev/null &) ; echo out", 0,
+            "out");
+    assert_false (cgroup_scope_is_empty (lab->scope));
+    cgroup_scope_kill (lab->scope);
+    for (int i = 0; i < 2000 && ! cgroup_scope_is_empty (lab->scope); i++)
+        usleep (1000);
+    assert_true (cgroup_scope_is_empty (lab->scope));
+}
+
+static void
+test_a_swapped_folder_stops_the_spawn (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, false))
+        skip ();
+    struct mount_plan mounts;
+    lab->folders.temp.ino++;
+    mount_plan_tmp (&mounts, &lab->folders, lab->arena);
+    char *const argv[] = { "sh", "-c", "true", NULL };
+    char *const env[] = { NULL };
+    struct spawn_request request = { .path = "/bin/sh",
+                                     .argv = argv,
+                                     .env = env,
+                                     .stdin_fd = 0,
+                                     .stdout_fd = 1,
+                                     .stderr_fd = 2,
+                                     .network = &lab->network,
+                                     .mounts = &mounts,
+                                     .filter = &lab->filter };
+    struct spawned child;
+    struct mur_error *err = NULL;
+    assert_false (sandbox_spawn (&request, &child, &err));
+    assert_int_equal (err->errno_value, ESTALE);
+    mur_error_free (err);
+    assert_int_equal (waitpid (-1, NULL, WNOHANG), -1);
+}
+
+int
+main (void)
+{
+#define T(test) cmocka_unit_test_setup_teardown (test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T (test_a_scoped_command_sees_its_folders_and_nothing_else),
+        T (test_a_sealed_command_has_a_root_of_its_own),
+        T (test_limits_reach_the_command_and_only_three_descriptors_do),
+        T (test_the_scope_kills_what_left_its_process_group),
+        T (test_a_swapped_folder_stops_the_spawn),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
