@@ -117,7 +117,7 @@ message_from_record (const json_t *line)
     m->produced_by_model = copy_member (produced_by, "model");
     m->is_canceled = json_is_true (json_object_get (line, "canceled"));
     m->is_truncated = json_is_true (json_object_get (line, "truncated"));
-    m->is_recorded = id != NULL;
+    m->is_recorded = true; /* it was read from there */
 
     _cleanup_json_ json_t *wire = json_copy ((json_t *)(uintptr_t)line);
     for (size_t i = 0; i < ARRAY_LEN (runtime_keys); i++)

@@ -27,8 +27,8 @@
 struct tool_entry {
     const char *name;
     const char *description; /* NULL: none */
-    char *parameters;        /* compact JSON object text */
-    struct strv required;    /* top-level required names of the schema */
+    const char *parameters;  /* compact JSON object text */
+    struct strv required;    /* borrowed: top-level required names of the schema */
     bool is_schema_malformed;
     bool is_warned; /* live: W-RUN-004 was printed */
     bool is_skill;
@@ -113,7 +113,8 @@ struct session {
     size_t artifact_count;
     struct tool_entry *tools; /* what the model sees, sorted by name */
     size_t tool_count;
-    struct component *script;
+    struct component *script; /* script capsules */
+    struct allow_list script_allow;
     struct driver driver; /* agents */
 
     char *system_prompt; /* resolved, NULL: none */

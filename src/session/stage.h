@@ -27,7 +27,9 @@ struct stage_request {
     const struct containment *containment;
     const struct config *config;
     struct stores *stores;
-    struct lock *lock; /* NULL: a capsule run by name. lock->exists tells whether it binds */
+    /* NULL: a capsule run by name. When it does not exist it receives the pins of what was
+     * resolved; the caller writes it. */
+    struct lock *lock;
 
     const char *manifest_dir; /* absolute */
     const char
@@ -70,9 +72,6 @@ const char *session_id (const struct session *s);
 const char *session_workdir (const struct session *s);
 const char *session_records_dir (const struct session *s);
 bool session_is_agent (const struct session *s);
-/* The pins of what was resolved, for a first run's murmur.lock. */
-void session_pin_artifacts (const struct session *s, struct lock *lock);
-
 /* Between staging and launch: the text of --task becomes task.md of the runtime directory.
  * E-RUN-050, E-IO-003. */
 bool session_write_task (struct session *s, const char *text, size_t len, struct mur_error **err);

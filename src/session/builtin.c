@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of runtime-provided tools. See builtin.h.
+ */
+#include "session/builtin.h"
+
+#include <string.h>
+
+static bool
+is_agent (const struct session *s)
+{
+    return s->manifest->inference != NULL;
+}
+
+const struct builtin_tool builtin_tools[] = {
+    { "session-status",
+      "Tells where this session stands: time used and left, turns, tokens, spend, and how full the "
+      "context is. Takes no input.",
+      "{\"properties\":{},\"type\":\"object\"}", "inference", is_agent, builtin_session_status },
+};
+const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
+
+const struct builtin_tool *
+builtin_find (const char *name)
+{
+    for (size_t i = 0; i < builtin_tool_count; i++)
+        if (strcmp (builtin_tools[i].name, name) == 0)
+            return &builtin_tools[i];
+    return NULL;
+}

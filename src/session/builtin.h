@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tools the runtime answers itself (spec/session.md 8.3): one table. The grant is the manifest's
+ * existence: a row whose `exists` says no is not in the inventory.
+ *
+ * Callers: tool_inventory.c, dispatch.c. A new tool is a row here and a file builtin_<name>.c.
+ */
+#pragma once
+
+#include "session/session.h"
+
+struct call_outcome;
+struct running_task;
+
+struct builtin_tool {
+    const char *name;
+    const char *description;
+    const char *parameters; /* compact JSON with sorted keys */
+    const char *missing;    /* the declaration a refused call lacks: "capabilities.plan.submit" */
+    bool (*exists) (const struct session *s);
+    /* Answers a call; <input> is the parsed object. */
+    void (*call) (struct session *s, struct running_task *task, const json_t *input,
+                  struct call_outcome *out);
+};
+
+extern const struct builtin_tool builtin_tools[];
+extern const size_t builtin_tool_count;
+
+/* The row of a name, or NULL. */
+const struct builtin_tool *builtin_find (const char *name);
+
+void builtin_session_status (struct session *s, struct running_task *task, const json_t *input,
+                             struct call_outcome *out);

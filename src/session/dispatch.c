@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tool dispatch. See dispatch.h.
+ */
+#include "session/dispatch.h"
+
+#include "base/alloc.h"
+#include "session/builtin.h"
+#include "session/fence.h"
+#include "session/guests.h"
+#include "session/running_task.h"
+
+#include <string.h>
+
+void
+call_outcome_clear (struct call_outcome *o)
+{
+    buf_free (&o->text);
+    free (o->fence_source);
+    free (o->runtime_error);
+    free (o->state_effect);
+    free (o->resource_id);
+    *o = (struct call_outcome){ 0 };
+}
+
+void
+outcome_set_result (struct call_outcome *o, const char *name, enum tool_status status,
+                    const char *text, size_t len)
+{
+    o->status = status;
+    o->is_dispatched = true;
+    free (o->fence_source);
+    o->fence_source = x_asprintf ("tool:%s", name);
+    buf_truncate (&o->text, 0);
+    fence_append (&o->text, o->fence_source, text, len);
+}
+
+void
+outcome_set_error (struct call_outcome *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    free (o->runtime_error);
+    o->runtime_error = x_vasprintf (fmt, ap);
+    va_end (ap);
+    o->status = TOOL_ERROR;
+    buf_truncate (&o->text, 0);
+    buf_puts (&o->text, o->runtime_error);
+}
+
+/* --- WASM tools
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+enum guest_ending
+dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data, size_t len,
+               const char *log_path, struct arena *arena, struct tool_result *result,
+               struct cancel *cancel, struct running_task *task, struct mur_error **err)
+{
+    (void)task;
+    struct guest_setup setup = {
+        .component = tool->component,
+        .artifact = tool,
+        .kind = GUEST_TOOL,
+        .env = tool->env.items,
+        /* The metered inference gateway is the agent loop's alone. */
+        .gateway = tool->gateway && ! gateway_is_metered (tool->gateway) ? tool->gateway : NULL,
+        .cancel = cancel,
+    };
+    _cleanup_store_ struct guest_store store = { 0 };
+    enum guest_ending how = GUEST_OK;
+    if (guest_store_open (s, &setup, &store, &how, err))
+        how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
+    if (how != GUEST_OK)
+        mur_context (err, "tool %s", tool->tool_name);
+    return how;
+}
+
+static char *
+copy_metadata (const struct tool_result *r, const char *key)
+{
+    const char *value = tool_metadata_get (r, key);
+    return value && value[0] ? x_strdup (value) : NULL;
+}
+
+static void
+call_wasm (struct session *s, struct running_task *task, struct staged_artifact *tool,
+           const char *input_text, struct call_outcome *out)
+{
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    _cleanup_error_ struct mur_error *err = NULL;
+    struct tool_result result = { 0 };
+    enum guest_ending how = dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena,
+                                           &result, task->cancel, task, &err);
+    if (how != GUEST_OK) {
+        out->is_canceled = how == GUEST_CANCELLED;
+        outcome_set_error (out, "%s", err->message);
+        return;
+    }
+    /* data, else summary: the choice is made at the fence so that no unfenced copy is left. */
+    const char *text = result.data      ? result.data
+                       : result.summary ? result.summary
+                                        : "(the tool returned no data)";
+    size_t len = result.data      ? result.data_len
+                 : result.summary ? result.summary_len
+                                  : strlen (text);
+    outcome_set_result (out, tool->tool_name, result.status, text, len);
+    out->is_truncated = result.is_truncated;
+    out->state_effect = copy_metadata (&result, "state_effect");
+    out->resource_id = copy_metadata (&result, "resource_id");
+}
+
+/* --- the order of 8.1
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static void
+call_builtin (struct session *s, struct running_task *task, const struct builtin_tool *tool,
+              const json_t *input, struct call_outcome *out)
+{
+    if (! tool->exists (s))
+        outcome_set_error (out, "%s is not available: this capsule does not declare %s", tool->name,
+                           tool->missing);
+    else if (! json_is_object (input))
+        outcome_set_error (out, "%s: the input must be a JSON object", tool->name);
+    else
+        tool->call (s, task, input, out);
+}
+
+static void
+call_skill (const struct staged_artifact *skill, struct call_outcome *out)
+{
+    out->is_skill = true;
+    out->skill_origin = skill->origin;
+    out->is_dispatched = true;
+    out->status = TOOL_PASSED;
+    const char *text = skill->skill_text.data ? skill->skill_text.data : "";
+    if (skill->origin == LOCK_RUNTIME) {
+        out->fence_source = x_asprintf ("skill:%s", skill->tool_name);
+        fence_append (&out->text, out->fence_source, text, skill->skill_text.len);
+    } else {
+        buf_append (&out->text, text, skill->skill_text.len);
+    }
+}
+
+void
+dispatch_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
+               const char *input_text, struct call_outcome *out)
+{
+    const struct builtin_tool *builtin = builtin_find (name);
+    if (builtin) {
+        call_builtin (s, task, builtin, input, out);
+        return;
+    }
+    struct staged_artifact *a = session_artifact (s, name);
+    if (a && a->role == ROLE_SKILL)
+        call_skill (a, out);
+    else if (a && a->role == ROLE_TOOL && a->component)
+        call_wasm (s, task, a, input_text, out);
+    else if (a)
+        outcome_set_error (out, "%s is a %s and cannot be called", name,
+                           artifact_role_name (a->role));
+    else
+        outcome_set_error (out, "there is no tool named %s in this session", name);
+}

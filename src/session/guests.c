@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making guests. See guests.h.
+ */
+#include "session/guests.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* --- at staging
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct str_list *entries =
+        a->grant->has_own_network ? &a->grant->network : &s->policy->network_allow;
+    for (size_t i = 0; i < entries->len; i++)
+        if (! allow_list_add (&a->allow, entries->items[i], err))
+            return mur_context (err, "artifact %s", a->full_name);
+    return true;
+}
+
+/* Never falls back to the whole work folder or to nothing. */
+static bool
+open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const char *dir = a->grant->scope_dir;
+    if (! dir || ! a->grant->opens_work_dir || ! dir[0])
+        return true;
+    if (! fs_make_dirs (s->work, dir, 0777, false, err) ||
+        (a->scope_fd = fs_open_dir (s->work, dir, err)) < 0)
+        return mur_context (err, "capabilities.filesystem.scope %s of %s", a->grant->scope,
+                            a->full_name);
+    return true;
+}
+
+static bool
+open_state (struct staged_artifact *a, struct mur_error **err)
+{
+    if (! a->grant->state_store)
+        return true;
+    _cleanup_free_ char *below = x_asprintf ("state/%s", a->grant->state_store);
+    _cleanup_error_ struct mur_error *caught = NULL;
+    a->state_fd = home_open_dir (below, &caught);
+    if (a->state_fd < 0)
+        return mur_fail (err, E_CAP_009, "state store %s of %s cannot be opened: %s",
+                         a->grant->state_store, a->full_name, caught->message);
+    return true;
+}
+
+bool
+stage_guests (struct session *s, struct mur_error **err)
+{
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->component &&
+            (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
+            return false;
+    }
+    return true;
+}
+
+/* --- variables
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Sets NAME=value, replacing an earlier one: later wins, and a guest sees each name once. */
+static void
+set_env (struct strv *env, const char *assignment)
+{
+    size_t name_len = (size_t)(strchr (assignment, '=') - assignment) + 1;
+    for (size_t i = 0; i < env->len; i++)
+        if (strncmp (env->items[i], assignment, name_len) == 0) {
+            free (env->items[i]);
+            env->items[i] = x_strdup (assignment);
+            return;
+        }
+    strv_push (env, assignment);
+}
+
+static void
+set_env_value (struct strv *env, const char *name, const char *value)
+{
+    _cleanup_free_ char *assignment = x_asprintf ("%s=%s", name, value);
+    set_env (env, assignment);
+}
+
+/* Host values of env.allow names, past the credential filter. */
+static void
+add_allowed (const struct policy *p, struct strv *env)
+{
+    for (size_t i = 0; i < p->env_allow.len; i++) {
+        const char *name = p->env_allow.items[i], *value = getenv (name);
+        bool is_builtin;
+        if (! value || env_name_is_runtime_owned (name) ||
+            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
+            continue;
+        set_env_value (env, name, value);
+    }
+}
+
+/* What every guest of the session gets. */
+static void
+add_runtime_list (struct session *s, const char *url, struct strv *env)
+{
+    const struct inference *inference = s->manifest->inference;
+    if (inference) {
+        const struct driver *d = &s->driver;
+        set_env_value (env, "MURMUR_INFERENCE_TRANSPORT", "http");
+        set_env_value (env, "MURMUR_INFERENCE_ENDPOINT",
+                       d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
+        set_env_value (env, "MURMUR_INFERENCE_MODEL", d->model);
+        set_env_value (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
+        if (d->config)
+            set_env_value (env, "MURMUR_INFERENCE_DRIVER_CONFIG", d->config);
+    }
+    set_env_value (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
+    set_env_value (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
+    set_env_value (env, "MURMUR_SESSION_ID", s->id.text);
+    set_env_value (env, "MURMUR_CAPSULE_URL", url);
+}
+
+/* The order of session.md 4.2: later wins. */
+static void
+build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
+           struct strv *env)
+{
+    strv_free (env);
+    add_allowed (s->policy, env);
+    if (a && a->config_env)
+        set_env (env, a->config_env);
+    add_runtime_list (s, url, env);
+    if (a && with_gateway && a->gateway)
+        set_env_value (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+}
+
+void
+guests_set_env (struct session *s, const char *url)
+{
+    build_env (s, url, NULL, false, &s->guest_env);
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->component)
+            build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
+    }
+    if (s->driver.artifact)
+        build_env (s, url, s->driver.artifact, true, &s->driver.env);
+}
+
+/* --- one store
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+#define PREOPENS_MAX 3
+
+static size_t
+fill_preopens (const struct session *s, const struct guest_setup *setup,
+               struct guest_preopen preopens[PREOPENS_MAX])
+{
+    const struct staged_artifact *a = setup->artifact;
+    size_t n = 0;
+    bool is_scoped = a && a->grant->scope_dir;
+    if (a && a->scope_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
+    else
+        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->work), ".", false };
+    if (! a || (a->role == ROLE_TOOL && ! is_scoped))
+        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->runtime), "murmur-runtime", true };
+    if (a && a->state_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->state_fd, "state", false };
+    return n;
+}
+
+static bool
+is_admitted (void *ctx)
+{
+    return spend_is_open (ctx);
+}
+
+bool
+guest_store_open (struct session *s, const struct guest_setup *setup, struct guest_store *store,
+                  enum guest_ending *ending, struct mur_error **err)
+{
+    struct guest_http_spec http = {
+        .client = s->http,
+        .allow = setup->artifact ? &setup->artifact->allow : &s->script_allow,
+        .gateway = setup->gateway,
+        .is_admitted = is_admitted,
+        .ctx = s->spend,
+    };
+    struct guest_preopen preopens[PREOPENS_MAX];
+    struct host_binding bindings[LINKAGE_MAX];
+    const struct cap_limits *limits = &s->policy->limits;
+    struct guest_spec spec = {
+        .engine = s->engine,
+        .component = setup->component,
+        .limits = { limits->memory_bytes.value, limits->table_elements.value,
+                    limits->instances.value,
+                    setup->artifact ? setup->artifact->grant->deadline_seconds
+                                    : limits->deadline_seconds.value },
+        .preopens = preopens,
+        .preopen_count = fill_preopens (s, setup, preopens),
+        .env = setup->env,
+        .bindings = bindings,
+        .binding_count =
+            linkage_bind (setup->kind, setup->contexts, setup->context_count, bindings),
+        .http = &guest_http_handler,
+    };
+    store->http = guest_http_new (&http);
+    spec.http_ctx = store->http;
+    store->guest = guest_new (&spec, setup->cancel, ending, err);
+    return store->guest != NULL;
+}
+
+void
+guest_store_close (struct guest_store *store)
+{
+    if (store->guest)
+        guest_free (store->guest);
+    if (store->http)
+        guest_http_free (store->http);
+    *store = (struct guest_store){ 0 };
+}

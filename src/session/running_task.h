@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The task that runs now: what is carried from turn to turn and from attempt to attempt
+ * (spec/session.md 4.5).
+ *
+ * Owned by loop.c, touched by the task loop's thread alone; the door sees a task only through the
+ * registry.
+ */
+#pragma once
+
+#include "session/conversation.h"
+#include "session/session.h"
+
+/* How an attempt ended. */
+enum attempt_ending {
+    ATTEMPT_OK,
+    ATTEMPT_FAILED,
+    ATTEMPT_MAX_TURNS,
+    ATTEMPT_SPEND_CEILING,
+    ATTEMPT_CANCELED,
+    ATTEMPT_NO_ANSWER,
+};
+
+struct running_task {
+    const struct task *task; /* the registry's */
+    struct cancel *cancel;   /* the task's */
+    bool is_fenced;          /* its text is untrusted */
+    uint64_t started_ms;     /* monotonic */
+
+    struct conversation *record;
+    struct message_list list;
+    bool is_continuing; /* the next attempt goes on with the list */
+
+    /* The last count the provider gave, and how many messages of the list it covers. */
+    bool has_provider_count;
+    uint64_t provider_count;
+    size_t provider_len;
+
+    char *continuation_id; /* NULL: none */
+    size_t acknowledged;   /* messages the driver's side holds */
+
+    uint64_t context_tokens; /* occupancy after the last response */
+    bool context_is_actual;
+    bool context_is_known;
+
+    /* Counters of task_end. */
+    uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
+    uint64_t reopens;
+    uint64_t kept_working;
+    const char *keep_working_stopped_by;
+
+    /* The present attempt. */
+    enum attempt_ending ending;
+    char *result;            /* text of out/result.txt, NULL: not written */
+    char *response;          /* the answer, for the door's artifact */
+    char *reason;            /* of a failure, for the status message */
+    const char *cause;       /* task_failed.cause, NULL: no line was written yet */
+    bool has_failed_line;    /* task_failed is in the trace */
+    bool was_path_refused;   /* the latch decided it: nothing may reopen it */
+    struct mur_error *error; /* an error returned by the loop itself: its code is the exit's */
+    const char *cancel_phase;
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Script capsules: one component, one call of run () (spec/session.md 7).
+ *
+ * Callers: stage.c (compiling), launch.c. Always true: only allowlisted WASM tools are dispatched;
+ * there is no door, no task and, unless something was sent, no trace file.
+ */
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "engine/form_cache.h"
+#include "host/artifact_manager.h"
+#include "host/capsule.h"
+#include "host/message.h"
+#include "host/tool_registry.h"
+#include "session/dispatch.h"
+#include "session/guests.h"
+
+#include <string.h>
+
+#define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
+
+/* --- staging
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+struct script_wasm {
+    struct buf bytes;
+};
+
+static bool
+give_bytes (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
+{
+    (void)err;
+    struct script_wasm *source = ctx;
+    *wasm = source->bytes.data;
+    *len = source->bytes.len;
+    return true;
+}
+
+bool
+stage_script (struct session *s, struct mur_error **err)
+{
+    if (s->manifest->inference)
+        return true;
+    struct script_wasm source = { 0 };
+    bool ok =
+        s->request->capsule ? package_read_wasm (s->request->capsule->package, &source.bytes, err)
+        : s->request->component_path
+            ? fs_read_path (s->request->component_path, COMPONENT_LIMIT_BYTES, &source.bytes, err)
+            : mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
+    if (ok) {
+        char key[SHA256_HEX_LEN + 1];
+        sha256_hex (source.bytes.data, source.bytes.len, key);
+        struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
+                                        zip_ceiling () };
+        s->script = form_cache_load (s->engine, &spec, key, give_bytes, &source, NULL, err);
+    }
+    buf_free (&source.bytes);
+    for (size_t i = 0; ok && i < s->policy->network_allow.len; i++)
+        ok = allow_list_add (&s->script_allow, s->policy->network_allow.items[i], err);
+    return ok && s->script;
+}
+
+/* --- what the script may ask of the runtime
+ * ---------------------------------------------------------------------------- */
+
+static bool
+invoke_tool (void *ctx, const char *name, const char *data, size_t len, const char *log_path,
+             struct arena *arena, struct tool_result *result, const char **refusal)
+{
+    struct session *s = ctx;
+    const struct tool_entry *tool = session_tool (s, name);
+    if (! tool || ! tool->artifact || tool->artifact->role != ROLE_TOOL ||
+        ! tool->artifact->component) {
+        *refusal = arena_printf (arena, "tool %s is not among this capsule's tools", name);
+        return false;
+    }
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (dispatch_wasm (s, tool->artifact, data, len, log_path, arena, result,
+                       guest_current_cancel (), NULL, &err) != GUEST_OK) {
+        *refusal = arena_strdup (arena, err->message);
+        return false;
+    }
+    return true;
+}
+
+static struct artifact_summary
+summary_of (const struct staged_artifact *a)
+{
+    return (struct artifact_summary){ a->full_name, a->version, false };
+}
+
+static void
+list_artifacts (void *ctx, struct arena *arena, const struct artifact_summary **items,
+                size_t *count)
+{
+    struct session *s = ctx;
+    struct artifact_summary *list =
+        arena_new_array (arena, struct artifact_summary, s->artifact_count + 1);
+    *count = 0;
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].role == ROLE_TOOL || s->artifacts[i].role == ROLE_SKILL)
+            list[(*count)++] = summary_of (&s->artifacts[i]);
+    *items = list;
+}
+
+static bool
+describe_artifact (void *ctx, const char *name, struct arena *arena, struct artifact_info *info,
+                   const char **refusal)
+{
+    struct session *s = ctx;
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        const struct staged_artifact *a = &s->artifacts[i];
+        if (strcmp (a->full_name, name) != 0 || a->role == ROLE_DRIVER || a->role == ROLE_HOOK)
+            continue;
+        info->summary = summary_of (a);
+        info->description = a->description ? a->description : "";
+        info->input_schema = a->role == ROLE_TOOL ? a->parameters : NULL;
+        return true;
+    }
+    *refusal = strchr (name, '/')
+                   ? arena_printf (arena, "not-found: %s is not installed in this session", name)
+                   : arena_printf (arena,
+                                   "not-granted: %s is no full name; write local/%s or "
+                                   "<owner>/%s",
+                                   name, name, name);
+    return false;
+}
+
+static bool
+search_artifacts (void *ctx, const char *query, struct arena *arena,
+                  const struct artifact_summary **items, size_t *count, const char **refusal)
+{
+    (void)refusal;
+    const struct artifact_summary *all;
+    size_t len;
+    list_artifacts (ctx, arena, &all, &len);
+    struct artifact_summary *found = arena_new_array (arena, struct artifact_summary, len + 1);
+    *count = 0;
+    for (size_t i = 0; i < len; i++)
+        if (strcasestr (all[i].name, query))
+            found[(*count)++] = all[i];
+    *items = found;
+    return true;
+}
+
+static bool
+refuse_pull (void *ctx, const char *name, const char *version, struct arena *arena,
+             struct artifact_summary *pulled, const char **refusal)
+{
+    (void)ctx, (void)version, (void)pulled;
+    *refusal = arena_printf (
+        arena, "not-granted: this capsule declares no capabilities.install (%s)", name);
+    return false;
+}
+
+static bool
+refuse_remove (void *ctx, const char *name, struct arena *arena, bool *was_removed,
+               const char **refusal)
+{
+    (void)ctx, (void)was_removed;
+    *refusal = arena_printf (arena, "not-removable: %s was not pulled by this session", name);
+    return false;
+}
+
+static bool
+diagnose (void *ctx, struct arena *arena, struct artifact_state *state, const char **refusal)
+{
+    struct session *s = ctx;
+    (void)refusal;
+    list_artifacts (ctx, arena, &state->installed, &state->installed_count);
+    state->capsule_id = s->id.text;
+    state->capabilities = "install: none";
+    return true;
+}
+
+/* Sending to peers is not part of this build; the capsule is told so by the call it made. */
+static bool
+refuse_send (void *ctx, const char *peer_url, const struct peer_message *message,
+             struct arena *arena, struct peer_task *task, const char **refusal)
+{
+    struct session *s = ctx;
+    (void)message, (void)task;
+    const char *authority = strstr (peer_url, "://");
+    _cleanup_free_ char *scheme =
+        authority ? x_strndup (peer_url, (size_t)(authority - peer_url)) : x_strdup ("");
+    _cleanup_free_ char *host =
+        authority ? x_strndup (authority + 3, strcspn (authority + 3, "/?#")) : x_strdup (peer_url);
+    if (! allow_list_matches_authority (&s->script_allow, scheme, host))
+        *refusal = arena_printf (arena, "network policy: %s is not in capabilities.network.allow",
+                                 peer_url);
+    else
+        *refusal = "sending messages to peers is not built into this version of mur";
+    return false;
+}
+
+/* --- the run
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+/* The three ways a script fails read differently (containment.md 5). */
+static bool
+explain_failure (const struct session *s, enum guest_ending how, struct mur_error **err)
+{
+    if (how == GUEST_DEADLINE) {
+        mur_context (err, "capsule execution exceeded its %llus deadline",
+                     (unsigned long long)s->policy->limits.deadline_seconds.value);
+        return mur_hint (err, "raise capabilities.limits.deadline_seconds");
+    }
+    if (how == GUEST_LIMIT)
+        return mur_context (err, "capsule execution exceeded its configured resource limits");
+    if (how == GUEST_TRAPPED)
+        return mur_context (err, "capsule execution trapped");
+    return false;
+}
+
+bool
+launch_script (struct session *s, const struct launch_options *options, enum session_ending *ending,
+               struct mur_error **err)
+{
+    struct tool_registry_host registry = { s, invoke_tool };
+    struct artifact_manager_host manager = {
+        s, list_artifacts, describe_artifact, search_artifacts, refuse_pull, refuse_remove, diagnose
+    };
+    struct message_host message = { s, refuse_send };
+    struct linkage_context contexts[] = { { &host_tool_registry, &registry },
+                                          { &host_artifact_manager, &manager },
+                                          { &host_message, &message } };
+    guests_set_env (s, "");
+    struct guest_setup setup = { .component = s->script,
+                                 .kind = GUEST_SCRIPT,
+                                 .env = s->guest_env.items,
+                                 .contexts = contexts,
+                                 .context_count = ARRAY_LEN (contexts) };
+    _cleanup_store_ struct guest_store store = { 0 };
+    enum guest_ending how = GUEST_OK;
+    if (guest_store_open (s, &setup, &store, &how, err))
+        how = host_capsule_run (store.guest, NULL, err);
+    if (how != GUEST_OK) {
+        *ending = how == GUEST_TRAPPED ? ENDING_TRAPPED : ENDING_FAILED;
+        return explain_failure (s, how, err);
+    }
+    *ending = ENDING_OK;
+    options->announce (options->ctx, s, "");
+    return true;
+}

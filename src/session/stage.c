@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ordered steps of staging (spec/session.md 3.2). See stage.h.
+ *
+ * The table below is the order; each step may refuse, and what a refusal leaves is what
+ * session_free cannot undo: nothing before "session directories", the records directory and a
+ * default work folder after it.
+ */
+#include "session/stage.h"
+
+#include "base/alloc.h"
+#include "policy/scope_report.h"
+#include "session/guests.h"
+#include "session/murmur_md.h"
+#include "session/session.h"
+
+#include <string.h>
+
+static bool
+check_policy (struct session *s, struct mur_error **err)
+{
+    if (! policy_check_stage (s->policy, s->request->containment, err))
+        return false;
+    policy_warn_inert (s->policy);
+    policy_warn_stage (s->policy);
+    return true;
+}
+
+static bool
+start_engine (struct session *s, struct mur_error **err)
+{
+    s->engine = engine_new (err);
+    return s->engine != NULL;
+}
+
+/* While nothing here can contain a native process, a launch that could start one is refused before
+ * anything exists. */
+static bool
+refuse_native (struct session *s, struct mur_error **err)
+{
+    bool has_native = false;
+    for (size_t i = 0; i < s->artifact_count; i++)
+        has_native |= s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+    return policy_refuse_native (s->policy, has_native, err);
+}
+
+static bool
+mint_id (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    s->id = id_new ("ses_");
+    return true;
+}
+
+static bool
+open_spend (struct session *s, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    if (! inference)
+        return true;
+    uint64_t ceiling =
+        inference->max_session_tokens.is_set ? inference->max_session_tokens.value : 0;
+    s->spend =
+        spend_meter_new (s->id.text, ceiling, s->request->config->machine_tokens_per_day, err);
+    return s->spend != NULL;
+}
+
+static bool
+make_report (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    if (! s->manifest->inference)
+        return true;
+    bool *is_native = arena_alloc (s->arena, s->artifact_count + 1);
+    bool *is_resolved = arena_alloc (s->arena, s->artifact_count + 1);
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        is_native[i] = s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+        is_resolved[i] = true;
+    }
+    struct report_facts facts = { 0 };
+    report_facts_fill (s->policy, s->request->containment, &facts);
+    facts.artifact_is_native = is_native;
+    facts.artifact_is_resolved = is_resolved;
+    _cleanup_json_ json_t *report = scope_report_json (s->policy, &facts);
+    s->effective_grants = json_text (report, JSON_TEXT_ORDERED);
+    return true;
+}
+
+/* A first run pins what it resolved; then the archives go, so that an idle session does not hold
+ * them. */
+static bool
+pin_and_drop_packages (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    struct lock *lock = s->request->lock;
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct resolved *r = s->artifacts[i].resolved;
+        if (! r)
+            continue;
+        if (lock && ! lock->exists)
+            resolved_pin (r, lock);
+        package_free (r->package);
+        r->package = NULL;
+    }
+    return true;
+}
+
+static bool
+write_first_murmur_md (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    if (s->manifest->inference)
+        murmur_md_write (s, NULL);
+    return true;
+}
+
+/* A refusal a best-effort writer swallowed still fails the launch. */
+static bool
+drain_latch (struct session *s, struct mur_error **err)
+{
+    struct fs_refusal *refusals;
+    size_t count = fs_latch_drain (s->latch, &refusals);
+    if (count)
+        mur_fail (err, E_RUN_050, "%s: %s is a %s; the runtime does not %s it", refusals[0].path,
+                  refusals[0].refused_at, fs_reason_name (refusals[0].reason),
+                  fs_operation_name (refusals[0].operation));
+    fs_refusals_free (refusals, count);
+    return count == 0;
+}
+
+static const struct stage_step {
+    const char *name;
+    bool (*run) (struct session *s, struct mur_error **err);
+} steps[] = {
+    { "policy and containment", check_policy }, /* 1-8 */
+    { "engine", start_engine },                 /* 9 */
+    { "artifacts", stage_artifacts },           /* 10 */
+    { "native processes", refuse_native },      /* launch 4, until a sandbox exists */
+    { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
+    { "session id", mint_id },                  /* 12 */
+    { "spend", open_spend },                    /* 13 */
+    { "gateways", stage_gateways },             /* 14 */
+    { "driver", stage_driver },                 /* 14 */
+    { "script component", stage_script },       /* 16 */
+    { "inventory", stage_inventory },
+    { "work folder", stage_work_dir },             /* 17 */
+    { "session directories", stage_session_dirs }, /* 18 */
+    { "guest directories", stage_guests },
+    { "tool files", stage_tool_files },       /* 19 */
+    { "manifest copy", stage_manifest_copy }, /* 22 */
+    { "grants report", make_report },
+    { "MURMUR.md", write_first_murmur_md }, /* 23 */
+    { "pins and packages", pin_and_drop_packages },
+    { "refused paths", drain_latch }, /* 24 */
+};
+
+struct session *
+session_stage (const struct stage_request *request, struct mur_error **err)
+{
+    _cleanup_ (session_freep) struct session *s = x_new0 (struct session);
+    pthread_mutex_init (&s->lock, NULL);
+    s->request = request;
+    s->manifest = request->manifest;
+    s->policy = request->policy;
+    s->arena = arena_new ();
+    s->latch = fs_latch_new ();
+    s->redactor = redactor_new ();
+    s->http = http_client_new ();
+    for (size_t i = 0; i < ARRAY_LEN (steps); i++)
+        if (! steps[i].run (s, err))
+            return NULL;
+    return steal_ptr (&s);
+}
+
+void
+session_free (struct session *s)
+{
+    if (! s)
+        return;
+    trace_writer_free (s->trace);
+    door_close (s->door);
+    registry_freep (&s->registry);
+    for (size_t i = 0; i < s->artifact_count; i++)
+        staged_artifact_clear (&s->artifacts[i]);
+    free (s->artifacts);
+    free (s->tools);
+    component_freep (&s->script);
+    allow_list_free (&s->script_allow);
+    http_client_freep (&s->http);
+    engine_freep (&s->engine);
+    if (s->work)
+        fs_root_free (s->work);
+    if (s->runtime)
+        fs_root_free (s->runtime);
+    if (s->records)
+        fs_root_free (s->records);
+    if (s->has_dirs)
+        home_session_end (&s->dirs);
+    fs_latch_free (s->latch);
+    spend_meter_freep (&s->spend);
+    redactor_free (s->redactor);
+    strv_free (&s->guest_env);
+    strv_free (&s->driver.env);
+    free (s->driver.config);
+    free (s->system_prompt);
+    free (s->effective_grants);
+    free (s->work_path);
+    pthread_mutex_destroy (&s->lock);
+    arena_free (s->arena);
+    free (s);
+}
+
+const char *
+session_id (const struct session *s)
+{
+    return s->id.text;
+}
+
+const char *
+session_workdir (const struct session *s)
+{
+    return s->work_path;
+}
+
+const char *
+session_records_dir (const struct session *s)
+{
+    return s->dirs.records_path;
+}
+
+bool
+session_is_agent (const struct session *s)
+{
+    return s->manifest->inference != NULL;
+}

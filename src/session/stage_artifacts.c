@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Staging step 10: every artifact of the manifest, in order, from name@version to verified bytes
+ * and what the session needs of them (spec/session.md 3.2).
+ *
+ * Callers: stage.c. Always true: nothing is written; the lock, the sidecar and the bytes agree
+ * before an archive is opened; grants and configuration come from the operator's entry, the
+ * contract from the artifact.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "engine/form_cache.h"
+#include "host/tool.h"
+#include "manifest/artifact_manifest.h"
+#include "session/credential.h"
+#include "session/session.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define SKILL_LIMIT_BYTES ((size_t)16 * 1024 * 1024)
+
+static const char empty_schema[] = "{\"properties\":{},\"type\":\"object\"}";
+
+/* --- what the packed manifest says of a tool
+ * --------------------------------------------------------------------------- */
+
+/* The schema as JSON: a string that holds JSON text, or YAML. NULL when it is neither. */
+static json_t *
+schema_json (const struct yaml_node *node)
+{
+    const char *text = yaml_text (node);
+    if (text && node->kind == YAML_STRING)
+        return json_parse (text, strlen (text), "input_schema", E_MAN_003, NULL);
+    return yaml_to_json (node, E_MAN_003, NULL);
+}
+
+static void
+take_schema (struct staged_artifact *a, const struct yaml_node *node)
+{
+    _cleanup_json_ json_t *schema = node ? schema_json (node) : NULL;
+    if (! json_is_object (schema)) {
+        a->is_schema_malformed = node != NULL;
+        a->parameters = x_strdup (empty_schema);
+        return;
+    }
+    a->parameters = json_text (schema, JSON_TEXT_SORTED);
+    const json_t *required = json_object_get (schema, "required");
+    if (! required)
+        return;
+    if (! json_is_array (required))
+        a->is_schema_malformed = true;
+    for (size_t i = 0; i < json_array_size (required); i++) {
+        const char *name = json_string_value (json_array_get (required, i));
+        if (name)
+            strv_push (&a->required, name);
+        else
+            a->is_schema_malformed = true;
+    }
+    if (a->is_schema_malformed)
+        strv_free (&a->required);
+}
+
+static void
+take_manifest (struct staged_artifact *a, const struct package *p)
+{
+    const struct artifact_manifest *m = p->manifest;
+    a->manifest_text = x_strndup (p->manifest_text, p->manifest_len);
+    a->manifest_len = p->manifest_len;
+    a->description = m->description ? x_strdup (m->description) : NULL;
+    a->is_upstream_none = m->has_upstream_none;
+    if (a->role == ROLE_TOOL)
+        take_schema (a, m->input_schema);
+}
+
+/* A skill without a description is described by its first line that is not blank. */
+static void
+describe_skill (struct staged_artifact *a)
+{
+    a->parameters = x_strdup (empty_schema);
+    if (a->description && a->description[strspn (a->description, " \t\r\n")])
+        return;
+    free (a->description);
+    a->description = NULL;
+    const char *line = a->skill_text.data ? a->skill_text.data : "";
+    line += strspn (line, " \t\r\n");
+    size_t len = strcspn (line, "\r\n");
+    if (len)
+        a->description = x_strndup (line, len);
+}
+
+/* --- skills from a folder
+ * ---------------------------------------------------------------------------------------------- */
+
+/* The path of skill.md (any case, first match) in a folder, or NULL. */
+static char *
+find_skill_file (const char *dir_path)
+{
+    _cleanup_closedir_ DIR *dir = opendir (dir_path);
+    for (struct dirent *e; dir && (e = readdir (dir));)
+        if (strcasecmp (e->d_name, "skill.md") == 0)
+            return x_asprintf ("%s/%s", dir_path, e->d_name);
+    return NULL;
+}
+
+static bool
+read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const char *source = a->entry->source;
+    _cleanup_free_ char *path = source[0] == '/'
+                                    ? x_strdup (source)
+                                    : x_asprintf ("%s/%s", s->request->manifest_dir, source);
+    struct stat st;
+    if (stat (path, &st) != 0)
+        return mur_fail_errno (err, E_IO_001, "the source of skill %s: %s", a->tool_name, path);
+    if (S_ISDIR (st.st_mode)) {
+        char *file = find_skill_file (path);
+        if (! file)
+            return mur_fail (err, E_IO_001, "the source of skill %s: no skill.md in %s",
+                             a->tool_name, path);
+        free (path);
+        path = file;
+    }
+    if (! fs_read_path (path, SKILL_LIMIT_BYTES, &a->skill_text, err))
+        return mur_context (err, "while reading skill %s", a->tool_name);
+    struct yaml_writer w;
+    yaml_writer_init (&w);
+    yaml_add_text (&w, "name", a->tool_name);
+    yaml_add_text (&w, "version", a->version);
+    yaml_add_text (&w, "runtime", "skill");
+    a->manifest_text = yaml_writer_finish (&w);
+    a->manifest_len = strlen (a->manifest_text);
+    describe_skill (a);
+    return true;
+}
+
+/* --- components
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+struct wasm_source {
+    const struct package *package;
+    struct buf wasm;
+};
+
+static bool
+give_wasm (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
+{
+    struct wasm_source *source = ctx;
+    if (! package_read_wasm (source->package, &source->wasm, err))
+        return false;
+    *wasm = source->wasm.data;
+    *len = source->wasm.len;
+    return true;
+}
+
+static bool
+load_component (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct package *p = a->resolved->package;
+    /* Also on a hit the archive must select exactly one root component (artifacts.md 12). */
+    if (! package_root_wasm (p, E_IO_003, err))
+        return mur_context (err, "while staging %s@%s", a->full_name, a->version);
+    struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
+                                    zip_ceiling () };
+    struct wasm_source source = { p, { 0 } };
+    a->component = form_cache_load (s->engine, &spec, p->sha256, give_wasm, &source, NULL, err);
+    buf_free (&source.wasm);
+    return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
+}
+
+/* The sidecar's contracts say whether the artifact fits the served level, without inflating the
+ * component. */
+static bool
+check_level (const struct staged_artifact *a, struct mur_error **err)
+{
+    struct store_meta meta = { 0 };
+    bool fits = true;
+    if (store_meta_read (&a->resolved->payload, a->full_name, a->version, &meta, NULL) &&
+        meta.has_contracts) {
+        struct wit_misfits misfits = { 0 };
+        if (! wit_fits (&meta.contracts, wit_served_level (), &misfits))
+            fits = wit_refuse (a->full_name, a->version, &misfits, err);
+        wit_misfits_clear (&misfits);
+    }
+    store_meta_clear (&meta);
+    return fits;
+}
+
+/* An http driver answers turns through murmur:tool/run; a process driver does not (E-RUN-030). */
+static bool
+check_http_driver (struct staged_artifact *a, struct mur_error **err)
+{
+    if (component_exports (a->component, host_tool_interface))
+        return true;
+    _cleanup_contracts_ struct wit_contracts contracts = { 0 };
+    package_contracts (a->resolved->package, &contracts, NULL);
+    const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
+    if (process)
+        return mur_fail (err, E_RUN_030,
+                         "driver %s exports %s, which is for inference.transport: process; "
+                         "transport http needs %s",
+                         a->full_name, process, host_tool_interface);
+    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    if (! wit_fits (&contracts, wit_served_level (), &misfits))
+        return wit_refuse (a->full_name, a->version, &misfits, err);
+    return mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
+                     a->full_name, host_tool_interface);
+}
+
+/* --- one artifact
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+is_configured_driver (const struct session *s, const struct staged_artifact *a)
+{
+    return s->manifest->inference && s->manifest->inference->driver_entry == a->entry;
+}
+
+static struct resolve_use
+use_of (const struct staged_artifact *a, char field[40], size_t index)
+{
+    snprintf (field, 40, "artifacts[%zu]", index);
+    struct resolve_use use = { field, true, NULL };
+    use.use_name = a->role == ROLE_HOOK     ? "hook"
+                   : a->role == ROLE_DRIVER ? "driver"
+                   : a->entry->gateway      ? "gateway holder"
+                   : a->is_prompt           ? "system prompt"
+                                            : NULL;
+    use.is_plain = ! use.use_name;
+    return use;
+}
+
+static bool
+take_payload (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    if (a->resolved->is_native) {
+        policy_warn_native_entry (a->entry);
+        if (a->entry->gateway)
+            return mur_fail (err, E_CAP_017,
+                             "artifact %s is native: a native tool cannot have a gateway",
+                             a->full_name);
+        return true;
+    }
+    if (a->role == ROLE_SKILL) {
+        if (! package_read_entry (a->resolved->package, "skill.md", &a->skill_text, err))
+            return mur_context (err, "while staging skill %s@%s", a->full_name, a->version);
+        describe_skill (a);
+        return true;
+    }
+    if (! check_level (a, err) || ! load_component (s, a, err))
+        return false;
+    return ! is_configured_driver (s, a) || check_http_driver (a, err);
+}
+
+static bool
+stage_artifact (struct session *s, size_t index, struct mur_error **err)
+{
+    struct staged_artifact *a = &s->artifacts[index];
+    a->entry = &s->manifest->artifacts.items[index];
+    a->grant = &s->policy->grants[index];
+    a->role = a->entry->role;
+    a->tool_name = a->entry->tool_name;
+    a->full_name = a->entry->name;
+    a->scope_fd = a->state_fd = -1;
+    a->is_prompt = s->manifest->inference && s->manifest->inference->prompt_entry == a->entry;
+    a->origin = LOCK_OPERATOR;
+    if (a->entry->source) {
+        a->version = x_strdup ("local");
+        return read_local_skill (s, a, err);
+    }
+    char field[40];
+    struct resolve_use use = use_of (a, field, index);
+    a->resolved = artifact_resolve (s->request->stores, s->request->lock, a->entry->name,
+                                    a->entry->version, &use, err);
+    if (! a->resolved)
+        return false;
+    a->version = x_strdup (a->resolved->version);
+    a->origin = a->resolved->origin;
+    a->pulled_by = a->resolved->session ? x_strdup (a->resolved->session) : NULL;
+    take_manifest (a, a->resolved->package);
+    _cleanup_error_ struct mur_error *caught = NULL;
+    _cleanup_free_ char *config = policy_artifact_config (a->entry, s->manifest, &caught);
+    if (caught)
+        return mur_propagate (err, steal_ptr (&caught));
+    if (config)
+        a->config_env = x_asprintf ("MURMUR_ARTIFACT_CONFIG=%s", config);
+    return take_payload (s, a, err);
+}
+
+bool
+stage_artifacts (struct session *s, struct mur_error **err)
+{
+    size_t count = s->manifest->artifacts.len;
+    s->artifacts = x_new_array (struct staged_artifact, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        s->artifact_count = i + 1;
+        if (! stage_artifact (s, i, err))
+            return false;
+    }
+    return true;
+}
+
+void
+staged_artifact_clear (struct staged_artifact *a)
+{
+    free (a->version);
+    free (a->pulled_by);
+    resolved_freep (&a->resolved);
+    free (a->manifest_text);
+    buf_free (&a->skill_text);
+    component_freep (&a->component);
+    free (a->description);
+    free (a->parameters);
+    strv_free (&a->required);
+    free (a->config_env);
+    allow_list_free (&a->allow);
+    if (a->scope_fd >= 0)
+        close (a->scope_fd);
+    if (a->state_fd >= 0)
+        close (a->state_fd);
+    gateway_freep (&a->gateway);
+    credential_freep (&a->credential);
+    strv_free (&a->env);
+}

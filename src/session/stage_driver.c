@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Staging steps 13 and 14: gateways with their keys, the driver choice and what it may send
+ * (spec/manifest.md 5.4, 7.1).
+ *
+ * Callers: stage.c. Always true: manifest values are never clamped by the driver's table; a key is
+ * looked at, never kept.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "manifest/artifact_manifest.h"
+#include "session/credential.h"
+#include "session/session.h"
+
+#include <string.h>
+
+/* --- gateways
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+is_inference_driver (const struct session *s, const struct staged_artifact *a)
+{
+    return s->manifest->inference && s->manifest->inference->transport == TRANSPORT_HTTP &&
+           s->manifest->inference->driver_entry == a->entry;
+}
+
+static bool
+stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct gateway_block *block = a->entry->gateway;
+    const char *header = NULL, *value = NULL;
+    if (! artifact_manifest_upstream_auth (a->resolved->package->manifest, E_RUN_025, &header,
+                                           &value, err))
+        return mur_context (err, "artifact %s has a gateway", a->full_name);
+    bool is_inference = is_inference_driver (s, a);
+    if (! block->is_keyless)
+        a->credential =
+            credential_new (s, a->full_name, is_inference, block, s->request->config->global_path);
+    struct gateway_spec spec = {
+        .artifact = a->full_name,
+        .endpoint = block->endpoint.text,
+        .auth_header = header,
+        .auth_value = value,
+        .is_keyless = block->is_keyless,
+        .is_metered = is_inference,
+        .read_key = a->credential ? credential_read : NULL,
+        .on_event = a->credential ? credential_event : NULL,
+        .ctx = a->credential,
+        .redactor = s->redactor,
+    };
+    a->gateway = gateway_new (&spec, err);
+    return a->gateway != NULL;
+}
+
+static struct secret *
+config_key (void *ctx, const char *name)
+{
+    const struct secret *value = config_credential (ctx, name);
+    return value ? secret_copy (value) : NULL;
+}
+
+bool
+stage_gateways (struct session *s, struct mur_error **err)
+{
+    struct config *config = (struct config *)(uintptr_t)s->request->config; /* read only */
+    if (! policy_check_gateway_keys (s->policy, config_key, config, config->global_path, err))
+        return false;
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->entry->gateway && ! stage_gateway (s, a, err))
+            return false;
+        if (is_inference_driver (s, a) && ! a->entry->gateway && ! a->is_upstream_none) {
+            char path[64];
+            snprintf (path, sizeof (path), "artifacts[%zu].gateway", i);
+            return capsule_manifest_fail (s->manifest, err, E_MAN_003, path,
+                                          "driver %s needs a gateway: it calls a provider",
+                                          a->full_name);
+        }
+    }
+    return true;
+}
+
+/* --- what the driver may send
+ * ------------------------------------------------------------------------------------------ */
+
+static bool
+find_model (const struct driver *d, const struct model_limits **found, struct mur_error **err)
+{
+    const struct model_limits *models;
+    size_t len;
+    *found = NULL;
+    if (! artifact_manifest_models (d->artifact->resolved->package->manifest, E_RUN_052, &models,
+                                    &len, err))
+        return mur_context (err, "driver %s", d->artifact->full_name);
+    for (size_t i = 0; i < len && ! *found; i++)
+        if (strcmp (models[i].id, d->model) == 0)
+            *found = &models[i];
+    return true;
+}
+
+/* The smaller of the ceiling and what the window leaves after the answer. */
+static bool
+set_budget (struct driver *d, struct mur_error **err)
+{
+    d->budget_basis = "none";
+    if (! d->window)
+        return true;
+    uint64_t left = d->window > d->output_cap ? d->window - d->output_cap : 0;
+    d->input_budget = left;
+    d->budget_basis = "context_window_less_output_cap";
+    if (d->input_ceiling && d->input_ceiling < left) {
+        d->input_budget = d->input_ceiling;
+        d->budget_basis = "max_input_tokens";
+    }
+    if (! d->input_budget)
+        return mur_fail (err, E_RUN_055,
+                         "no input budget is left for model %s: an output cap of %llu tokens fills "
+                         "the context window of %llu",
+                         d->model, (unsigned long long)d->output_cap,
+                         (unsigned long long)d->window);
+    return true;
+}
+
+static bool
+set_limits (const struct session *s, struct driver *d, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    const struct context *context = s->manifest->context;
+    const struct model_limits *model;
+    if (! find_model (d, &model, err))
+        return false;
+    if (inference->max_tokens.is_set) {
+        d->output_cap = inference->max_tokens.value;
+        d->output_cap_source = LIMIT_MANIFEST;
+    } else if (model) {
+        d->output_cap = model->max_output_tokens;
+        d->output_cap_source = LIMIT_DRIVER;
+    } else {
+        return mur_fail (err, E_RUN_052,
+                         "no output cap for driver choice %s: driver %s does not list model %s and "
+                         "inference.max_tokens is not set",
+                         d->name, d->artifact->full_name, d->model);
+    }
+    if (context && context->max_tokens.is_set) {
+        d->window = context->max_tokens.value;
+        d->window_source = LIMIT_MANIFEST;
+    } else if (model) {
+        d->window = model->context_window;
+        d->window_source = LIMIT_DRIVER;
+    }
+    d->input_ceiling = model ? model->max_input_tokens : 0;
+    if (! model && ! (inference->max_tokens.is_set && d->window))
+        diag_warn (
+            DIAG_RUNTIME, W_RUN_009,
+            "driver %s does not list model %s and context.max_tokens is not set: the context "
+            "window is unknown, so nothing is compacted",
+            d->artifact->full_name, d->model);
+    return set_budget (d, err);
+}
+
+bool
+stage_driver (struct session *s, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    if (! inference)
+        return true;
+    struct driver *d = &s->driver;
+    d->name = "primary";
+    d->model = inference->model ? inference->model : "";
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].entry == inference->driver_entry)
+            d->artifact = &s->artifacts[i];
+    if (! d->artifact)
+        return mur_fail (err, E_RUN_005, "inference.driver.artifact names no driver");
+    if (inference->driver->config) {
+        _cleanup_json_ json_t *config = yaml_to_json (inference->driver->config, E_MAN_003, err);
+        if (! config)
+            return mur_context (err, "inference.driver.config");
+        d->config = json_text (config, JSON_TEXT_ORDERED);
+    }
+    return set_limits (s, d, err);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the model may call: the staged tools and skills and what the runtime provides, sorted by
+ * name (spec/session.md 5.4).
+ *
+ * Callers: stage.c, dispatch and the tool array.
+ */
+#include "base/alloc.h"
+#include "session/builtin.h"
+#include "session/session.h"
+
+#include <string.h>
+
+static int
+compare_tools (const void *a, const void *b)
+{
+    return strcmp (((const struct tool_entry *)a)->name, ((const struct tool_entry *)b)->name);
+}
+
+static bool
+is_offered (const struct staged_artifact *a)
+{
+    return (a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt;
+}
+
+bool
+stage_inventory (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count + 1);
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (! is_offered (a))
+            continue;
+        struct tool_entry *t = &s->tools[s->tool_count++];
+        t->name = a->tool_name;
+        t->description = a->description;
+        t->parameters = a->parameters;
+        t->required = a->required;
+        t->is_schema_malformed = a->is_schema_malformed;
+        t->is_skill = a->role == ROLE_SKILL;
+        t->artifact = a;
+    }
+    for (size_t i = 0; i < builtin_tool_count; i++)
+        if (builtin_tools[i].exists (s)) {
+            struct tool_entry *t = &s->tools[s->tool_count++];
+            t->name = builtin_tools[i].name;
+            t->description = builtin_tools[i].description;
+            t->parameters = builtin_tools[i].parameters;
+            t->is_builtin = true;
+        }
+    qsort (s->tools, s->tool_count, sizeof (*s->tools), compare_tools);
+    return true;
+}
+
+const struct tool_entry *
+session_tool (const struct session *s, const char *name)
+{
+    struct tool_entry key = { .name = name };
+    return bsearch (&key, s->tools, s->tool_count, sizeof (key), compare_tools);
+}
+
+struct staged_artifact *
+session_artifact (const struct session *s, const char *tool_name)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (strcmp (s->artifacts[i].tool_name, tool_name) == 0)
+            return &s->artifacts[i];
+    return NULL;
+}
