@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Acceptance cases 1 to 5 of spec/cli.md: usage errors, refusing streams, the readiness line.
+
+import json
+import os
+import subprocess
+
+from tests.support.polling import tree_of
+
+READINESS_KEYS = ["name", "pid", "records_dir", "session_id", "url", "version", "workdir"]
+
+
+def test_cli_01_mur_alone_is_a_usage_error(lab):
+    result = lab.mur().failed(exit_status=2)
+    assert "Usage" in result.stderr or "usage" in result.stderr
+    assert result.stdout == ""
+
+
+def test_cli_01_a_reader_that_is_gone_is_no_failure(lab):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        assert lab.mur("--version", stdout=write_end).code == 0
+    finally:
+        os.close(write_end)
+
+
+def test_cli_01_a_full_device_is_a_failure_that_says_so(lab):
+    with open("/dev/full", "wb", buffering=0) as full:
+        result = lab.mur("--help", stdout=full).failed("E-IO-003")
+    assert "No space left on device" in result.stderr
+
+
+def test_cli_01_version_and_help_go_to_stdout(lab):
+    version = lab.mur("--version").ok()
+    assert version.stdout.startswith("murmur-cli ") and version.stdout.count("\n") == 1
+    assert lab.mur("help", "run").ok().stdout == lab.mur("run", "--help").ok().stdout
+    lab.mur("run", "--version").failed(exit_status=2)
+
+
+def test_cli_02_an_unknown_command_is_a_usage_error(lab):
+    result = lab.mur("frobnicate").failed(exit_status=2)
+    assert result.stdout == ""
+    assert "frobnicate" in result.stderr
+
+
+def test_cli_02_an_unknown_registry_flag_gets_a_hint(lab):
+    result = lab.mur("install", "--registry", "x").failed(exit_status=2)
+    assert result.stdout == ""
+    assert "  hint: " in result.stderr
+
+
+def test_cli_03_run_without_a_manifest_refuses_and_creates_nothing(lab):
+    folder = lab.directory / "empty"
+    folder.mkdir()
+
+    result = lab.mur("run", cwd=folder).failed("E-IO-001")
+
+    assert result.stdout == "status:  failed\n"
+    assert tree_of(folder) == []
+    assert lab.mur("run", "--json", cwd=folder).failed("E-IO-001").stdout == ""
+
+
+def test_cli_04_json_prints_one_line_with_its_seven_keys_in_order(lab):
+    project = lab.agent(steps=[{"text": "hi yourself"}])
+
+    result = project.run("--json", "--task", "hi").ok()
+
+    assert result.stdout.count("\n") == 1
+    line = json.loads(result.stdout)
+    assert list(line) == READINESS_KEYS
+    assert (line["name"], line["version"]) == ("agent", "0.1.0")
+    assert line["url"].startswith("localhost:")
+    assert os.path.isabs(line["records_dir"]) and os.path.isabs(line["workdir"])
+    with open(os.path.join(line["records_dir"], "out/result.txt"), encoding="utf-8") as text:
+        assert text.read() == "hi yourself"
+
+
+def test_cli_05_diagnostics_of_a_closed_stderr_are_kept_in_the_log(lab):
+    project = lab.agent(steps=[{"text": "cut", "stop_reason": "max_tokens"}])
+    line = project.run("--json", "--task", "hi").ok().json
+    # The same again with both streams closed: the warning of a cut answer has to go somewhere.
+    done = subprocess.run(["sh", "-c", f'exec "{lab.mur_path}" run --task hi >&- 2>&-'], cwd=project.directory,
+                          env=lab.environment(), timeout=60)
+    assert done.returncode == 0
+    newest = [path for path in lab.records if path.name != line["session_id"]][-1]
+    assert "W-RUN-001" in (newest / "logs/bootstrap.log").read_text()
