@@ -57,6 +57,7 @@ struct config {
     size_t credential_count;
     uint64_t machine_tokens_per_day; /* 0: no ceiling */
     bool cgroup_is_optional;         /* resources.cgroup: optional */
+    bool cgroup_is_set;              /* it was written at all */
 };
 
 /* Reads and merges both files; a missing one is empty. Warnings (a secret in the project file) go
