@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.fixtures import own_component
 from tests.support.lab import SLOWER
-from tests.support.model_server import answer
+from tests.support.model_server import Reply, answer
 from tests.support.polling import eventually, pid_exists, threads_of
 
 # The promise is 150 ms for the call; the rest is the session's orderly end.
@@ -38,18 +38,32 @@ def assert_ended_cleanly(running, session, times):
     assert not pid_exists(running.pid)
 
 
-@pytest.mark.parametrize("kind", ["sleep", "spin"])
-def test_session_34_a_tool_that_is_blocked_or_loops_is_abandoned(lab, kind):
-    tool = lab.publish(kind, own_component(kind + "-tool" if kind == "spin" else kind), input_schema={"type": "object"})
-    project = lab.agent(tools=[tool], steps=[
-        {"tool_calls": [{"name": kind, "input": {"seconds": 60, "ms": 60000}}]}, {"text": "too late"}])
-    running = project.start("--task", "block")
+def probing_agent(lab, script, **manifest):
+    """An agent whose one tool call runs these probe words."""
+    tool = lab.publish("tool-probe", own_component("tool-probe"), input_schema={"type": "object"})
+    return lab.agent(tools=[tool], **manifest, steps=[
+        {"tool_calls": [{"name": "tool-probe", "input": {"do": script}}]}, {"text": "too late"}])
+
+
+@pytest.mark.parametrize("words", ["sleep 60000", "spin"])
+def test_session_34_a_tool_that_sleeps_or_loops_is_abandoned(lab, words):
+    running = probing_agent(lab, words).start("--task", "block")
     session = lab.session(running)
     eventually(lambda: session.trace.all("inference"))
-    before = threads_of(running.pid)
-    assert before < 24
+    assert threads_of(running.pid) < 24
 
     assert_ended_cleanly(running, session, end_by_sigterm(running, session))
+
+
+def test_session_34_a_tool_in_a_slow_http_body_is_abandoned(lab, model):
+    model.script(Reply(body=b"x" * 256, chunk_bytes=64, hold_body=threading.Event()))
+    running = probing_agent(lab, f"fetch {model.url}/slow", capabilities={"network": {"allow": [model.url]}}).start(
+        "--task", "block")
+    session = lab.session(running)
+    eventually(lambda: model.requests)
+
+    assert_ended_cleanly(running, session, end_by_sigterm(running, session))
+    eventually(lambda: model.open_connections == 0, message="the server's connection is closed")
 
 
 def held_before_head():

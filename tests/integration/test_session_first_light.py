@@ -182,10 +182,10 @@ def test_session_21_an_answer_cut_at_the_cap_says_so_and_is_ok(lab):
 
 
 def test_session_40_a_script_capsule_that_spins_ends_at_its_deadline(lab):
-    project = lab.script_capsule(own_component("spin"), capabilities={"limits": {"deadline_seconds": 1}})
+    project = lab.script_capsule(own_component("probe"), capabilities={"limits": {"deadline_seconds": 1}})
 
     started = time.monotonic()
-    result = project.run().failed("E-RUN-001")
+    result = project.run("--task", "spin").failed("E-RUN-001")
 
     assert time.monotonic() - started < 5 * SLOWER
     assert result.status == "failed"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Acceptance case 32 of spec/containment.md: what bounds a guest, and how each bound is named when it is met.
+
+import pytest
+
+from tests.support.fixtures import own_component
+from tests.support.lab import SLOWER
+
+MIB = 1 << 20
+
+
+def probe(lab, **limits):
+    return lab.script_capsule(own_component("probe"), capabilities={"limits": limits})
+
+
+def test_containment_32_a_spinning_guest_ends_at_its_deadline(lab):
+    result = probe(lab, deadline_seconds=2).run("--task", "spin", timeout=10).failed("E-RUN-001")
+
+    assert "capsule execution exceeded its 2s deadline" in result.stderr
+    assert "capabilities.limits.deadline_seconds" in result.stderr
+    assert result.stdout == "status:  failed\n"
+
+
+def test_containment_32_a_balloon_names_the_key_and_both_numbers(lab):
+    result = probe(lab, memory_bytes=64 * MIB).run("--task", "balloon 4096").failed("E-RUN-001")
+
+    assert "exceeded its configured resource limits" in result.stderr
+    assert "linear memory growth to" in result.stderr
+    assert f"capabilities.limits.memory_bytes ({64 * MIB})" in result.stderr
+    assert result.stdout == "status:  failed\n"
+
+
+def test_containment_32_a_trap_is_told_apart(lab):
+    result = probe(lab).run("--task", "trap").failed("E-RUN-001")
+
+    assert "capsule execution trapped" in result.stderr
+    assert result.stdout == "status:  trapped\n"
+
+
+@pytest.mark.parametrize("key", ["memory_bytes", "table_elements", "instances", "deadline_seconds"])
+def test_containment_32_a_limit_of_zero_is_refused_with_its_key(lab, key):
+    result = probe(lab, **{key: 0}).run("--task", "say hi").failed("E-MAN-003")
+
+    assert f"limits.{key}" in result.stderr
+    assert "greater than zero" in result.stderr
+    assert lab.records == []
+
+
+def test_containment_32_a_tool_over_its_limit_fails_the_call_and_not_the_session(lab):
+    tool = lab.publish("tool-probe", own_component("tool-probe"), input_schema={"type": "object"})
+    project = lab.agent(tools=[tool], capabilities={"limits": {"memory_bytes": 64 * MIB, "deadline_seconds": 2}}, steps=[
+        {"tool_calls": [{"name": "tool-probe", "input": {"do": "balloon 4096"}},
+                        {"name": "tool-probe", "input": {"do": "spin"}},
+                        {"name": "tool-probe", "input": {"do": "trap"}}]}, {"text": "still here"}])
+
+    session = lab.session(project.run("--task", "try", timeout=20 * SLOWER).ok())
+
+    assert session.result_text == "still here"
+    memory, deadline, trap = session.trace.all("tool_call")
+    assert {event["status"] for event in (memory, deadline, trap)} == {"error"}
+    assert "capabilities.limits.memory_bytes" in memory["error"]
+    assert "deadline" in deadline["error"]
+    assert "trap" in trap["error"]
