@@ -470,6 +470,15 @@ mur_json_bool (const struct mur_json *json, mur_node node, bool fallback)
 
 /* ---- Files ---- */
 
+/* errno in words: the sandbox's refusals are about where a path leads, not about modes. */
+static char *
+path_error (const char *path)
+{
+    bool is_outside = errno == EPERM || errno == ENOTCAPABLE || errno == EACCES;
+    return mur_format ("%s: %s", path,
+                       is_outside ? "outside of what may be reached here" : strerror (errno));
+}
+
 char *
 mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **error)
 {
@@ -477,7 +486,7 @@ mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **error)
     FILE *file = NULL;
     if (stat (path, &facts) < 0 ||
         (! S_ISDIR (facts.st_mode) && (file = fopen (path, "rb")) == NULL))
-        return set_error (error, mur_format ("%s: %s", path, strerror (errno))), NULL;
+        return set_error (error, path_error (path)), NULL;
     if (file == NULL)
         return set_error (error, mur_format ("%s is a folder", path)), NULL;
     struct mur_text text = { 0 };
@@ -508,7 +517,7 @@ make_parents (const char *path, char **error)
         *slash = '\0';
         struct stat facts;
         if (stat (partial, &facts) < 0 && mkdir (partial, 0777) < 0 && errno != EEXIST) {
-            set_error (error, mur_format ("%s: %s", partial, strerror (errno)));
+            set_error (error, path_error (partial));
             is_fine = false;
         }
         *slash = '/';
@@ -530,7 +539,7 @@ mur_file_write (const char *path, const char *bytes, size_t len, bool make_folde
         done += is_fine ? (size_t)wrote : 0;
     }
     if (! is_fine)
-        set_error (error, mur_format ("%s: %s", path, strerror (errno)));
+        set_error (error, path_error (path));
     if (fd >= 0)
         close (fd);
     return is_fine;
@@ -875,27 +884,51 @@ http_method (const char *name)
 }
 
 static bool
+http_header_add (wasi_http_types_own_fields_t fields, const char *header, const char *text,
+                 char **error)
+{
+    wasi_http_types_field_name_t name = { (uint8_t *)(uintptr_t)header, strlen (header) };
+    wasi_http_types_field_value_t value = { (uint8_t *)(uintptr_t)text, strlen (text) };
+    wasi_http_types_header_error_t refusal;
+    bool is_fine = wasi_http_types_method_fields_append (wasi_http_types_borrow_fields (fields),
+                                                         &name, &value, &refusal);
+    if (! is_fine)
+        set_error (error, mur_format ("header %s cannot be sent", header));
+    return is_fine;
+}
+
+/* The headers of the request; a body's length is told, since not every server takes chunks. */
+static bool
+http_headers_new (const struct mur_http_request *from, wasi_http_types_own_fields_t *fields,
+                  char **error)
+{
+    bool is_fine = true, has_length = from->body == NULL;
+    *fields = wasi_http_types_constructor_fields ();
+    for (size_t i = 0; i < from->header_count && is_fine; i++) {
+        const struct mur_http_header *header = &from->headers[i];
+        has_length = has_length || strcasecmp (header->name, "content-length") == 0;
+        is_fine = http_header_add (*fields, header->name, header->value, error);
+    }
+    char length[24];
+    snprintf (length, sizeof length, "%zu", from->body_len);
+    if (is_fine && ! has_length)
+        is_fine = http_header_add (*fields, "content-length", length, error);
+    if (! is_fine)
+        wasi_http_types_fields_drop_own (*fields);
+    return is_fine;
+}
+
+static bool
 http_request_new (const struct mur_http_request *from, wasi_http_types_own_outgoing_request_t *to,
                   char **error)
 {
     struct url_parts parts;
+    wasi_http_types_own_fields_t fields;
     if (! split_url (from->url, &parts))
         return set_error (error, mur_format ("%s: not an absolute http or https URL", from->url)),
                false;
-    wasi_http_types_own_fields_t fields = wasi_http_types_constructor_fields ();
-    for (size_t i = 0; i < from->header_count; i++) {
-        const struct mur_http_header *header = &from->headers[i];
-        wasi_http_types_field_name_t name = { (uint8_t *)(uintptr_t)header->name,
-                                              strlen (header->name) };
-        wasi_http_types_field_value_t value = { (uint8_t *)(uintptr_t)header->value,
-                                                strlen (header->value) };
-        wasi_http_types_header_error_t refusal;
-        if (! wasi_http_types_method_fields_append (wasi_http_types_borrow_fields (fields), &name,
-                                                    &value, &refusal)) {
-            wasi_http_types_fields_drop_own (fields);
-            return set_error (error, mur_format ("header %s cannot be sent", header->name)), false;
-        }
-    }
+    if (! http_headers_new (from, &fields, error))
+        return false;
     *to = wasi_http_types_constructor_outgoing_request (fields);
     wasi_http_types_borrow_outgoing_request_t request =
         wasi_http_types_borrow_outgoing_request (*to);

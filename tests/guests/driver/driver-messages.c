@@ -372,14 +372,16 @@ refuse (struct mur_result *out, unsigned status, const struct mur_text *body)
 }
 
 static void
-read_answer (struct mur_http_response *response, bool is_stream, struct mur_result *out)
+read_answer (struct mur_http_response *response, struct mur_result *out)
 {
     static struct answer answer = { .usage = { -1, -1, -1, -1 } };
     struct mur_text body = { 0 };
     char chunk[4096];
     char *error = NULL;
     long got;
-    bool is_events = is_stream && response->status == 200;
+    char *type = mur_http_header (response, "content-type");
+    bool is_events =
+        response->status == 200 && type != NULL && strncmp (type, "text/event-stream", 17) == 0;
     while ((got = mur_http_read (response, chunk, sizeof chunk, &error)) > 0 &&
            body.len < ANSWER_LIMIT_BYTES) {
         mur_text_add (&body, chunk, (size_t)got);
@@ -394,6 +396,8 @@ read_answer (struct mur_http_response *response, bool is_stream, struct mur_resu
         refuse (out, response->status, &body);
     else if (answer.error != NULL)
         mur_failed (out, "the provider stopped: %s", answer.error);
+    else if (is_events && answer.stop_reason == NULL)
+        mur_failed (out, "the provider's stream ended early");
     else if (! is_events && json == NULL)
         mur_passed (out, "%s", body.data != NULL ? body.data : "");
     else {
@@ -428,6 +432,6 @@ mur_tool (const struct mur_input *in, struct mur_result *out)
         mur_failed (out, "%s", error);
         return;
     }
-    read_answer (&response, is_stream, out);
+    read_answer (&response, out);
     mur_http_close (&response);
 }

@@ -1,0 +1,3 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; A core module: WebAssembly, but no component.
+(module (func (export "run")))

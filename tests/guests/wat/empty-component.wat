@@ -1,0 +1,3 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; A component that exports and imports nothing.
+(component)
