@@ -14,9 +14,7 @@
 #include "manifest/grammar.h"
 #include "manifest/schema.h"
 
-/* --- artifacts[]
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- artifacts[] --- */
 
 enum artifact_role {
     ROLE_TOOL,
@@ -33,7 +31,7 @@ enum overflow_policy {
     OVERFLOW_BLOCK,
 };
 
-struct gateway {
+struct gateway_block {
     const char *written_endpoint;
     const struct yaml_node
         *written_api_key; /* NULL: no key; a literal's text is wiped after reading */
@@ -58,18 +56,17 @@ struct artifact_entry {
     struct capabilities *capabilities;
     const char *written_on_overflow;
     const struct yaml_node *config; /* NULL: no key. A null node is present */
-    struct gateway *gateway;
+    struct gateway_block *gateway;
 
     enum artifact_role role;
     enum overflow_policy on_overflow;
-    const char *tool_name; /* the part after '/' */
-    bool may_be_prompt;    /* prompt_payload with its default applied */
-    unsigned line, column; /* of the entry */
+    const char *tool_name;   /* the part after '/' */
+    bool may_be_prompt;      /* prompt_payload with its default applied */
+    bool version_is_ignored; /* one was written beside a source */
+    unsigned line, column;   /* of the entry */
 };
 
-/* --- capabilities
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- capabilities --- */
 
 struct cap_network {
     struct str_list allow;
@@ -175,9 +172,7 @@ struct capabilities {
     enum containment_class containment; /* advisory when not declared */
 };
 
-/* --- inference
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- inference --- */
 
 enum inference_transport {
     TRANSPORT_HTTP,
@@ -244,9 +239,7 @@ struct inference {
     const struct artifact_entry *prompt_entry; /* of system_prompt_artifact */
 };
 
-/* --- the other blocks
- * -----------------------------------------------------------------------------------------------
- */
+/* --- the other blocks --- */
 
 /* retain: of context and trace. A zero of either is "not given". */
 struct retain {
@@ -276,6 +269,7 @@ struct scorer {
 struct eval_block {
     const char *dataset_id;
     LIST_OF (struct scorer) scorers; /* unknown types already left out */
+    struct str_list skipped;         /* types this build does not know */
 };
 
 struct observability {
@@ -389,9 +383,7 @@ struct deploy {
     const char *mur_version;
 };
 
-/* --- the manifest
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- the manifest --- */
 
 struct capsule_manifest {
     const char *name;
@@ -415,7 +407,9 @@ struct capsule_manifest {
     const struct yaml_node *root; /* the tree; literal keys wiped */
     const struct unknown_key *unknown_keys;
     size_t unknown_len;
+    size_t unknown_total; /* above unknown_len when there are more than are worth listing */
     bool capabilities_are_declared;
+    const struct artifact_entry **by_name; /* sorted, for capsule_manifest_artifact */
 };
 
 enum manifest_reading {

@@ -40,9 +40,7 @@ config_floor_parse (const char *text, enum config_floor *floor)
     return false;
 }
 
-/* --- one file
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- one file --- */
 
 /* A file being read: its path for messages. */
 struct source_file {
@@ -252,9 +250,7 @@ read_one (const char *path, bool is_project, struct mur_error **err)
     return steal_ptr (&c);
 }
 
-/* --- merging
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- merging --- */
 
 static void
 free_source (struct config_source *s)

@@ -83,9 +83,7 @@ find_key (const char *dotted, bool is_global, const char *value, struct change *
     return mur_hint (err, "keys: " SETTABLE);
 }
 
-/* --- writing one file
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- writing one file --- */
 
 static bool
 is_changed (const struct change *change, const char *block, const char *key)

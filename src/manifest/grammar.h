@@ -76,5 +76,3 @@ struct endpoint {
 bool endpoint_parse (struct arena *a, const char *text, struct endpoint *out, const char **why);
 /* The endpoint as a message may show it: userinfo replaced by "***". */
 char *endpoint_masked (struct arena *a, const char *text);
-/* True for localhost, 127.0.0.0/8 and ::1 as literals. */
-bool host_is_loopback (const char *host);

@@ -116,8 +116,9 @@ struct schema_reader {
     struct arena *arena;
     const char *file; /* what messages call it */
     const struct yaml_node *root;
-    LIST_OF (struct unknown_key) unknown;
+    LIST_OF (struct unknown_key) unknown; /* malloc'd */
     size_t unknown_cap;
+    size_t unknown_total;    /* also those beyond the 1000 that are kept */
     struct mur_error *fault; /* the type error nearest the top of the file so far */
     uint32_t fault_line, fault_column;
 };
@@ -128,8 +129,10 @@ void schema_read (struct schema_reader *r, const struct schema *schema, const st
                   const char *path, void *out);
 /* Moves r->fault into err. Returns true when there was none. */
 bool schema_take_fault (struct schema_reader *r, struct mur_error **err);
+/* Frees what the reader itself owns (nothing of the arena). */
+void schema_reader_clear (struct schema_reader *r);
 /* Judges the values of a block and the blocks below it, in the order of the tables. E-MAN-003. */
-bool schema_check (struct schema_reader *r, const struct schema *schema, const void *block,
+bool schema_check (const struct schema_reader *r, const struct schema *schema, const void *block,
                    const char *path, struct mur_error **err);
 
 /* Fails with "<file>:<line>:<column>: <path>: <text>", the position being that of <path> or of what

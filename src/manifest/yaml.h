@@ -65,9 +65,7 @@ struct yaml_node *yaml_parse (struct arena *arena, const char *text, size_t len,
 struct yaml_node *
 yaml_read_file (struct arena *arena, const char *path, enum diag_code code, struct mur_error **err);
 
-/* --- looking
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 static inline bool
 yaml_is_scalar (const struct yaml_node *n)
@@ -96,10 +94,14 @@ bool yaml_as_double (const struct yaml_node *n, double *value);
  * ("1.0" stays 1.0), NaN and infinities null, a foreign tag {"!tag": value}. A list or map as a key
  * fails with <code>. The caller owns the result. */
 json_t *yaml_to_json (const struct yaml_node *n, enum diag_code code, struct mur_error **err);
+/* The same as compact text, floats in their shortest form. On failure <out> holds a part and must
+ * be dropped. */
+bool yaml_put_json (struct buf *out, const struct yaml_node *n, enum diag_code code,
+                    struct mur_error **err);
+/* What a plain scalar of this text means. */
+enum yaml_kind yaml_resolve (const char *text, size_t len);
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 /* Appends one scalar on one line, quoted whenever a reader could take it for anything but this
  * text. */
@@ -113,7 +115,6 @@ struct yaml_writer {
     struct {
         bool is_list;
         bool is_empty;
-        bool key_is_open; /* "key:" or "-" written, its line not ended yet */
     } level[16];
 };
 
