@@ -24,7 +24,8 @@ struct call {
     size_t number; /* counted from 0, may lie past the script's end */
     size_t number_since_task;
     char *task;   /* text of the last user message */
-    char *result; /* text of the last tool message */
+    char *fenced; /* text of the last tool message, as a model reads it */
+    char *result; /* the same without its fence */
 };
 
 /* ---- The request ---- */
@@ -46,16 +47,14 @@ add_text_blocks (const struct mur_json *json, mur_node content, struct mur_text 
 /* What the runtime fenced as untrusted, without the fence: an answer quotes the words, not their
  * wrapping. */
 static char *
-without_fence (char *text)
+without_fence (const char *text)
 {
-    char *newline = strncmp (text, "<untrusted-content ", 19) == 0 ? strchr (text, '\n') : NULL;
-    char *close = newline != NULL ? strstr (newline, "\n</untrusted-content>") : NULL;
+    const char *newline =
+        strncmp (text, "<untrusted-content ", 19) == 0 ? strchr (text, '\n') : NULL;
+    const char *close = newline != NULL ? strstr (newline, "\n</untrusted-content>") : NULL;
     if (close == NULL)
-        return text;
-    char *inside = close > newline ? mur_format ("%.*s", (int)(close - newline - 1), newline + 1)
-                                   : mur_format ("%s", "");
-    free (text);
-    return inside;
+        return mur_format ("%s", text);
+    return mur_format ("%.*s", (int)(close > newline ? close - newline - 1 : 0), newline + 1);
 }
 
 static char *
@@ -63,7 +62,7 @@ text_of_message (const struct mur_json *json, mur_node message)
 {
     struct mur_text text = { 0 };
     add_text_blocks (json, mur_json_get (json, message, "content"), &text);
-    return text.data != NULL ? without_fence (text.data) : mur_format ("%s", "");
+    return text.data != NULL ? text.data : mur_format ("%s", "");
 }
 
 static size_t
@@ -94,8 +93,11 @@ read_messages (struct call *call)
         else if (mur_json_is (request, role, "user"))
             last_user = m, call->number_since_task = 0;
     }
-    call->task = text_of_message (request, last_user);
-    call->result = text_of_message (request, last_tool);
+    char *task = text_of_message (request, last_user);
+    call->task = without_fence (task);
+    call->fenced = text_of_message (request, last_tool);
+    call->result = without_fence (call->fenced);
+    free (task);
 }
 
 /* ---- The script ---- */
@@ -181,28 +183,31 @@ add_tool_names (const struct call *call, struct mur_text *text)
     }
 }
 
-static bool
-add_value (const struct call *call, const char *name, size_t len, struct mur_text *text)
+static void
+add_request_text (const struct call *call, const char *key, struct mur_text *text)
 {
-    static const char *const request_keys[] = { "model", "system" };
-    if (len == 4 && memcmp (name, "task", len) == 0)
-        return mur_text_puts (text, call->task), true;
-    if (len == 6 && memcmp (name, "result", len) == 0)
-        return mur_text_puts (text, call->result), true;
-    if (len == 4 && memcmp (name, "step", len) == 0)
+    char *value = mur_json_text (call->request, mur_json_get (call->request, 0, key));
+    if (value != NULL)
+        mur_text_puts (text, value);
+    free (value);
+}
+
+/* The value of a {{name}}; false when there is no such name. */
+static bool
+add_value (const struct call *call, const char *name, struct mur_text *text)
+{
+    const char *const texts[][2] = { { "task", call->task },
+                                     { "result", call->result },
+                                     { "fenced", call->fenced } };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp (name, texts[i][0]) == 0)
+            return mur_text_puts (text, texts[i][1]), true;
+    if (strcmp (name, "model") == 0 || strcmp (name, "system") == 0)
+        return add_request_text (call, name, text), true;
+    if (strcmp (name, "step") == 0)
         return mur_text_printf (text, "%zu", call->number), true;
-    if (len == 5 && memcmp (name, "tools", len) == 0)
+    if (strcmp (name, "tools") == 0)
         return add_tool_names (call, text), true;
-    for (size_t i = 0; i < 2; i++) {
-        if (strlen (request_keys[i]) != len || memcmp (name, request_keys[i], len) != 0)
-            continue;
-        char *value =
-            mur_json_text (call->request, mur_json_get (call->request, 0, request_keys[i]));
-        if (value != NULL)
-            mur_text_puts (text, value);
-        free (value);
-        return true;
-    }
     return false;
 }
 
@@ -213,13 +218,13 @@ filled_in (const struct call *call, const char *pattern)
     struct mur_text text = { 0 };
     for (const char *open; (open = strstr (pattern, "{{")) != NULL;) {
         const char *close = strstr (open, "}}");
+        char *name = mur_format ("%.*s", close != NULL ? (int)(close - open - 2) : 0, open + 2);
         mur_text_add (&text, pattern, (size_t)(open - pattern));
-        if (close == NULL || ! add_value (call, open + 2, (size_t)(close - open - 2), &text)) {
+        bool is_known = close != NULL && add_value (call, name, &text);
+        if (! is_known)
             mur_text_add (&text, open, 2);
-            pattern = open + 2;
-        } else {
-            pattern = close + 2;
-        }
+        pattern = is_known ? close + 2 : open + 2;
+        free (name);
     }
     mur_text_puts (&text, pattern);
     return text.data;
@@ -495,6 +500,7 @@ mur_tool (const struct mur_input *in, struct mur_result *out)
     }
     mur_json_free (script);
     free (call.task);
+    free (call.fenced);
     free (call.result);
     free (error);
 }

@@ -307,7 +307,8 @@ list_folder (struct call *call)
         return;
     walk_folder (&walk, call->path, 0);
     if (walk.count == 0)
-        mur_text_printf (&call->text, "%s is empty\n", call->path);
+        mur_text_printf (&call->text, "%s is empty\n",
+                         strcmp (call->path, ".") == 0 ? "the work folder" : call->path);
     mur_passed_text (call->out, &call->text);
 }
 
