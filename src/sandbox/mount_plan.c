@@ -126,6 +126,14 @@ expose (struct draft *d, const struct mount_folder *f, bool is_read_only)
 }
 
 void
+mount_plan_none (struct mount_plan *plan, const struct mount_folders *f, struct arena *a)
+{
+    *plan = (struct mount_plan){ .kind = MOUNT_NOTHING };
+    struct draft d = { .arena = a };
+    finish (plan, &d, f->work.path);
+}
+
+void
 mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct arena *a)
 {
     *plan = (struct mount_plan){ .kind = MOUNT_NOTHING };

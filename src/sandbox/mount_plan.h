@@ -70,6 +70,8 @@ struct mount_folders {
                                         NULL-terminated, may be NULL */
 };
 
+/* No mounts at all: the command only starts in the work folder. */
+void mount_plan_none (struct mount_plan *plan, const struct mount_folders *f, struct arena *a);
 /* The plan of a command below sealed. MOUNT_NOTHING when the work folder is /tmp itself. */
 void mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct arena *a);
 /* The plan of a sealed command. E-RUN-014 when no base can be had. */

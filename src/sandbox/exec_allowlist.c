@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exec allowlist, derived interpreter files and the trust store. See exec_allowlist.h.
+ */
+#include "sandbox/exec_allowlist.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fdio.h"
+#include "sandbox/elf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static bool
+is_below (const char *path, const char *root)
+{
+    size_t len = strlen (root);
+    if (len && root[len - 1] == '/')
+        len--;
+    return strncmp (path, root, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+bool
+path_is_below_any (const char *path, const char *const *roots)
+{
+    for (size_t i = 0; roots && roots[i]; i++)
+        if (is_below (path, roots[i]))
+            return true;
+    return false;
+}
+
+static void
+push_once (struct strv *v, const char *s)
+{
+    if (! strv_contains (v, s))
+        strv_push (v, s);
+}
+
+/* Every executable regular file of this name on PATH. */
+static void
+resolve_name (struct exec_allowlist *list, struct exec_name *n, const char *path)
+{
+    _cleanup_free_ char *dirs = x_strdup (path ? path : "");
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        char resolved[PATH_MAX];
+        struct stat st;
+        if (dir[0] != '/')
+            continue;
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, n->name);
+        if (! realpath (candidate, resolved) || stat (resolved, &st) < 0 ||
+            ! S_ISREG (st.st_mode) || access (resolved, X_OK) < 0)
+            continue;
+        if (! n->path) {
+            n->path = x_strdup (resolved);
+            n->unlinked = steal_ptr (&candidate);
+        }
+        elf_closure (resolved, &list->files);
+    }
+}
+
+/* --- interpreters that find their library by asking themselves
+ * ------------------------------------------------------------ */
+
+/* Prints the import path, NUL-separated. */
+static const struct {
+    const char *symbol;
+    const char *const argv[5];
+} interpreters[] = {
+    { "Py_BytesMain",
+      { "python", "-ISc", "import sys;sys.stdout.write('\\0'.join(sys.path))", NULL } },
+    { "perl_parse", { "perl", "-f", "-e", "print join \"\\0\", @INC", NULL } },
+};
+
+#define QUERY_TIMEOUT_MS 5000
+
+/* Runs the query with nothing of ours: empty environment, "/" as its folder, stdin from /dev/null.
+ */
+static bool
+run_query (const char *path, char *const *argv, struct buf *out)
+{
+    int fds[2];
+    if (pipe2 (fds, O_CLOEXEC) < 0)
+        return false;
+    char *const env[] = { NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init (&actions);
+    posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2 (&actions, fds[1], 1);
+    posix_spawn_file_actions_addopen (&actions, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addchdir_np (&actions, "/");
+    posix_spawnattr_t attributes;
+    sigset_t none, defaults;
+    sigemptyset (&none);
+    sigfillset (&defaults);
+    posix_spawnattr_init (&attributes);
+    posix_spawnattr_setsigmask (&attributes, &none);
+    posix_spawnattr_setsigdefault (&attributes, &defaults);
+    posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    pid_t pid;
+    int status = posix_spawn (&pid, path, &actions, &attributes, argv, env);
+    posix_spawnattr_destroy (&attributes);
+    posix_spawn_file_actions_destroy (&actions);
+    close (fds[1]);
+    bool is_read = false;
+    if (status == 0) {
+        uint64_t end = clock_monotonic_ms () + QUERY_TIMEOUT_MS;
+        for (;;) {
+            uint64_t now = clock_monotonic_ms ();
+            if (now >= end || fd_wait (fds[0], POLLIN, (int64_t)(end - now)) <= 0)
+                break;
+            char *to = buf_reserve (out, 4096);
+            ssize_t n = read (fds[0], to, 4096);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0 || out->len > 65536) {
+                is_read = n == 0;
+                break;
+            }
+            out->len += (size_t)n;
+        }
+        if (! is_read)
+            kill (pid, SIGKILL);
+        while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        is_read = is_read && WIFEXITED (status) && WEXITSTATUS (status) == 0;
+    }
+    close (fds[0]);
+    return is_read;
+}
+
+/* Shared objects directly inside a derived directory need their libraries too. */
+static void
+add_extension_libraries (const char *dir, struct strv *out)
+{
+    _cleanup_closedir_ DIR *list = opendir (dir);
+    for (struct dirent *e; list && (e = readdir (list));) {
+        if (! strstr (e->d_name, ".so"))
+            continue;
+        _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, e->d_name);
+        struct strv files = { 0 };
+        elf_closure (path, &files);
+        for (size_t i = 0; i < files.len; i++)
+            push_once (out, files.items[i]);
+        strv_free (&files);
+    }
+}
+
+static void
+keep_entry (struct exec_allowlist *list, const char *entry, const char *binary_dir,
+            const char *const *writable_roots)
+{
+    char resolved[PATH_MAX];
+    struct stat st;
+    if (entry[0] != '/' || ! realpath (entry, resolved) || stat (resolved, &st) < 0)
+        return;
+    if (str_eq (resolved, "/") || is_below (binary_dir, resolved) ||
+        path_is_below_any (resolved, writable_roots))
+        return;
+    push_once (&list->readable, resolved);
+    if (! S_ISDIR (st.st_mode))
+        return;
+    add_extension_libraries (resolved, &list->readable);
+    /* CPython keeps its extension modules one level down. */
+    _cleanup_free_ char *dynload = x_asprintf ("%s/lib-dynload", resolved);
+    add_extension_libraries (dynload, &list->readable);
+}
+
+static void
+derive (struct exec_allowlist *list, const struct exec_name *n, const char *const *writable_roots)
+{
+    if (path_is_below_any (n->path, writable_roots))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN (interpreters); i++) {
+        if (! elf_has_symbol (n->path, interpreters[i].symbol))
+            continue;
+        _cleanup_buf_ struct buf output = { 0 };
+        /* The name it was found by, links included: an interpreter finds its prefix from it. */
+        if (! run_query (n->unlinked, (char *const *)(uintptr_t)interpreters[i].argv, &output)) {
+            strv_printf (&list->notes, "%s did not tell its import path: nothing is granted for it",
+                         n->path);
+            return;
+        }
+        _cleanup_free_ char *dir = x_strdup (n->path);
+        *strrchr (dir, '/') = '\0';
+        buf_append (&output, "", 0);
+        for (size_t at = 0; at < output.len; at += strlen (output.data + at) + 1)
+            keep_entry (list, output.data + at, dir, writable_roots);
+        return;
+    }
+}
+
+void
+exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, const char *path,
+                        const char *const *writable_roots)
+{
+    *list = (struct exec_allowlist){ 0 };
+    size_t count = 0;
+    while (names && names[count])
+        count++;
+    list->names = x_new_array (struct exec_name, count);
+    for (size_t i = 0; i < count; i++) {
+        struct exec_name *n = &list->names[list->name_count++];
+        n->name = x_strdup (names[i]);
+        if (! strchr (n->name, '/'))
+            resolve_name (list, n, path);
+        if (n->path)
+            derive (list, n, writable_roots);
+    }
+}
+
+void
+exec_allowlist_free (struct exec_allowlist *list)
+{
+    for (size_t i = 0; i < list->name_count; i++) {
+        free (list->names[i].name);
+        free (list->names[i].path);
+        free (list->names[i].unlinked);
+    }
+    free (list->names);
+    strv_free (&list->files);
+    strv_free (&list->readable);
+    strv_free (&list->notes);
+    *list = (struct exec_allowlist){ 0 };
+}
+
+const struct exec_name *
+exec_allowlist_find (const struct exec_allowlist *list, const char *name)
+{
+    for (size_t i = 0; i < list->name_count; i++)
+        if (str_eq (list->names[i].name, name))
+            return &list->names[i];
+    return NULL;
+}
+
+/* --- certificates
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static const char *const certificate_files[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/cacert.pem",
+    "/etc/ssl/cert.pem",
+    "/usr/lib/ssl/cert.pem",
+};
+
+static const char *const certificate_dirs[] = {
+    "/etc/ssl/certs",     "/etc/pki/tls/certs",           "/etc/pki/ca-trust/extracted/pem",
+    "/usr/lib/ssl/certs", "/var/lib/ca-certificates/pem",
+};
+
+/* Folders that the links directly inside a kept folder lead to. */
+static void
+add_link_targets (const char *dir, const char *const *writable_roots, struct strv *out)
+{
+    _cleanup_closedir_ DIR *list = opendir (dir);
+    for (struct dirent *e; list && (e = readdir (list));) {
+        char resolved[PATH_MAX];
+        struct stat st;
+        _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, e->d_name);
+        if (lstat (path, &st) < 0 || ! S_ISLNK (st.st_mode) || ! realpath (path, resolved) ||
+            stat (resolved, &st) < 0 || ! S_ISREG (st.st_mode))
+            continue;
+        *strrchr (resolved, '/') = '\0';
+        bool encloses_kept = ! *resolved;
+        for (size_t i = 0; i < out->len && ! encloses_kept; i++)
+            encloses_kept = is_below (out->items[i], resolved);
+        if (! encloses_kept && ! path_is_below_any (resolved, writable_roots))
+            push_once (out, resolved);
+    }
+}
+
+void
+trust_store_paths (const char *const *writable_roots, struct strv *out)
+{
+    char resolved[PATH_MAX];
+    struct stat st;
+    for (size_t i = 0; i < ARRAY_LEN (certificate_files); i++)
+        if (realpath (certificate_files[i], resolved) && stat (resolved, &st) == 0 &&
+            S_ISREG (st.st_mode))
+            push_once (out, resolved);
+    size_t first_dir = out->len;
+    for (size_t i = 0; i < ARRAY_LEN (certificate_dirs); i++)
+        if (realpath (certificate_dirs[i], resolved) && stat (resolved, &st) == 0 &&
+            S_ISDIR (st.st_mode) && ! str_eq (resolved, "/etc/ssl"))
+            push_once (out, resolved);
+    size_t last_dir = out->len;
+    for (size_t i = first_dir; i < last_dir; i++) {
+        _cleanup_free_ char *dir = x_strdup (out->items[i]);
+        add_link_targets (dir, writable_roots, out);
+    }
+}

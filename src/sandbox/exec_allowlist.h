@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which files capabilities.shell.allow lets a command execute, and what those need to start
+ * (spec/containment.md 8.1, 8.2).
+ *
+ * Resolved once a session. A name that resolves to nothing contributes nothing; a binary created
+ * later under an allowed name gains nothing.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+struct exec_name {
+    char *name; /* as listed */
+    char *path; /* canonical path of the first match on PATH, NULL when there is none */
+    char
+        *unlinked; /* the first match before links were resolved: what is executed, NULL likewise */
+};
+
+struct exec_allowlist {
+    struct exec_name *names;
+    size_t name_count;
+    struct strv files;    /* executable: the binaries, their interpreters and libraries; canonical,
+                             each once */
+    struct strv readable; /* read only: derived interpreter directories, archives and libraries */
+    struct strv notes;    /* one line for each derivation that failed */
+};
+
+/* <names> is NULL-terminated; <path> a PATH value (NULL: none). Files at or below one of
+ * <writable_roots> (NULL-terminated) are never run and nothing is derived from them. */
+void exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names,
+                             const char *path, const char *const *writable_roots);
+void exec_allowlist_free (struct exec_allowlist *list);
+const struct exec_name *exec_allowlist_find (const struct exec_allowlist *list, const char *name);
+
+/* Certificate files and directories a command may read when it may also use the network. */
+void trust_store_paths (const char *const *writable_roots, struct strv *out);
+
+/* True when <path> is <root> or below it, for some root. */
+bool path_is_below_any (const char *path, const char *const *roots);
