@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace reader on any text, in each of its modes: strict accepts no more than tolerant.
+ */
+#include "tests/fuzz/fuzzing.h"
+
+#include "trace/reader.h"
+
+int
+LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text (data, size);
+    _cleanup_trace_ struct trace *strict = trace_parse ("fuzz.jsonl", text, size, TRACE_STRICT, NULL);
+    _cleanup_trace_ struct trace *tolerant = trace_parse ("fuzz.jsonl", text, size, TRACE_TOLERANT, NULL);
+    assert (! strict || tolerant);
+    assert (! strict || strict->is_complete);
+    free (text);
+    return 0;
+}
