@@ -284,7 +284,8 @@ capsule_manifest_parse (const char *text, size_t len, const char *file, enum man
         return NULL;
     m->root = root;
     struct reading rd = { .m = m, .how = how };
-    rd.r = (struct schema_reader){ .arena = arena, .file = m->file, .root = root };
+    rd.r =
+        (struct schema_reader){ .arena = arena, .file = m->file, .root = root, .code = E_MAN_002 };
     schema_read (&rd.r, capsule_schema (), root, "", m);
     bool ok = judge_all (&rd, err);
     if (ok)

@@ -66,7 +66,7 @@ keep_fault (struct schema_reader *r, const struct yaml_node *at, const struct pl
     r->fault = NULL;
     r->fault_line = at->line;
     r->fault_column = at->column;
-    mur_fail (&r->fault, E_MAN_002, "%s:%u:%u: %s: %s", r->file, at->line, at->column,
+    mur_fail (&r->fault, r->code, "%s:%u:%u: %s: %s", r->file, at->line, at->column,
               place_text (r->arena, place), text);
 }
 
@@ -428,7 +428,8 @@ static bool
 value_fault (const struct schema_reader *r, struct mur_error **err, const struct place *place,
              const char *text)
 {
-    return schema_fail (r, err, E_MAN_003, place_text (r->arena, place), "%s", text);
+    enum diag_code code = r->code == E_MAN_002 ? E_MAN_003 : r->code;
+    return schema_fail (r, err, code, place_text (r->arena, place), "%s", text);
 }
 
 static bool

@@ -116,6 +116,7 @@ struct schema_reader {
     struct arena *arena;
     const char *file; /* what messages call it */
     const struct yaml_node *root;
+    enum diag_code code;                  /* of type errors: E-MAN-002 for manifests */
     LIST_OF (struct unknown_key) unknown; /* malloc'd */
     size_t unknown_cap;
     size_t unknown_total;    /* also those beyond the 1000 that are kept */
@@ -131,7 +132,8 @@ void schema_read (struct schema_reader *r, const struct schema *schema, const st
 bool schema_take_fault (struct schema_reader *r, struct mur_error **err);
 /* Frees what the reader itself owns (nothing of the arena). */
 void schema_reader_clear (struct schema_reader *r);
-/* Judges the values of a block and the blocks below it, in the order of the tables. E-MAN-003. */
+/* Judges the values of a block and the blocks below it, in the order of the tables. E-MAN-003, or
+ * r->code when that is not E-MAN-002. */
 bool schema_check (const struct schema_reader *r, const struct schema *schema, const void *block,
                    const char *path, struct mur_error **err);
 
