@@ -256,9 +256,9 @@ facts_for (struct registry *r, const char *name, struct mur_error **err)
     return f;
 }
 
-static bool
-check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
-                struct mur_error **err)
+bool
+registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
+                         struct mur_error **err)
 {
     if (strcmp (scope, SCOPE_MURMUR) == 0 && owner_id != MURMUR_OWNER_ID) {
         mur_fail (err, E_REG_010,
@@ -273,7 +273,8 @@ static bool
 check_owner (struct registry *r, struct source_facts *f, const struct lock *lock,
              struct mur_error **err)
 {
-    return ask_owner (r, f, err) && check_owner_id (f->source->scope, f->owner_id, lock, err);
+    return ask_owner (r, f, err) &&
+           registry_check_owner_id (f->source->scope, f->owner_id, lock, err);
 }
 
 bool
@@ -576,7 +577,7 @@ registry_fetch_release (struct registry *r, const struct lock *lock, const char 
                                 .name = repo_name,
                                 .token = f ? f->source->token : fallback };
     if (! github_owner_id (&r->github, &repo, &out->owner_id, err) ||
-        ! check_owner_id (scope, out->owner_id, lock, err))
+        ! registry_check_owner_id (scope, out->owner_id, lock, err))
         return false;
     _cleanup_error_ struct mur_error *caught = NULL;
     _cleanup_ (github_release_freep) struct github_release *release =

@@ -54,6 +54,10 @@ registry_fetch (struct registry *r, const struct source_pick *pick, struct mur_e
  */
 bool registry_check_owner (struct registry *r, const struct lock *lock, const char *scope,
                            uint64_t *owner_id, struct mur_error **err);
+/* E-REG-010 when this owner id is not the one the scope has: the built-in one of `murmur`, else
+ * every one <lock> records (may be NULL). */
+bool registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
+                              struct mur_error **err);
 /* True when a source serves the scope. */
 bool registry_serves (const struct registry *r, const char *scope);
 /* The index of a scope, owner unchecked (listings of a pull). Borrowed until registry_free.
