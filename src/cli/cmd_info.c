@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur explain`: what a diagnostic code means and what to do, from the one table (base/diag_codes.def).
+ * `mur explain`: what a diagnostic code means and what to do, from the one table
+ * (base/diag_codes.def).
  */
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -14,8 +15,8 @@ static int
 list_codes (void)
 {
     for (int i = 0; i < DIAG_COUNT; i++) {
-        const char *meaning = diag_code_meaning ((enum diag_code) i);
-        out_printf ("%-16s %s\n", diag_code_name ((enum diag_code) i), meaning);
+        const char *meaning = diag_code_meaning ((enum diag_code)i);
+        out_printf ("%-16s %s\n", diag_code_name ((enum diag_code)i), meaning);
     }
     return CLI_OK;
 }
@@ -26,9 +27,9 @@ unknown_code (const char *typed, struct mur_error **err)
     struct suggestion near = { 0 };
     _cleanup_free_ char *upper = x_strdup (typed);
     for (char *c = upper; *c; c++)
-        *c = (char) toupper ((unsigned char) *c);
+        *c = (char)toupper ((unsigned char)*c);
     for (int i = 0; i < DIAG_COUNT; i++)
-        suggestion_offer (&near, upper, diag_code_name ((enum diag_code) i));
+        suggestion_offer (&near, upper, diag_code_name ((enum diag_code)i));
     mur_fail (err, E_IO_001, "there is no diagnostic code '%s'", typed);
     if (near.word)
         mur_hint (err, "mur explain %s, or `mur explain` for all of them", near.word);
