@@ -27,6 +27,8 @@ struct confinement {
     char *cgroup_shortfall;
     pthread_mutex_t lock; /* guards network, is_ended and the occupancy */
     struct network_namespace network;
+    struct egress *egress; /* NULL while no rule needs it */
+    uint16_t ports[NETWORK_NAMESPACE_MAX_PORTS];
     bool has_network;
     bool is_ended;
     uint64_t running;
@@ -210,7 +212,7 @@ confinement_new (const struct confinement_spec *spec, struct mur_error **err)
     pthread_mutex_init (&c->lock, NULL);
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
     exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable);
-    if (spec->has_network && spec->shell_allow && spec->shell_allow[0])
+    if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
         trust_store_paths (writable, &c->trust_store);
     if (! syscall_filter_compile (spec->allows_unix_sockets, &c->filter, err) ||
         (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
@@ -228,6 +230,7 @@ confinement_free (struct confinement *c)
     c->is_ended = true;
     pthread_mutex_unlock (&c->lock);
     cgroup_scope_free (c->scope);
+    egress_free (c->egress);
     network_namespace_close (&c->network);
     landlock_plan_free (&c->landlock);
     syscall_filter_free (&c->filter);
@@ -257,25 +260,35 @@ confinement_scope (const struct confinement *c)
     return c->scope;
 }
 
+/* Under the lock. */
+static bool
+make_network (struct confinement *c, struct mur_error **err)
+{
+    struct attempt_failure failure;
+    size_t count = egress_ports (c->spec->network, c->ports);
+    if (! network_namespace_create (c->ports, count, &c->network, &failure)) {
+        _cleanup_free_ char *text = attempt_failure_text (&failure);
+        return mur_fail (err, E_CAP_005,
+                         "no network namespace for the commands of this session: %s", text);
+    }
+    if (count && ! (c->egress = egress_new (&c->network, c->spec->network, c->ports, err))) {
+        network_namespace_close (&c->network);
+        return false;
+    }
+    c->has_network = true;
+    return true;
+}
+
 const struct network_namespace *
 confinement_network (struct confinement *c, struct mur_error **err)
 {
-    struct attempt_failure failure;
     pthread_mutex_lock (&c->lock);
-    if (! c->has_network && ! c->is_ended)
-        c->has_network =
-            network_namespace_create (c->spec->ports, c->spec->port_count, &c->network, &failure);
-    bool is_usable = c->has_network && ! c->is_ended;
+    bool is_usable = ! c->is_ended && (c->has_network || make_network (c, err));
     bool is_ended = c->is_ended;
     pthread_mutex_unlock (&c->lock);
-    if (is_usable)
-        return &c->network;
     if (is_ended)
-        return mur_fail (err, E_IO_003, "the session has ended: nothing more is started"), NULL;
-    _cleanup_free_ char *text = attempt_failure_text (&failure);
-    return mur_fail (err, E_CAP_005, "no network namespace for the commands of this session: %s",
-                     text),
-           NULL;
+        mur_fail (err, E_IO_003, "the session has ended: nothing more is started");
+    return is_usable ? &c->network : NULL;
 }
 
 /* Threads of this user, which is what RLIMIT_NPROC counts. */

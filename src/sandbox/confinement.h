@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "sandbox/egress.h"
 #include "sandbox/exec_allowlist.h"
 #include "sandbox/probe.h"
 #include "sandbox/spawn.h"
@@ -39,10 +40,8 @@ struct confinement_spec {
     size_t tree_count;
     bool workdir_exec;
     bool allows_unix_sockets;
-    bool has_network; /* network.allow is not empty: certificates may be read */
-    const uint16_t
-        *ports; /* listeners of the session's network, at most NETWORK_NAMESPACE_MAX_PORTS */
-    size_t port_count;
+    const struct allow_list
+        *network;               /* capabilities.network.allow, parsed; empty: nothing leaves */
     struct spawn_limits limits; /* max_processes as declared */
     struct cgroup_limits cgroup;
     bool cgroup_is_optional; /* operator's resources.cgroup */
@@ -63,7 +62,7 @@ const char *confinement_cgroup_shortfall (const struct confinement *c);
 const struct cgroup_scope *confinement_scope (const struct confinement *c);
 /* Where a command finds its temporary folder: "/tmp" when mapped, else the folder's own path. */
 const char *confinement_temp_dir (const struct confinement *c);
-/* The network namespace, made on first use. NULL with E-CAP-005. */
+/* The network namespace with its egress relay, made on first use. NULL with E-CAP-005. */
 const struct network_namespace *confinement_network (struct confinement *c, struct mur_error **err);
 
 struct confined_program {

@@ -152,6 +152,7 @@ struct lab {
     struct arena *arena;
     struct host_probe probe;
     struct confinement_spec spec;
+    struct allow_list network;
 };
 
 static void
@@ -186,6 +187,7 @@ setup (void **state)
         lab->probe.landlock.state == ATTEMPT_SUCCEEDED ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
     lab->spec.shell_allow = allow;
     lab->spec.path = "/usr/bin:/bin";
+    lab->spec.network = &lab->network;
     lab->spec.cgroup_is_optional = true;
     lab->spec.cgroup =
         (struct cgroup_limits){ .memory_bytes = 1 << 27, .pids_max = 16, .cpu_percent = 200 };
