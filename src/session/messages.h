@@ -29,6 +29,7 @@ struct message {
     uint64_t tokens;              /* valid when is_counted */
     bool is_counted;
     bool is_recorded; /* its line is in the conversation record */
+    bool is_stored;   /* its body is among the blobs */
 
     /* Runtime-owned keys; NULL or false when unset. */
     char *source_id;

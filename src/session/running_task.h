@@ -23,7 +23,8 @@ enum attempt_ending {
 
 struct running_task {
     const struct task *task; /* the registry's */
-    struct cancel *cancel;   /* the task's */
+    struct cancel *cancel;   /* raised with the task's own, and alone when the deadline spares a
+                                standing answer */
     bool is_fenced;          /* its text is untrusted */
     uint64_t started_ms;     /* monotonic */
 
@@ -48,6 +49,7 @@ struct running_task {
     uint64_t reopens;
     uint64_t kept_working;
     const char *keep_working_stopped_by;
+    char *standing_answer; /* of an earlier turn end; NULL: none */
 
     /* The present attempt. */
     enum attempt_ending ending;
@@ -59,4 +61,5 @@ struct running_task {
     bool was_path_refused;   /* the latch decided it: nothing may reopen it */
     struct mur_error *error; /* an error returned by the loop itself: its code is the exit's */
     const char *cancel_phase;
+    bool is_spared; /* the deadline cut the attempt, but an earlier answer stands */
 };

@@ -104,6 +104,7 @@ struct session {
     /* Directories. */
     struct fs_latch *latch;
     struct home_session dirs;
+    int bootstrap_fd; /* logs/bootstrap.log, -1 */
     bool has_dirs;
     char *work_path;
     struct fs_root *work, *runtime, *records;
@@ -143,6 +144,8 @@ struct session {
     uint64_t launched_ms;      /* monotonic */
     struct running_task *task; /* the task that runs, or NULL */
     bool notice_is_given;      /* deadline notice */
+    char *logged_tools;        /* the tool array bootstrap.log holds last */
+    bool has_cap_warning;      /* W-RUN-001 was printed */
 };
 
 /* stage_artifacts.c: step 10. */

@@ -9,6 +9,7 @@
 #include "session/stage.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "policy/scope_report.h"
 #include "session/guests.h"
 #include "session/murmur_md.h"
@@ -163,6 +164,7 @@ session_stage (const struct stage_request *request, struct mur_error **err)
     s->manifest = request->manifest;
     s->policy = request->policy;
     s->arena = arena_new ();
+    s->bootstrap_fd = -1;
     s->latch = fs_latch_new ();
     s->redactor = redactor_new ();
     s->http = http_client_new ();
@@ -194,6 +196,10 @@ session_free (struct session *s)
         fs_root_free (s->runtime);
     if (s->records)
         fs_root_free (s->records);
+    if (s->bootstrap_fd >= 0) {
+        diag_set_fallback (-1);
+        close (s->bootstrap_fd);
+    }
     if (s->has_dirs)
         home_session_end (&s->dirs);
     fs_latch_free (s->latch);
@@ -205,6 +211,7 @@ session_free (struct session *s)
     free (s->system_prompt);
     free (s->effective_grants);
     free (s->work_path);
+    free (s->logged_tools);
     pthread_mutex_destroy (&s->lock);
     arena_free (s->arena);
     free (s);

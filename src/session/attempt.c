@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attempts. See attempt.h.
+ */
+#include "session/attempt.h"
+
+#include "base/alloc.h"
+#include "session/ending.h"
+#include "session/fence.h"
+#include "session/system_prompt.h"
+#include "session/task_text.h"
+#include "session/tools_array.h"
+#include "session/turn.h"
+
+#include <string.h>
+
+uint64_t
+attempt_turns_left (const struct session *s, const struct running_task *t)
+{
+    const struct opt_u64 *cap = &s->manifest->inference->max_turns;
+    if (! cap->is_set)
+        return UINT64_MAX;
+    return cap->value > t->turns ? cap->value - t->turns : 0;
+}
+
+static void
+add_user (struct running_task *t, const char *text, size_t len, const char *fence)
+{
+    message_list_add (&t->list, message_new_user (text, len, fence));
+    conversation_append (t->record, &t->list);
+}
+
+void
+attempt_continue_with (struct session *s, struct running_task *t, const char *text)
+{
+    (void)s;
+    t->is_continuing = true;
+    add_user (t, text, strlen (text), NULL);
+}
+
+/* Begins the list anew: what the record holds, when the conversation is threaded, then the task's
+ * message. */
+static bool
+begin_list (struct session *s, struct running_task *t, struct mur_error **err)
+{
+    message_list_clear (&t->list);
+    t->has_provider_count = false;
+    free (t->continuation_id);
+    t->continuation_id = NULL;
+    t->acknowledged = 0;
+    _cleanup_buf_ struct buf text = { 0 };
+    if (! task_text_read (s, &text, err))
+        return false;
+    if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
+        s->request->resume_mode != RESUME_NONE)
+        conversation_load (t->record, &t->list);
+    if (! t->is_fenced) {
+        add_user (t, text.data, text.len, NULL);
+        return true;
+    }
+    _cleanup_buf_ struct buf fenced = { 0 };
+    _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
+    fence_append (&fenced, source, text.data, text.len);
+    add_user (t, fenced.data, fenced.len, source);
+    return true;
+}
+
+static void
+end_max_turns (struct session *s, struct running_task *t)
+{
+    t->ending = ATTEMPT_MAX_TURNS;
+    uint64_t cap = s->manifest->inference->max_turns.value;
+    free (t->reason);
+    t->reason = x_asprintf ("inference.max_turns (%llu) was reached: turns 0 to %llu were used",
+                            (unsigned long long)cap, (unsigned long long)cap - 1);
+    free (t->result);
+    t->result = x_asprintf ("error: %s", t->reason);
+    result_write (s, t, t->result);
+}
+
+static void
+run_turns (struct session *s, struct running_task *t)
+{
+    char *tools = tools_array_text (s);
+    tools_array_log (s, tools);
+    struct request request;
+    request_init (&request, s->driver.model, tools, system_text (s), s->manifest->name,
+                  s->manifest->version, t->task->context_id);
+    bool goes_on = true;
+    while (goes_on && attempt_turns_left (s, t))
+        goes_on = turn_run (s, t, &request);
+    if (goes_on)
+        end_max_turns (s, t);
+    request_free (&request);
+}
+
+static void
+reset (struct running_task *t)
+{
+    t->ending = ATTEMPT_FAILED;
+    free (t->result);
+    free (t->response);
+    free (t->reason);
+    t->result = t->response = t->reason = NULL;
+    t->cause = NULL;
+    t->has_failed_line = t->is_spared = false;
+    mur_error_freep (&t->error);
+    t->error = NULL;
+    t->cancel_phase = NULL;
+}
+
+void
+attempt_run (struct session *s, struct running_task *t)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    reset (t);
+    conversation_new_attempt (t->record);
+    if (attempt_take_refusals (s, t))
+        return;
+    if (! t->is_continuing && ! begin_list (s, t, &err)) {
+        if (! attempt_take_refusals (s, t))
+            attempt_error (s, t, steal_ptr (&err), TRACE_NO_NUM);
+        return;
+    }
+    run_turns (s, t);
+}

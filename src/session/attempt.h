@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One attempt at a task: the list is begun or continued, then turns until it ends
+ * (spec/session.md 4.5, 5).
+ *
+ * Callers: task_run.c.
+ */
+#pragma once
+
+#include "session/running_task.h"
+
+/* Runs it. Afterwards t->ending and what belongs to it are set. */
+void attempt_run (struct session *s, struct running_task *t);
+/* Adds one user message to a list that goes on (keep_working, reopen). */
+void attempt_continue_with (struct session *s, struct running_task *t, const char *text);
+/* Turns left for the task, UINT64_MAX without a cap. */
+uint64_t attempt_turns_left (const struct session *s, const struct running_task *t);

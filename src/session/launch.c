@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launching an agent: from the bound door to session_end (spec/session.md 4.1, 15.1). See launch.h.
+ *
+ * The order is what other processes see: whoever has read the URL finds a trace that begins, a door
+ * that answers, the launch's own task and a SIGTERM that tears down cleanly.
+ */
+#include "session/launch.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "home/running.h"
+#include "session/deadline.h"
+#include "session/guests.h"
+#include "session/loop.h"
+#include "session/murmur_md.h"
+#include "session/start_line.h"
+#include "session/task_text.h"
+#include "session/termination.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* --- the door
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void
+list_visible_tools (const struct session *s, struct strv *out)
+{
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        const struct staged_artifact *a = &s->artifacts[i];
+        if ((a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt)
+            strv_push (out, a->full_name);
+    }
+}
+
+static bool
+serve (struct session *s, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv tools = { 0 };
+    list_visible_tools (s, &tools);
+    struct card_facts facts = {
+        .capsule_name = s->manifest->name,
+        .capsule_version = s->manifest->version,
+        .session_id = s->id.text,
+        .port = door_port (s->door),
+        .tools = (const char *const *)tools.items,
+        .tool_count = tools.len,
+        .has_shell = s->policy->shell_allow.len > 0,
+        .has_network = s->policy->network_allow.len > 0,
+        .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
+    };
+    return door_serve (s->door, &facts, s->registry, err);
+}
+
+static void
+make_registry (struct session *s)
+{
+    struct registry_spec spec = {
+        .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
+        .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
+        .is_public = true,
+    };
+    s->registry = registry_new (&spec);
+}
+
+static void
+write_running_record (struct session *s)
+{
+    struct running_record r = { 0 };
+    running_record_fill_self (&r);
+    r.session_id = x_strdup (s->id.text);
+    r.url = x_strdup (door_url (s->door));
+    r.capsule_name = x_strdup (s->manifest->name);
+    r.capsule_version = x_strdup (s->manifest->version);
+    r.workdir = x_strdup (s->work_path);
+    r.records_dir = x_strdup (s->dirs.records_path);
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! running_write (&r, &err))
+        diag_warn (DIAG_RUNTIME, W_SEC_023, "the running record was not written: %s", err->message);
+    running_record_clear (&r);
+}
+
+/* --- before the loop
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+/* Diagnostics a closed stream refuses go here. */
+static void
+open_bootstrap_log (struct session *s)
+{
+    if (! fs_make_dirs (s->records, "logs", 0777, false, NULL))
+        return;
+    s->bootstrap_fd = fs_open_append (s->records, "logs/bootstrap.log", 0666, NULL);
+    if (s->bootstrap_fd >= 0)
+        diag_set_fallback (s->bootstrap_fd);
+}
+
+static unsigned
+declared_port (const struct session *s)
+{
+    const struct door_network *network = s->manifest->network;
+    return network && network->internal_port.is_set ? (unsigned)network->internal_port.value : 0;
+}
+
+static bool
+open_door (struct session *s, struct mur_error **err)
+{
+    s->door = door_bind (s->request->bind_addr, declared_port (s), err);
+    if (! s->door || ! termination_arm (s, err))
+        return false;
+    murmur_md_write (s, door_url (s->door));
+    guests_set_env (s, door_url (s->door));
+    return true;
+}
+
+static bool
+begin (struct session *s, bool has_own, const struct launch_options *options,
+       struct mur_error **err)
+{
+    if (! open_door (s, err))
+        return false;
+    s->trace = trace_writer_new (s->records, s->id.text, s->redactor, err);
+    if (! s->trace || ! start_line_write (s, err))
+        return false;
+    make_registry (s);
+    if (! serve (s, err))
+        return false;
+    if (has_own) {
+        struct task_intake intake = { .context_id = s->request->context_id,
+                                      .source = "task_md",
+                                      .origin = ORIGIN_USER,
+                                      .is_trusted = true,
+                                      .forgets_session = s->request->forgets_session };
+        registry_enqueue (s->registry, &intake);
+    }
+    write_running_record (s);
+    options->announce (options->ctx, s, door_url (s->door));
+    return termination_listen (s, err);
+}
+
+/* --- after the loop
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void
+refuse_queued (struct session *s)
+{
+    bool was_stopped = termination_cause (s) != NOT_TERMINATED;
+    const struct task **tasks = NULL;
+    size_t count = registry_close (s->registry, was_stopped, &tasks);
+    for (size_t i = 0; i < count; i++)
+        TRACE (s->trace, NULL, task_rejected, .task_id = tasks[i]->id,
+               .context_id = tasks[i]->context_id, .source = tasks[i]->source,
+               .cause = was_stopped ? "session_stopped" : "session_ended",
+               .reason = was_stopped ? "the session was stopped before this task started"
+                                     : "the session ended before this task started");
+    free (tasks);
+}
+
+static void
+end_line (struct session *s, enum session_ending ending)
+{
+    const struct session_totals *t = &s->totals;
+    TRACE (s->trace, NULL, session_end, .total_turns = t->turns,
+           .total_input_tokens = t->input_tokens, .total_output_tokens = t->output_tokens,
+           .total_tool_calls = t->tool_calls, .total_shell_calls = t->shell_calls,
+           .duration_ms = clock_monotonic_ms () - s->launched_ms,
+           .exit_status = session_ending_name (ending));
+}
+
+static void
+tear_down (struct session *s, enum session_ending ending)
+{
+    if (s->registry)
+        refuse_queued (s);
+    if (s->trace)
+        end_line (s, ending);
+    door_close (s->door);
+    s->door = NULL;
+    running_remove (s->id.text);
+    termination_disarm (s);
+}
+
+bool
+launch_agent (struct session *s, const struct launch_options *options, enum session_ending *ending,
+              struct mur_error **err)
+{
+    struct deadline deadline;
+    struct launch_outcome outcome = { .ending = ENDING_OK };
+    deadline_fill (s, &deadline);
+    s->deadline = &deadline;
+    s->launched_ms = clock_monotonic_ms ();
+    open_bootstrap_log (s);
+    bool has_own = task_text_import (s);
+    if (begin (s, has_own, options, &outcome.error)) {
+        loop_run (s, has_own, &outcome);
+    } else {
+        outcome.ending = ENDING_FAILED;
+    }
+    tear_down (s, outcome.ending);
+    *ending = outcome.ending;
+    s->deadline = NULL;
+    return outcome.error ? mur_propagate (err, outcome.error) : true;
+}
+
+bool
+session_launch (struct session *s, const struct launch_options *options,
+                enum session_ending *ending, struct mur_error **err)
+{
+    return s->manifest->inference ? launch_agent (s, options, ending, err)
+                                  : launch_script (s, options, ending, err);
+}

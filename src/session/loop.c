@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The task loop. See loop.h.
+ */
+#include "session/loop.h"
+
+#include "base/clock.h"
+#include "session/deadline.h"
+#include "session/task_run.h"
+#include "session/termination.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_TASK_WAIT_SECS 30
+
+/* Seconds a session without a task waits for its first message. */
+static uint64_t
+first_wait_ms (void)
+{
+    const char *text = getenv ("MURMUR_A2A_TIMEOUT_SECS");
+    char *end;
+    unsigned long long secs = text ? strtoull (text, &end, 10) : 0;
+    if (! text || ! text[0] || *end || text[0] == '-')
+        secs = FIRST_TASK_WAIT_SECS;
+    return secs * 1000;
+}
+
+/* --- folding
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static enum session_ending
+ending_of (enum attempt_ending ending)
+{
+    static const enum session_ending map[] = { [ATTEMPT_OK] = ENDING_OK,
+                                               [ATTEMPT_FAILED] = ENDING_FAILED,
+                                               [ATTEMPT_MAX_TURNS] = ENDING_MAX_TURNS,
+                                               [ATTEMPT_SPEND_CEILING] = ENDING_SPEND_CEILING,
+                                               [ATTEMPT_CANCELED] = ENDING_CANCELED,
+                                               [ATTEMPT_NO_ANSWER] = ENDING_OK };
+    return map[ending];
+}
+
+/* The first run that did not complete stands. */
+static void
+fold (struct session *s, struct launch_outcome *out, struct task_outcome *run)
+{
+    enum session_ending ending = ending_of (run->ending);
+    if (out->is_decided || ending == ENDING_OK)
+        return;
+    if (ending == ENDING_CANCELED && termination_cause (s) == TERMINATED_BY_DEADLINE)
+        return; /* the deadline's own ending */
+    out->is_decided = true;
+    out->ending = ending;
+    if (run->error) {
+        out->error = run->error;
+        run->error = NULL;
+        return;
+    }
+    mur_fail (&out->error, E_RUN_040, "the task did not complete: %s%s%s",
+              session_ending_name (ending), run->reason ? ": " : "",
+              run->reason ? run->reason : "");
+}
+
+/* --- the loop
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+is_queue (const struct session *s)
+{
+    return s->policy->lifecycle.task_acceptance.value == ACCEPT_QUEUE;
+}
+
+static bool
+sleeps (const struct session *s)
+{
+    return is_queue (s) && s->policy->lifecycle.after_task.value == AFTER_SLEEP;
+}
+
+/* How long to wait for the next task. */
+static uint64_t
+wait_for_next (const struct session *s, bool has_own, unsigned runs)
+{
+    if (sleeps (s))
+        return UINT64_MAX;
+    if (s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE || has_own || runs)
+        return 0;
+    return first_wait_ms ();
+}
+
+/* True when nothing more may start although something may be queued. */
+static bool
+is_over (const struct session *s, bool has_own, unsigned runs)
+{
+    if (! runs || sleeps (s) || s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
+        return false;
+    return ! (is_queue (s) && has_own);
+}
+
+static bool
+counts (const struct session *s, const struct task *task)
+{
+    return task->origin == ORIGIN_USER || ! sleeps (s) || termination_cause (s) != NOT_TERMINATED;
+}
+
+/* A task cancelled while it was queued: its whole record. */
+static void
+record_canceled_queued (struct session *s, const struct task *task)
+{
+    static char *const none[] = { NULL };
+    struct trace_task_canceled line = {
+        .task_id = task->id, .phase = "queued", .detached_work_ids = none, .delegation_ids = none
+    };
+    trace_write_under (s->trace, TRACE_PARENT_SESSION, NULL, TRACE_EVENT_task_canceled, &line, NULL,
+                       NULL);
+}
+
+void
+loop_run (struct session *s, bool has_own, struct launch_outcome *out)
+{
+    unsigned runs = 0;
+    while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
+        const struct task *task;
+        enum registry_next next =
+            registry_next (s->registry, wait_for_next (s, has_own, runs), &task);
+        if (next == REGISTRY_CANCELED_QUEUED) {
+            record_canceled_queued (s, task);
+            continue;
+        }
+        if (next != REGISTRY_TASK)
+            break;
+        struct task_outcome run = { 0 };
+        task_run (s, task, &run);
+        runs++;
+        bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
+        if (counts (s, task))
+            fold (s, out, &run);
+        task_outcome_clear (&run);
+        if (is_own_failure)
+            break;
+    }
+    if (! out->is_decided && termination_cause (s) == TERMINATED_BY_DEADLINE) {
+        const struct deadline *d = s->deadline;
+        out->is_decided = true;
+        out->ending = ENDING_DEADLINE;
+        if (d->is_inherited)
+            mur_fail (&out->error, E_RUN_053,
+                      "the deadline %s, inherited from the session that started this one, was "
+                      "reached",
+                      d->at_text);
+        else
+            mur_fail (&out->error, E_RUN_053,
+                      "the session's own deadline of %llu second%s was reached",
+                      (unsigned long long)d->secs, d->secs == 1 ? "" : "s");
+    }
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a launch says on stdout: the one line of --json, or the lines for people
+ * (spec/session.md 4.1, spec/cli.md 2).
+ *
+ * Callers: cli/cmd_run.c. Always true: a stdout that refuses a line never stops a session.
+ */
+#pragma once
+
+#include "session/stage.h"
+
+/* The readiness object, compact, keys in name order, written as one line at once. */
+void readiness_print_json (const struct session *s, const char *url);
+/* The lines for people, in order. */
+void readiness_print_human (const struct session *s, const char *url, bool is_verbose);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One task. See task_run.h.
+ */
+#include "session/task_run.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "session/attempt.h"
+#include "session/ending.h"
+#include "session/task_text.h"
+#include "session/termination.h"
+
+#include <string.h>
+
+void
+task_outcome_clear (struct task_outcome *o)
+{
+    free (o->reason);
+    mur_error_freep (&o->error);
+    *o = (struct task_outcome){ 0 };
+}
+
+/* --- start
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static const char *
+lane_of (enum task_origin origin)
+{
+    return origin == ORIGIN_USER ? "user" : origin == ORIGIN_PEER ? "peer" : "bg";
+}
+
+static void
+raise_work (void *ctx)
+{
+    cancel_raise (ctx);
+}
+
+static uint64_t
+text_bytes (struct session *s)
+{
+    struct stat st;
+    return fs_exists (s->runtime, "task.md", &st) ? (uint64_t)st.st_size : 0;
+}
+
+static void
+start_lines (struct session *s, const struct task *task)
+{
+    bool is_from_door = str_eq (task->source, "a2a");
+    if (is_from_door)
+        TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
+               .context_id = task->context_id, .message_id = task->message_id,
+               .traceparent_from_caller = task->traceparent, .caller_member = task->caller_member);
+    static char *const text_only[] = { "text", NULL };
+    TRACE (s->trace, NULL, task_start, .task_id = task->id, .context_id = task->context_id,
+           .source = task->source, .origin = task_origin_name (task->origin),
+           .trust = task->is_trusted ? "trusted" : "untrusted", .lane = lane_of (task->origin),
+           .message_parts_bytes = text_bytes (s), .part_kinds = is_from_door ? text_only : NULL);
+}
+
+/* --- between attempts
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* The decision and the mark happen under the lock the deadline cancels under, so that a finished
+ * answer is never thrown away. True: the task goes on. */
+static bool
+keep_working (struct session *s, struct running_task *t)
+{
+    const struct keep_working *k = s->policy->lifecycle.keep_working;
+    if (! k || t->ending != ATTEMPT_OK)
+        return false;
+    pthread_mutex_lock (&s->lock);
+    const char *stop = termination_cause (s) == TERMINATED_BY_DEADLINE ? "deadline"
+                       : t->kept_working >= k->limit.value             ? "limit"
+                       : ! attempt_turns_left (s, t)                   ? "max_turns"
+                                                                       : NULL;
+    bool goes_on = ! stop && ! cancel_is_raised (t->cancel);
+    if (goes_on) {
+        free (t->standing_answer);
+        t->standing_answer = x_strdup (t->result);
+        s->has_standing_answer = true;
+    }
+    pthread_mutex_unlock (&s->lock);
+    t->keep_working_stopped_by = stop;
+    if (! goes_on)
+        return false;
+    t->kept_working++;
+    uint64_t left = attempt_turns_left (s, t);
+    TRACE (s->trace, NULL, keep_working, .task_id = t->task->id, .number = t->kept_working,
+           .limit = k->limit.value, .turns_remaining = { left != UINT64_MAX, (int64_t)left },
+           .message_bytes = strlen (k->message));
+    attempt_continue_with (s, t, k->message);
+    return true;
+}
+
+/* A continued task that ran out of turns, money or time ends with the answer it already had. */
+static void
+restore_standing (struct session *s, struct running_task *t)
+{
+    const char *stop = t->ending == ATTEMPT_MAX_TURNS       ? "max_turns"
+                       : t->ending == ATTEMPT_SPEND_CEILING ? "spend_ceiling"
+                       : t->is_spared                       ? "deadline"
+                                                            : NULL;
+    if (! t->standing_answer || ! stop)
+        return;
+    t->keep_working_stopped_by = stop;
+    _cleanup_free_ char *answer = steal_ptr (&t->standing_answer);
+    free (t->reason);
+    t->reason = NULL;
+    attempt_complete (s, t, answer);
+}
+
+static void
+run_attempts (struct session *s, struct running_task *t)
+{
+    do {
+        attempt_run (s, t);
+        attempt_take_refusals (s, t);
+        if (t->error && ! t->has_failed_line) {
+            t->cause = "runtime_error";
+            TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
+                   .turn = { t->turns > 0, (int64_t)t->turns }, .cause = t->cause,
+                   .reason = t->error->message);
+        }
+        restore_standing (s, t);
+    } while (keep_working (s, t));
+}
+
+/* --- end
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+static char *
+keep_working_json (const struct session *s, const struct running_task *t)
+{
+    const struct keep_working *k = s->policy->lifecycle.keep_working;
+    if (! k)
+        return NULL;
+    const char *stop = t->keep_working_stopped_by;
+    return x_asprintf ("{\"used\":%llu,\"limit\":%llu,\"stopped_by\":%s%s%s}",
+                       (unsigned long long)t->kept_working, (unsigned long long)k->limit.value,
+                       stop ? "\"" : "", stop ? stop : "null", stop ? "\"" : "");
+}
+
+static void
+end_line (struct session *s, const struct running_task *t)
+{
+    _cleanup_free_ char *kept = keep_working_json (s, t);
+    TRACE (s->trace, NULL, task_end, .task_id = t->task->id,
+           .exit_status = attempt_ending_name (t->ending),
+           .duration_ms = clock_monotonic_ms () - t->started_ms, .turns = t->turns,
+           .input_tokens = t->input_tokens, .output_tokens = t->output_tokens,
+           .tool_calls = t->tool_calls, .shell_calls = t->shell_calls, .reopen_count = t->reopens,
+           .keep_working = kept);
+}
+
+static char *
+status_text (const struct running_task *t)
+{
+    if (t->ending == ATTEMPT_OK || t->ending == ATTEMPT_CANCELED)
+        return NULL; /* the state's own text */
+    return x_asprintf ("task failed (%s): %s",
+                       t->cause ? t->cause : attempt_ending_name (t->ending),
+                       t->reason ? t->reason : "no reason was given");
+}
+
+/* The registry decides: a cancel the door accepted wins over what the loop reports. */
+static void
+end_task (struct session *s, struct running_task *t)
+{
+    end_line (s, t);
+    _cleanup_free_ char *text = status_text (t);
+    struct task_ending ending = {
+        .state = t->ending == ATTEMPT_OK         ? TASK_COMPLETED
+                 : t->ending == ATTEMPT_CANCELED ? TASK_CANCELED
+                                                 : TASK_FAILED,
+        .status_text = text,
+        .response = t->ending == ATTEMPT_OK ? t->response : NULL,
+    };
+    if (registry_end (s->registry, t->task, &ending) == TASK_CANCELED)
+        result_write (s, t, "canceled: the task was stopped; there is no result");
+}
+
+static void
+running_task_clear (struct running_task *t)
+{
+    conversation_freep (&t->record);
+    message_list_clear (&t->list);
+    cancel_unref (t->cancel);
+    free (t->continuation_id);
+    free (t->standing_answer);
+    free (t->result);
+    free (t->response);
+    free (t->reason);
+    mur_error_freep (&t->error);
+}
+
+/* The task the termination may spare or cancel. */
+static void
+publish (struct session *s, struct running_task *t)
+{
+    pthread_mutex_lock (&s->lock);
+    s->task = t;
+    s->has_standing_answer = false;
+    pthread_mutex_unlock (&s->lock);
+}
+
+void
+task_run (struct session *s, const struct task *task, struct task_outcome *out)
+{
+    struct running_task t = { .task = task,
+                              .cancel = cancel_new (),
+                              .is_fenced = ! task->is_trusted,
+                              .started_ms = clock_monotonic_ms () };
+    const struct context *context = s->manifest->context;
+    t.record = conversation_new (s->policy->record_store, task->context_id,
+                                 context && context->retain ? s->manifest->name : NULL);
+    uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);
+    publish (s, &t);
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (task->text)
+        task_text_write (s, task->text, strlen (task->text), &err);
+    start_lines (s, task);
+    if (err)
+        attempt_error (s, &t, steal_ptr (&err), TRACE_NO_NUM);
+    else
+        run_attempts (s, &t);
+    end_task (s, &t);
+    publish (s, NULL);
+    cancel_remove (task->cancel, listener);
+    out->ending = t.ending;
+    out->reason = steal_ptr (&t.reason);
+    out->error = steal_ptr (&t.error);
+    running_task_clear (&t);
+}

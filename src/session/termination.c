@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Termination. See termination.h.
+ */
+#include "session/termination.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "home/running.h"
+#include "session/deadline.h"
+#include "session/running_task.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+
+#define TEARDOWN_LIMIT_SECS 20
+#define FORCED_EXIT_STATUS  143
+
+struct termination {
+    int signal_fd;
+    int timer_fd; /* the deadline, then the teardown limit */
+    int stop_fd;
+    sigset_t before;
+    pthread_t thread;
+    bool is_listening;
+    unsigned signals; /* taken so far; the listening thread's */
+    _Atomic enum termination_cause cause;
+};
+
+bool
+termination_arm (struct session *s, struct mur_error **err)
+{
+    struct termination *x = x_new0 (struct termination);
+    s->termination = x;
+    sigset_t signals;
+    sigemptyset (&signals);
+    sigaddset (&signals, SIGTERM);
+    sigaddset (&signals, SIGINT);
+    pthread_sigmask (SIG_BLOCK, &signals, &x->before);
+    x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
+    x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC);
+    x->stop_fd = eventfd (0, EFD_CLOEXEC);
+    if (x->signal_fd < 0 || x->timer_fd < 0 || x->stop_fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot watch for signals");
+    return true;
+}
+
+enum termination_cause
+termination_cause (const struct session *s)
+{
+    return s->termination ? s->termination->cause : NOT_TERMINATED;
+}
+
+static void
+set_timer (struct termination *x, uint64_t after_ms)
+{
+    struct itimerspec spec = { .it_value = { (time_t)(after_ms / 1000),
+                                             (long)(after_ms % 1000) * 1000000 } };
+    if (! after_ms)
+        spec.it_value.tv_nsec = 1;
+    timerfd_settime (x->timer_fd, 0, &spec, NULL);
+}
+
+/* Every live task is cancelled; of those still queued the cancel is their whole record. */
+static void
+cancel_tasks (struct session *s, enum termination_cause cause)
+{
+    static char *const none[] = { NULL };
+    _cleanup_strv_ struct strv ids = { 0 };
+    pthread_mutex_lock (&s->lock);
+    struct running_task *running = s->task;
+    bool is_spared = cause == TERMINATED_BY_DEADLINE && running && s->has_standing_answer;
+    struct cancel *work = is_spared ? cancel_ref (running->cancel) : NULL;
+    struct id active = { 0 };
+    if (running)
+        snprintf (active.text, sizeof (active.text), "%s", running->task->id);
+    pthread_mutex_unlock (&s->lock);
+    if (work) {
+        cancel_raise (work);
+        cancel_unref (work);
+        return;
+    }
+    registry_cancel_all (s->registry, &ids);
+    for (size_t i = 0; i < ids.len; i++) {
+        if (strcmp (ids.items[i], active.text) == 0)
+            continue;
+        struct trace_task_canceled line = { .task_id = ids.items[i],
+                                            .phase = "queued",
+                                            .detached_work_ids = none,
+                                            .delegation_ids = none };
+        trace_write_under (s->trace, TRACE_PARENT_SESSION, NULL, TRACE_EVENT_task_canceled, &line,
+                           NULL, NULL);
+    }
+}
+
+static void
+begin (struct session *s, enum termination_cause cause)
+{
+    struct termination *x = s->termination;
+    if (cause == TERMINATED_BY_DEADLINE)
+        TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
+               .deadline_secs = s->deadline->secs,
+               .source = s->deadline->is_inherited ? "inherited" : "own");
+    pthread_mutex_lock (&s->lock);
+    x->cause = cause;
+    pthread_mutex_unlock (&s->lock);
+    cancel_tasks (s, cause);
+    registry_interrupt (s->registry);
+    diag_stderr_line (cause == TERMINATED_BY_DEADLINE
+                          ? "[capsule-runtime] the session's deadline was reached: winding down"
+                          : "[capsule-runtime] asked to stop: winding down");
+    set_timer (x, TEARDOWN_LIMIT_SECS * 1000);
+}
+
+/* Destructors do not run: what must not outlive the process goes here. */
+static _noreturn_ void
+force_exit (struct session *s)
+{
+    home_session_end (&s->dirs);
+    running_remove (s->id.text);
+    _exit (FORCED_EXIT_STATUS);
+}
+
+static void
+on_signal (struct session *s)
+{
+    struct signalfd_siginfo info;
+    if (read (s->termination->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
+        return;
+    if (++s->termination->signals > 1)
+        force_exit (s);
+    if (s->termination->cause == NOT_TERMINATED)
+        begin (s, TERMINATED_BY_SIGNAL);
+}
+
+static void
+on_timer (struct session *s)
+{
+    uint64_t ticks;
+    if (read (s->termination->timer_fd, &ticks, sizeof (ticks)) != (ssize_t)sizeof (ticks))
+        return;
+    if (s->termination->cause != NOT_TERMINATED)
+        force_exit (s);
+    begin (s, TERMINATED_BY_DEADLINE);
+}
+
+static void *
+listen_thread (void *arg)
+{
+    struct session *s = arg;
+    struct termination *x = s->termination;
+    struct pollfd fds[] = { { x->signal_fd, POLLIN, 0 },
+                            { x->timer_fd, POLLIN, 0 },
+                            { x->stop_fd, POLLIN, 0 } };
+    for (;;) {
+        if (poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR)
+            return NULL;
+        if (fds[2].revents)
+            return NULL;
+        if (fds[0].revents)
+            on_signal (s);
+        if (fds[1].revents)
+            on_timer (s);
+    }
+}
+
+bool
+termination_listen (struct session *s, struct mur_error **err)
+{
+    struct termination *x = s->termination;
+    uint64_t left_ms = deadline_left_ms (s->deadline);
+    if (! left_ms)
+        begin (s, TERMINATED_BY_DEADLINE);
+    else if (left_ms != UINT64_MAX)
+        set_timer (x, left_ms);
+    int failed = pthread_create (&x->thread, NULL, listen_thread, s);
+    if (failed) {
+        errno = failed;
+        return mur_fail_errno (err, E_IO_003, "cannot start the thread that waits for signals");
+    }
+    x->is_listening = true;
+    return true;
+}
+
+void
+termination_disarm (struct session *s)
+{
+    struct termination *x = s->termination;
+    if (! x)
+        return;
+    if (x->is_listening) {
+        uint64_t one = 1;
+        if (write (x->stop_fd, &one, sizeof (one)) == (ssize_t)sizeof (one))
+            pthread_join (x->thread, NULL);
+    }
+    if (x->signal_fd >= 0)
+        close (x->signal_fd);
+    if (x->timer_fd >= 0)
+        close (x->timer_fd);
+    if (x->stop_fd >= 0)
+        close (x->stop_fd);
+    pthread_sigmask (SIG_SETMASK, &x->before, NULL);
+    free (x);
+    s->termination = NULL;
+}

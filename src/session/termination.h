@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ending a running session from outside: the first SIGTERM or SIGINT, or its deadline
+ * (spec/session.md 15.2).
+ *
+ * One thread waits for the signal, the deadline and the teardown timer in one poll. Callers:
+ * launch.c, and whoever needs to know the cause. Always true: a termination begins once; a second
+ * signal or the timer ends the process at once, leaving neither a child nor the runtime directory.
+ */
+#pragma once
+
+#include "session/session.h"
+
+enum termination_cause {
+    NOT_TERMINATED,
+    TERMINATED_BY_SIGNAL,
+    TERMINATED_BY_DEADLINE,
+};
+
+/* Blocks the signals in every thread made from now on: before the door serves. */
+bool termination_arm (struct session *s, struct mur_error **err);
+/* Begins at once when the deadline has passed; else starts listening. Before any task may start. */
+bool termination_listen (struct session *s, struct mur_error **err);
+/* Stops listening and lets the signals through again. Safe when never armed. */
+void termination_disarm (struct session *s);
+enum termination_cause termination_cause (const struct session *s);

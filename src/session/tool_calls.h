@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tool calls of one turn: one at a time, in order, each checked, run, recorded
+ * (spec/session.md 5.8).
+ */
+#pragma once
+
+#include "session/running_task.h"
+
+/* Runs every tool_call block of <content>; the tool messages are added to <results>. False when the
+ * attempt has ended. */
+bool tool_calls_run (struct session *s, struct running_task *t, const json_t *content,
+                     uint64_t turn, struct message_list *results);

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One turn. See turn.h.
+ *
+ * The steps are the spec's, in its order. Always true: a failed call is no turn; the assistant
+ * message and the results of its calls enter the list together, or none of them does.
+ */
+#include "session/turn.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "session/driver_call.h"
+#include "session/ending.h"
+#include "session/inference_line.h"
+#include "session/token_count.h"
+#include "session/tool_calls.h"
+
+#include <string.h>
+
+/* --- before the call
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t
+estimate_request (const struct running_task *t, struct request *request)
+{
+    struct running_task *task = (struct running_task *)(uintptr_t)t; /* message counts are cached */
+    if (! t->has_provider_count)
+        return request_tokens (request, &task->list);
+    uint64_t total = t->provider_count;
+    for (size_t i = t->provider_len; i < t->list.len; i++)
+        total += message_tokens (t->list.items[i]);
+    return total;
+}
+
+/* --- endings of a turn
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static bool
+end_spend_refused (struct session *s, struct running_task *t, const struct spend_refusal *r)
+{
+    TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns, .task_id = t->task->id,
+           .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
+           .requested = r->requested);
+    t->ending = ATTEMPT_SPEND_CEILING;
+    free (t->reason);
+    t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
+                            "asked for",
+                            spend_limit_name (r->limit), (unsigned long long)r->ceiling,
+                            (unsigned long long)r->used, (unsigned long long)r->requested);
+    _cleanup_free_ char *text = x_asprintf ("stopped: %s", t->reason);
+    free (t->result);
+    t->result = x_strdup (text);
+    result_write (s, t, text);
+    return false;
+}
+
+static bool
+end_failed_call (struct session *s, struct running_task *t, struct request *request,
+                 struct driver_answer *a)
+{
+    inference_line_failed (s, t, request, a);
+    if (a->outcome == DRIVER_FAILED)
+        attempt_fail (s, t, a->cause, a->reason, a->retry_note, TRACE_NUM (t->turns));
+    else
+        attempt_error (s, t, steal_ptr (&a->error), TRACE_NUM (t->turns));
+    return false;
+}
+
+/* Concatenated text blocks, one a line. Owned. */
+static char *
+answer_text (const json_t *content)
+{
+    struct buf out = { 0 };
+    bool has_text = false;
+    for (size_t i = 0; i < json_array_size (content); i++) {
+        const json_t *block = json_array_get (content, i);
+        const json_t *text = json_object_get (block, "text");
+        if (! str_eq (json_get_string (block, "type"), "text") || ! json_is_string (text))
+            continue;
+        if (has_text)
+            buf_putc (&out, '\n');
+        has_text = true;
+        buf_append (&out, json_string_value (text), json_string_length (text));
+    }
+    return buf_steal (&out);
+}
+
+/* Adds the answer to the list and the record. */
+static void
+keep_answer (struct running_task *t, const json_t *content, bool is_truncated)
+{
+    struct message *m = message_new_assistant (content);
+    m->is_truncated = is_truncated;
+    message_list_add (&t->list, m);
+    if (t->continuation_id)
+        t->acknowledged = t->list.len;
+    if (t->record)
+        conversation_append (t->record, &t->list);
+}
+
+static bool
+end_complete (struct session *s, struct running_task *t, const json_t *content)
+{
+    keep_answer (t, content, false);
+    _cleanup_free_ char *answer = answer_text (content);
+    attempt_complete (s, t, answer);
+    return false;
+}
+
+static bool
+end_truncated (struct session *s, struct running_task *t, const json_t *content)
+{
+    keep_answer (t, content, true);
+    _cleanup_free_ char *answer = answer_text (content);
+    _cleanup_free_ char *text =
+        x_asprintf ("%s%s[The reply was cut at inference.max_tokens (%llu tokens).]", answer,
+                    answer[0] ? "\n\n" : "", (unsigned long long)s->driver.output_cap);
+    if (! s->has_cap_warning)
+        diag_warn (DIAG_RUNTIME, W_RUN_001,
+                   "the reply was cut at inference.max_tokens (%llu tokens)",
+                   (unsigned long long)s->driver.output_cap);
+    s->has_cap_warning = true;
+    attempt_complete (s, t, text);
+    return false;
+}
+
+/* --- after a response
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static void
+take_continuation (struct running_task *t, struct driver_answer *a)
+{
+    free (t->continuation_id);
+    t->continuation_id = steal_ptr (&a->continuation_id);
+    if (! t->continuation_id)
+        t->acknowledged = 0;
+}
+
+/* Occupancy, and the provider's count for the next estimate. */
+static void
+measure (struct session *s, struct running_task *t, const struct driver_answer *a,
+         uint64_t estimate)
+{
+    const struct usage *u = &a->usage;
+    uint64_t raw = token_count (a->text, a->text_len);
+    t->context_is_known = true;
+    t->context_is_actual = a->has_report;
+    if (! a->has_report) {
+        t->context_tokens = estimate + raw;
+        t->has_provider_count = false;
+        s->usage.unreported_calls++;
+        return;
+    }
+    t->provider_count =
+        (uint64_t)(u->input.value + u->cached.value + u->cache_write.value + u->output.value);
+    t->has_provider_count = true;
+    t->provider_len = t->list.len + 1; /* the answer is the completion */
+    t->context_tokens = t->provider_count;
+    s->usage.input += (uint64_t)u->input.value;
+    s->usage.output += (uint64_t)u->output.value;
+    s->usage.cached += (uint64_t)u->cached.value;
+    s->usage.cache_write += (uint64_t)u->cache_write.value;
+}
+
+static void
+count_turn (struct session *s, struct running_task *t, uint64_t input, uint64_t output)
+{
+    t->turns++;
+    t->input_tokens += input;
+    t->output_tokens += output;
+    s->totals.turns++;
+    s->totals.input_tokens += input;
+    s->totals.output_tokens += output;
+}
+
+static bool
+has_tool_call (const json_t *content)
+{
+    for (size_t i = 0; i < json_array_size (content); i++)
+        if (str_eq (json_get_string (json_array_get (content, i), "type"), "tool_call"))
+            return true;
+    return false;
+}
+
+/* The calls of the turn, then everything of the turn into the list at once. */
+static bool
+run_calls (struct session *s, struct running_task *t, const json_t *content, uint64_t turn)
+{
+    _cleanup_messages_ struct message_list results = { 0 };
+    if (! tool_calls_run (s, t, content, turn, &results))
+        return false;
+    message_list_add (&t->list, message_new_assistant (content));
+    if (t->continuation_id)
+        t->acknowledged = t->list.len;
+    for (size_t i = 0; i < results.len; i++)
+        message_list_add (&t->list, results.items[i]);
+    results.len = 0;
+    if (t->record)
+        conversation_append (t->record, &t->list);
+    return true;
+}
+
+static bool
+follow_response (struct session *s, struct running_task *t, struct driver_answer *a, uint64_t turn)
+{
+    const char *stop = json_get_string (a->body, "stop_reason");
+    const json_t *content = json_object_get (a->body, "content");
+    if (str_eq (stop, "tool_call") && has_tool_call (content))
+        return run_calls (s, t, content, turn);
+    if (str_eq (stop, "end_turn"))
+        return end_complete (s, t, content);
+    if (str_eq (stop, "max_tokens"))
+        return end_truncated (s, t, content);
+    _cleanup_free_ char *reason =
+        str_eq (stop, "tool_call")
+            ? x_strdup ("the driver answered tool_call without a tool_call block")
+            : x_asprintf ("the driver answered with an unknown stop reason \"%s\"",
+                          stop ? stop : "");
+    _cleanup_free_ char *clean = redactor_apply (s->redactor, reason);
+    attempt_fail (s, t, "malformed_response", clean, NULL, TRACE_NUM (turn));
+    return false;
+}
+
+bool
+turn_run (struct session *s, struct running_task *t, struct request *request)
+{
+    if (cancel_is_raised (t->cancel)) {
+        attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
+        return false;
+    }
+    request_build (request, &t->list, t->continuation_id ? t->acknowledged : 0,
+                   s->driver.output_cap, t->continuation_id);
+    uint64_t estimate = estimate_request (t, request);
+    if (attempt_take_refusals (s, t))
+        return false;
+
+    _cleanup_answer_ struct driver_answer a = { 0 };
+    driver_call (s, t, request->text.data, request->text.len, estimate, &a);
+    if (a.outcome == DRIVER_SPEND_REFUSED)
+        return end_spend_refused (s, t, &a.refusal);
+    if (a.outcome == DRIVER_CANCELED) {
+        attempt_cancel (s, t, "inference", TRACE_NUM (t->turns));
+        return false;
+    }
+    if (a.outcome != DRIVER_RESPONSE)
+        return end_failed_call (s, t, request, &a);
+
+    uint64_t turn = t->turns, output = token_count (a.text, a.text_len);
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! inference_line_answered (s, t, request, &a, estimate, output, &err)) {
+        if (! attempt_take_refusals (s, t))
+            attempt_error (s, t, steal_ptr (&err), TRACE_NUM (turn));
+        return false;
+    }
+    count_turn (s, t, estimate, output);
+    take_continuation (t, &a);
+    measure (s, t, &a, estimate);
+    return follow_response (s, t, &a, turn);
+}
