@@ -475,9 +475,9 @@ mur_json_bool (const struct mur_json *json, mur_node node, bool fallback)
 
 /* ---- Files ---- */
 
-/* errno in words: the sandbox's refusals are about where a path leads, not about modes. */
-static char *
-path_error (const char *path)
+/* The sandbox's refusals are about where a path leads, not about modes. */
+char *
+mur_path_error (const char *path)
 {
 #if defined(ENOTCAPABLE)
     bool is_outside = errno == EPERM || errno == EACCES || errno == ENOTCAPABLE;
@@ -495,7 +495,7 @@ mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **error)
     FILE *file = NULL;
     if (stat (path, &facts) < 0 ||
         (! S_ISDIR (facts.st_mode) && (file = fopen (path, "rb")) == NULL))
-        return set_error (error, path_error (path)), NULL;
+        return set_error (error, mur_path_error (path)), NULL;
     if (file == NULL)
         return set_error (error, mur_format ("%s is a folder", path)), NULL;
     struct mur_text text = { 0 };
@@ -526,7 +526,7 @@ make_parents (const char *path, char **error)
         *slash = '\0';
         struct stat facts;
         if (stat (partial, &facts) < 0 && mkdir (partial, 0777) < 0 && errno != EEXIST) {
-            set_error (error, path_error (partial));
+            set_error (error, mur_path_error (partial));
             is_fine = false;
         }
         *slash = '/';
@@ -548,7 +548,7 @@ mur_file_write (const char *path, const char *bytes, size_t len, bool make_folde
         done += is_fine ? (size_t)wrote : 0;
     }
     if (! is_fine)
-        set_error (error, path_error (path));
+        set_error (error, mur_path_error (path));
     if (fd >= 0)
         close (fd);
     return is_fine;

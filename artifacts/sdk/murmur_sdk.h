@@ -104,6 +104,9 @@ char *mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **e
 bool
 mur_file_write (const char *path, const char *bytes, size_t len, bool make_folders, char **error);
 
+/* `<path>: <what errno says>`, for calls of your own. */
+char *mur_path_error (const char *path);
+
 /* ---- Environment ---- */
 
 /* `config:` of this artifact's entry in murmur.yaml, or NULL. */

@@ -7,7 +7,6 @@
  * can act on. Always true: no answer is longer than its bound, and one that was cut says so.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,7 +288,7 @@ is_folder (struct call *call, const char *what)
 {
     struct stat facts;
     if (stat (call->path, &facts) < 0)
-        mur_failed (call->out, "%s: %s", call->path, strerror (errno));
+        mur_failed (call->out, "%s", mur_path_error (call->path));
     else if (! S_ISDIR (facts.st_mode))
         mur_failed (call->out, "%s is no folder; %s", call->path, what);
     else
@@ -398,7 +397,7 @@ search (struct call *call)
         return;
     }
     if (stat (call->path, &facts) < 0) {
-        mur_failed (call->out, "%s: %s", call->path, strerror (errno));
+        mur_failed (call->out, "%s", mur_path_error (call->path));
         return;
     }
     /* A plain text whose case does not matter is searched as a pattern with every special character
