@@ -69,7 +69,7 @@ struct http_transfer {
     bool is_active;
     struct http_transfer *next, **link;
     uint64_t deadline_ms;
-    bool is_sent, is_late, is_denied, has_head, is_paused;
+    bool is_sent, is_cut, is_denied, has_head, is_paused;
     size_t out_total;
     int status;
     struct buf head; /* name\0value\0... of the head being read */
@@ -224,6 +224,14 @@ set_deadline (struct http_transfer *t, uint64_t ms)
     t->deadline_ms = ms ? clock_monotonic_ms () + ms : 0;
 }
 
+/* libcurl would repeat on a fresh connection what died on a pooled one; a body that left is not ours to repeat. */
+static bool
+is_repeat_of_a_sent_body (struct http_transfer *t)
+{
+    t->is_cut = t->is_cut || (t->is_sent && t->out_total > 0);
+    return t->is_cut;
+}
+
 static curl_socket_t
 on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
 {
@@ -234,6 +242,8 @@ on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
         t->is_denied = true;
         return CURL_SOCKET_BAD;
     }
+    if (is_repeat_of_a_sent_body (t))
+        return CURL_SOCKET_BAD;
     return socket (to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
@@ -243,6 +253,8 @@ on_request (void *ctx, char *to_ip, char *from_ip, int to_port, int from_port)
 {
     (void)to_ip, (void)from_ip, (void)to_port, (void)from_port;
     struct http_transfer *t = ctx;
+    if (is_repeat_of_a_sent_body (t))
+        return CURL_PREREQFUNC_ABORT;
     t->is_sent = true;
     set_deadline (t, t->first_byte_timeout_ms);
     return CURL_PREREQFUNC_OK;
@@ -286,7 +298,6 @@ on_read (char *to, size_t size, size_t count, void *ctx)
     return result;
 }
 
-/* A body that was partly sent is never sent again behind the caller's back. */
 static int
 on_seek (void *ctx, curl_off_t offset, int origin)
 {
@@ -489,6 +500,8 @@ connect_failure (struct http_client *c, struct http_transfer *t)
 {
     long reason = 0;
     c->api->easy_getinfo (t->easy, CURLINFO_OS_ERRNO, &reason);
+    if (t->is_cut)
+        return HTTP_RESET;
     if (t->is_denied)
         return HTTP_DENIED;
     return reason == ETIMEDOUT ? HTTP_CONNECT_TIMEOUT : HTTP_REFUSED;
