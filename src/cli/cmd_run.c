@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur run`: from the command line to a launched session and its exit status (spec/cli.md 2).
+ *
+ * The functions below run in the order of the checks; the first failure wins, and nothing is
+ * created before staging.
+ */
+#include "artifact/name.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "cli/run_inputs.h"
+#include "fs/root.h"
+#include "home/paths.h"
+#include "manifest/dotenv.h"
+#include "manifest/unbuilt.h"
+#include "policy/scope_report.h"
+#include "session/conversation.h"
+#include "session/launch.h"
+#include "session/readiness.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MANIFEST_LIMIT_BYTES ((size_t)64 * 1024 * 1024)
+#define TASK_LIMIT_BYTES     ((size_t)1 << 30)
+
+struct run {
+    const struct cli_args *args;
+    bool is_json;
+    char *home;
+    char *manifest_dir; /* absolute */
+    char *manifest_name;
+    char *work_root;
+    struct buf manifest_text;
+    mode_t manifest_mode;
+    char *resumed_session, *context_id;
+    struct stores *stores;
+    struct resolved *capsule; /* --capsule */
+    struct capsule_manifest *manifest;
+    struct config *config;
+    struct policy_request policy_request;
+    struct policy *policy;
+    struct containment containment;
+    char *dir_inside_workdir;
+    struct lock *lock;
+    char *system_prompt;
+    struct buf task;
+    char *component_path;
+    struct stage_request request;
+};
+
+static void
+run_clear (struct run *r)
+{
+    free (r->home);
+    free (r->manifest_dir);
+    free (r->manifest_name);
+    free (r->work_root);
+    buf_free (&r->manifest_text);
+    free (r->resumed_session);
+    free (r->context_id);
+    resolved_freep (&r->capsule);
+    stores_freep (&r->stores);
+    policy_freep (&r->policy);
+    capsule_manifest_freep (&r->manifest);
+    config_freep (&r->config);
+    containment_clear (&r->containment);
+    free (r->dir_inside_workdir);
+    lock_freep (&r->lock);
+    free (r->system_prompt);
+    buf_free (&r->task);
+    free (r->component_path);
+}
+
+/* --- arguments and places
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool
+refuse_unbuilt_flags (struct run *r, struct mur_error **err)
+{
+    static const struct {
+        const char *flag, *part;
+    } unbuilt[] = {
+        { "--roster", "formations" },
+        { "--spawn-grant-stdin", "delegated capsules" },
+        { "--parent-workdir-snapshot", "delegated capsules" },
+        { "--contained-launch", "delegated capsules" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (unbuilt); i++)
+        if (cli_has (r->args, unbuilt[i].flag))
+            return mur_fail (err, E_IO_003, "%s: this version of mur does not have %s yet",
+                             unbuilt[i].flag, unbuilt[i].part);
+    return true;
+}
+
+/* A capsule run by name has no folder of its own: its store root, else its work folder, else here.
+ */
+static bool
+find_places (struct run *r, struct mur_error **err)
+{
+    const char *workdir = cli_value (r->args, "--workdir");
+    if (cli_has (r->args, "--capsule")) {
+        const char *root = cli_value (r->args, "--store-root");
+        r->manifest_dir = fs_canonical_path (root ? root : workdir ? workdir : ".", err);
+    } else {
+        _cleanup_free_ char *path = x_strdup (cli_value (r->args, "--manifest"));
+        _cleanup_free_ char *copy = x_strdup (path);
+        r->manifest_name = x_strdup (basename (copy));
+        r->manifest_dir = fs_canonical_path (dirname (path), err);
+    }
+    if (! r->manifest_dir)
+        return false;
+    r->work_root = home_work_root (workdir, r->manifest_dir, err);
+    r->home = home_path (err);
+    return r->work_root && r->home;
+}
+
+static bool
+check_home (struct run *r, struct mur_error **err)
+{
+    (void)r;
+    return cli_has (r->args, "--explain-scope") || home_check_for_launch (err);
+}
+
+static bool
+check_launcher (struct run *r, struct mur_error **err)
+{
+    (void)r;
+    return run_check_launcher_variables (err);
+}
+
+static bool
+check_resume (struct run *r, struct mur_error **err)
+{
+    const char *context = cli_value (r->args, "--context");
+    if (! cli_has (r->args, "--resume")) {
+        r->context_id = context ? x_strdup (context) : NULL;
+        return true;
+    }
+    if (context)
+        return mur_fail (err, E_RUN_015, "--resume %s and --context %s both name a conversation",
+                         cli_value (r->args, "--resume"), context);
+    return run_resolve_resume (cli_value (r->args, "--resume"), r->work_root, &r->resumed_session,
+                               &r->context_id, err);
+}
+
+static bool
+load_dotenv (struct run *r, struct mur_error **err)
+{
+    if (cli_has (r->args, "--no-env-file"))
+        return true;
+    _cleanup_free_ char *root = dotenv_root (r->manifest_dir);
+    return dotenv_load (root, err);
+}
+
+/* --- the manifest
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+read_file_manifest (struct run *r, struct mur_error **err)
+{
+    const char *path = cli_value (r->args, "--manifest");
+    struct stat st;
+    if (! fs_read_path (path, MANIFEST_LIMIT_BYTES, &r->manifest_text, err))
+        return mur_context (err, "the manifest");
+    r->manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
+    r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, path,
+                                          MANIFEST_WITH_SECRETS, err);
+    return r->manifest != NULL;
+}
+
+static bool
+read_named_manifest (struct run *r, struct mur_error **err)
+{
+    const char *name = cli_value (r->args, "--capsule");
+    const char *version = cli_value (r->args, "--capsule-version");
+    if (! name_check_full (name, E_REG_007, "--capsule", err))
+        return false;
+    r->capsule =
+        capsule_resolve (r->stores, name, version, cli_value (r->args, "--capsule-sha256"), err);
+    if (! r->capsule)
+        return false;
+    const struct package *p = r->capsule->package;
+    _cleanup_free_ char *label = x_asprintf ("%s@%s:murmur.yaml", name, version);
+    r->manifest = capsule_manifest_parse (p->manifest_text, p->manifest_len, label,
+                                          MANIFEST_WITH_SECRETS, err);
+    return r->manifest != NULL;
+}
+
+static bool
+read_manifest (struct run *r, struct mur_error **err)
+{
+    r->stores = stores_new (r->manifest_dir, err);
+    if (! r->stores)
+        return false;
+    if (! (cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
+                                          : read_file_manifest (r, err)))
+        return false;
+    capsule_manifest_warn_unknown (r->manifest);
+    return manifest_refuse_unbuilt (r->manifest, err);
+}
+
+/* --- policy
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static struct secret *
+config_key (void *ctx, const char *name)
+{
+    const struct secret *value = config_credential (ctx, name);
+    return value ? secret_copy (value) : NULL;
+}
+
+/* A configuration that asks for nothing is weaker than every class; the weakest class stands for
+ * it. */
+static enum containment_class
+config_class (enum config_floor floor)
+{
+    return floor == CONFIG_FLOOR_SEALED   ? CONTAINMENT_SEALED
+           : floor == CONFIG_FLOOR_SCOPED ? CONTAINMENT_SCOPED
+                                          : CONTAINMENT_ADVISORY;
+}
+
+static bool
+lower_policy (struct run *r, struct mur_error **err)
+{
+    enum containment_class flag = CONTAINMENT_ADVISORY;
+    if (! policy_check_env (r->manifest, err))
+        return false;
+    if (cli_has (r->args, "--containment") &&
+        ! containment_flag (cli_value (r->args, "--containment"), &flag, err))
+        return false;
+    r->config = config_load (err);
+    if (! r->config)
+        return false;
+    r->policy_request = (struct policy_request){
+        .home_dir = r->home,
+        .manifest_dir = r->manifest_dir,
+        .config_floor = config_class (r->config->containment),
+        .flag_floor = flag,
+        .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),
+        .flag_after_task = cli_value (r->args, "--lifecycle-after-task"),
+        .context_id = r->context_id,
+        .bind_addr = cli_value (r->args, "--bind"),
+    };
+    r->policy = policy_lower (r->manifest, &r->policy_request, err);
+    if (! r->policy)
+        return false;
+    policy_warn_door (r->policy, false);
+    policy_warn_parse (r->policy, config_key, r->config);
+    return policy_check_tool_names (r->manifest, err);
+}
+
+/* ~/.murmur inside the work folder is out of every sandbox's protection. */
+static bool
+is_inside (const char *path, const char *dir)
+{
+    size_t len = strlen (dir);
+    return strncmp (path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+static bool
+decide_containment (struct run *r, struct mur_error **err)
+{
+    (void)err;
+    if (is_inside (r->home, r->work_root))
+        r->dir_inside_workdir = x_strdup (r->home);
+    struct host_containment host = containment_host ();
+    struct capsule_containment capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir,
+                                           r->work_root };
+    containment_decide (&host, r->policy->containment_floor, &capsule, &r->containment);
+    return true;
+}
+
+/* --- --explain-scope
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+/* What the lock tells of an entry without opening a store: a hash for any platform is no native
+ * tool. */
+static void
+read_lock_facts (struct run *r, struct lock *lock, bool *is_native, bool *is_resolved)
+{
+    for (size_t i = 0; i < r->manifest->artifacts.len; i++) {
+        const struct artifact_entry *e = &r->manifest->artifacts.items[i];
+        const struct lock_entry *pin = lock && lock->exists ? lock_find (lock, e->name) : NULL;
+        is_resolved[i] = pin != NULL;
+        is_native[i] = pin && ! pin->any;
+    }
+}
+
+static bool
+explain_scope (struct run *r, struct mur_error **err)
+{
+    if (! policy_check_explain (r->policy, err))
+        return false;
+    _cleanup_lock_ struct lock *lock = lock_read (r->manifest_dir, NULL);
+    size_t count = r->manifest->artifacts.len + 1;
+    _cleanup_free_ bool *is_native = x_calloc (count, sizeof (bool));
+    _cleanup_free_ bool *is_resolved = x_calloc (count, sizeof (bool));
+    read_lock_facts (r, lock, is_native, is_resolved);
+    struct report_facts facts = { 0 };
+    report_facts_fill (r->policy, &r->containment, &facts);
+    facts.artifact_is_native = is_native;
+    facts.artifact_is_resolved = is_resolved;
+    _cleanup_buf_ struct buf text = { 0 };
+    if (r->is_json) {
+        _cleanup_json_ json_t *report = scope_report_json (r->policy, &facts);
+        json_append (&text, report, JSON_TEXT_ORDERED);
+        buf_putc (&text, '\n');
+    } else {
+        scope_report_text (r->policy, &facts, &text);
+    }
+    out_write (text.data, text.len);
+    return true;
+}
+
+/* --- what the launch needs
+ * --------------------------------------------------------------------------------------------- */
+
+static bool
+check_agent_flags (struct run *r, struct mur_error **err)
+{
+    bool is_agent = r->manifest->inference != NULL;
+    if (! is_agent && cli_has (r->args, "--system-prompt"))
+        return mur_fail (err, E_IO_003, "--system-prompt needs a capsule with an inference: block");
+    if (! is_agent && cli_has (r->args, "--deadline")) {
+        mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
+        return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
+    }
+    if (cli_has (r->args, "--forget-session"))
+        return mur_fail (err, E_RUN_039,
+                         "--forget-session: transport http keeps no harness session to forget");
+    if (cli_has (r->args, "--system-prompt")) {
+        const char *text = cli_value (r->args, "--system-prompt");
+        text += strspn (text, " \t\r\n");
+        size_t len = strlen (text);
+        while (len && strchr (" \t\r\n", text[len - 1]))
+            len--;
+        r->system_prompt = len ? x_strndup (text, len) : NULL;
+    }
+    return true;
+}
+
+static bool
+check_resume_record (struct run *r, struct mur_error **err)
+{
+    if (! r->resumed_session)
+        return true;
+    if (str_eq (cli_value (r->args, "--resume-mode"), "compact"))
+        return mur_fail (err, E_RUN_018,
+                         "--resume-mode compact: no artifact of this capsule hooks on-compaction");
+    if (! conversation_exists (r->policy->record_store, r->context_id))
+        return mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no record to load",
+                         r->context_id, r->resumed_session);
+    return true;
+}
+
+/* The contents of an existing file, else the text itself. */
+static bool
+read_task (struct run *r, struct mur_error **err)
+{
+    const char *value = cli_value (r->args, "--task");
+    struct stat st;
+    if (! value)
+        return true;
+    if (stat (value, &st) == 0 && ! S_ISDIR (st.st_mode))
+        return fs_read_path (value, TASK_LIMIT_BYTES, &r->task, err) || mur_context (err, "--task");
+    buf_puts (&r->task, value);
+    return true;
+}
+
+static bool
+check_artifacts (struct run *r, struct mur_error **err)
+{
+    if (! r->capsule) {
+        r->lock = lock_read (r->manifest_dir, err);
+        if (! r->lock)
+            return false;
+    }
+    size_t count = 0, all = r->manifest->artifacts.len;
+    _cleanup_free_ const char **names = x_new_array (const char *, all + 1);
+    _cleanup_free_ const char **versions = x_new_array (const char *, all + 1);
+    _cleanup_free_ struct resolve_use *uses = x_new_array (struct resolve_use, all + 1);
+    for (size_t i = 0; i < all; i++) {
+        const struct artifact_entry *e = &r->manifest->artifacts.items[i];
+        if (e->source)
+            continue;
+        const struct inference *inference = r->manifest->inference;
+        names[count] = e->name;
+        versions[count] = e->version;
+        uses[count].field = "artifacts";
+        uses[count].use_name = e->role == ROLE_HOOK                        ? "hook"
+                               : e->role == ROLE_DRIVER                    ? "driver"
+                               : e->gateway                                ? "gateway holder"
+                               : inference && inference->prompt_entry == e ? "system prompt"
+                                                                           : NULL;
+        uses[count].is_plain = ! uses[count].use_name;
+        count++;
+    }
+    if (! artifacts_check_present (r->stores, r->lock, names, versions, uses, count, err))
+        return false;
+    if (! r->manifest->inference && ! r->capsule)
+        r->component_path = run_find_component (r->manifest_dir, err);
+    return r->manifest->inference || r->capsule || r->component_path;
+}
+
+static bool
+check_workdir (struct run *r, struct mur_error **err)
+{
+    const char *workdir = cli_value (r->args, "--workdir");
+    struct stat st;
+    if (workdir && (stat (workdir, &st) != 0 || ! S_ISDIR (st.st_mode)))
+        return mur_fail (err, E_IO_003, "--workdir %s is not a directory", workdir);
+    if (! cli_has (r->args, "--workdir-identity"))
+        return true;
+    unsigned long long dev, ino;
+    if (! run_parse_identity (cli_value (r->args, "--workdir-identity"), &dev, &ino, err))
+        return false;
+    r->request.has_workdir_identity = true;
+    r->request.workdir_dev = (dev_t)dev;
+    r->request.workdir_ino = (ino_t)ino;
+    return true;
+}
+
+/* --- staging and launching
+ * --------------------------------------------------------------------------------------------- */
+
+static void
+fill_request (struct run *r, uint64_t started_ms)
+{
+    struct stage_request *q = &r->request;
+    q->manifest = r->manifest;
+    q->policy = r->policy;
+    q->containment = &r->containment;
+    q->config = r->config;
+    q->stores = r->stores;
+    q->lock = r->lock;
+    q->manifest_dir = r->manifest_dir;
+    q->manifest_name = r->capsule ? NULL : r->manifest_name;
+    q->manifest_text = r->manifest_text.data;
+    q->manifest_len = r->manifest_text.len;
+    q->manifest_mode = r->manifest_mode;
+    q->capsule_artifact = r->capsule ? cli_value (r->args, "--capsule") : NULL;
+    q->component_path = r->component_path;
+    q->capsule = r->capsule;
+    q->workdir = cli_value (r->args, "--workdir");
+    q->work_root = r->work_root;
+    q->system_prompt = r->system_prompt;
+    q->system_prompt_is_overridden = cli_has (r->args, "--system-prompt");
+    q->context_id = r->context_id;
+    q->resume_mode = r->resumed_session ? RESUME_FULL : RESUME_NONE;
+    q->resumed_session = r->resumed_session;
+    q->process_start_ms = started_ms;
+    q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
+    q->inherited_deadline_ms = cli_has (r->args, "--inherited-deadline")
+                                   ? cli_number (r->args, "--inherited-deadline")
+                                   : 0;
+    q->bind_addr = cli_value (r->args, "--bind");
+}
+
+static void
+announce (void *ctx, struct session *s, const char *url)
+{
+    const struct run *r = ctx;
+    if (r->is_json)
+        readiness_print_json (s, url);
+    else
+        readiness_print_human (s, url, cli_has (r->args, "--verbose"));
+}
+
+static bool
+stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error **err)
+{
+    _cleanup_ (session_freep) struct session *s = session_stage (&r->request, err);
+    if (! s)
+        return false;
+    if (cli_has (r->args, "--task") &&
+        ! session_write_task (s, r->task.data ? r->task.data : "", r->task.len, err))
+        return false;
+    if (r->lock && ! r->lock->exists && r->lock->count && ! lock_write (r->lock, err))
+        return false;
+    struct launch_options options = { announce, r };
+    return session_launch (s, &options, ending, err);
+}
+
+static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
+    refuse_unbuilt_flags, find_places,   check_home,   check_launcher,     check_resume,
+    load_dotenv,          read_manifest, lower_policy, decide_containment,
+};
+
+static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {
+    check_agent_flags, check_resume_record, check_workdir, check_artifacts, read_task,
+};
+
+static bool
+run_all (struct run *r, uint64_t started_ms, enum session_ending *ending, bool *has_launch,
+         struct mur_error **err)
+{
+    for (size_t i = 0; i < ARRAY_LEN (checks); i++)
+        if (! checks[i](r, err))
+            return false;
+    if (cli_has (r->args, "--explain-scope")) {
+        *has_launch = false;
+        return explain_scope (r, err);
+    }
+    for (size_t i = 0; i < ARRAY_LEN (launch_checks); i++)
+        if (! launch_checks[i](r, err))
+            return false;
+    if (r->dir_inside_workdir)
+        diag_warn (DIAG_RUNTIME, W_SEC_033,
+                   "%s lies inside the work folder %s: nothing keeps the "
+                   "capsule from writing there",
+                   r->dir_inside_workdir, r->work_root);
+    fill_request (r, started_ms);
+    return stage_and_launch (r, ending, err);
+}
+
+int
+cmd_run (const struct cli_args *args, struct mur_error **err)
+{
+    uint64_t started_ms = clock_monotonic_ms ();
+    struct run r = { .args = args, .is_json = cli_has (args, "--json") };
+    enum session_ending ending = ENDING_FAILED;
+    bool has_launch = true;
+    bool ok = run_all (&r, started_ms, &ending, &has_launch, err);
+    if (! r.is_json && (has_launch || ! ok))
+        diag_stdout_line ("status:  %s", session_ending_name (ending));
+    run_clear (&r);
+    return ok ? CLI_OK : CLI_FAILED;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `mur run` learns before it reads a manifest: the launcher's variables, a session to resume,
+ * where the script's component lies (spec/cli.md 2, 9).
+ *
+ * Callers: cmd_run.c.
+ */
+#pragma once
+
+#include "base/error.h"
+
+/* MURMUR_SPAWNER, MURMUR_FORMATION_* and the lifelines: blank is none, malformed is refused, and
+ * what this version cannot do is refused by name. E-RUN-020, E-RUN-044, E-RUN-046. */
+bool run_check_launcher_variables (struct mur_error **err);
+
+/* The context of a recorded session's first task. *session_id and *context_id are owned. E-TRC-002,
+ * E-RUN-016. */
+bool run_resolve_resume (const char *address, const char *work_root, char **session_id,
+                         char **context_id, struct mur_error **err);
+
+/* The component of a script capsule's folder: capsule.wasm, else its only .wasm. Owned. E-RUN-004,
+ * E-IO-003. */
+char *run_find_component (const char *dir, struct mur_error **err);
+
+/* "DEV:INO". E-IO-003. */
+bool run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,
+                         struct mur_error **err);
