@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/digest.h"
+#include "base/tokens.h"
 #include "host/stream.h"
 #include "session/deadline.h"
 #include "session/guests.h"
 #include "session/retry.h"
-#include "session/token_count.h"
 
 #include <string.h>
 
@@ -279,12 +279,13 @@ accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_a
         return;
     }
     out->outcome = DRIVER_RESPONSE;
+    out->tokens = tokens_count (out->text, out->text_len);
     out->body = steal_ptr (&a->body);
     read_usage (out->body, out);
     if (out->has_report)
         spend_settle (s->spend, reported_request (&out->usage), (uint64_t)out->usage.output.value);
     else
-        spend_settle (s->spend, estimate, token_count (out->text, out->text_len));
+        spend_settle (s->spend, estimate, out->tokens);
     const char *id = tool_metadata_get (&a->result, "continuation_id");
     out->continuation_id = id && id[0] ? x_strdup (id) : NULL;
 }

@@ -30,6 +30,7 @@ struct driver_answer {
     json_t *body; /* the response, or of a failed call what it said */
     char *text;   /* raw response body */
     size_t text_len;
+    uint64_t tokens;       /* the runtime's count of it */
     char *continuation_id; /* NULL: none */
     struct usage usage;
     bool has_report;   /* usage has input and output */

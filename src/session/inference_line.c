@@ -106,7 +106,7 @@ store_bodies (struct session *s, struct running_task *t, struct request *r,
 bool
 inference_line_answered (struct session *s, struct running_task *t, struct request *request,
                          const struct driver_answer *a, uint64_t input_tokens,
-                         uint64_t output_tokens, struct mur_error **err)
+                         struct mur_error **err)
 {
     enum trace_capture capture = capture_of (s);
     char response_sha[SHA256_HEX_LEN + 1] = "";
@@ -116,7 +116,7 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
     const char *stop = json_get_string (a->body, "stop_reason");
     const json_t *content = json_object_get (a->body, "content");
     line.input_tokens = TRACE_NUM (input_tokens);
-    line.output_tokens = TRACE_NUM (output_tokens);
+    line.output_tokens = TRACE_NUM (a->tokens);
     line.stop_reason = stop ? stop : "";
     line.decision = str_eq (stop, "tool_call")  ? "tool_call"
                     : str_eq (stop, "end_turn") ? "end_turn"

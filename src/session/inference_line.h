@@ -12,7 +12,7 @@
  * written. */
 bool inference_line_answered (struct session *s, struct running_task *t, struct request *request,
                               const struct driver_answer *a, uint64_t input_tokens,
-                              uint64_t output_tokens, struct mur_error **err);
+                              struct mur_error **err);
 /* A call that failed. */
 void inference_line_failed (struct session *s, struct running_task *t, struct request *request,
                             const struct driver_answer *a);

@@ -5,7 +5,7 @@
 #include "session/messages.h"
 
 #include "base/alloc.h"
-#include "session/token_count.h"
+#include "base/tokens.h"
 
 #include <string.h>
 
@@ -196,7 +196,7 @@ uint64_t
 message_tokens (struct message *m)
 {
     if (! m->is_counted) {
-        m->tokens = token_count (m->wire, m->wire_len);
+        m->tokens = tokens_count (m->wire, m->wire_len);
         m->is_counted = true;
     }
     return m->tokens;

@@ -5,7 +5,7 @@
 #include "session/request.h"
 
 #include "base/alloc.h"
-#include "session/token_count.h"
+#include "base/tokens.h"
 
 #include <string.h>
 
@@ -132,7 +132,7 @@ request_tokens (struct request *r, struct message_list *list)
                                 .max_tokens = r->max_tokens };
         append_head (&bare);
         append_tail (&bare);
-        r->fixed_tokens = token_count (bare.text.data, bare.text.len);
+        r->fixed_tokens = tokens_count (bare.text.data, bare.text.len);
         buf_free (&bare.text);
     }
     uint64_t total = r->fixed_tokens;

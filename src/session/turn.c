@@ -13,7 +13,6 @@
 #include "session/driver_call.h"
 #include "session/ending.h"
 #include "session/inference_line.h"
-#include "session/token_count.h"
 #include "session/tool_calls.h"
 
 #include <string.h>
@@ -146,11 +145,10 @@ measure (struct session *s, struct running_task *t, const struct driver_answer *
          uint64_t estimate)
 {
     const struct usage *u = &a->usage;
-    uint64_t raw = token_count (a->text, a->text_len);
     t->context_is_known = true;
     t->context_is_actual = a->has_report;
     if (! a->has_report) {
-        t->context_tokens = estimate + raw;
+        t->context_tokens = estimate + a->tokens;
         t->has_provider_count = false;
         s->usage.unreported_calls++;
         return;
@@ -249,14 +247,14 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     if (a.outcome != DRIVER_RESPONSE)
         return end_failed_call (s, t, request, &a);
 
-    uint64_t turn = t->turns, output = token_count (a.text, a.text_len);
+    uint64_t turn = t->turns;
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! inference_line_answered (s, t, request, &a, estimate, output, &err)) {
+    if (! inference_line_answered (s, t, request, &a, estimate, &err)) {
         if (! attempt_take_refusals (s, t))
             attempt_error (s, t, steal_ptr (&err), TRACE_NUM (turn));
         return false;
     }
-    count_turn (s, t, estimate, output);
+    count_turn (s, t, estimate, a.tokens);
     take_continuation (t, &a);
     measure (s, t, &a, estimate);
     return follow_response (s, t, &a, turn);
