@@ -382,6 +382,24 @@ capsule_manifest_fail (const struct capsule_manifest *m, struct mur_error **err,
     return schema_fail (&r, err, code, path, "%s", text);
 }
 
+struct cap_limits
+limits_default (void)
+{
+    struct schema_reader r = { 0 };
+    struct cap_limits limits;
+    schema_read (&r, &limits_schema, NULL, "", &limits);
+    return limits;
+}
+
+struct cap_resources
+resources_default (void)
+{
+    struct schema_reader r = { 0 };
+    struct cap_resources resources;
+    schema_read (&r, &resources_schema, NULL, "", &resources);
+    return resources;
+}
+
 uint64_t
 lifecycle_tasks_held (const struct lifecycle *l)
 {

@@ -441,6 +441,9 @@ void capsule_manifest_mask (const struct capsule_manifest *m, const char *text, 
 bool
 capsule_manifest_fail (const struct capsule_manifest *m, struct mur_error **err,
                        enum diag_code code, const char *path, const char *fmt, ...) _printf_ (5, 6);
+/* The limits and resources of a capsule that declares none. */
+struct cap_limits limits_default (void);
+struct cap_resources resources_default (void);
 /* Tasks held at once: none 0, single 1, queue depth + 1. */
 uint64_t lifecycle_tasks_held (const struct lifecycle *l);
 

@@ -45,6 +45,7 @@ struct containment {
     struct host_containment facts;
     bool floor_met;
     char *shortfall_reason; /* NULL when met; owned */
+    bool shortfall_is_host; /* the cause is the host, not the capsule */
     bool is_capped;         /* advisory by workdir_exec or a directory inside the work folder */
 };
 

@@ -18,6 +18,7 @@ struct allow_list; /* net/allow.h */
 struct policy_request {
     const char *home_dir;                /* ~/.murmur, absolute */
     const char *manifest_dir;            /* absolute; base of source paths */
+    const char *work_root;               /* canonical; NULL: <manifest_dir>/workdir */
     enum containment_class config_floor; /* of global and project config, already the maximum */
     enum containment_class flag_floor;   /* --containment, advisory without */
     const char *flag_task_acceptance;    /* NULL without */
@@ -92,8 +93,7 @@ DEFINE_CLEANUP (struct policy, policy_free)
 bool policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
                                    const char *after_task, struct mur_error **err);
 
-/* --- refusals, each in its place of manifest.md 18.4
- * ----------------------------------------------------------------- */
+/* --- refusals, each in its place of manifest.md 18.4 --- */
 
 /* E-CAP-016: every env.allow name the credential filter takes away. First of all, also under
  * --explain-scope. */
@@ -121,9 +121,7 @@ bool policy_may_run_native (const struct policy *p, bool has_native_artifact);
 bool
 policy_refuse_native (const struct policy *p, bool has_native_artifact, struct mur_error **err);
 
-/* --- warnings
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- warnings --- */
 
 /* W-SEC-032 of a public door on an exposed address; one line, on stdout for doctor. */
 void policy_warn_door (const struct policy *p, bool to_stdout);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lowering a manifest into the effective policy. See policy.h; refusals are in check.c, warnings in
+ * warn.c.
+ */
+#include "policy/policy.h"
+
+#include "base/alloc.h"
+#include "net/allow.h"
+
+#include <string.h>
+
+#define HOOK_DEADLINE_SECS 30
+
+/* The value of a block's member, or an empty one when the block was not declared. */
+#define OF(block, member) ((block) ? (block)->member : (__typeof__ ((block)->member)){ 0 })
+
+static void
+lower_capabilities (struct policy *p, const struct capabilities *c)
+{
+    p->network_allow = OF (c->network, allow);
+    p->unix_sockets_allowed = OF (c->network, unix_sockets).value;
+    p->peer_fetch_allow = OF (c->peer_fetch, allow);
+    p->filesystem_scope = c->filesystem ? c->filesystem->scope : NULL;
+    p->workdir_exec_allowed = OF (c->filesystem, workdir_exec).value;
+    p->read_only_paths = OF (c->filesystem, read_only);
+    p->shell = c->shell;
+    p->shell_allow = OF (c->shell, allow);
+    p->shell_strip_env = OF (c->shell, strip_env);
+    p->shell_baseline_env = OF (c->shell, baseline_env);
+    p->spawn_allow = OF (c->spawn, allow);
+    p->workdir_snapshot = OF (c->spawn, workdir_snapshot);
+    p->env_allow = OF (c->env, allow);
+    p->plan_submit = OF (c->plan, submit).value;
+    p->install_is_declared = c->install != NULL;
+    p->install_skill = OF (c->install, skill);
+    p->install_tool = OF (c->install, tool);
+    for (size_t i = 0; c->install && i < c->install->from.len; i++)
+        if (strcmp (c->install->from.items[i], "sources") == 0)
+            p->install_from_sources = true;
+    p->state_declared = c->state != NULL;
+    p->conversation_declared = c->conversation != NULL;
+    p->limits = c->limits ? *c->limits : limits_default ();
+    p->resources = c->resources ? *c->resources : resources_default ();
+    p->declared_deadline_seconds =
+        c->limits && c->limits->deadline_seconds.is_set ? c->limits->deadline_seconds.value : 0;
+}
+
+/* --- what one artifact may reach --- */
+
+static struct str_list
+empty_list (struct arena *a, size_t room)
+{
+    return (struct str_list){ .items = arena_new_array (a, const char *, room + 1),
+                              .is_set = true };
+}
+
+/* Splits an entry's own list at the ceiling. What does not parse is covered by nothing. */
+static void
+clamp_network (struct policy *p, struct artifact_grant *g, const struct str_list *own)
+{
+    _cleanup_allow_list_ struct allow_list ceiling = { 0 };
+    for (size_t i = 0; i < p->network_allow.len; i++)
+        (void)allow_list_add (&ceiling, p->network_allow.items[i], NULL);
+    g->network = empty_list (p->arena, own->len);
+    g->dropped = empty_list (p->arena, own->len);
+    for (size_t i = 0; i < own->len; i++) {
+        _cleanup_allow_list_ struct allow_list one = { 0 };
+        bool is_covered = allow_list_add (&one, own->items[i], NULL) &&
+                          allow_list_covers (&ceiling, &one.rules[0]);
+        struct str_list *to = is_covered ? &g->network : &g->dropped;
+        to->items[to->len++] = own->items[i];
+    }
+}
+
+static void
+lower_network (struct policy *p, struct artifact_grant *g, const struct capabilities *c)
+{
+    bool is_hook = g->entry->role == ROLE_HOOK;
+    const struct cap_network *own = c ? c->network : NULL;
+    g->has_own_network = is_hook || own;
+    if (is_hook)
+        g->network = own ? own->allow : (struct str_list){ 0 };
+    else if (own)
+        clamp_network (p, g, &own->allow);
+}
+
+static void
+lower_filesystem (struct policy *p, struct artifact_grant *g, const struct capabilities *c)
+{
+    bool is_hook = g->entry->role == ROLE_HOOK;
+    const char *why;
+    g->scope = c && c->filesystem ? c->filesystem->scope : NULL;
+    g->opens_records_hooks = is_hook && c && c->filesystem && c->filesystem->records.value;
+    g->opens_work_dir = ! is_hook || g->scope;
+    if (g->scope) {
+        _cleanup_free_ char *lowered = subpath_lower (g->scope, &why);
+        g->scope_dir = lowered ? arena_strdup (p->arena, lowered) : NULL;
+    } else if (g->opens_work_dir) {
+        g->scope_dir = arena_strdup (p->arena, "");
+    }
+}
+
+static void
+lower_grant (struct policy *p, struct artifact_grant *g, const struct artifact_entry *e)
+{
+    const struct capabilities *c = e->capabilities;
+    const struct cap_limits *own = c ? c->limits : NULL;
+    *g = (struct artifact_grant){ .entry = e };
+    if (e->role == ROLE_SKILL)
+        return;
+    lower_network (p, g, c);
+    lower_filesystem (p, g, c);
+    if (c && c->state)
+        g->state_store = c->state->store ? c->state->store : p->manifest->name;
+    g->may_read_task_io = c && c->task_io && c->task_io->read.value;
+    g->may_read_conversation = c && c->conversation && c->conversation->read.value;
+    g->deadline_seconds = p->limits.deadline_seconds.value;
+    if (e->role == ROLE_HOOK)
+        g->deadline_seconds = own && own->deadline_seconds.is_set ? own->deadline_seconds.value
+                              : p->declared_deadline_seconds      ? p->declared_deadline_seconds
+                                                                  : HOOK_DEADLINE_SECS;
+}
+
+/* --- flags --- */
+
+static bool
+apply_word (struct opt_u64 *out, const char *flag, const char *value, const char *const *words,
+            struct mur_error **err)
+{
+    if (! value)
+        return true;
+    _cleanup_buf_ struct buf list = { 0 };
+    for (uint64_t i = 0; words[i]; i++) {
+        if (strcmp (words[i], value) == 0) {
+            *out = (struct opt_u64){ i, true };
+            return true;
+        }
+        buf_printf (&list, "%s%s", i ? ", " : "", words[i]);
+    }
+    return mur_fail (err, E_IO_003, "%s must be one of: %s; got '%s'", flag, list.data, value);
+}
+
+bool
+policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
+                              const char *after_task, struct mur_error **err)
+{
+    static const char *const acceptances[] = { "none", "single", "queue", NULL };
+    static const char *const endings[] = { "exit", "sleep", NULL };
+    return apply_word (&l->task_acceptance, "--lifecycle-task-acceptance", task_acceptance,
+                       acceptances, err) &&
+           apply_word (&l->after_task, "--lifecycle-after-task", after_task, endings, err);
+}
+
+struct policy *
+policy_lower (const struct capsule_manifest *m, const struct policy_request *request,
+              struct mur_error **err)
+{
+    struct arena *arena = arena_new ();
+    _cleanup_ (policy_freep) struct policy *p = arena_new0 (arena, struct policy);
+    p->arena = arena;
+    p->manifest = m;
+    p->request = request;
+    lower_capabilities (p, m->capabilities);
+    p->containment_floor = containment_floor (request->config_floor, m->capabilities->containment,
+                                              request->flag_floor);
+    p->lifecycle = *m->lifecycle;
+    if (! policy_apply_lifecycle_flags (&p->lifecycle, request->flag_task_acceptance,
+                                        request->flag_after_task, err))
+        return NULL;
+    bool is_recorded = m->inference && (! m->context || m->context->is_recorded);
+    if (is_recorded)
+        p->record_store =
+            m->context && m->context->record_store ? m->context->record_store : m->name;
+    p->grants_len = m->artifacts.len;
+    p->grants = arena_new_array (arena, struct artifact_grant, m->artifacts.len + 1);
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        lower_grant (p, &p->grants[i], &m->artifacts.items[i]);
+    return steal_ptr (&p);
+}
+
+void
+policy_free (struct policy *p)
+{
+    if (p)
+        arena_free (p->arena); /* p itself lives there */
+}
+
+/* --- native processes --- */
+
+/* The first declaration that lets the launch start one, or NULL. */
+static const char *
+native_route (const struct policy *p, bool has_native_artifact)
+{
+    const struct inference *inf = p->manifest->inference;
+    const struct {
+        const char *name;
+        bool is_open;
+    } routes[] = {
+        { "capabilities.shell.allow", p->shell_allow.len > 0 },
+        { "capabilities.spawn.allow", p->spawn_allow.len > 0 },
+        { "capabilities.install.tool", p->install_tool.len > 0 },
+        { "inference.transport: process", inf && inf->transport == TRANSPORT_PROCESS },
+        { "a native tool under artifacts", has_native_artifact },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (routes); i++)
+        if (routes[i].is_open)
+            return routes[i].name;
+    return NULL;
+}
+
+bool
+policy_may_run_native (const struct policy *p, bool has_native_artifact)
+{
+    return native_route (p, has_native_artifact) != NULL;
+}
+
+bool
+policy_refuse_native (const struct policy *p, bool has_native_artifact, struct mur_error **err)
+{
+    const char *route = native_route (p, has_native_artifact);
+    if (! route)
+        return true;
+    mur_fail (err, E_RUN_012,
+              "%s lets this capsule start native processes, and this version of mur cannot bound "
+              "them yet",
+              route);
+    return mur_hint (err, "remove it; WebAssembly tools need no native process");
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Warnings that follow from a manifest and its policy, one line each (spec/manifest.md 19). See
+ * policy.h.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "net/allow.h"
+#include "net/url.h"
+#include "policy/policy.h"
+
+#include <string.h>
+
+/* --- W-SEC-032 --- */
+
+static bool
+address_is_exposed (const char *bind_addr)
+{
+    if (! bind_addr)
+        return false;
+    _cleanup_free_ char *bracketed = x_asprintf ("[%s]", bind_addr);
+    return ! host_is_loopback (bind_addr) && ! host_is_loopback (bracketed);
+}
+
+static char *
+door_methods (const struct policy *p)
+{
+    static const struct {
+        const char *name;
+        bool needs_tasks;
+    } methods[] = {
+        { "SendMessage", true },          { "SendStreamingMessage", true },
+        { "murmur.WatchSession", false }, { "GetTask", false },
+        { "ListTasks", false },           { "CancelTask", false },
+        { "SubscribeToTask", true },      { "murmur.StopSession", false },
+    };
+    bool takes_tasks = p->lifecycle.task_acceptance.value != ACCEPT_NONE;
+    struct buf out = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN (methods); i++)
+        if (takes_tasks || ! methods[i].needs_tasks)
+            buf_printf (&out, "%s%s", out.len ? ", " : "", methods[i].name);
+    return buf_steal (&out);
+}
+
+static char *
+door_tools (const struct policy *p)
+{
+    struct buf out = { 0 };
+    for (size_t i = 0; i < p->grants_len; i++) {
+        const struct artifact_entry *e = p->grants[i].entry;
+        bool is_visible = e->role == ROLE_TOOL ||
+                          (e->role == ROLE_SKILL && e != p->manifest->inference->prompt_entry);
+        if (is_visible)
+            buf_printf (&out, "%s%s", out.len ? ", " : "", e->name);
+    }
+    return buf_steal (&out);
+}
+
+void
+policy_warn_door (const struct policy *p, bool to_stdout)
+{
+    const struct capsule_manifest *m = p->manifest;
+    bool is_public = ! m->network || ! m->network->authentication;
+    if (! m->inference || ! is_public || ! address_is_exposed (p->request->bind_addr))
+        return;
+    _cleanup_free_ char *methods = door_methods (p);
+    _cleanup_free_ char *tools = door_tools (p);
+    bool has_files = m->exports && m->exports->files;
+    bool has_peer_files = m->exports && m->exports->peer_files;
+    _cleanup_free_ char *line =
+        x_asprintf ("warning[W-SEC-032]: the door on '%s' is open to whoever reaches it: "
+                    "network.authentication is not declared. "
+                    "It serves %s; its card publishes the session id, tools [%s], shell: %s, "
+                    "network: %s, planes [%s%s%s] "
+                    "(mur explain W-SEC-032)",
+                    p->request->bind_addr, methods, tools, p->shell_allow.len ? "true" : "false",
+                    p->network_allow.len ? "true" : "false", has_files ? "files" : "",
+                    has_files && has_peer_files ? ", " : "", has_peer_files ? "peer_files" : "");
+    if (to_stdout)
+        diag_stdout_line ("%s", line);
+    else
+        diag_stderr_line ("%s", line);
+}
+
+/* --- W-SEC-024, 025, 027, 030 --- */
+
+static void
+warn_credential_names (const struct policy *p)
+{
+    _cleanup_strv_ struct strv seen = { 0 };
+    bool sleeps = p->lifecycle.after_task.value == AFTER_SLEEP;
+    for (size_t i = 0; i < p->env_allow.len && seen.len < 1000; i++) {
+        const char *name = p->env_allow.items[i];
+        bool is_builtin;
+        if (! env_name_is_credential_shaped (name) || env_name_is_runtime_owned (name) ||
+            strv_contains (&seen, name) ||
+            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
+            continue;
+        strv_push (&seen, name);
+        diag_warn (DIAG_RUNTIME, W_SEC_024,
+                   "capabilities.env.allow hands %s, named like a credential, to every guest%s",
+                   name,
+                   sleeps ? "; the capsule sleeps between tasks, so it is held for as long" : "");
+    }
+}
+
+static void
+warn_gateway_hosts (const struct policy *p)
+{
+    for (size_t i = 0; i < p->grants_len; i++) {
+        const struct gateway_block *g = p->grants[i].entry->gateway;
+        if (! g)
+            continue;
+        for (size_t j = 0; j < p->network_allow.len; j++) {
+            _cleanup_allow_list_ struct allow_list one = { 0 };
+            if (! allow_list_add (&one, p->network_allow.items[j], NULL) ||
+                strcmp (one.rules[0].host, g->endpoint.host) != 0)
+                continue;
+            diag_warn (DIAG_RUNTIME, W_SEC_025,
+                       "capabilities.network.allow[%zu] also names %s, the host of the gateway of "
+                       "%s: guests reach it past the gateway",
+                       j, g->endpoint.host, p->grants[i].entry->name);
+            break;
+        }
+    }
+}
+
+static bool
+key_can_rotate (const struct gateway_block *g, policy_credential_fn *config_credential, void *ctx)
+{
+    if (! g->key_reference || ! config_credential)
+        return false;
+    _cleanup_secret_ struct secret *value = config_credential (ctx, g->key_reference);
+    return value && secret_len (value);
+}
+
+static bool
+is_controllers (const struct capsule_manifest *m, const char *name)
+{
+    for (size_t i = 0; name && m->control && i < m->control->secrets.len; i++)
+        if (strcmp (m->control->secrets.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void
+warn_launch_only_keys (const struct policy *p, policy_credential_fn *config_credential, void *ctx)
+{
+    for (size_t i = 0; i < p->grants_len; i++) {
+        const struct artifact_entry *e = p->grants[i].entry;
+        const struct gateway_block *g = e->gateway;
+        if (! g || g->is_keyless || is_controllers (p->manifest, g->key_reference) ||
+            key_can_rotate (g, config_credential, ctx))
+            continue;
+        if (g->key_reference)
+            diag_warn (DIAG_RUNTIME, W_SEC_027,
+                       "the gateway key of %s comes from the environment (%s) and is read only at "
+                       "launch; credentials.%s in the configuration can be changed while it runs",
+                       e->name, g->key_reference, g->key_reference);
+        else
+            diag_warn (DIAG_RUNTIME, W_SEC_027,
+                       "the gateway key of %s is written in the manifest and is read only at "
+                       "launch; use ${NAME} and credentials.NAME in the configuration",
+                       e->name);
+    }
+}
+
+static bool
+is_metered (const struct inference *inf, const struct artifact_entry *e)
+{
+    if (! inf)
+        return false;
+    bool is_metered = e == inf->driver_entry;
+    for (size_t i = 0; i < inf->alternates.len; i++)
+        is_metered = is_metered || e == inf->alternates.items[i].entry;
+    return is_metered;
+}
+
+static void
+warn_unmetered (const struct policy *p)
+{
+    for (size_t i = 0; i < p->grants_len; i++) {
+        const struct artifact_entry *e = p->grants[i].entry;
+        if (e->gateway && ! is_metered (p->manifest->inference, e))
+            diag_warn (DIAG_RUNTIME, W_SEC_030,
+                       "what %s spends through its gateway is not counted by any spend ceiling",
+                       e->name);
+    }
+}
+
+void
+policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential, void *ctx)
+{
+    warn_credential_names (p);
+    warn_gateway_hosts (p);
+    warn_launch_only_keys (p, config_credential, ctx);
+    warn_unmetered (p);
+}
+
+/* --- W-SEC-014, 016 --- */
+
+void
+policy_warn_inert (const struct policy *p)
+{
+    if (p->state_declared)
+        diag_warn (DIAG_RUNTIME, W_SEC_014,
+                   "capabilities.state of the capsule opens nothing; declare it on the artifact "
+                   "that keeps state");
+    if (p->conversation_declared)
+        diag_warn (DIAG_RUNTIME, W_SEC_016,
+                   "capabilities.conversation of the capsule grants nothing; declare it on the "
+                   "hook that reads it");
+}
+
+/* --- W-SEC-006, 007, 008 --- */
+
+static void
+add_key (struct buf *out, bool is_there, const char *key)
+{
+    if (is_there)
+        buf_printf (out, "%s%s", out->len ? ", " : "", key);
+}
+
+/* The sub-blocks of an entry that have no effect for its role. */
+static void
+list_inert (const struct artifact_entry *e, struct buf *out)
+{
+    const struct capabilities *c = e->capabilities;
+    bool is_hook = e->role == ROLE_HOOK;
+    add_key (out, c->shell, "capabilities.shell");
+    add_key (out, c->spawn, "capabilities.spawn");
+    add_key (out, c->env, "capabilities.env");
+    if (c->limits && is_hook) {
+        add_key (out, c->limits->memory_bytes.is_set, "capabilities.limits.memory_bytes");
+        add_key (out, c->limits->table_elements.is_set, "capabilities.limits.table_elements");
+        add_key (out, c->limits->instances.is_set, "capabilities.limits.instances");
+    }
+    add_key (out, c->limits && ! is_hook, "capabilities.limits");
+    add_key (out, c->resources, "capabilities.resources");
+    add_key (out, c->written_containment, "capabilities.containment");
+}
+
+static void
+warn_entry (const struct artifact_grant *g)
+{
+    const struct artifact_entry *e = g->entry;
+    if (g->dropped.len) {
+        _cleanup_buf_ struct buf list = { 0 };
+        for (size_t i = 0; i < g->dropped.len; i++)
+            add_key (&list, true, g->dropped.items[i]);
+        diag_warn (DIAG_RUNTIME, W_SEC_007,
+                   "%s: outside capabilities.network.allow of the capsule and dropped: %s",
+                   e->tool_name, list.data);
+    }
+    if (! e->capabilities || e->role == ROLE_SKILL)
+        return;
+    _cleanup_buf_ struct buf inert = { 0 };
+    list_inert (e, &inert);
+    if (inert.len)
+        diag_warn (DIAG_RUNTIME, e->role == ROLE_HOOK ? W_SEC_006 : W_SEC_008,
+                   "%s: no effect on a %s: %s", e->tool_name, artifact_role_name (e->role),
+                   inert.data);
+}
+
+void
+policy_warn_native_entry (const struct artifact_entry *e)
+{
+    if (e->capabilities)
+        diag_warn (DIAG_RUNTIME, W_SEC_008,
+                   "%s: its payload is native, so capabilities on its entry narrow nothing",
+                   e->tool_name);
+    if (e->config)
+        diag_warn (DIAG_RUNTIME, W_SEC_015,
+                   "%s: its payload is native, so config on its entry is delivered to nobody",
+                   e->tool_name);
+}
+
+/* --- W-SEC-009, 011, 017 --- */
+
+static bool
+is_interpreter (const char *binary)
+{
+    static const char *const names[] = {
+        "sh",   "bash",    "dash",   "ash",     "zsh",  "ksh",   "mksh",    "fish", "csh",
+        "tcsh", "busybox", "python", "python3", "perl", "ruby",  "node",    "deno", "bun",
+        "php",  "awk",     "gawk",   "mawk",    "lua",  "tclsh", "Rscript",
+    };
+    for (size_t i = 0; i < ARRAY_LEN (names); i++)
+        if (strcmp (names[i], binary) == 0)
+            return true;
+    return str_starts (binary, "python3.") || str_starts (binary, "python2");
+}
+
+struct str_list
+policy_advisory_interpreters (const struct policy *p)
+{
+    struct str_list list = { .items =
+                                 arena_new_array (p->arena, const char *, p->shell_allow.len + 1) };
+    for (size_t i = 0; p->read_only_paths.len && i < p->shell_allow.len; i++)
+        if (is_interpreter (p->shell_allow.items[i]))
+            list.items[list.len++] = p->shell_allow.items[i];
+    return list;
+}
+
+void
+policy_warn_stage (const struct policy *p)
+{
+    for (size_t i = 0; i < p->grants_len; i++)
+        warn_entry (&p->grants[i]);
+    for (size_t i = 0; p->shell && i < p->shell->interpreter_runtime.len; i++)
+        diag_warn (DIAG_RUNTIME, W_SEC_009,
+                   "capabilities.shell.interpreter_runtime ties %s to the layout of this host",
+                   p->shell->interpreter_runtime.items[i].binary);
+    if (p->workdir_exec_allowed)
+        diag_warn (DIAG_RUNTIME, W_SEC_011,
+                   "capabilities.filesystem.workdir_exec lets files of the work folder run, so "
+                   "capabilities.shell.allow bounds nothing");
+    struct str_list interpreters = policy_advisory_interpreters (p);
+    for (size_t i = 0; i < interpreters.len; i++)
+        diag_warn (DIAG_RUNTIME, W_SEC_017,
+                   "capabilities.filesystem.read_only is only advisory against %s, which writes "
+                   "files by itself",
+                   interpreters.items[i]);
+}
