@@ -31,6 +31,8 @@ wrapped (struct buf *out, const char *text, size_t column, size_t indent)
     while (*at) {
         size_t len = strcspn (at, " \n");
         if (column > indent && column + len > WIDTH) {
+            while (out->len && out->data[out->len - 1] == ' ')
+                buf_truncate (out, out->len - 1);
             buf_printf (out, "\n%*s", (int)indent, "");
             column = indent;
         }
@@ -188,8 +190,8 @@ program_help (struct buf *out)
             row (out, name, summary_of (name), 16);
     }
     buf_puts (out, "\nOptions:\n");
-    row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 16);
-    row (out, "-V, --version", "print the version", 16);
+    row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
+    row (out, "-V, --version", "print the version", 18);
     buf_puts (out, "\nExamples:\n");
     indented_lines (out, "mur new agent hello && cd hello\n"
                          "mur run --task \"say hello\"\n"

@@ -12,10 +12,6 @@
 #pragma weak cmd_run
 #pragma weak cmd_new
 #pragma weak cmd_doctor
-#pragma weak cmd_conversation_ls
-#pragma weak cmd_conversation_show
-#pragma weak cmd_conversation_rm
-#pragma weak cmd_conversation_truncate
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
