@@ -514,6 +514,29 @@ cgroup_scope_io_status (const struct cgroup_scope *s, const char **reason)
     return s->io_status;
 }
 
+size_t
+cgroup_scope_fds (const struct cgroup_scope *s, int fds[CGROUP_MAX_FDS])
+{
+    size_t count = 0;
+    for (int h = 0; h < H_COUNT; h++) {
+        if (s->groups[h].dir_fd >= 0)
+            fds[count++] = s->groups[h].dir_fd;
+        if (s->groups[h].procs_fd >= 0)
+            fds[count++] = s->groups[h].procs_fd;
+    }
+    if (s->kill_fd >= 0)
+        fds[count++] = s->kill_fd;
+    return count;
+}
+
+void
+cgroup_scope_remove (const struct cgroup_scope *s)
+{
+    for (int h = 0; h < H_COUNT; h++)
+        if (s->groups[h].path)
+            rmdir (s->groups[h].path);
+}
+
 const char *
 cgroup_scope_version (const struct cgroup_scope *s)
 {

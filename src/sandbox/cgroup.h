@@ -56,5 +56,11 @@ void cgroup_scope_kill (const struct cgroup_scope *s);
 bool cgroup_scope_is_empty (const struct cgroup_scope *s);
 struct cgroup_counters cgroup_scope_counters (const struct cgroup_scope *s);
 enum cgroup_io_status cgroup_scope_io_status (const struct cgroup_scope *s, const char **reason);
+/* Every descriptor the scope works with, for a process that must keep just these. Returns the
+ * count. */
+#define CGROUP_MAX_FDS 16
+size_t cgroup_scope_fds (const struct cgroup_scope *s, int fds[CGROUP_MAX_FDS]);
+/* Removes the directories, for a process that does not own the scope. */
+void cgroup_scope_remove (const struct cgroup_scope *s);
 /* "v2" or "v1", for reports. */
 const char *cgroup_scope_version (const struct cgroup_scope *s);
