@@ -217,7 +217,8 @@ read_directory (struct zip *z, struct mur_error **err)
     if (unzGetGlobalInfo64 (z->handle, &global) != UNZ_OK)
         return refuse (z, err, "its directory does not parse");
     /* A record takes at least 46 bytes, so an archive cannot hold more entries than this. */
-    if (global.number_entry > ZIP_ENTRIES_MAX || global.number_entry > z->file.len / 46)
+    if (global.number_entry > ZIP_ENTRIES_MAX ||
+        global.number_entry > z->file.len / DIRECTORY_RECORD_LEN)
         return refuse (z, err, "it declares more entries than it can hold");
     z->entries = x_new_array (struct zip_entry, global.number_entry ? global.number_entry : 1);
     int at = global.number_entry ? unzGoToFirstFile (z->handle) : UNZ_END_OF_LIST_OF_FILE;
@@ -320,56 +321,88 @@ take_output (struct reading *r, const void *data, size_t len, struct mur_error *
     return true;
 }
 
-/* Inflates one piece of compressed bytes. *is_finished is set at the end of the stream. */
-static bool
-inflate_piece (struct reading *r, z_stream *stream, bool *is_finished, struct mur_error **err)
+static unsigned
+get_u16 (const unsigned char *at)
 {
-    unsigned char piece[INFLATE_PIECE];
-    do {
-        uint64_t room = r->ceiling - r->produced + 1;
-        stream->next_out = piece;
-        stream->avail_out = room < sizeof (piece) && room > 0 ? (uInt)room : sizeof (piece);
-        uInt offered = stream->avail_out;
-        int status = inflate (stream, Z_NO_FLUSH);
-        if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-            return entry_fault (r, err, "does not inflate");
-        if (! take_output (r, piece, offered - stream->avail_out, err))
+    return at[0] | (unsigned)at[1] << 8;
+}
+
+static uint32_t
+get_u32 (const unsigned char *at)
+{
+    return get_u16 (at) | (uint32_t)get_u16 (at + 2) << 16;
+}
+
+/* Where an entry's packed bytes lie, found through the directory alone: sizes in the local header
+ * are not looked at. */
+static const unsigned char *
+locate_data (const struct reading *r, uint64_t packed_len)
+{
+    const unsigned char *bytes = (const unsigned char *)r->zip->file.data;
+    uint64_t len = r->zip->file.len;
+    if (r->entry->position > len || len - r->entry->position < DIRECTORY_RECORD_LEN)
+        return NULL;
+    const unsigned char *record = bytes + r->entry->position;
+    uint64_t header_at = get_u32 (record + 42);
+    if (memcmp (record, "PK\1\2", 4) != 0 || header_at > len || len - header_at < LOCAL_HEADER_LEN)
+        return NULL;
+    const unsigned char *header = bytes + header_at;
+    uint64_t data_at = header_at + LOCAL_HEADER_LEN + get_u16 (header + 26) + get_u16 (header + 28);
+    if (memcmp (header, "PK\3\4", 4) != 0 || data_at > len || packed_len > len - data_at)
+        return NULL;
+    return bytes + data_at;
+}
+
+static bool
+read_stored (struct reading *r, const unsigned char *data, size_t len, struct mur_error **err)
+{
+    for (size_t at = 0; at < len; at += INFLATE_PIECE)
+        if (! take_output (r, data + at, len - at < INFLATE_PIECE ? len - at : INFLATE_PIECE, err))
             return false;
-        *is_finished = status == Z_STREAM_END;
-    } while (! *is_finished && (stream->avail_in > 0 || stream->avail_out == 0));
     return true;
 }
 
 static bool
-read_stored (struct reading *r, struct mur_error **err)
+inflate_all (struct reading *r, z_stream *stream, struct mur_error **err)
 {
     unsigned char piece[INFLATE_PIECE];
-    int got;
-    while ((got = unzReadCurrentFile (r->zip->handle, piece, sizeof (piece))) > 0)
-        if (! take_output (r, piece, (size_t)got, err))
+    for (;;) {
+        stream->next_out = piece;
+        stream->avail_out = sizeof (piece);
+        int status = inflate (stream, Z_NO_FLUSH);
+        if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+            return entry_fault (r, err, "does not inflate");
+        if (! take_output (r, piece, sizeof (piece) - stream->avail_out, err))
             return false;
-    return got == 0 || entry_fault (r, err, "cannot be read");
+        if (status == Z_STREAM_END)
+            return true;
+        if (stream->avail_in == 0 && stream->avail_out > 0)
+            return entry_fault (r, err, "is cut short");
+    }
 }
 
 static bool
-read_deflated (struct reading *r, struct mur_error **err)
+read_deflated (struct reading *r, const unsigned char *data, size_t len, struct mur_error **err)
 {
-    unsigned char piece[INFLATE_PIECE];
-    z_stream stream = { 0 };
-    if (inflateInit2 (&stream, -MAX_WBITS) != Z_OK)
-        return entry_fault (r, err, "cannot be inflated: out of memory");
-    bool ok = true, is_finished = false;
-    int got = 0;
-    while (ok && ! is_finished &&
-           (got = unzReadCurrentFile (r->zip->handle, piece, sizeof (piece))) > 0) {
-        stream.next_in = piece;
-        stream.avail_in = (uInt)got;
-        ok = inflate_piece (r, &stream, &is_finished, err);
-    }
+    z_stream stream = { .next_in = (unsigned char *)data, .avail_in = (uInt)len };
+    if (len > UINT_MAX || inflateInit2 (&stream, -MAX_WBITS) != Z_OK)
+        return entry_fault (r, err, "cannot be inflated");
+    bool ok = inflate_all (r, &stream, err);
     inflateEnd (&stream);
-    if (! ok)
-        return false;
-    return is_finished || entry_fault (r, err, got < 0 ? "cannot be read" : "is cut short");
+    return ok;
+}
+
+static bool
+check_method (const struct reading *r, const unz_file_info64 *info, struct mur_error **err)
+{
+    if (info->flag & ZIP_FLAG_ENCRYPTED)
+        return entry_fault (r, err, "is encrypted");
+    if (info->compression_method != 0 && info->compression_method != Z_DEFLATED)
+        return mur_fail (err, E_IO_003,
+                         "%s: entry \"%s\" uses compression method %lu; only stored and deflated "
+                         "entries are read",
+                         r->zip->label, r->entry->name, info->compression_method);
+    return true;
 }
 
 bool
@@ -380,24 +413,19 @@ zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf
     r.crc = crc32 (0, NULL, 0);
     unz64_file_pos position = { .pos_in_zip_directory = e->position, .num_of_file = e->number };
     unz_file_info64 info;
-    int method = 0, level = 0;
     if (is_over_ceiling)
         *is_over_ceiling = false;
     if (unzGoToFilePos64 (z->handle, &position) != UNZ_OK ||
         unzGetCurrentFileInfo64 (z->handle, &info, NULL, 0, NULL, 0, NULL, 0) != UNZ_OK)
         return entry_fault (&r, err, "cannot be found again");
-    if (info.flag & ZIP_FLAG_ENCRYPTED)
-        return entry_fault (&r, err, "is encrypted");
-    if (info.compression_method != 0 && info.compression_method != Z_DEFLATED)
-        return mur_fail (err, E_IO_003,
-                         "%s: entry \"%s\" uses compression method %lu; only stored and deflated "
-                         "entries are read",
-                         z->label, e->name, info.compression_method);
-    if (unzOpenCurrentFile2 (z->handle, &method, &level, 1) != UNZ_OK)
+    if (! check_method (&r, &info, err))
+        return false;
+    const unsigned char *data = locate_data (&r, info.compressed_size);
+    if (! data)
         return entry_fault (&r, err, "has a broken header");
     size_t before = out->len;
-    bool ok = info.compression_method == 0 ? read_stored (&r, err) : read_deflated (&r, err);
-    unzCloseCurrentFile (z->handle);
+    bool ok = info.compression_method == 0 ? read_stored (&r, data, info.compressed_size, err)
+                                           : read_deflated (&r, data, info.compressed_size, err);
     if (ok && r.crc != info.crc)
         ok = entry_fault (&r, err, "does not match its checksum");
     if (! ok)
