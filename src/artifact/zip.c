@@ -14,13 +14,15 @@
 #include <string.h>
 #include <zlib.h>
 
-#define ZIP_FLAG_ENCRYPTED 1u
-#define ZIP_DOS_EPOCH      ((1u << 21) | (1u << 16)) /* 1980-01-01 00:00:00 */
-#define ZIP_MADE_BY_UNIX   ((3u << 8) | 20u)
-#define ZIP_MODE_0644      (0100644u << 16)
-#define ZIP_ENTRIES_MAX    65535u
-#define ZIP_NAME_MAX       4096u
-#define INFLATE_PIECE      (64u * 1024)
+#define ZIP_FLAG_ENCRYPTED   1u
+#define ZIP_DOS_EPOCH        ((1u << 21) | (1u << 16)) /* 1980-01-01 00:00:00 */
+#define ZIP_MADE_BY_UNIX     ((3u << 8) | 20u)
+#define ZIP_MODE_0644        (0100644u << 16)
+#define ZIP_ENTRIES_MAX      65535u
+#define ZIP_NAME_MAX         4096u
+#define DIRECTORY_RECORD_LEN 46u /* of the zip format, names not counted */
+#define LOCAL_HEADER_LEN     30u
+#define INFLATE_PIECE        (64u * 1024)
 
 uint64_t
 zip_ceiling (void)
