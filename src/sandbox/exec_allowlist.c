@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
-#include "sandbox/elf.h"
+#include "sandbox/elf_closure.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "sandbox/elf.h"
+#include "sandbox/elf_closure.h"
 #include "sandbox/landlock.h"
 #include "sandbox/syscall_filter.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "fs/root.h"
-#include "sandbox/elf.h"
+#include "sandbox/elf_closure.h"
 #include "sandbox/probe.h"
 #include "sandbox/spawn.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ELF closures. See elf.h. Only ELF64 of either byte order; every offset is checked against the
+ * ELF closures. See elf_closure.h. Only ELF64 of either byte order; every offset is checked against the
  * file before it is used.
  */
-#include "sandbox/elf.h"
+#include "sandbox/elf_closure.h"
 
 #include "base/alloc.h"
 
