@@ -106,7 +106,8 @@ reset (struct running_task *t)
     t->has_failed_line = t->is_spared = false;
     mur_error_freep (&t->error);
     t->error = NULL;
-    t->cancel_phase = NULL;
+    t->cancel_phase = t->wait_phase = NULL;
+    t->input_timed_out = false;
 }
 
 void

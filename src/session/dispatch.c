@@ -5,6 +5,7 @@
 #include "session/dispatch.h"
 
 #include "base/alloc.h"
+#include "host/task.h"
 #include "session/builtin.h"
 #include "session/fence.h"
 #include "session/guests.h"
@@ -65,6 +66,8 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
         .env = tool->env.items,
         /* The metered inference gateway is the agent loop's alone. */
         .gateway = tool->gateway && ! gateway_is_metered (tool->gateway) ? tool->gateway : NULL,
+        .contexts = contexts,
+        .context_count = task ? ARRAY_LEN (contexts) : 0,
         .cancel = cancel,
     };
     _cleanup_store_ struct guest_store store = { 0 };

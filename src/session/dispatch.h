@@ -24,6 +24,7 @@ struct call_outcome {
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool is_canceled;   /* the task was cancelled while it ran */
+    bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
 };
 
 void call_outcome_clear (struct call_outcome *o);

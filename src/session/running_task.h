@@ -60,6 +60,9 @@ struct running_task {
     bool has_failed_line;    /* task_failed is in the trace */
     bool was_path_refused;   /* the latch decided it: nothing may reopen it */
     struct mur_error *error; /* an error returned by the loop itself: its code is the exit's */
+    struct mur_error *fatal; /* ends the session: a refusal that could not be recorded */
     const char *cancel_phase;
-    bool is_spared; /* the deadline cut the attempt, but an earlier answer stands */
+    const char *wait_phase; /* the wait that first saw the cancel, NULL: none did */
+    bool input_timed_out;   /* request-input ran into lifecycle.input_timeout_secs */
+    bool is_spared;         /* the deadline cut the attempt, but an earlier answer stands */
 };

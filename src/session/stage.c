@@ -13,6 +13,7 @@
 #include "policy/scope_report.h"
 #include "session/guests.h"
 #include "session/murmur_md.h"
+#include "session/read_only.h"
 #include "session/session.h"
 
 #include <string.h>
@@ -107,6 +108,14 @@ pin_and_drop_packages (struct session *s, struct mur_error **err)
 }
 
 static bool
+warn_annotations (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    read_only_warn (s);
+    return true;
+}
+
+static bool
 write_first_murmur_md (struct session *s, struct mur_error **err)
 {
     (void)err;
@@ -148,6 +157,7 @@ static const struct stage_step {
     { "session directories", stage_session_dirs }, /* 18 */
     { "guest directories", stage_guests },
     { "tool files", stage_tool_files },       /* 19 */
+    { "tool annotations", warn_annotations }, /* 20 */
     { "manifest copy", stage_manifest_copy }, /* 22 */
     { "grants report", make_report },
     { "MURMUR.md", write_first_murmur_md }, /* 23 */

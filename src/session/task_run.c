@@ -161,6 +161,8 @@ status_text (const struct running_task *t)
 {
     if (t->ending == ATTEMPT_OK || t->ending == ATTEMPT_CANCELED)
         return NULL; /* the state's own text */
+    if (str_eq (t->cause, "input_timeout"))
+        return x_strdup ("input-timeout");
     return x_asprintf ("task failed (%s): %s",
                        t->cause ? t->cause : attempt_ending_name (t->ending),
                        t->reason ? t->reason : "no reason was given");

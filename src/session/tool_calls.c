@@ -10,6 +10,7 @@
 #include "session/deadline.h"
 #include "session/dispatch.h"
 #include "session/ending.h"
+#include "session/read_only.h"
 
 #include <string.h>
 
@@ -93,8 +94,10 @@ static void
 run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (check_required (s, t, c, o))
+    if (check_required (s, t, c, o) && check_read_only (s, t, c, o))
         dispatch_call (s, t, c->name, c->input, c->input_text, o);
+    if (o->is_refused)
+        return;
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;
     if (o->is_dispatched)
         deadline_give_notice (s, c->name, t->task->id, &o->text);
@@ -120,8 +123,12 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
         run_call (s, t, &c, &o);
         if (attempt_take_refusals (s, t))
             return false;
+        if (t->fatal) {
+            attempt_error (s, t, steal_ptr (&t->fatal), TRACE_NUM (turn));
+            return false;
+        }
         if (o.is_canceled || cancel_is_raised (t->cancel)) {
-            attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
+            attempt_cancel (s, t, t->wait_phase ? t->wait_phase : "turn", TRACE_NUM (t->turns));
             return false;
         }
         message_list_add (results, message_new_tool (c.id, o.status != TOOL_PASSED,

@@ -230,6 +230,10 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
         attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
         return false;
     }
+    if (t->input_timed_out) {
+        attempt_fail (s, t, "input_timeout", "input-timeout", NULL, TRACE_NUM (t->turns));
+        return false;
+    }
     request_build (request, &t->list, t->continuation_id ? t->acknowledged : 0,
                    s->driver.output_cap, t->continuation_id);
     uint64_t estimate = estimate_request (t, request);
