@@ -1,0 +1,1032 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The HTTP server: libmicrohttpd run from our own epoll loop on one thread. See http_server.h.
+ *
+ * We accept ourselves and hand connections over (MHD_add_connection), so that the cap sheds whom we
+ * choose and no library default decides. Other threads never touch libmicrohttpd: an answer or a
+ * wake is queued under server->lock and an eventfd tells the loop. A refused connection is
+ * half-closed and drained on a duplicate of its descriptor after libmicrohttpd let go of it.
+ */
+#include "net/http_server.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "net/mhd_api.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define DRAIN_BYTES        ((size_t)64 << 10)
+#define DRAIN_MS           500
+#define STREAM_BLOCK_BYTES 4096
+#define POOL_SLACK_BYTES   ((size_t)16 << 10) /* what parsing needs beside the bytes of a head */
+#define ACCEPT_PAUSE_MS    100
+
+const struct http_server_limits http_server_default_limits = {
+    .head_bytes = (size_t)64 << 10,
+    .head_lines = 128,
+    .body_bytes = (size_t)16 << 20,
+    .head_timeout_ms = 30000,
+    .idle_timeout_ms = 30000,
+    .connections = 1024,
+    .reserved = 16,
+};
+
+/* One accepted connection, as long as libmicrohttpd holds it. */
+struct connection {
+    struct http_server *server;
+    int fd;
+    struct sockaddr_storage peer;
+    bool is_waiting; /* no complete head yet; on the server's list, oldest first */
+    uint64_t since_ms;
+    struct connection *older, *newer;
+    bool drains; /* refused: read and drop what still comes */
+};
+
+/* A refused connection after libmicrohttpd: its duplicate, being drained. */
+struct drain {
+    int fd;
+    size_t left;
+    uint64_t until_ms;
+    struct drain *next;
+};
+
+struct http_stream {
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    const struct http_stream_source *source;
+    void *ctx;
+    bool is_suspended;
+    bool is_queued; /* under server->lock */
+    struct http_stream *next_queued;
+    struct http_stream *next, **link; /* the thread's list of all */
+};
+
+struct http_exchange {
+    struct http_server *server;
+    struct connection *connection;
+    struct MHD_Connection *mhd;
+    char *target;
+    const char *method;
+    struct http_header *headers;
+    size_t header_count, header_cap;
+    struct strv trimmed; /* values that needed a copy */
+    uint64_t content_length;
+    struct buf body;
+    size_t body_limit, dropped;
+    bool has_head, has_body, drops_body, is_held, is_suspended, is_dropped;
+
+    /* The answer; written once, under server->lock when held. */
+    bool has_reply, closes;
+    int status;
+    struct strv lines; /* name, value, name, value, ... */
+    char *reply;
+    size_t reply_len;
+    struct http_stream *stream;
+
+    bool is_queued; /* under server->lock */
+    struct http_exchange *next_queued;
+    struct http_exchange *next, **link; /* the thread's list of held ones */
+};
+
+struct http_server {
+    struct http_server_limits limits;
+    const struct http_server_handler *handler;
+    void *ctx;
+    unsigned port;
+    int listen_fd, epoll_fd, event_fd;
+    pthread_t thread;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_loaded, is_serving, is_closing;
+    const char *fault;
+    uint64_t close_by_ms;
+    struct http_exchange *answered;
+    struct http_stream *woken;
+
+    /* The thread's own. */
+    const struct mhd_api *api;
+    struct MHD_Daemon *daemon;
+    unsigned connections;
+    unsigned long_lived;                /* held answers and streams */
+    struct connection *oldest, *newest; /* waiting ones */
+    struct drain *drains;
+    struct http_stream *streams;
+    struct http_exchange *held;
+    bool is_accepting;
+    bool is_ending; /* is_closing, seen by the thread */
+    uint64_t accept_again_ms;
+};
+
+/* --- connections waiting for a head
+ * ---------------------------------------------------------------------------------- */
+
+static void
+stop_waiting (struct connection *c)
+{
+    if (! c->is_waiting)
+        return;
+    struct http_server *s = c->server;
+    *(c->older ? &c->older->newer : &s->oldest) = c->newer;
+    *(c->newer ? &c->newer->older : &s->newest) = c->older;
+    c->is_waiting = false;
+}
+
+static void
+start_waiting (struct connection *c)
+{
+    struct http_server *s = c->server;
+    stop_waiting (c);
+    c->is_waiting = true;
+    c->since_ms = clock_monotonic_ms ();
+    c->older = s->newest;
+    c->newer = NULL;
+    *(c->older ? &c->older->newer : &s->oldest) = c;
+    s->newest = c;
+}
+
+/* Ends the connection longest without a complete head; libmicrohttpd sees the end of file and lets
+ * go. */
+static bool
+shed_one (struct http_server *s)
+{
+    struct connection *c = s->oldest;
+    if (! c)
+        return false;
+    stop_waiting (c);
+    shutdown (c->fd, SHUT_RDWR);
+    return true;
+}
+
+static struct connection *
+connection_of (struct http_server *s, struct MHD_Connection *mhd)
+{
+    return s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void
+begin_drain (struct http_server *s, int fd)
+{
+    if (fd < 0)
+        return;
+    shutdown (fd, SHUT_WR);
+    struct drain *d = x_new0 (struct drain);
+    *d = (struct drain){ fd, DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS, s->drains };
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = d };
+    epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+    s->drains = d;
+}
+
+static void
+on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
+               enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = ctx;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct connection *c = x_new0 (struct connection);
+        c->server = s;
+        c->fd = s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        const struct sockaddr *peer =
+            s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+        if (peer && peer->sa_family == AF_INET)
+            memcpy (&c->peer, peer, sizeof (struct sockaddr_in));
+        else if (peer && peer->sa_family == AF_INET6)
+            memcpy (&c->peer, peer, sizeof (struct sockaddr_in6));
+        *socket_context = c;
+        s->connections++;
+        start_waiting (c);
+        return;
+    }
+    struct connection *c = *socket_context;
+    if (! c)
+        return;
+    if (c->drains)
+        begin_drain (s, fcntl (c->fd, F_DUPFD_CLOEXEC, 3));
+    stop_waiting (c);
+    s->connections--;
+    free (c);
+}
+
+/* --- exchanges
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static void *
+on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_exchange *x = x_new0 (struct http_exchange);
+    x->server = ctx;
+    x->mhd = mhd;
+    x->target = x_strdup (target);
+    return x;
+}
+
+static void
+stream_forget (struct http_stream *stream)
+{
+    struct http_server *s = stream->server;
+    pthread_mutex_lock (&s->lock);
+    for (struct http_stream **at = &s->woken; *at; at = &(*at)->next_queued)
+        if (*at == stream) {
+            *at = stream->next_queued;
+            break;
+        }
+    pthread_mutex_unlock (&s->lock);
+    if (stream->link)
+        *stream->link = stream->next;
+    if (stream->next)
+        stream->next->link = stream->link;
+    stream->source->closed (stream->ctx);
+    free (stream);
+}
+
+static void
+unqueue (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    pthread_mutex_lock (&s->lock);
+    for (struct http_exchange **at = &s->answered; x->is_queued && *at; at = &(*at)->next_queued)
+        if (*at == x) {
+            *at = x->next_queued;
+            break;
+        }
+    pthread_mutex_unlock (&s->lock);
+}
+
+static void
+on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
+              enum MHD_RequestTerminationCode how)
+{
+    (void)how;
+    struct http_server *s = ctx;
+    struct http_exchange *x = *request_context;
+    struct connection *c = connection_of (s, mhd);
+    *request_context = NULL;
+    if (c && ! s->is_ending)
+        start_waiting (c);
+    else if (c)
+        shutdown (c->fd, SHUT_RDWR);
+    if (! x)
+        return;
+    if (x->is_held) {
+        s->long_lived--;
+        unqueue (x);
+    }
+    if (x->stream)
+        stream_forget (x->stream);
+    free (x->target);
+    free (x->headers);
+    strv_free (&x->trimmed);
+    buf_free (&x->body);
+    strv_free (&x->lines);
+    free (x->reply);
+    free (x);
+}
+
+/* libmicrohttpd leaves blanks at the end of a value. */
+static enum MHD_Result
+on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+           size_t value_len)
+{
+    (void)kind, (void)name_len;
+    struct http_exchange *x = ctx;
+    size_t len = value ? value_len : 0;
+    while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+        len--;
+    if (len < value_len) {
+        strv_take (&x->trimmed, x_strndup (value, len));
+        value = x->trimmed.items[x->trimmed.len - 1];
+    }
+    x_grow (x->headers, x->header_count, x->header_cap);
+    x->headers[x->header_count++] = (struct http_header){ name, value ? value : "", len };
+    return MHD_YES;
+}
+
+/* The stream's bytes are asked for whenever the socket has room. */
+static ssize_t
+on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
+{
+    (void)position;
+    struct http_stream *stream = ctx;
+    ssize_t n = stream->source->read (stream->ctx, out, cap);
+    if (n > 0)
+        return n;
+    if (n == HTTP_STREAM_END || stream->server->is_ending)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    stream->is_suspended = true;
+    stream->server->api->suspend_connection (stream->mhd);
+    return 0;
+}
+
+static struct MHD_Response *
+make_response (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    const struct mhd_api *api = s->api;
+    if (! x->stream)
+        return api->create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
+                                                 MHD_RESPMEM_MUST_FREE);
+    x->stream->next = s->streams;
+    x->stream->link = &s->streams;
+    if (x->stream->next)
+        x->stream->next->link = &x->stream->next;
+    s->streams = x->stream;
+    struct MHD_Response *response = api->create_response_from_callback (
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_stream_read, x->stream, NULL);
+    /* HTTP/1.1 in name, but not chunked: the body ends with the connection (door.md 8.1). */
+    api->set_response_options (response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    return response;
+}
+
+static enum MHD_Result
+queue_answer (struct http_exchange *x)
+{
+    const struct mhd_api *api = x->server->api;
+    struct MHD_Response *response = make_response (x);
+    for (size_t i = 0; i + 1 < x->lines.len; i += 2)
+        api->add_response_header (response, x->lines.items[i], x->lines.items[i + 1]);
+    if (x->closes) {
+        api->add_response_header (response, "Connection", "close");
+        x->connection->drains = true;
+    }
+    enum MHD_Result result = api->queue_response (x->mhd, (unsigned)x->status, response);
+    api->destroy_response (response);
+    return result;
+}
+
+static void
+refuse_with (struct http_exchange *x, int status)
+{
+    http_refuse (x, status, NULL, 0, NULL, 0);
+}
+
+static void
+read_head (struct http_exchange *x, const char *method)
+{
+    struct http_server *s = x->server;
+    x->has_head = true;
+    x->method = method;
+    x->connection = connection_of (s, x->mhd);
+    stop_waiting (x->connection);
+    s->api->get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
+    const char *length = http_exchange_header (x, "content-length", NULL);
+    x->content_length = length ? strtoull (length, NULL, 10) : 0;
+    if (x->header_count > s->limits.head_lines) {
+        refuse_with (x, 431);
+        return;
+    }
+    x->body_limit = s->handler->head (s->ctx, x);
+    if (x->has_reply)
+        return;
+    if (x->body_limit > s->limits.body_bytes)
+        x->body_limit = s->limits.body_bytes;
+    /* A body nobody wants is read and dropped while it is small, so that the connection lives on.
+     */
+    x->drops_body = x->body_limit == 0;
+    if (x->content_length > (x->drops_body ? DRAIN_BYTES : x->body_limit))
+        refuse_with (x, 413);
+}
+
+/* A chunked body grew over its limit: libmicrohttpd takes no answer in the middle of one, so it is
+ * written here. */
+static enum MHD_Result
+refuse_in_body (struct http_exchange *x)
+{
+    static const char answer[] = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n"
+                                 "Content-Length: 0\r\n\r\n";
+    (void)! send (x->connection->fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    x->connection->drains = true;
+    return MHD_NO;
+}
+
+static enum MHD_Result
+take_body (struct http_exchange *x, const char *data, size_t *len)
+{
+    size_t limit = x->drops_body ? DRAIN_BYTES : x->body_limit;
+    if (x->body.len + x->dropped + *len > limit)
+        return refuse_in_body (x);
+    if (x->drops_body)
+        x->dropped += *len;
+    else
+        buf_append (&x->body, data, *len);
+    *len = 0;
+    return MHD_YES;
+}
+
+static void
+suspend (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    x->is_suspended = true;
+    x->next = s->held;
+    x->link = &s->held;
+    if (x->next)
+        x->next->link = &x->next;
+    s->held = x;
+    s->api->suspend_connection (x->mhd);
+}
+
+static enum MHD_Result
+on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *method,
+           const char *version, const char *upload, size_t *upload_len, void **request_context)
+{
+    (void)ctx, (void)mhd, (void)path, (void)version;
+    struct http_exchange *x = *request_context;
+    struct http_server *s = x->server;
+    if (! x->has_head) {
+        read_head (x, method);
+        return x->has_reply ? queue_answer (x) : MHD_YES;
+    }
+    if (*upload_len)
+        return take_body (x, upload, upload_len);
+    if (x->is_dropped)
+        return MHD_NO;
+    if (! x->has_body) {
+        x->has_body = true;
+        s->handler->request (s->ctx, x);
+    }
+    pthread_mutex_lock (&s->lock);
+    bool has_reply = x->has_reply;
+    pthread_mutex_unlock (&s->lock);
+    if (has_reply)
+        return queue_answer (x);
+    if (! x->is_held)
+        return MHD_NO; /* a handler that neither answered nor held */
+    suspend (x);
+    return MHD_YES;
+}
+
+/* --- the public side of an exchange
+ * ---------------------------------------------------------------------------------------- */
+
+const char *
+http_exchange_method (const struct http_exchange *x)
+{
+    return x->method;
+}
+
+const char *
+http_exchange_target (const struct http_exchange *x)
+{
+    return x->target;
+}
+
+size_t
+http_exchange_headers (const struct http_exchange *x, const struct http_header **headers)
+{
+    *headers = x->headers;
+    return x->header_count;
+}
+
+const char *
+http_exchange_header (const struct http_exchange *x, const char *name, size_t *count)
+{
+    const char *first = NULL;
+    size_t found = 0;
+    for (size_t i = 0; i < x->header_count; i++)
+        if (strcasecmp (x->headers[i].name, name) == 0 && found++ == 0)
+            first = x->headers[i].value;
+    if (count)
+        *count = found;
+    return first;
+}
+
+uint64_t
+http_exchange_content_length (const struct http_exchange *x)
+{
+    return x->content_length;
+}
+
+const char *
+http_exchange_body (const struct http_exchange *x, size_t *len)
+{
+    *len = x->body.len;
+    return x->body.data ? x->body.data : "";
+}
+
+const struct sockaddr *
+http_exchange_peer (const struct http_exchange *x)
+{
+    return (const struct sockaddr *)&x->connection->peer;
+}
+
+static void
+wake (struct http_server *s)
+{
+    uint64_t one = 1;
+    (void)! write (s->event_fd, &one, sizeof one);
+}
+
+/* Hands the finished answer to the loop when another thread made it. */
+static void
+publish (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    pthread_mutex_lock (&s->lock);
+    x->has_reply = true;
+    bool is_elsewhere = x->is_held;
+    if (is_elsewhere) {
+        x->is_queued = true;
+        x->next_queued = s->answered;
+        s->answered = x;
+    }
+    pthread_mutex_unlock (&s->lock);
+    if (is_elsewhere)
+        wake (s);
+}
+
+static void
+set_lines (struct http_exchange *x, int status, const struct http_header *headers,
+           size_t header_count)
+{
+    x->status = status;
+    for (size_t i = 0; i < header_count; i++) {
+        strv_push (&x->lines, headers[i].name);
+        strv_take (&x->lines, x_strndup (headers[i].value, headers[i].value_len));
+    }
+}
+
+void
+http_reply (struct http_exchange *x, int status, const struct http_header *headers,
+            size_t header_count, const void *body, size_t len)
+{
+    set_lines (x, status, headers, header_count);
+    x->reply = x_memdup (len ? body : "", len ? len : 1);
+    x->reply_len = len;
+    publish (x);
+}
+
+void
+http_refuse (struct http_exchange *x, int status, const struct http_header *headers,
+             size_t header_count, const void *body, size_t len)
+{
+    x->closes = true;
+    http_reply (x, status, headers, header_count, body, len);
+}
+
+static bool
+has_room_for_long (struct http_exchange *x)
+{
+    const struct http_server *s = x->server;
+    if (s->long_lived + s->limits.reserved < s->limits.connections)
+        return true;
+    refuse_with (x, 503);
+    return false;
+}
+
+bool
+http_hold (struct http_exchange *x)
+{
+    if (x->is_held)
+        return true;
+    if (! has_room_for_long (x))
+        return false;
+    x->is_held = true;
+    x->server->long_lived++;
+    return true;
+}
+
+struct http_stream *
+http_reply_stream (struct http_exchange *x, int status, const struct http_header *headers,
+                   size_t header_count, const struct http_stream_source *source, void *ctx)
+{
+    if (! http_hold (x))
+        return NULL;
+    struct http_server *s = x->server;
+    struct http_stream *stream = x_new0 (struct http_stream);
+    stream->server = s;
+    stream->mhd = x->mhd;
+    stream->source = source;
+    stream->ctx = ctx;
+    set_lines (x, status, headers, header_count);
+    x->stream = stream;
+    publish (x);
+    return stream;
+}
+
+void
+http_stream_wake (struct http_stream *stream)
+{
+    struct http_server *s = stream->server;
+    pthread_mutex_lock (&s->lock);
+    bool is_new = ! stream->is_queued;
+    if (is_new) {
+        stream->is_queued = true;
+        stream->next_queued = s->woken;
+        s->woken = stream;
+    }
+    pthread_mutex_unlock (&s->lock);
+    if (is_new)
+        wake (s);
+}
+
+/* --- the loop
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+static void
+watch_listener (struct http_server *s, bool accepts)
+{
+    if (s->is_accepting == accepts || s->listen_fd < 0)
+        return;
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->listen_fd };
+    epoll_ctl (s->epoll_fd, accepts ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, s->listen_fd, &event);
+    s->is_accepting = accepts;
+}
+
+static void
+accept_some (struct http_server *s)
+{
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_storage peer;
+        socklen_t peer_len = sizeof peer;
+        int fd = accept4 (s->listen_fd, (struct sockaddr *)&peer, &peer_len,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+            shed_one (s);
+            watch_listener (s, false);
+            s->accept_again_ms = clock_monotonic_ms () + ACCEPT_PAUSE_MS;
+            return;
+        }
+        if (fd < 0)
+            return;
+        if (s->connections >= s->limits.connections && ! shed_one (s)) {
+            close (fd);
+            continue;
+        }
+        int on = 1;
+        setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        s->api->add_connection (s->daemon, fd, (struct sockaddr *)&peer, peer_len);
+    }
+}
+
+/* Answers and wakes other threads left. */
+static void
+serve_wishes (struct http_server *s)
+{
+    uint64_t count;
+    (void)! read (s->event_fd, &count, sizeof count);
+    pthread_mutex_lock (&s->lock);
+    for (struct http_exchange *x = s->answered; x; x = x->next_queued) {
+        x->is_queued = false;
+        if (! x->is_suspended)
+            continue;
+        x->is_suspended = false;
+        *x->link = x->next;
+        if (x->next)
+            x->next->link = x->link;
+        s->api->resume_connection (x->mhd);
+    }
+    s->answered = NULL;
+    for (struct http_stream *stream = s->woken; stream; stream = stream->next_queued) {
+        stream->is_queued = false;
+        if (stream->is_suspended)
+            s->api->resume_connection (stream->mhd);
+        stream->is_suspended = false;
+    }
+    s->woken = NULL;
+    pthread_mutex_unlock (&s->lock);
+}
+
+static void
+drain_some (struct drain *d)
+{
+    char sink[4096];
+    for (;;) {
+        ssize_t n = recv (d->fd, sink, sizeof sink, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0 || (size_t)n >= d->left)
+            break;
+        d->left -= (size_t)n;
+    }
+    d->until_ms = 0; /* reaped below, when no event can name it any more */
+}
+
+static void
+reap_drains (struct http_server *s, uint64_t now)
+{
+    struct drain **at = &s->drains;
+    while (*at) {
+        struct drain *d = *at;
+        if (d->until_ms > now) {
+            at = &d->next;
+            continue;
+        }
+        *at = d->next;
+        close (d->fd);
+        free (d);
+    }
+}
+
+static int
+min_wait (int wait_ms, uint64_t deadline_ms, uint64_t now)
+{
+    uint64_t left = deadline_ms > now ? deadline_ms - now : 0;
+    if (left > INT32_MAX)
+        left = INT32_MAX;
+    return wait_ms < 0 || (int)left < wait_ms ? (int)left : wait_ms;
+}
+
+/* Ends what is late; returns how long the loop may sleep. */
+static int
+keep_time (struct http_server *s)
+{
+    uint64_t now = clock_monotonic_ms ();
+    int wait_ms = -1;
+    while (s->oldest && s->oldest->since_ms + s->limits.head_timeout_ms <= now)
+        shed_one (s);
+    if (s->oldest)
+        wait_ms = min_wait (wait_ms, s->oldest->since_ms + s->limits.head_timeout_ms, now);
+    reap_drains (s, now);
+    for (const struct drain *d = s->drains; d; d = d->next)
+        wait_ms = min_wait (wait_ms, d->until_ms, now);
+    if (! s->is_accepting && s->accept_again_ms && s->accept_again_ms <= now) {
+        s->accept_again_ms = 0;
+        watch_listener (s, true);
+    } else if (s->accept_again_ms)
+        wait_ms = min_wait (wait_ms, s->accept_again_ms, now);
+    MHD_UNSIGNED_LONG_LONG library_ms;
+    if (s->api->get_timeout (s->daemon, &library_ms) == MHD_YES)
+        wait_ms = min_wait (wait_ms, now + library_ms, now);
+    return wait_ms;
+}
+
+static void
+run_once (struct http_server *s, int wait_ms)
+{
+    struct epoll_event events[32];
+    int count = epoll_wait (s->epoll_fd, events, (int)ARRAY_LEN (events), wait_ms);
+    for (int i = 0; i < count; i++) {
+        void *what = events[i].data.ptr;
+        if (what == &s->listen_fd)
+            accept_some (s);
+        else if (what == &s->event_fd)
+            serve_wishes (s);
+        else if (what != s) /* libmicrohttpd's own set: MHD_run looks there anyhow */
+            drain_some (what);
+    }
+    s->api->run (s->daemon);
+}
+
+static bool
+is_closing (struct http_server *s)
+{
+    pthread_mutex_lock (&s->lock);
+    bool closing = s->is_closing;
+    pthread_mutex_unlock (&s->lock);
+    return closing;
+}
+
+/* Streams end once what is queued was written; held answers come from other threads meanwhile. */
+static void
+wind_down (struct http_server *s)
+{
+    s->is_ending = true;
+    watch_listener (s, false);
+    close (steal_fd (&s->listen_fd));
+    s->accept_again_ms = 0;
+    while (shed_one (s))
+        ;
+    for (struct http_stream *stream = s->streams; stream; stream = stream->next) {
+        if (stream->is_suspended)
+            s->api->resume_connection (stream->mhd);
+        stream->is_suspended = false;
+    }
+    uint64_t now;
+    while (s->connections && (now = clock_monotonic_ms ()) < s->close_by_ms) {
+        s->api->run (s->daemon);
+        run_once (s, min_wait (keep_time (s), s->close_by_ms, now));
+    }
+    /* What is still here is dropped: libmicrohttpd wants nothing suspended when it stops. */
+    pthread_mutex_lock (&s->lock);
+    s->answered = NULL;
+    pthread_mutex_unlock (&s->lock);
+    while (s->held) {
+        struct http_exchange *x = s->held;
+        x->is_dropped = true;
+        x->is_suspended = false;
+        s->held = x->next;
+        if (x->next)
+            x->next->link = &s->held;
+        shutdown (x->connection->fd, SHUT_RDWR);
+        s->api->resume_connection (x->mhd);
+    }
+    s->api->run (s->daemon);
+    s->api->run (s->daemon);
+}
+
+static bool
+start_daemon (struct http_server *s)
+{
+    size_t memory = s->limits.head_bytes + POOL_SLACK_BYTES;
+    s->daemon = s->api->start_daemon (
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        on_access, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_LIMIT,
+        s->limits.connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)((s->limits.idle_timeout_ms + 999) / 1000), MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
+    if (! s->daemon)
+        return false;
+    int fd = s->api->get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
+    return epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void *
+run (void *ctx)
+{
+    struct http_server *s = ctx;
+    s->api = mhd_api_get (&s->fault);
+    if (s->api && ! start_daemon (s))
+        s->fault = "libmicrohttpd did not start";
+    pthread_mutex_lock (&s->lock);
+    s->is_loaded = true;
+    pthread_cond_broadcast (&s->changed);
+    while (! s->is_serving && ! s->is_closing)
+        pthread_cond_wait (&s->changed, &s->lock);
+    bool serves = s->is_serving && ! s->fault;
+    pthread_mutex_unlock (&s->lock);
+    if (serves) {
+        watch_listener (s, true);
+        while (! is_closing (s))
+            run_once (s, keep_time (s));
+        wind_down (s);
+    }
+    if (s->daemon)
+        s->api->stop_daemon (s->daemon);
+    reap_drains (s, UINT64_MAX);
+    return NULL;
+}
+
+/* --- binding, serving, closing
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* Literals and localhost need no resolver, which would load half of nsswitch. */
+static bool
+find_address (const char *address, unsigned port, struct sockaddr_storage *out, socklen_t *len)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)out;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+    memset (out, 0, sizeof *out);
+    if (strcasecmp (address, "localhost") == 0)
+        address = "127.0.0.1";
+    if (inet_pton (AF_INET, address, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons ((uint16_t)port);
+        *len = sizeof *v4;
+        return true;
+    }
+    size_t address_len = strlen (address);
+    bool has_brackets = address_len > 2 && address[0] == '[' && address[address_len - 1] == ']';
+    _cleanup_free_ char *inner =
+        has_brackets ? x_strndup (address + 1, address_len - 2) : x_strdup (address);
+    if (inet_pton (AF_INET6, inner, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons ((uint16_t)port);
+        *len = sizeof *v6;
+        return true;
+    }
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+    _cleanup_free_ char *service = x_asprintf ("%u", port);
+    if (*address == '\0' || getaddrinfo (address, service, &hints, &found) != 0)
+        return false;
+    memcpy (out, found->ai_addr, found->ai_addrlen);
+    *len = found->ai_addrlen;
+    freeaddrinfo (found);
+    return true;
+}
+
+static int
+open_listener (const char *address, unsigned port, unsigned *bound, struct mur_error **err)
+{
+    struct sockaddr_storage at;
+    socklen_t len;
+    if (! find_address (address, port, &at, &len))
+        return mur_fail (err, E_IO_003, "cannot bind \"%s\": the name does not resolve", address),
+               -1;
+    _cleanup_close_ int fd = socket (at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1;
+    if (fd >= 0)
+        setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd < 0 || bind (fd, (struct sockaddr *)&at, len) || listen (fd, SOMAXCONN)) {
+        if (errno == EADDRINUSE && port) {
+            mur_fail (err, E_RUN_010, "port %u is already in use", port);
+            mur_hint (err, "choose another network.internal_port, or leave it out to let the "
+                           "system pick one");
+        } else
+            mur_fail_errno (err, E_IO_003, "cannot bind %s:%u", address, port);
+        return -1;
+    }
+    if (getsockname (fd, (struct sockaddr *)&at, &len))
+        return mur_fail_errno (err, E_IO_003, "cannot read the bound port"), -1;
+    *bound = ntohs (at.ss_family == AF_INET ? ((struct sockaddr_in *)&at)->sin_port
+                                            : ((struct sockaddr_in6 *)&at)->sin6_port);
+    return steal_fd (&fd);
+}
+
+static void
+server_free (struct http_server *s)
+{
+    int fds[] = { s->listen_fd, s->epoll_fd, s->event_fd };
+    for (size_t i = 0; i < ARRAY_LEN (fds); i++)
+        if (fds[i] >= 0)
+            close (fds[i]);
+    pthread_cond_destroy (&s->changed);
+    pthread_mutex_destroy (&s->lock);
+    free (s);
+}
+
+static bool
+start_thread (struct http_server *s)
+{
+    sigset_t all, before;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before);
+    int status = pthread_create (&s->thread, NULL, run, s);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    if (status == 0)
+        pthread_setname_np (s->thread, "mur-door");
+    return status == 0;
+}
+
+struct http_server *
+http_server_bind (const char *address, unsigned port, const struct http_server_limits *limits,
+                  struct mur_error **err)
+{
+    unsigned bound;
+    int listen_fd = open_listener (address, port, &bound, err);
+    if (listen_fd < 0)
+        return NULL;
+    struct http_server *s = x_new0 (struct http_server);
+    s->limits = *limits;
+    s->port = bound;
+    s->listen_fd = listen_fd;
+    s->epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
+    s->event_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init (&s->lock, NULL);
+    pthread_cond_init (&s->changed, NULL);
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->event_fd };
+    bool is_up = s->epoll_fd >= 0 && s->event_fd >= 0 &&
+                 epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, s->event_fd, &event) == 0 &&
+                 start_thread (s);
+    if (! is_up) {
+        mur_fail_errno (err, E_IO_003, "cannot start the door");
+        server_free (s);
+        return NULL;
+    }
+    return s;
+}
+
+unsigned
+http_server_port (const struct http_server *s)
+{
+    return s->port;
+}
+
+bool
+http_server_serve (struct http_server *s, const struct http_server_handler *handler, void *ctx,
+                   struct mur_error **err)
+{
+    pthread_mutex_lock (&s->lock);
+    while (! s->is_loaded)
+        pthread_cond_wait (&s->changed, &s->lock);
+    const char *fault = s->fault;
+    if (! fault) {
+        s->handler = handler;
+        s->ctx = ctx;
+        s->is_serving = true;
+        pthread_cond_broadcast (&s->changed);
+    }
+    pthread_mutex_unlock (&s->lock);
+    return fault ? mur_fail (err, E_IO_003, "the door cannot answer: %s", fault) : true;
+}
+
+void
+http_server_close (struct http_server *s, uint64_t drain_ms)
+{
+    if (! s)
+        return;
+    pthread_mutex_lock (&s->lock);
+    s->is_closing = true;
+    s->close_by_ms = clock_monotonic_ms () + drain_ms;
+    pthread_cond_broadcast (&s->changed);
+    pthread_mutex_unlock (&s->lock);
+    wake (s);
+    pthread_join (s->thread, NULL);
+    server_free (s);
+}
