@@ -331,8 +331,8 @@ check_relations (const struct cli_args *args)
         if (missing)
             return command_error (c, x_asprintf ("%s needs %s as well", o->name, missing), NULL);
     }
-    for (size_t i = args->word_count; c->positionals[i].name; i++)
-        if (c->positionals[i].is_required)
+    for (size_t i = 0; c->positionals[i].name; i++)
+        if (c->positionals[i].is_required && i >= args->word_count)
             return command_error (c, x_asprintf ("<%s> is missing", c->positionals[i].name), NULL);
     char *problem = c->check ? c->check (args) : NULL;
     return problem ? command_error (c, problem, NULL) : CLI_RUN;

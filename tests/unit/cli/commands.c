@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands that do nothing, for tests of the table that names them.
+ */
+#include "cli/cli.h"
+
+#define NOTHING(name)                                                                              \
+    int name (const struct cli_args *args, struct mur_error **err)                                 \
+    {                                                                                              \
+        (void)args;                                                                                \
+        (void)err;                                                                                 \
+        return CLI_OK;                                                                             \
+    }
+NOTHING (cmd_run)
+NOTHING (cmd_build)
+NOTHING (cmd_publish)
+NOTHING (cmd_precompile)
+NOTHING (cmd_install)
+NOTHING (cmd_list)
+NOTHING (cmd_search)
+NOTHING (cmd_index)
+NOTHING (cmd_new)
+NOTHING (cmd_doctor)
+NOTHING (cmd_version)
+NOTHING (cmd_explain)
+NOTHING (cmd_config_set)
+NOTHING (cmd_beta_list)
+NOTHING (cmd_beta_set)
+NOTHING (cmd_ps)
+NOTHING (cmd_trace_show)
+NOTHING (cmd_trace_steps)
+NOTHING (cmd_trace_diff)
+NOTHING (cmd_trace_report)
+NOTHING (cmd_trace_list)
+NOTHING (cmd_trace_rm)
+NOTHING (cmd_conversation_ls)
+NOTHING (cmd_conversation_show)
+NOTHING (cmd_conversation_rm)
+NOTHING (cmd_conversation_truncate)
