@@ -76,8 +76,7 @@ run_clear (struct run *r)
     free (r->component_path);
 }
 
-/* --- arguments and places
- * ---------------------------------------------------------------------------------------------- */
+/* --- arguments and places --- */
 
 static bool
 refuse_unbuilt_flags (struct run *r, struct mur_error **err)
@@ -157,9 +156,7 @@ load_dotenv (struct run *r, struct mur_error **err)
     return dotenv_load (root, err);
 }
 
-/* --- the manifest
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- the manifest --- */
 
 static bool
 read_file_manifest (struct run *r, struct mur_error **err)
@@ -205,9 +202,7 @@ read_manifest (struct run *r, struct mur_error **err)
     return manifest_refuse_unbuilt (r->manifest, err);
 }
 
-/* --- policy
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- policy --- */
 
 static struct secret *
 config_key (void *ctx, const char *name)
@@ -277,9 +272,7 @@ decide_containment (struct run *r, struct mur_error **err)
     return true;
 }
 
-/* --- --explain-scope
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- --explain-scope --- */
 
 /* What the lock tells of an entry without opening a store: a hash for any platform is no native
  * tool. */
@@ -320,8 +313,7 @@ explain_scope (struct run *r, struct mur_error **err)
     return true;
 }
 
-/* --- what the launch needs
- * --------------------------------------------------------------------------------------------- */
+/* --- what the launch needs --- */
 
 static bool
 check_agent_flags (struct run *r, struct mur_error **err)
@@ -428,8 +420,7 @@ check_workdir (struct run *r, struct mur_error **err)
     return true;
 }
 
-/* --- staging and launching
- * --------------------------------------------------------------------------------------------- */
+/* --- staging and launching --- */
 
 static void
 fill_request (struct run *r, uint64_t started_ms)

@@ -14,8 +14,7 @@
 #include <dirent.h>
 #include <string.h>
 
-/* --- the launcher's variables
- * ------------------------------------------------------------------------------------------ */
+/* --- the launcher's variables --- */
 
 /* The variable without outer blanks, NULL when unset or blank. */
 static const char *
@@ -82,9 +81,7 @@ run_check_launcher_variables (struct mur_error **err)
     return check_spawner (err) && check_formation (err);
 }
 
-/* --- resuming
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- resuming --- */
 
 bool
 run_resolve_resume (const char *address, const char *work_root, char **session_id,
@@ -109,9 +106,7 @@ run_resolve_resume (const char *address, const char *work_root, char **session_i
     return context != NULL;
 }
 
-/* --- the component
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the component --- */
 
 char *
 run_find_component (const char *dir_path, struct mur_error **err)

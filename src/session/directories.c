@@ -15,9 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- the work folder
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- the work folder --- */
 
 static bool
 create_default_work_dir (struct session *s, struct mur_error **err)
@@ -62,8 +60,7 @@ stage_work_dir (struct session *s, struct mur_error **err)
     return check_identity (s, fd, err);
 }
 
-/* --- runtime and records directories
- * ----------------------------------------------------------------------------------- */
+/* --- runtime and records directories --- */
 
 static bool
 needs_hooks_dir (const struct session *s)
@@ -88,9 +85,7 @@ stage_session_dirs (struct session *s, struct mur_error **err)
     return fs_make_dirs (s->runtime, "tools", 0777, false, err);
 }
 
-/* --- tools/
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- tools/ --- */
 
 static bool
 write_tool_file (struct session *s, const char *tool, const char *file, const void *data,

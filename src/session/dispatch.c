@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "host/task.h"
+#include "host/task.h"
 #include "session/builtin.h"
 #include "session/fence.h"
 #include "session/guests.h"
@@ -49,16 +50,49 @@ outcome_set_error (struct call_outcome *o, const char *fmt, ...)
     buf_puts (&o->text, o->runtime_error);
 }
 
-/* --- WASM tools
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- asking the person behind the task --- */
+
+struct input_wait {
+    struct session *session;
+    struct running_task *task;
+};
+
+/* Waits for the message that continues this task; NULL traps the tool. */
+static const char *
+request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, size_t *text_len,
+               struct mur_error **err)
+{
+    struct input_wait *wait = ctx;
+    const struct opt_u64 *timeout = &wait->session->policy->lifecycle.input_timeout_secs;
+    _cleanup_free_ char *question = x_strndup (prompt, len);
+    bool timed_out = false;
+    _cleanup_free_ char *reply =
+        registry_request_input (wait->session->registry, wait->task->task, question,
+                                timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
+    if (! reply) {
+        if (timed_out)
+            wait->task->input_timed_out = true;
+        else
+            wait->task->wait_phase = "input";
+        mur_fail (err, E_RUN_001,
+                  timed_out ? "no reply came within lifecycle.input_timeout_secs"
+                            : "the wait for a reply was ended");
+        return NULL;
+    }
+    *text_len = strlen (reply);
+    return arena_strdup (arena, reply);
+}
+
+/* --- WASM tools --- */
 
 enum guest_ending
 dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data, size_t len,
                const char *log_path, struct arena *arena, struct tool_result *result,
                struct cancel *cancel, struct running_task *task, struct mur_error **err)
 {
-    (void)task;
+    struct input_wait wait = { s, task };
+    struct task_host host = { &wait, request_input };
+    struct linkage_context contexts[] = { { &host_task, &host } };
     struct guest_setup setup = {
         .component = tool->component,
         .artifact = tool,
@@ -113,9 +147,7 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
     out->resource_id = copy_metadata (&result, "resource_id");
 }
 
-/* --- the order of 8.1
- * --------------------------------------------------------------------------------------------------
- */
+/* --- the order of 8.1 --- */
 
 static void
 call_builtin (struct session *s, struct running_task *task, const struct builtin_tool *tool,

@@ -50,9 +50,7 @@ driver_answer_clear (struct driver_answer *a)
     *a = (struct driver_answer){ 0 };
 }
 
-/* --- one attempt
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- one attempt --- */
 
 static void
 run_attempt (struct session *s, struct running_task *t, const char *request, size_t len,
@@ -93,9 +91,7 @@ is_error_stop (const struct attempt *a)
     return str_eq (json_get_string (a->body, "stop_reason"), "error");
 }
 
-/* --- usage
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- usage --- */
 
 static struct trace_num
 usage_member (const json_t *usage, const char *key)
@@ -122,9 +118,7 @@ reported_request (const struct usage *u)
     return (uint64_t)(u->input.value + u->cached.value + u->cache_write.value);
 }
 
-/* --- failures
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- failures --- */
 
 static enum retry_connection
 connection_of (const struct guest_http_observation *seen)
@@ -262,9 +256,7 @@ fail_call (struct session *s, struct attempt *a, char *reason, enum retry_verdic
         warn_credential (s);
 }
 
-/* --- the call
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the call --- */
 
 /* Takes what a good attempt brought and settles its cost. */
 static void

@@ -8,9 +8,7 @@
 
 #include <string.h>
 
-/* --- at staging
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- at staging --- */
 
 static bool
 parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **err)
@@ -63,9 +61,7 @@ stage_guests (struct session *s, struct mur_error **err)
     return true;
 }
 
-/* --- variables
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- variables --- */
 
 /* Sets NAME=value, replacing an earlier one: later wins, and a guest sees each name once. */
 static void
@@ -150,9 +146,7 @@ guests_set_env (struct session *s, const char *url)
         build_env (s, url, s->driver.artifact, true, &s->driver.env);
 }
 
-/* --- one store
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- one store --- */
 
 #define PREOPENS_MAX 3
 

@@ -22,9 +22,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* --- the door
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the door --- */
 
 static void
 list_visible_tools (const struct session *s, struct strv *out)
@@ -83,9 +81,7 @@ write_running_record (struct session *s)
     running_record_clear (&r);
 }
 
-/* --- before the loop
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- before the loop --- */
 
 /* Diagnostics a closed stream refuses go here. */
 static void
@@ -141,9 +137,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     return termination_listen (s, err);
 }
 
-/* --- after the loop
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- after the loop --- */
 
 static void
 refuse_queued (struct session *s)

@@ -26,9 +26,7 @@ first_wait_ms (void)
     return secs * 1000;
 }
 
-/* --- folding
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- folding --- */
 
 static enum session_ending
 ending_of (enum attempt_ending ending)
@@ -63,9 +61,7 @@ fold (struct session *s, struct launch_outcome *out, struct task_outcome *run)
               run->reason ? run->reason : "");
 }
 
-/* --- the loop
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 static bool
 is_queue (const struct session *s)

@@ -50,9 +50,7 @@ is_key (const char *key, const char *const *names)
     return false;
 }
 
-/* --- one path
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- one path --- */
 
 /* The path relative to the work folder with existing links resolved, or NULL when it lies
  * elsewhere. Owned. */
@@ -96,9 +94,7 @@ judge (const struct session *s, const struct tool_entry *tool, const char *path,
     return false;
 }
 
-/* --- the input
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the input --- */
 
 static const char *
 format_of (const json_t *schema)

@@ -19,9 +19,7 @@
 
 #define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
 
-/* --- staging
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- staging --- */
 
 struct script_wasm {
     struct buf bytes;
@@ -61,8 +59,7 @@ stage_script (struct session *s, struct mur_error **err)
     return ok && s->script;
 }
 
-/* --- what the script may ask of the runtime
- * ---------------------------------------------------------------------------- */
+/* --- what the script may ask of the runtime --- */
 
 static bool
 invoke_tool (void *ctx, const char *name, const char *data, size_t len, const char *log_path,
@@ -194,9 +191,7 @@ refuse_send (void *ctx, const char *peer_url, const struct peer_message *message
     return false;
 }
 
-/* --- the run
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- the run --- */
 
 /* The three ways a script fails read differently (containment.md 5). */
 static bool

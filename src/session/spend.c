@@ -52,9 +52,7 @@ spend_limit_name (enum spend_limit limit)
     return limit == SPEND_MACHINE ? "machine" : "session";
 }
 
-/* --- the machine ledger
- * ------------------------------------------------------------------------------------------------
- */
+/* --- the machine ledger --- */
 
 static void
 day_file (uint64_t day, char out[32])
@@ -184,9 +182,7 @@ report_ledger (struct spend_meter *m, const struct mur_error *why)
     diag_plain_warning ("%s", why->message);
 }
 
-/* --- the meter
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the meter --- */
 
 struct spend_meter *
 spend_meter_new (const char *session_id, uint64_t session_ceiling, uint64_t machine_ceiling,

@@ -24,8 +24,7 @@
 
 static const char empty_schema[] = "{\"properties\":{},\"type\":\"object\"}";
 
-/* --- what the packed manifest says of a tool
- * --------------------------------------------------------------------------- */
+/* --- what the packed manifest says of a tool --- */
 
 /* The schema as JSON: a string that holds JSON text, or YAML. NULL when it is neither. */
 static json_t *
@@ -91,8 +90,7 @@ describe_skill (struct staged_artifact *a)
         a->description = x_strndup (line, len);
 }
 
-/* --- skills from a folder
- * ---------------------------------------------------------------------------------------------- */
+/* --- skills from a folder --- */
 
 /* The path of skill.md (any case, first match) in a folder, or NULL. */
 static char *
@@ -136,9 +134,7 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
     return true;
 }
 
-/* --- components
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- components --- */
 
 struct wasm_source {
     const struct package *package;
@@ -210,9 +206,7 @@ check_http_driver (struct staged_artifact *a, struct mur_error **err)
                      a->full_name, host_tool_interface);
 }
 
-/* --- one artifact
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- one artifact --- */
 
 static bool
 is_configured_driver (const struct session *s, const struct staged_artifact *a)

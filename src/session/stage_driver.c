@@ -14,9 +14,7 @@
 
 #include <string.h>
 
-/* --- gateways
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- gateways --- */
 
 static bool
 is_inference_driver (const struct session *s, const struct staged_artifact *a)
@@ -81,8 +79,7 @@ stage_gateways (struct session *s, struct mur_error **err)
     return true;
 }
 
-/* --- what the driver may send
- * ------------------------------------------------------------------------------------------ */
+/* --- what the driver may send --- */
 
 static bool
 find_model (const struct driver *d, const struct model_limits **found, struct mur_error **err)

@@ -51,9 +51,7 @@ stage_system_prompt (struct session *s, struct mur_error **err)
     return true;
 }
 
-/* --- fact lines
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- fact lines --- */
 
 static void
 append_bytes (struct buf *out, uint64_t bytes)

@@ -21,9 +21,7 @@ task_outcome_clear (struct task_outcome *o)
     *o = (struct task_outcome){ 0 };
 }
 
-/* --- start
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- start --- */
 
 static const char *
 lane_of (enum task_origin origin)
@@ -59,9 +57,7 @@ start_lines (struct session *s, const struct task *task)
            .message_parts_bytes = text_bytes (s), .part_kinds = is_from_door ? text_only : NULL);
 }
 
-/* --- between attempts
- * --------------------------------------------------------------------------------------------------
- */
+/* --- between attempts --- */
 
 /* The decision and the mark happen under the lock the deadline cancels under, so that a finished
  * answer is never thrown away. True: the task goes on. */
@@ -128,9 +124,7 @@ run_attempts (struct session *s, struct running_task *t)
     } while (keep_working (s, t));
 }
 
-/* --- end
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- end --- */
 
 static char *
 keep_working_json (const struct session *s, const struct running_task *t)

@@ -51,9 +51,7 @@ trace_skill_call (struct session *s, struct running_task *t, const struct call *
            .trust = is_runtime ? "untrusted" : "trusted");
 }
 
-/* --- required fields
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- required fields --- */
 
 /* A refusal names every missing field at once. True when the call may run. */
 static bool
@@ -86,9 +84,32 @@ check_required (struct session *s, struct running_task *t, const struct call *c,
     return false;
 }
 
-/* --- one call
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- protected paths --- */
+
+/* True when the call may run. A refusal is the runtime's own text and the only thing recorded; one
+ * that cannot be traced ends the session. */
+static bool
+check_read_only (struct session *s, struct running_task *t, const struct call *c,
+                 struct call_outcome *o)
+{
+    struct read_only_hit hit = { 0 };
+    if (! read_only_hits (s, session_tool (s, c->name), c->input, &hit))
+        return true;
+    outcome_set_error (o,
+                       "%s was refused: %s lies under the read-only path %s (%s). Nothing ran, and "
+                       "other ways to write there are refused too.",
+                       c->name, hit.path[0] ? hit.path : ".", hit.rule, hit.signal);
+    o->is_refused = true;
+    struct mur_error *err = NULL;
+    if (! TRACE (s->trace, &err, protected_path_denied, .turn = c->turn, .call = "tool",
+                 .target = c->name, .path = hit.path, .rule = hit.rule, .signal = hit.signal,
+                 .reason = o->runtime_error))
+        t->fatal = err;
+    read_only_hit_clear (&hit);
+    return false;
+}
+
+/* --- one call --- */
 
 static void
 run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)

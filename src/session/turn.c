@@ -17,9 +17,7 @@
 
 #include <string.h>
 
-/* --- before the call
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- before the call --- */
 
 static uint64_t
 estimate_request (const struct running_task *t, struct request *request)
@@ -33,9 +31,7 @@ estimate_request (const struct running_task *t, struct request *request)
     return total;
 }
 
-/* --- endings of a turn
- * -------------------------------------------------------------------------------------------------
- */
+/* --- endings of a turn --- */
 
 static bool
 end_spend_refused (struct session *s, struct running_task *t, const struct spend_refusal *r)
@@ -126,9 +122,7 @@ end_truncated (struct session *s, struct running_task *t, const json_t *content)
     return false;
 }
 
-/* --- after a response
- * --------------------------------------------------------------------------------------------------
- */
+/* --- after a response --- */
 
 static void
 take_continuation (struct running_task *t, struct driver_answer *a)

@@ -61,9 +61,7 @@ trace_free_text (struct trace_writer *w, const char *text)
     return clean;
 }
 
-/* --- one line
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- one line --- */
 
 static void
 append_text (struct trace_writer *w, const char *text)
@@ -168,9 +166,7 @@ append_fields (struct trace_writer *w, const struct trace_event_info *info, cons
     }
 }
 
-/* --- the tree
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the tree --- */
 
 /* The id of the parent node, or NULL for null. */
 static const char *
