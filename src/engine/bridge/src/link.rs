@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guest may import: WASI, wasi:http, and the host interfaces C names.
+//
+// A linker serves every guest of one kind and a pre-linked component every instance of it: host functions find the guest they
+// are called for in the store. Always true: an import that is not offered fails with its name, and a murmur interface is
+// served in its exact version only (the engine alone would accept a compatible one).
+
+use crate::engine::{component_of, engine_of, exports_exactly};
+use crate::guest::GuestData;
+use crate::{slice_in, text_in, text_out};
+use std::collections::HashSet;
+use std::ffi::{c_char, c_void};
+use std::sync::Mutex;
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, Val};
+use wasmtime_c_api::{wasm_engine_t, wasmtime_component_t, wasmtime_component_val_t};
+
+#[repr(C)]
+pub struct Interface {
+    name: *const c_char,
+    functions: *const *const c_char,
+    function_count: usize,
+}
+
+/// C's entry point for every host function: (guest, interface, function, args, result, error) -> handled.
+pub type HostCall = unsafe extern "C" fn(
+    *mut c_void,
+    usize,
+    usize,
+    *const wasmtime_component_val_t,
+    usize,
+    *mut wasmtime_component_val_t,
+    *mut *mut c_char,
+) -> bool;
+
+pub struct GuestLinker {
+    linker: Linker<GuestData>,
+    served: HashSet<String>,
+}
+
+pub struct Linked {
+    pub pre: InstancePre<GuestData>,
+    pub component: Component,
+    exports: Mutex<Vec<((String, String), ComponentExportIndex)>>,
+}
+
+pub enum Missing {
+    Interface,
+    Function,
+}
+
+impl Linked {
+    /// The index of an exported function; what was found is remembered for the next instance.
+    pub fn export(&self, interface: &str, function: &str) -> Result<ComponentExportIndex, Missing> {
+        let mut known = self.exports.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, index)) = known.iter().find(|((i, f), _)| i == interface && f == function) {
+            return Ok(*index);
+        }
+        if !exports_exactly(&self.component, interface) {
+            return Err(Missing::Interface);
+        }
+        let instance =
+            self.component.get_export_index(None, interface).ok_or(Missing::Interface)?;
+        let index =
+            self.component.get_export_index(Some(&instance), function).ok_or(Missing::Function)?;
+        known.push(((interface.to_owned(), function.to_owned()), index));
+        Ok(index)
+    }
+}
+
+fn add_host_functions(
+    linker: &mut Linker<GuestData>,
+    interface_index: usize,
+    interface: &Interface,
+    call: HostCall,
+) -> wasmtime::Result<()> {
+    let name = unsafe { text_in(interface.name) };
+    let functions = unsafe { slice_in(interface.functions, interface.function_count) };
+    let mut root = linker.root();
+    let mut instance = root.instance(&name)?;
+    for (function_index, function) in functions.iter().enumerate() {
+        let function = unsafe { text_in(*function) };
+        instance.func_new(&function, move |cx, _ty, args, results| {
+            let guest = cx.data().guest;
+            drop(cx);
+            let args: Vec<_> = args.iter().map(wasmtime_component_val_t::from).collect();
+            let mut result = wasmtime_component_val_t::default();
+            let mut error: *mut c_char = std::ptr::null_mut();
+            let handled = unsafe {
+                call(
+                    guest,
+                    interface_index,
+                    function_index,
+                    args.as_ptr(),
+                    args.len(),
+                    &mut result,
+                    &mut error,
+                )
+            };
+            if !handled {
+                let text = if error.is_null() {
+                    "the host refused the call".to_owned()
+                } else {
+                    let text = unsafe { text_in(error) };
+                    unsafe { free(error.cast()) };
+                    text
+                };
+                return Err(wasmtime::Error::msg(text));
+            }
+            if let Some(slot) = results.first_mut() {
+                *slot = Val::from(&result);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+unsafe extern "C" {
+    fn free(p: *mut c_void);
+}
+
+/// The error text C hands back from a host call is its own malloc'ed string, freed above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bridge_linker_new(
+    engine: &wasm_engine_t,
+    interfaces: *const Interface,
+    interface_count: usize,
+    has_http: bool,
+    call: HostCall,
+    error: *mut *mut c_char,
+) -> *mut GuestLinker {
+    let mut linker = Linker::<GuestData>::new(engine_of(engine));
+    let mut served = HashSet::new();
+    let mut fill = || -> wasmtime::Result<()> {
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        if has_http {
+            wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        }
+        for (index, interface) in
+            unsafe { slice_in(interfaces, interface_count) }.iter().enumerate()
+        {
+            served.insert(unsafe { text_in(interface.name) });
+            add_host_functions(&mut linker, index, interface, call)?;
+        }
+        Ok(())
+    };
+    match fill() {
+        Ok(()) => Box::into_raw(Box::new(GuestLinker { linker, served })),
+        Err(e) => {
+            text_out(error, &format!("{e:#}"));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bridge_linker_free(linker: *mut GuestLinker) {
+    if !linker.is_null() {
+        drop(unsafe { Box::from_raw(linker) });
+    }
+}
+
+/// The first murmur import in a version that is not served. Instances of types alone need nothing from the host.
+fn unserved(component: &Component, served: &HashSet<String>) -> Option<String> {
+    let engine = component.engine();
+    let ty = component.component_type();
+    for (name, item) in ty.imports(engine) {
+        if !name.starts_with("murmur:") || served.contains(name) {
+            continue;
+        }
+        if let ComponentItem::ComponentInstance(instance) = &item.ty {
+            let calls = instance
+                .exports(engine)
+                .any(|(_, e)| matches!(e.ty, ComponentItem::ComponentFunc(_)));
+            if !calls {
+                continue;
+            }
+        }
+        return Some(name.to_owned());
+    }
+    None
+}
+
+/// Checks every import of the component against the linker. NULL with the import's name in *error otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bridge_link(
+    linker: &GuestLinker,
+    component: &wasmtime_component_t,
+    error: *mut *mut c_char,
+) -> *mut Linked {
+    let component = component_of(component);
+    if let Some(name) = unserved(component, &linker.served) {
+        text_out(error, &format!("it imports \"{name}\", which is not offered to it"));
+        return std::ptr::null_mut();
+    }
+    match linker.linker.instantiate_pre(component) {
+        Ok(pre) => Box::into_raw(Box::new(Linked {
+            pre,
+            component: component.clone(),
+            exports: Mutex::new(Vec::new()),
+        })),
+        Err(e) => {
+            text_out(error, &format!("{e:#}"));
+            std::ptr::null_mut()
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bridge_linked_free(linked: *mut Linked) {
+    if !linked.is_null() {
+        drop(unsafe { Box::from_raw(linked) });
+    }
+}
