@@ -137,12 +137,11 @@ generated_manifest (const struct skill_request *r, const char *name, const char 
     buf_puts (&out, "name: ");
     yaml_put_text (&out, name);
     buf_puts (&out, "\nversion: ");
-    _cleanup_buf_ struct buf quoted = { 0 };
-    yaml_put_text (&quoted, version);
-    if (quoted.data[0] == '"' || quoted.data[0] == '\'')
-        buf_puts (&out, quoted.data);
+    /* Always quoted: a version that reads like a number must stay text. */
+    if (strchr (version, '"'))
+        yaml_put_text (&out, version);
     else
-        buf_printf (&out, "\"%s\"", quoted.data);
+        buf_printf (&out, "\"%s\"", version);
     buf_puts (&out, "\nruntime: skill\n");
     if (r->summary) {
         buf_puts (&out, "description: ");

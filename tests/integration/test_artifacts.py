@@ -272,7 +272,7 @@ def test_artifacts_17_a_broken_entry_is_named(lab, rest):
 
 def test_artifacts_47_versions_that_are_no_path_segment_are_stored_nowhere(lab):
     project = lab.project(manifest={"name": "p", "version": "0.1.0"})
-    for number, version in enumerate(["..", ".", "a/b", "../../x", "a\\b", ""]):
+    for number, version in enumerate(["..", ".", "a/b", "../../x", "a\\b"]):
         packed = project.write(f"{number}.mur.zip", tool_package("x", version))
         project.mur("publish", packed).failed("E-IO-003")
         project.mur("install", f"./{number}.mur.zip").failed("E-IO-003")
