@@ -68,10 +68,10 @@ keep_working (struct session *s, struct running_task *t)
     if (! k || t->ending != ATTEMPT_OK)
         return false;
     pthread_mutex_lock (&s->lock);
-    const char *stop = termination_cause (s) == TERMINATED_BY_DEADLINE ? "deadline"
-                       : t->kept_working >= k->limit.value             ? "limit"
-                       : ! attempt_turns_left (s, t)                   ? "max_turns"
-                                                                       : NULL;
+    const char *stop = t->kept_working >= k->limit.value                 ? "limit"
+                       : ! attempt_turns_left (s, t)                     ? "max_turns"
+                       : termination_cause (s) == TERMINATED_BY_DEADLINE ? "deadline"
+                                                                         : NULL;
     bool goes_on = ! stop && ! cancel_is_raised (t->cancel);
     if (goes_on) {
         free (t->standing_answer);
