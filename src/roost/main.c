@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mur-roost: the daemon that says whether one capsule may start another (spec/spawn.md B1).
+ *
+ * Order: non-dumpable, arguments, census, key, bind, print, serve. Nothing is written anywhere.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/version.h"
+#include "roost/census.h"
+#include "roost/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#define DEFAULT_PORT 7700
+
+struct arguments {
+    uint16_t port;
+    char *registry_path;
+    struct strv spawn_allow;
+    uint32_t max_depth, max_concurrent, max_live;
+    bool prints_version;
+};
+
+static bool
+fail (const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    diag_stderr_line ("mur-roost: %s", text);
+    return false;
+}
+
+/* Eight for each core, between 16 and 256. */
+static uint32_t
+default_max_live (void)
+{
+    long cores = sysconf (_SC_NPROCESSORS_ONLN);
+    long live = cores > 0 ? cores * 8 : 16;
+    return (uint32_t)(live < 16 ? 16 : live > 256 ? 256 : live);
+}
+
+static bool
+read_number (const char *flag, const char *text, uint64_t max, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull (text, &end, 10);
+    if (! *text || *end || errno || strspn (text, "0123456789") != strlen (text) || n > max)
+        return fail ("invalid %s: %s is not a whole number from 0 to %llu", flag, text,
+                     (unsigned long long)max);
+    *value = n;
+    return true;
+}
+
+static bool
+set_option (struct arguments *a, const char *flag, const char *value)
+{
+    const struct {
+        const char *flag;
+        uint32_t *field;
+    } counts[] = {
+        { "--max-depth", &a->max_depth },
+        { "--max-concurrent", &a->max_concurrent },
+        { "--max-live-capsules", &a->max_live },
+    };
+    uint64_t n;
+    for (size_t i = 0; i < ARRAY_LEN (counts); i++)
+        if (str_eq (flag, counts[i].flag)) {
+            if (! read_number (flag, value, UINT32_MAX, &n))
+                return false;
+            *counts[i].field = (uint32_t)n;
+            return true;
+        }
+    if (str_eq (flag, "--port")) {
+        if (! read_number (flag, value, UINT16_MAX, &n))
+            return false;
+        a->port = (uint16_t)n;
+    } else if (str_eq (flag, "--registry-path")) {
+        free (a->registry_path);
+        a->registry_path = x_strdup (value);
+    } else {
+        strv_push (&a->spawn_allow, value);
+    }
+    return true;
+}
+
+static bool
+takes_value (const char *flag)
+{
+    static const char *const flags[] = { "--port",      "--registry-path",  "--spawn-allow",
+                                         "--max-depth", "--max-concurrent", "--max-live-capsules" };
+    for (size_t i = 0; i < ARRAY_LEN (flags); i++)
+        if (str_eq (flag, flags[i]))
+            return true;
+    return false;
+}
+
+static bool
+parse (int argc, char **argv, struct arguments *a)
+{
+    static const char equals[] = "--spawn-allow=";
+    *a = (struct arguments){
+        .port = DEFAULT_PORT, .max_depth = 3, .max_concurrent = 4, .max_live = default_max_live ()
+    };
+    for (int i = 1; i < argc; i++) {
+        if (str_eq (argv[i], "--version")) {
+            a->prints_version = true;
+            return true;
+        }
+        if (strncmp (argv[i], equals, sizeof equals - 1) == 0) {
+            strv_push (&a->spawn_allow, argv[i] + sizeof equals - 1);
+            continue;
+        }
+        if (! takes_value (argv[i]))
+            return fail ("unknown argument: %s", argv[i]);
+        if (i + 1 == argc)
+            return fail ("%s needs a value", argv[i]);
+        if (! set_option (a, argv[i], argv[i + 1]))
+            return false;
+        i++;
+    }
+    return true;
+}
+
+static int
+print_version (void)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    out_printf ("mur-roost %s\n", MUR_VERSION);
+    if (out_finish (&err))
+        return 0;
+    diag_error (err);
+    return 1;
+}
+
+/* SIGTERM and SIGINT as a descriptor, so that the accept loop can wait for them. */
+static int
+open_stop_fd (void)
+{
+    sigset_t stop;
+    sigemptyset (&stop);
+    sigaddset (&stop, SIGTERM);
+    sigaddset (&stop, SIGINT);
+    sigprocmask (SIG_BLOCK, &stop, NULL);
+    return signalfd (-1, &stop, SFD_CLOEXEC);
+}
+
+static struct census *
+take_census (const char *home)
+{
+    struct mur_error *err = NULL;
+    struct census_facts f;
+    _cleanup_free_ char *dir = x_asprintf ("%s/.murmur/running", home);
+    struct census *c = census_take (dir, &f, &err);
+    if (! c) {
+        fail ("%s: the live capsules of this machine cannot be counted", err->message);
+        mur_error_free (err);
+        return NULL;
+    }
+    diag_stderr_line ("mur-roost: %zu live capsules, %s: %zu records read in %.1f ms, %zu stale, "
+                      "%zu unreadable",
+                      f.counted, dir, f.counted + f.stale + f.unreadable, f.read_ms, f.stale,
+                      f.unreadable);
+    return c;
+}
+
+static int
+serve (struct arguments *a)
+{
+    struct mur_error *err = NULL;
+    const char *home = getenv ("HOME");
+    if (! home || ! *home)
+        return fail ("HOME is not set, so the live capsules of this machine cannot be counted"), 1;
+    if (! a->registry_path)
+        a->registry_path = x_asprintf ("%s/.murmur/artifacts", home);
+    struct census *census = take_census (home);
+    if (! census)
+        return 1;
+    const struct referee_options options = { .registry_path = a->registry_path,
+                                             .spawn_allow = a->spawn_allow.items,
+                                             .max_depth = a->max_depth,
+                                             .max_concurrent = a->max_concurrent,
+                                             .max_live = a->max_live };
+    _cleanup_ (referee_freep) struct referee *referee = referee_new (&options, census);
+    _cleanup_close_ int stop_fd = open_stop_fd ();
+    uint16_t port;
+    int listen_fd = server_bind (a->port, &port, &err);
+    if (listen_fd < 0) {
+        fail ("%s", err->message);
+        mur_error_free (err);
+        return 1;
+    }
+    diag_stderr_line ("mur-roost: listening on 127.0.0.1:%u", port);
+    diag_stderr_line ("mur-roost: at most %u live capsules on this machine (--max-live-capsules)",
+                      a->max_live);
+    server_run (listen_fd, stop_fd, referee);
+    return 0;
+}
+
+int
+main (int argc, char **argv)
+{
+    diag_init ();
+    if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        diag_plain_warning ("this process stays dumpable: %s", strerror (errno));
+    struct arguments a;
+    int status = 1;
+    if (parse (argc, argv, &a))
+        status = a.prints_version ? print_version () : serve (&a);
+    free (a.registry_path);
+    strv_free (&a.spawn_allow);
+    return status;
+}
