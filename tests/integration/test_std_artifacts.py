@@ -133,7 +133,8 @@ def test_scripted_driver_plays_text_calls_stop_reasons_and_usage(lab):
 
     session = lab.session(project.run("--task", "count").ok())
 
-    assert session.result_text == "count 1 scripted files {{unknown}}"
+    assert session.result_text.startswith("count 1 scripted files")
+    assert session.result_text.endswith(" {{unknown}}")
     first, second = session.trace.all("inference")
     assert (first["stop_reason"], second["stop_reason"]) == ("tool_call", "end_turn")
     assert (first["input_tokens_actual"], first["output_tokens_actual"]) == (7, 3)
