@@ -316,7 +316,7 @@ const struct schema inference_schema = SCHEMA (inference_keys, inference);
 static const struct schema_key context_keys[] = {
     KEY (context, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
          .doc = "Context window of every driver choice."),
-    KEY_AS ("record", context, written_record, KEY_TRIMMED, .rule = RULE_WORDS,
+    KEY_AS ("record", context, written_record, KEY_TRIM_KEPT, .rule = RULE_WORDS,
             .words = (const char *const[]){ "on", "off", NULL },
             .doc = "Whether conversations are kept."),
     KEY (context, record_store, KEY_TRIM_KEPT,
@@ -356,7 +356,7 @@ static const struct schema_key observability_keys[] = {
 static const struct schema observability_schema = SCHEMA (observability_keys, observability);
 
 static const struct schema_key trace_keys[] = {
-    KEY_AS ("capture", trace_block, written_capture, KEY_TRIMMED, .rule = RULE_WORDS,
+    KEY_AS ("capture", trace_block, written_capture, KEY_TRIM_KEPT, .rule = RULE_WORDS,
             .words = (const char *const[]){ "none", "meta", "content", NULL },
             .doc = "How much of what was said is kept; meta when absent."),
     KEY_AS ("retain", trace_block, written_retain, KEY_NODE,

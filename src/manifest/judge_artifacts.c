@@ -43,8 +43,7 @@ judge_name (struct entry *en, struct mur_error **err)
     struct artifact_entry *e = en->e;
     const char *path = key_path (en, "name");
     if (is_blank (e->name))
-        return schema_fail (&en->rd->r, err, E_MAN_001, path,
-                            "the required field is missing or blank");
+        return refuse_value (en->rd, err, path, "the required field 'name' is missing or blank");
     if (! e->source) {
         struct mur_error *why = NULL;
         if (! name_check_full (e->name, E_MAN_003, NULL, &why)) {
@@ -118,8 +117,8 @@ judge_version (struct entry *en, struct mur_error **err)
     }
     if (! is_blank (e->version))
         return true;
-    return schema_fail (&en->rd->r, err, E_MAN_001, key_path (en, "version"),
-                        "the required field is missing or blank");
+    return refuse_value (en->rd, err, key_path (en, "version"),
+                         "the required field 'version' is missing or blank");
 }
 
 static bool

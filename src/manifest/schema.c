@@ -153,7 +153,7 @@ read_texts (struct schema_reader *r, const struct schema_key *k, const struct ya
     for (uint32_t i = 0; i < n->len; i++) {
         const struct place element = { place, NULL, i };
         const struct yaml_node *item = n->items[i];
-        if (! yaml_is_scalar (item) || item->kind == YAML_NULL) {
+        if (! yaml_is_scalar (item)) {
             type_fault (r, item, &element, "text");
             continue;
         }
@@ -205,7 +205,7 @@ read_block_map (struct schema_reader *r, const struct schema_key *k, const struc
         }
         const struct place inner = { place, key->text, 0 };
         char *item = list->items + list->len++ * k->block->size;
-        read_block (r, k->block, value->kind == YAML_NULL ? NULL : value, &inner, item);
+        read_block (r, k->block, value, &inner, item);
         *(const char **)(void *)item = key->text; /* a block's name is its first member */
     }
     qsort (list->items, list->len, k->block->size, compare_names);

@@ -169,13 +169,21 @@ put_json_double (struct buf *out, double value)
         return;
     }
     char text[40];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf (text, sizeof text, "%.*g", precision, value);
+    int digits_after = 0; /* of the one before the point */
+    for (; digits_after < 17; digits_after++) {
+        snprintf (text, sizeof text, "%.*e", digits_after, value);
         if (strtod (text, NULL) == value)
             break;
     }
+    int exponent = atoi (strchr (text, 'e') + 1);
+    if (exponent < -5 || exponent >= 16) {
+        buf_puts (out, text);
+        return;
+    }
+    int decimals = digits_after > exponent ? digits_after - exponent : 0;
+    snprintf (text, sizeof text, "%.*f", decimals, value);
     buf_puts (out, text);
-    if (! strpbrk (text, ".e"))
+    if (! decimals)
         buf_puts (out, ".0");
 }
 

@@ -91,11 +91,11 @@ report_runtime_reach (const struct policy *p, const struct report_facts *f, size
     const struct artifact_grant *g = &p->grants[i];
     if (g->entry->role != ROLE_TOOL)
         return NULL;
-    if (! f->artifact_is_resolved || ! f->artifact_is_resolved[i])
-        return "unresolved";
     if (f->artifact_is_native && f->artifact_is_native[i])
         return "environment";
-    return g->scope ? NULL : "murmur-runtime";
+    if (g->scope)
+        return NULL;
+    return f->artifact_is_resolved && f->artifact_is_resolved[i] ? "murmur-runtime" : "unresolved";
 }
 
 void

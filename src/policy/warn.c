@@ -120,7 +120,6 @@ warn_gateway_hosts (const struct policy *p)
                        "capabilities.network.allow[%zu] also names %s, the host of the gateway of "
                        "%s: guests reach it past the gateway",
                        j, g->endpoint.host, p->grants[i].entry->name);
-            break;
         }
     }
 }

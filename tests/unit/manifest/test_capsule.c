@@ -385,7 +385,7 @@ test_an_entrys_faults_come_in_order (void **state _unused_)
         if (first > 3)
             buf_puts (&text, "version: 1");
         buf_puts (&text, "}]\n");
-        refuses (text.data, first == 3 ? E_MAN_001 : E_MAN_003, faults[first].words, NULL);
+        refuses (text.data, E_MAN_003, faults[first].words, NULL);
     }
 }
 
@@ -410,8 +410,7 @@ test_null_lists (void **state _unused_)
     accepts (CAPS ("install: {skill: ['*'], from: ~}"));
     accepts (HEAD "control: {settings: ~, secrets: ~, agent_settings: ~}\n");
     accepts (HEAD "network: {authentication: {scheme: bearer, credentials: ~}}\n");
-    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: ~}}}\n", E_MAN_003, "credentials.a.scopes",
-             NULL);
+    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: ~}}}\n", E_MAN_002, "credentials.a", NULL);
     refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: {scopes: ~}}}}\n", E_MAN_003,
              "credentials.a.scopes", NULL);
 }
@@ -439,9 +438,9 @@ test_required_fields_are_not_blank (void **state _unused_)
 static void
 test_list_elements_keep_their_text (void **state _unused_)
 {
-    struct capsule_manifest *m = accept (CAPS ("env: {allow: [0x1F, on, 1e3, 1.10]}"));
-    static const char *const expected[] = { "0x1F", "on", "1e3", "1.10" };
-    for (size_t i = 0; i < 4; i++)
+    struct capsule_manifest *m = accept (CAPS ("env: {allow: [0x1F, on, 1e3, 1.10, ~]}"));
+    static const char *const expected[] = { "0x1F", "on", "1e3", "1.10", "~" };
+    for (size_t i = 0; i < ARRAY_LEN (expected); i++)
         assert_string_equal (m->capabilities->env->allow.items[i], expected[i]);
     capsule_manifest_free (m);
     refuses (CAPS ("env: {allow: [[x]]}"), E_MAN_002, "capabilities.env.allow[0]", NULL);
