@@ -83,9 +83,7 @@ const char *cli_positional (const struct cli_args *args, const char *name);
 const char *const *cli_positionals (const struct cli_args *args, const char *name, size_t *count);
 const struct cli_command *cli_command_of (const struct cli_args *args);
 
-/* --- the table
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
@@ -100,9 +98,7 @@ extern const struct cli_group cli_groups[];
 const struct cli_command *cli_find_command (const char *name);
 const struct cli_group *cli_find_group (const char *name);
 
-/* --- parsing and help
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- parsing and help --- */
 
 enum cli_outcome {
     CLI_RUN,        /* *args is filled */
@@ -124,20 +120,16 @@ char *cli_usage_line (const struct cli_command *c);
 /* The manual page mur(1) as roff, appended to out. */
 void cli_man_page (struct buf *out);
 
-/* --- the commands (cli/cmd_*.c)
- * ------------------------------------------------------------------------------------------------
- */
+/* --- the commands, cli/cmd_*.c --- */
 
-/* A command this version does not have is NULL in the table. */
-cli_run_fn cmd_run; /* cmd_run.c */
-cli_run_fn cmd_build, cmd_publish,
-    cmd_precompile; /* cmd_build.c, cmd_publish.c, cmd_precompile.c */
-cli_run_fn cmd_install, cmd_list, cmd_search,
-    cmd_index; /* cmd_install.c, cmd_list.c, cmd_search.c, cmd_index.c */
-cli_run_fn cmd_new, cmd_doctor, cmd_version, cmd_explain; /* cmd_new.c, cmd_doctor.c, cmd_info.c */
-cli_run_fn cmd_config_set, cmd_beta_list, cmd_beta_set;   /* cmd_config.c */
-cli_run_fn cmd_ps;                                        /* cmd_ps.c */
-cli_run_fn cmd_trace_show, cmd_trace_steps, cmd_trace_diff; /* cmd_trace.c */
-cli_run_fn cmd_trace_report, cmd_trace_list, cmd_trace_rm;  /* cmd_trace.c */
-cli_run_fn cmd_conversation_ls, cmd_conversation_show;      /* cmd_conversation.c */
-cli_run_fn cmd_conversation_rm, cmd_conversation_truncate;  /* cmd_conversation.c */
+/* Each stands in the file of its name. A command this version does not have is NULL in the table.
+ */
+cli_run_fn cmd_run, cmd_ps;
+cli_run_fn cmd_build, cmd_publish, cmd_precompile, cmd_install, cmd_list, cmd_search, cmd_index;
+cli_run_fn cmd_new, cmd_doctor, cmd_version;
+cli_run_fn cmd_explain;                                       /* cmd_info.c */
+cli_run_fn cmd_config_set, cmd_beta_list, cmd_beta_set;       /* cmd_config.c */
+cli_run_fn cmd_trace_show, cmd_trace_list, cmd_trace_rm;      /* cmd_trace.c */
+cli_run_fn cmd_trace_steps, cmd_trace_diff, cmd_trace_report; /* cmd_trace_compare.c */
+cli_run_fn cmd_conversation_ls, cmd_conversation_show;        /* cmd_conversation.c */
+cli_run_fn cmd_conversation_rm, cmd_conversation_truncate;

@@ -16,9 +16,7 @@
 
 #define LINE_COLUMNS 200 /* of a message in `show` */
 
-/* --- ls
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* --- ls --- */
 
 static struct small_text
 size_text (uint64_t bytes)
@@ -104,9 +102,7 @@ list_table (const struct conversation_files *all)
         out_puts ("No conversation records.\n");
 }
 
-/* --- ls --message
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- ls --message --- */
 
 /* 1-based place of a message in a record, 0 when it is not there. */
 static size_t
@@ -193,9 +189,7 @@ cmd_conversation_ls (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
-/* --- one record
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- one record --- */
 
 /* The one record the command means, the only item of *all. */
 static bool

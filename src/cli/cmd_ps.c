@@ -71,9 +71,7 @@ status_word (const struct listing *l, size_t i)
     return l->is_live[i] ? "running" : "unreachable";
 }
 
-/* --- JSON
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static json_t *
 capsule_json (const struct listing *l, size_t i)
@@ -110,9 +108,7 @@ print_json (const struct listing *l)
     out_printf ("%s\n", text);
 }
 
-/* --- table
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- table --- */
 
 /* Seconds since an RFC 3339 time with an offset of zero; 0 when it cannot be read. */
 static uint64_t

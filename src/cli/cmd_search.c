@@ -82,9 +82,7 @@ search_index (struct search *s, const struct artifact_index *x)
     }
 }
 
-/* --- the global store
- * -----------------------------------------------------------------------------------------------
- */
+/* --- the global store --- */
 
 static bool
 row_fits (const struct store_row *row)
@@ -152,9 +150,7 @@ search_store (struct search *s, struct mur_error **err)
     return true;
 }
 
-/* --- the command
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static bool
 search_address (struct search *s, const char *address, struct mur_error **err)

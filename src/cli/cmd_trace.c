@@ -18,9 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- show
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- show --- */
 
 static char *
 directory_of (const char *path)
@@ -70,9 +68,7 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
-/* --- list
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- list --- */
 
 #define TRACE_HEAD (4 * 1024 * 1024) /* where a first task_start is looked for */
 
@@ -171,9 +167,7 @@ cmd_trace_list (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
-/* --- rm
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* --- rm --- */
 
 /* What goes, in this order: a failure on the way leaves the session listed and removable. */
 struct removal {

@@ -35,9 +35,7 @@ cmd_trace_steps (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
-/* --- diff
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- diff --- */
 
 /* Both sides at once, so that two mistakes are told together. */
 static bool
@@ -94,9 +92,7 @@ cmd_trace_diff (const struct cli_args *args, struct mur_error **err)
     return is_ok ? CLI_OK : CLI_FAILED;
 }
 
-/* --- report
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- report --- */
 
 /* "30m", "2h", "1d" in ms. */
 static bool
@@ -183,12 +179,11 @@ read_traces (const struct strv *paths, bool is_named, struct trace **traces, siz
 }
 
 static bool
-check_workdir (const char *workdir, const struct recorded_group *g, struct mur_error **err)
+check_workdir (const struct recorded_group *g, struct mur_error **err)
 {
     struct stat st;
-    if (stat (g->work_root, &st) == 0 || ! workdir)
-        return true;
-    return mur_fail_errno (err, E_IO_001, "%s", g->work_root);
+    return stat (g->work_root, &st) == 0 ||
+           mur_fail_errno (err, E_IO_001, "no work folder at %s", g->work_root);
 }
 
 int
@@ -198,8 +193,12 @@ cmd_trace_report (const struct cli_args *args, struct mur_error **err)
     _cleanup_strv_ struct strv paths = { 0 };
     size_t named;
     const char *const *addresses = cli_positionals (args, "SESSIONS", &named);
-    if (! recorded_group_open (cli_value (args, "--workdir"), &g, err) ||
-        ! check_workdir (cli_value (args, "--workdir"), &g, err))
+    if (named && (cli_has (args, "--last") || cli_has (args, "--since"))) {
+        mur_fail (err, E_TRC_002,
+                  "--last and --since choose sessions, and sessions are named already");
+        return CLI_FAILED;
+    }
+    if (! recorded_group_open (cli_value (args, "--workdir"), &g, err) || ! check_workdir (&g, err))
         return CLI_FAILED;
     if (! (named ? choose_named (addresses, named, &g, &paths, err)
                  : choose_all (args, &g, &paths, err)))

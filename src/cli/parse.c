@@ -29,9 +29,7 @@ struct cli_args {
     size_t word_count;
 };
 
-/* --- reading a parsed line
- * --------------------------------------------------------------------------------------------------
- */
+/* --- reading a parsed line --- */
 
 static size_t
 option_index (const struct cli_args *args, const char *name)
@@ -106,9 +104,7 @@ cli_args_free (struct cli_args *args)
     free (args);
 }
 
-/* --- usage errors
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- usage errors --- */
 
 /* Prints the error, the hint when there is one, and where help is. Takes both strings. */
 static enum cli_outcome
@@ -156,9 +152,7 @@ unknown_option (const struct cli_command *command, const char *typed)
     return command_error (command, x_asprintf ("unknown option '%s'", typed), hint);
 }
 
-/* --- one option
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- one option --- */
 
 /* argv as it is consumed. */
 struct line {
@@ -287,9 +281,7 @@ take_letters (struct cli_args *args, const char *word, struct line *line)
     return CLI_RUN;
 }
 
-/* --- relations
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- relations --- */
 
 static bool
 stands (const struct cli_args *args, const char *name)
@@ -381,9 +373,7 @@ parse_command (const struct cli_command *command, struct line *line, struct cli_
     return outcome;
 }
 
-/* --- finding the command
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- finding the command --- */
 
 static enum cli_outcome
 unknown_command (const char *group, const char *typed)

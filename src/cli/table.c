@@ -266,12 +266,10 @@ static const struct cli_option trace_report_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<LAST>",
       .is_number = true,
-      .conflicts = "--since SESSIONS",
       .help = "the newest N sessions" },
     { .name = "--since",
       .kind = CLI_VALUE,
       .value_name = "<SINCE>",
-      .conflicts = "SESSIONS",
       .help = "sessions started within 30m, 2h or 1d" },
     OPT_WORKDIR,
     NONE

@@ -20,9 +20,7 @@
 #define HARNESS_FILE   "harness-session.json"
 #define LARGEST_RECORD ((size_t)1 << 30)
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* Reads a regular file below an open directory. False with errno set; ENOENT when it is not there.
  */
@@ -192,9 +190,7 @@ conversation_truncated (const struct conversation_file *f)
     return json_is_object (truncated) ? truncated : NULL;
 }
 
-/* --- one record's directory
- * --------------------------------------------------------------------------------------------------
- */
+/* --- one record's directory --- */
 
 static int
 open_store (const struct conversation_file *f, struct mur_error **err)
@@ -240,9 +236,7 @@ conversation_remove (const struct conversation_file *f, struct mur_error **err)
                           mur_context (err, "cannot remove %s", f->dir));
 }
 
-/* --- cutting
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* --- cutting --- */
 
 /* The header a cut record begins with: the old one's owner and birth, and what is gone in all.
  * Owned text with line end. */

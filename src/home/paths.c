@@ -68,8 +68,7 @@ home_path_below (const char *below, struct mur_error **err)
     return path;
 }
 
-/* --- the check of a launch
- * --------------------------------------------------------------------------------------------- */
+/* --- the check of a launch --- */
 
 static bool
 unusable (const char *path, const char *why, struct mur_error **err)
@@ -139,9 +138,7 @@ home_check_for_launch (struct mur_error **err)
     return true;
 }
 
-/* --- levels
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- levels --- */
 
 /* Says why a component could not be opened: a link is named as one. Always -1. */
 static int
@@ -270,9 +267,7 @@ home_find_dir (const char *below, struct mur_error **err)
     return walk (fd, path, below, false, false, err);
 }
 
-/* --- records groups
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- records groups --- */
 
 char *
 home_work_root (const char *workdir, const char *manifest_dir, struct mur_error **err)

@@ -36,8 +36,7 @@ int home_open_dir (const char *below, struct mur_error **err);
  * exist. */
 int home_find_dir (const char *below, struct mur_error **err);
 
-/* --- the records group of a work root
- * --------------------------------------------------------------------------------- */
+/* --- the records group of a work root --- */
 
 /* The canonical work root: <workdir> (against the current directory), or "<manifest_dir>/workdir"
  * when workdir is NULL. It need not exist. Owned; E-IO-003 when the current directory cannot be
@@ -56,8 +55,7 @@ int home_open_records_group (const char *work_root, struct mur_error **err);
 bool home_list_sessions (int group_fd, const char *group_path, struct strv *names,
                          struct mur_error **err);
 
-/* --- one session's directories
- * ------------------------------------------------------------------------------------------- */
+/* --- one session's directories --- */
 
 /* What staging creates and a session holds. Descriptors are owned by whoever took them with
  * steal_fd, else by this. */

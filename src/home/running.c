@@ -20,9 +20,7 @@
 
 #define RECORD_LIMIT_BYTES ((size_t)1 << 20)
 
-/* --- processes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- processes --- */
 
 /* Fields 3 (state) and 22 (start time) of /proc/<pid>/stat, counted after the last ')'. */
 static bool
@@ -88,9 +86,7 @@ running_signal (pid_t pid, const char *process_start, int signal, enum running_l
     return *liveness == RUNNING_HELD && kill (pid, signal) == 0;
 }
 
-/* --- one record
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- one record --- */
 
 void
 running_record_clear (struct running_record *r)
@@ -239,9 +235,7 @@ running_remove (const char *session_id)
         remove_at (dir_fd, session_id);
 }
 
-/* --- reading
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static bool
 take_string (const json_t *o, const char *key, char **out)

@@ -60,9 +60,7 @@ running_write_control (const char *session_id, const struct secret *token, struc
 /* Reads it. NULL with E-RUN-042 when there is none. */
 struct secret *running_read_control (const char *session_id, struct mur_error **err);
 
-/* --- scanning
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- scanning --- */
 
 enum running_liveness {
     RUNNING_GONE,       /* no such process, or another start time: may be pruned */
@@ -93,9 +91,7 @@ void running_scan_free (struct running_scan *s);
 /* Removes what the scan licensed: gone entries (with their .control) and unreadable files. */
 void running_prune (const struct running_scan *s);
 
-/* --- processes
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- processes --- */
 
 /* Field 22 of /proc/<pid>/stat as text. Returns false when it cannot be read. */
 bool process_start_text (pid_t pid, char out[24]);

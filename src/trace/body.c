@@ -20,9 +20,7 @@
 static const char *const part_keys[] = { "system",    "system_sha", "tools",
                                          "tools_sha", "response",   "response_sha" };
 
-/* --- by digest
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- by digest --- */
 
 static void
 offer_digest (struct strv *matches, const char *digest, const char *prefix)
@@ -71,9 +69,7 @@ resolve_prefix (const struct trace *t, const char *prefix, struct mur_error **er
     return NULL;
 }
 
-/* --- by part and turn
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- by part and turn --- */
 
 /* The digest key of a part, or NULL; *index is set for message:<i>. */
 static const char *

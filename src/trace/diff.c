@@ -11,9 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- the table of numbers
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the table of numbers --- */
 
 enum figure {
     FIGURE_COUNT,    /* 1,234 */
@@ -185,9 +183,7 @@ table (struct report *r, const struct trace_metrics *a, const struct trace_metri
          b->exit_status ? b->exit_status : "—", "—");
 }
 
-/* --- where the requests part
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- where the requests part --- */
 
 /* The hashed turns of a trace, in order. */
 struct turns {

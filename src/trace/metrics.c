@@ -35,9 +35,7 @@ trace_is_turn (const struct trace_event *e)
                             json_object_get (e->object, "input_tokens"));
 }
 
-/* --- redundancy
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- redundancy --- */
 
 /* What a call is about: its resource_id, else the text under a path-like key of its input. */
 static const char *
@@ -100,9 +98,7 @@ note_call (struct trace_metrics *m, struct reads *r, const struct trace_event *e
     r->items[slot].event = e;
 }
 
-/* --- sums
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- sums --- */
 
 static void
 note_shell_exit (struct trace_metrics *m, const struct trace_event *e)

@@ -11,8 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- one session's paragraph
- * ---------------------------------------------------------------------------------------------- */
+/* --- one session's paragraph --- */
 
 static void
 failed_exit_codes (struct report *r, const struct trace *t, const struct trace_metrics *m)
@@ -64,9 +63,7 @@ session_lines (struct report *r, const struct trace *t, const struct trace_metri
     report_text (r, "\n");
 }
 
-/* --- the table
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 /* Samples of one row. */
 struct samples {
@@ -185,8 +182,7 @@ exit_statuses (struct report *r, const struct trace_metrics *all, size_t count)
     }
 }
 
-/* --- tasks of sessions that had several
- * ------------------------------------------------------------------------------------------ */
+/* --- tasks of sessions that had several --- */
 
 static const struct {
     const char *name;

@@ -33,8 +33,7 @@ show_endings (struct show *s)
     }
 }
 
-/* --- Session status and deadline
- * ------------------------------------------------------------------------------------------- */
+/* --- Session status and deadline --- */
 
 /* A count, or the word that stands for none ("none", "unknown"). */
 static void
@@ -51,18 +50,17 @@ count_or_word (struct report *r, const json_t *object, const char *key, bool use
         report_text (r, "—");
 }
 
+/* Only what was ever allowed is worth a word. */
 static void
 used_left (struct report *r, const char *name, const json_t *value)
 {
     if (json_is_object (value))
-        report_text (r, "%s %lu used %lu left", name, number (value, "used"),
+        report_text (r, "  %s %lu used %lu left", name, number (value, "used"),
                      number (value, "left"));
-    else
-        report_text (r, "%s %s", name, json_is_string (value) ? json_string_value (value) : "—");
 }
 
 static void
-status_lines (struct report *r, const json_t *status)
+status_line (struct report *r, const json_t *status)
 {
     const json_t *time = json_object_get (status, "time");
     const json_t *deadline = json_object_get (time, "deadline");
@@ -94,9 +92,7 @@ status_lines (struct report *r, const json_t *status)
     count_or_word (r, spend, "tokens", true);
     report_text (r, "/");
     count_or_word (r, spend, "ceiling", true);
-    report_text (r, "\n  ");
     used_left (r, "keep_working", json_object_get (status, "keep_working"));
-    report_text (r, "  ");
     used_left (r, "done_check", json_object_get (status, "done_check"));
     report_text (r, "\n");
 }
@@ -116,7 +112,7 @@ show_status (struct show *s)
             report_heading (r, "Session status and deadline");
         is_headed = true;
         if (is_status)
-            status_lines (r, json_object_get (e->object, "status"));
+            status_line (r, json_object_get (e->object, "status"));
         else if (is_notice)
             report_text (r, "deadline_notice  %s  %lus left; deadline %s\n",
                          member_text (e->object, "tool_name"), number (e->object, "left_secs"),
@@ -128,8 +124,7 @@ show_status (struct show *s)
     }
 }
 
-/* --- tasks that did not complete
- * ------------------------------------------------------------------------------------------- */
+/* --- tasks that did not complete --- */
 
 void
 show_cancelled (struct show *s)
@@ -189,9 +184,7 @@ show_reopens (struct show *s)
     }
 }
 
-/* --- refusals
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- refusals --- */
 
 void
 show_denied (struct show *s)
@@ -266,9 +259,7 @@ show_choices (struct show *s)
     }
 }
 
-/* --- Control
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- Control --- */
 
 /* The first turn whose inference used a change, as text. */
 static void

@@ -15,9 +15,7 @@ number (const json_t *o, const char *key)
     return (unsigned long)member_number (o, key);
 }
 
-/* --- Delegations
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- Delegations --- */
 
 /* Where a child's trace is, from the delegation_start of the same id. */
 static const char *
@@ -65,9 +63,7 @@ show_delegations (struct show *s)
             delegation_line (s, e->object, "no ending recorded");
 }
 
-/* --- Member calls
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- Member calls --- */
 
 static size_t
 busy_offers (struct show *s, const char *call_id)
@@ -97,9 +93,7 @@ show_member_calls (struct show *s)
     }
 }
 
-/* --- Plans
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- Plans --- */
 
 static const json_t *
 declared_step (const json_t *plan, const char *step_id)
@@ -174,9 +168,7 @@ show_plans (struct show *s)
             one_plan (s, NULL, e->object);
 }
 
-/* --- messages and tasks
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- messages and tasks --- */
 
 void
 show_a2a (struct show *s)
@@ -186,10 +178,8 @@ show_a2a (struct show *s)
     if (! received && ! sent)
         return;
     report_heading (s->report, "A2A");
-    if (received)
-        report_line (s->report, "received", "%zu task%s", received, received == 1 ? "" : "s");
-    if (sent)
-        report_line (s->report, "sent", "%zu message%s", sent, sent == 1 ? "" : "s");
+    report_line (s->report, "received", "%zu task%s", received, received == 1 ? "" : "s");
+    report_line (s->report, "sent", "%zu message%s", sent, sent == 1 ? "" : "s");
     for (const struct trace_event *e = NULL; (e = show_next (s, "a2a_send", e));)
         report_text (s->report, "  → %s\n", member_text (e->object, "peer_url"));
 }

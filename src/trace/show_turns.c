@@ -24,9 +24,7 @@ remaining (struct report *r, const json_t *o)
         report_text (r, "  turns remaining %lu", number (o, "turns_remaining"));
 }
 
-/* --- Turns
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- Turns --- */
 
 static void
 continued_line (struct report *r, const json_t *o)
@@ -68,23 +66,28 @@ stopped_by (struct report *r, const json_t *o)
 }
 
 static void
-task_end_lines (struct report *r, const json_t *o)
+kept_working_line (struct report *r, const json_t *task_end)
 {
-    const json_t *kept = json_object_get (o, "keep_working");
-    const json_t *check = json_object_get (o, "done_check");
-    if (json_is_object (kept)) {
-        report_text (r, "kept working: %lu of %lu", number (kept, "used"), number (kept, "limit"));
-        stopped_by (r, kept);
-    }
-    if (json_is_object (check)) {
-        const json_t *met = json_object_get (check, "met");
-        report_text (r, "done check: %s  reopens %lu of %lu",
-                     json_is_true (met)   ? "met"
-                     : json_is_null (met) ? "never run"
-                                          : "not met",
-                     number (check, "reopens"), number (check, "limit"));
-        stopped_by (r, check);
-    }
+    const json_t *kept = json_object_get (task_end, "keep_working");
+    if (! json_is_object (kept))
+        return;
+    report_text (r, "kept working: %lu of %lu", number (kept, "used"), number (kept, "limit"));
+    stopped_by (r, kept);
+}
+
+static void
+done_check_result_line (struct report *r, const json_t *task_end)
+{
+    const json_t *check = json_object_get (task_end, "done_check");
+    if (! json_is_object (check))
+        return;
+    const json_t *met = json_object_get (check, "met");
+    report_text (r, "done check: %s  reopens %lu of %lu",
+                 json_is_true (met)   ? "met"
+                 : json_is_null (met) ? "never run"
+                                      : "not met",
+                 number (check, "reopens"), number (check, "limit"));
+    stopped_by (r, check);
 }
 
 static void
@@ -109,6 +112,8 @@ retry_line (struct report *r, const json_t *o)
 static void
 failed_line (struct report *r, const json_t *o)
 {
+    if (! member_has (o, "error_code"))
+        return;
     report_label (r, "failed");
     report_text (r, "turn %lu  %s", number (o, "turn"), member_text (o, "error_code"));
     http_status (r, o, NULL);
@@ -122,6 +127,15 @@ failed_line (struct report *r, const json_t *o)
 void
 show_turns (struct show *s)
 {
+    static const struct {
+        const char *event;
+        void (*line) (struct report *r, const json_t *o);
+    } kinds[] = {
+        { "task_continued", continued_line },   { "keep_working", keep_working_line },
+        { "task_end", kept_working_line },      { "done_check", done_check_line },
+        { "task_end", done_check_result_line }, { "inference_retry", retry_line },
+        { "inference", failed_line },
+    };
     struct report *r = s->report;
     const struct trace_event *start = trace_find (s->trace, "session_start", 0);
     report_heading (r, "Turns");
@@ -131,26 +145,12 @@ show_turns (struct show *s)
         report_text (r, "%lu)\n", number (start->object, "max_turns"));
     else
         report_text (r, "no cap)\n");
-    for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        if (str_eq (e->type, "task_continued"))
-            continued_line (r, e->object);
-        else if (str_eq (e->type, "keep_working"))
-            keep_working_line (r, e->object);
-        else if (str_eq (e->type, "done_check"))
-            done_check_line (r, e->object);
-        else if (str_eq (e->type, "task_end"))
-            task_end_lines (r, e->object);
-        else if (str_eq (e->type, "inference_retry"))
-            retry_line (r, e->object);
-        else if (str_eq (e->type, "inference") && member_has (e->object, "error_code"))
-            failed_line (r, e->object);
-    }
+    for (size_t i = 0; i < ARRAY_LEN (kinds); i++)
+        for (const struct trace_event *e = NULL; (e = show_next (s, kinds[i].event, e));)
+            kinds[i].line (r, e->object);
 }
 
-/* --- Tokens
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- Tokens --- */
 
 static void
 token_line (struct show *s, const char *label, uint64_t tokens)
@@ -205,9 +205,7 @@ show_tokens (struct show *s)
     provider_line (s);
 }
 
-/* --- Wire
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- Wire --- */
 
 static void
 refreshed_lines (struct show *s)
@@ -253,9 +251,7 @@ show_wire (struct show *s)
                      number (first, "turn"));
 }
 
-/* --- Calls
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- Calls --- */
 
 static void
 calls_head (struct report *r, uint64_t count, uint64_t ok, uint64_t total_ms)
@@ -280,28 +276,57 @@ one_tool_call (struct report *r, const json_t *o)
     report_text (r, "  %s", input);
 }
 
-/* The calls of one turn number, of whatever task, side by side; else what the turn decided. */
-static void
-turn_line (struct show *s, uint64_t turn)
+/* The calls of one turn number, of whatever task, side by side. False when there is none. */
+static bool
+calls_of_turn (struct show *s, const char *type, uint64_t turn,
+               void (*print) (struct report *r, const json_t *o))
 {
     bool is_started = false;
-    for (const struct trace_event *e = NULL; (e = show_next (s, "tool_call", e));) {
+    for (const struct trace_event *e = NULL; (e = show_next (s, type, e));) {
         if (member_number (e->object, "turn") != turn)
             continue;
         if (! is_started)
             report_text (s->report, "  turn %lu", (unsigned long)turn);
         is_started = true;
-        one_tool_call (s->report, e->object);
+        print (s->report, e->object);
     }
-    for (const struct trace_event *e = NULL; ! is_started && (e = show_next (s, "inference", e));) {
-        if (member_number (e->object, "turn") != turn || member_has (e->object, "origin"))
-            continue;
-        report_text (s->report, "  turn %lu  %s", (unsigned long)turn,
-                     member_text (e->object, "decision"));
-        is_started = true;
+    return is_started;
+}
+
+static int
+by_number (const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* The turn numbers of some events, ascending, each once. The caller frees them. */
+static uint64_t *
+turn_numbers (struct show *s, const char *type, const char *other_type, size_t *count)
+{
+    uint64_t *turns = x_new_array (uint64_t, s->trace->count + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < s->trace->count; i++) {
+        const struct trace_event *e = &s->trace->events[i];
+        if (str_eq (e->type, type) || str_eq (e->type, other_type))
+            turns[len++] = member_number (e->object, "turn");
     }
-    if (is_started)
-        report_text (s->report, "\n");
+    qsort (turns, len, sizeof (*turns), by_number);
+    *count = 0;
+    for (size_t i = 0; i < len; i++)
+        if (i == 0 || turns[i] != turns[i - 1])
+            turns[(*count)++] = turns[i];
+    return turns;
+}
+
+/* What the agent's turn of this number decided, or NULL. */
+static const char *
+decision_of (struct show *s, uint64_t turn)
+{
+    for (const struct trace_event *e = NULL; (e = show_next (s, "inference", e));)
+        if (member_number (e->object, "turn") == turn && ! member_has (e->object, "origin"))
+            return member_text (e->object, "decision");
+    return NULL;
 }
 
 void
@@ -309,17 +334,16 @@ show_tool_calls (struct show *s)
 {
     report_heading (s->report, "Tool calls");
     calls_head (s->report, s->metrics.tool_calls, s->metrics.tool_ok, s->metrics.tool_ms);
-    if (! s->metrics.tool_calls)
-        return;
-    uint64_t highest = 0;
-    for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        uint64_t turn = member_number (e->object, "turn");
-        if ((str_eq (e->type, "tool_call") || str_eq (e->type, "inference")) && turn > highest)
-            highest = turn;
+    size_t count;
+    _cleanup_free_ uint64_t *turns = turn_numbers (s, "tool_call", "inference", &count);
+    for (size_t i = 0; s->metrics.tool_calls && i < count; i++) {
+        bool has_calls = calls_of_turn (s, "tool_call", turns[i], one_tool_call);
+        const char *decision = has_calls ? NULL : decision_of (s, turns[i]);
+        if (decision)
+            report_text (s->report, "  turn %lu  %s", (unsigned long)turns[i], decision);
+        if (has_calls || decision)
+            report_text (s->report, "\n");
     }
-    for (uint64_t turn = 0; turn <= highest && turn < 100000; turn++)
-        turn_line (s, turn);
 }
 
 void
@@ -345,18 +369,24 @@ show_redundant (struct show *s)
     }
 }
 
+static void
+one_skill_call (struct report *r, const json_t *o)
+{
+    report_text (r, "  %s %s ", member_text (o, "skill_name"),
+                 duration_text (member_number (o, "duration_ms")).text);
+    report_mark (r, str_eq (member_text (o, "status"), "ok"));
+}
+
 void
 show_skills (struct show *s)
 {
     report_heading (s->report, "Skill calls");
     calls_head (s->report, s->metrics.skill_calls, s->metrics.skill_ok, s->metrics.skill_ms);
-    for (const struct trace_event *e = NULL; (e = show_next (s, "skill_call", e));) {
-        report_text (s->report, "  turn %lu  %s %s ", number (e->object, "turn"),
-                     member_text (e->object, "skill_name"),
-                     duration_text (member_number (e->object, "duration_ms")).text);
-        report_mark (s->report, str_eq (member_text (e->object, "status"), "ok"));
-        report_text (s->report, "\n");
-    }
+    size_t count;
+    _cleanup_free_ uint64_t *turns = turn_numbers (s, "skill_call", NULL, &count);
+    for (size_t i = 0; i < count; i++)
+        if (calls_of_turn (s, "skill_call", turns[i], one_skill_call))
+            report_text (s->report, "\n");
 }
 
 void
@@ -421,7 +451,7 @@ show_background (struct show *s)
     for (const struct trace_event *e = NULL; (e = show_next (s, "background_command", e));) {
         const json_t *o = e->object;
         report_text (s->report, "background_command %s  %s  %s", member_text (o, "operation"),
-                     member_text (o, "work_id"), member_text (o, "state"));
+                     short_text (json_get_string (o, "work_id")).text, member_text (o, "state"));
         if (member_has (o, "exit_code"))
             report_text (s->report, "  exit %lu", number (o, "exit_code"));
         if (member_has (o, "waited_ms"))
@@ -449,14 +479,12 @@ show_compaction (struct show *s)
                      member_text (e->object, "reason"));
 }
 
-/* --- Call settings
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- Call settings --- */
 
 struct settings {
     char *key; /* caller, cap and config as printed */
     uint64_t calls;
-    struct buf turns;
+    struct strv turns; /* each once */
 };
 
 static char *
@@ -489,15 +517,21 @@ show_call_settings (struct show *s)
         } else {
             free (key);
         }
-        buf_printf (&all[i].turns, "%s%lu", all[i].calls++ ? ", " : "", number (e->object, "turn"));
+        char turn[24];
+        snprintf (turn, sizeof (turn), "%lu", number (e->object, "turn"));
+        if (! strv_contains (&all[i].turns, turn))
+            strv_push (&all[i].turns, turn);
+        all[i].calls++;
     }
     if (len)
         report_heading (s->report, "Call settings");
     for (size_t i = 0; i < len; i++) {
-        report_text (s->report, "%s  %lu call%s  turns %s\n", all[i].key,
-                     (unsigned long)all[i].calls, all[i].calls == 1 ? "" : "s", all[i].turns.data);
+        _cleanup_free_ char *turns = strv_join (&all[i].turns, ", ");
+        report_text (s->report, "%s  %lu call%s  turn%s %s\n", all[i].key,
+                     (unsigned long)all[i].calls, all[i].calls == 1 ? "" : "s",
+                     all[i].turns.len == 1 ? "" : "s", turns);
         free (all[i].key);
-        buf_free (&all[i].turns);
+        strv_free (&all[i].turns);
     }
     free (all);
 }

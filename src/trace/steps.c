@@ -70,9 +70,7 @@ static const struct {
     { "spawner_ended", "[{spawned_by%i}]" },
 };
 
-/* --- templates
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- templates --- */
 
 /* A member by dotted key. Borrowed, NULL when absent. */
 static const json_t *
@@ -183,9 +181,7 @@ template_of (const char *event)
     return NULL;
 }
 
-/* --- rows
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 struct tree {
     const struct trace *trace;
@@ -287,9 +283,7 @@ one_row (struct tree *t, const struct trace_event *e, size_t depth)
     report_text (r, "\n");
 }
 
-/* --- the tree
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- the tree --- */
 
 /* Finds each event's parent: the line parent_id names, else the row of its task. */
 static void

@@ -12,9 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* --- running the parser
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- running the parser --- */
 
 /* Parses a line, its words separated by blanks, "''" an empty word; what it prints on either stream
  * is kept in captured. */
@@ -82,9 +80,7 @@ refused (const char *line, const char *part)
         fail_msg ("%s: \"%s\" is not in: %s", line, part, captured_err);
 }
 
-/* --- accepted lines
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- accepted lines --- */
 
 static void
 test_values_stand_apart_or_behind_an_equals_sign (void **state)
@@ -178,9 +174,7 @@ test_hidden_options_are_parsed_and_not_shown (void **state)
     assert_non_null (strstr (help.data, "--spawn-grant-stdin"));
 }
 
-/* --- usage errors
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- usage errors --- */
 
 static void
 test_usage_errors (void **state)
@@ -228,7 +222,6 @@ test_usage_errors (void **state)
         { "mur list --all -g", "--all cannot be used with --global" },
         { "mur index dist --repo a/b", "--release <TAG> is missing" },
         { "mur conversation truncate ctx", "--keep <N> is missing" },
-        { "mur trace report --last 2 --since 1d", "--last cannot be used with --since" },
         { "mur eval run --repeat 0", "'0' is no value of --repeat" },
         { "mur new", "--roster <NAME>" },
         { "mur new agent", "the new folder's name is missing" },
@@ -255,9 +248,7 @@ test_an_unknown_registry_option_says_where_the_command_looks (void **state)
     assert_null (strstr (captured_err, "hint:"));
 }
 
-/* --- help
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* --- help --- */
 
 static void
 test_help_goes_to_stdout_and_help_says_the_same (void **state)
@@ -325,9 +316,7 @@ test_the_program_help_names_every_command_and_group (void **state)
     }
 }
 
-/* --- the table
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 /* Each word of a list names an option or positional of the command. */
 static void
@@ -453,9 +442,7 @@ test_the_version_is_the_builds (void **state)
     assert_string_equal (version, MUR_VERSION);
 }
 
-/* --- diagnostics
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- diagnostics --- */
 
 /* "E-CAP-003" for the row E_CAP_003. */
 static void

@@ -91,8 +91,7 @@ capture_end (void)
     close (capture_fd);
 }
 
-/* --- merging -----------------------------------------------------------------------------------
- */
+/* --- merging --- */
 
 static void
 test_missing_files_are_empty (void **state)
@@ -249,8 +248,7 @@ test_unusable_files_are_refused_by_name (void **state)
     }
 }
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static char *
 text_of (const char *below)

@@ -83,9 +83,7 @@ read_whole (const char *path)
     return buf_steal (&text);
 }
 
-/* --- where it is
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* --- where it is --- */
 
 static void
 test_the_home_comes_from_home_else_userprofile (void **state)
@@ -129,9 +127,7 @@ test_the_launch_check_creates_nothing_and_names_what_is_wrong (void **state)
     assert_succeeds (home_check_for_launch (&err));
 }
 
-/* --- modes
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* --- modes --- */
 
 static void
 test_levels_are_0700_whatever_the_umask (void **state)
@@ -196,9 +192,7 @@ test_a_link_below_the_home_is_named (void **state)
     assert_fails (home_open_dir ("a/../b", &err) >= 0, E_IO_003);
 }
 
-/* --- records groups
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- records groups --- */
 
 static void
 test_every_spelling_of_a_work_root_is_one_group (void **state)
@@ -241,9 +235,7 @@ test_only_real_session_directories_are_listed_newest_first (void **state)
     assert_string_equal (list, "ses_3 ses_2 ses_1");
 }
 
-/* --- one session
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* --- one session --- */
 
 static void
 test_a_session_gets_its_directories_and_leaves_its_records (void **state)
@@ -333,9 +325,7 @@ test_the_sweep_removes_dead_sessions_and_no_others (void **state)
     home_session_free (&s);
 }
 
-/* --- conversations
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- conversations --- */
 
 #define M1 "{\"id\":\"msg_1\",\"role\":\"user\",\"content\":\"one\"}"
 #define M2 "{ \"role\": \"assistant\",  \"id\":\"msg_2\",\"content\":\"two\" }"
