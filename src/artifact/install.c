@@ -48,7 +48,7 @@ install_close (struct install *in)
     if (in->lock)
         lock_free (in->lock);
     if (in->registry)
-        registry_free (in->registry);
+        remote_free (in->registry);
     *in = (struct install){ 0 };
 }
 
@@ -74,7 +74,7 @@ bool
 install_need_registry (struct install *in, struct mur_error **err)
 {
     if (! in->registry)
-        in->registry = registry_new (err);
+        in->registry = remote_new (err);
     return in->registry != NULL;
 }
 
@@ -119,7 +119,7 @@ install_check_fit (struct install *in, struct install_item *item, struct mur_err
         return true;
     wit_refuse (item->name, item->version, &misfits, err);
     if (install_need_registry (in, NULL))
-        registry_hint_fit (in->registry, item->name, err);
+        remote_hint_fit (in->registry, item->name, err);
     return false;
 }
 
@@ -251,7 +251,7 @@ item_from_pick (struct install *in, const struct source_pick *pick, struct insta
         .has_owner_id = true,
         .owner_id = pick->owner_id,
     };
-    item->package = registry_fetch (in->registry, pick, err);
+    item->package = remote_fetch (in->registry, pick, err);
     return item->package != NULL;
 }
 
@@ -261,7 +261,7 @@ install_from_source (struct install *in, const struct install_ref *ref, struct m
     _cleanup_pick_ struct source_pick pick = { 0 };
     _cleanup_item_ struct install_item item = { 0 };
     if (! install_need_registry (in, err) ||
-        ! registry_pick (in->registry, in->lock, ref->name, ref->version, platform_host (), &pick,
+        ! remote_pick (in->registry, in->lock, ref->name, ref->version, platform_host (), &pick,
                          err) ||
         ! item_from_pick (in, &pick, &item, err) || ! install_store (in, &item, NULL, err) ||
         ! pin_and_write (in, &item, err))
@@ -384,7 +384,7 @@ install_release (struct install *in, const struct install_ref *ref, struct mur_e
 {
     struct release_packages packages;
     if (! install_need_registry (in, err) ||
-        ! registry_fetch_release (in->registry, in->lock, ref->owner, ref->repo, ref->scope,
+        ! remote_fetch_release (in->registry, in->lock, ref->owner, ref->repo, ref->scope,
                                   ref->tag, &packages, err))
         return false;
     size_t count = packages.len;
@@ -426,7 +426,7 @@ install_for_platform (struct install *in, const struct install_ref *ref, const c
     _cleanup_pick_ struct source_pick pick = { 0 };
     _cleanup_item_ struct install_item item = { 0 };
     _cleanup_free_ char *path = NULL;
-    if (! registry_pick (in->registry, NULL, ref->name, ref->version, platform, &pick, err) ||
+    if (! remote_pick (in->registry, NULL, ref->name, ref->version, platform, &pick, err) ||
         ! item_from_pick (in, &pick, &item, err) || ! install_store (in, &item, &path, err))
         return false;
     _cleanup_free_ char *note = x_asprintf (" (%s)", platform);

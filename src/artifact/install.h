@@ -19,7 +19,7 @@ struct install {
     bool precompiles;
     struct stores *stores;
     struct lock *lock;         /* NULL with is_global */
-    struct registry *registry; /* made when first needed */
+    struct remote *registry; /* made when first needed */
 };
 
 /* Finds the project (E-IO-001 without one, unless global), reads the configuration and the lock.

@@ -106,7 +106,7 @@ static bool
 judge (struct install *in, struct entry *e)
 {
     if (e->state == ENTRY_FETCHED)
-        return registry_pick (in->registry, in->lock, e->name, e->version, platform_host (),
+        return remote_pick (in->registry, in->lock, e->name, e->version, platform_host (),
                               &e->pick, &e->error);
     return install_check_owner (in, &e->item, &e->error) &&
            install_check_fit (in, &e->item, &e->error);
@@ -140,7 +140,7 @@ fetch (struct install *in, struct entry *e)
             .has_owner_id = true,
             .owner_id = e->pick.owner_id,
         };
-        e->item.package = registry_fetch (in->registry, &e->pick, &e->error);
+        e->item.package = remote_fetch (in->registry, &e->pick, &e->error);
         if (! e->item.package)
             return false;
     }

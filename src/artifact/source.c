@@ -56,19 +56,19 @@ struct source_facts {
     size_t tagged_count;
 };
 
-struct registry {
+struct remote {
     struct github github;
     struct source_list *sources;
     struct source_facts *facts; /* one a source */
 };
 
-struct registry *
-registry_new (struct mur_error **err)
+struct remote *
+remote_new (struct mur_error **err)
 {
     struct source_list *sources = source_list_load (err);
     if (! sources)
         return NULL;
-    struct registry *r = x_new0 (struct registry);
+    struct remote *r = x_new0 (struct remote);
     r->sources = sources;
     r->facts = x_new_array (struct source_facts, sources->len);
     for (size_t i = 0; i < sources->len; i++) {
@@ -102,7 +102,7 @@ facts_clear (struct source_facts *f)
 }
 
 void
-registry_free (struct registry *r)
+remote_free (struct remote *r)
 {
     github_clear (&r->github);
     for (size_t i = 0; i < r->sources->len; i++)
@@ -113,13 +113,13 @@ registry_free (struct registry *r)
 }
 
 void
-registry_set_cancel (struct registry *r, struct cancel *cancel)
+remote_set_cancel (struct remote *r, struct cancel *cancel)
 {
     r->github.cancel = cancel;
 }
 
 static struct source_facts *
-facts_of (const struct registry *r, const char *scope)
+facts_of (const struct remote *r, const char *scope)
 {
     for (size_t i = 0; i < r->sources->len; i++)
         if (strcmp (r->sources->items[i].scope, scope) == 0)
@@ -134,7 +134,7 @@ repo_of (const struct source *s)
 }
 
 static bool
-ask_owner (struct registry *r, struct source_facts *f, struct mur_error **err)
+ask_owner (struct remote *r, struct source_facts *f, struct mur_error **err)
 {
     if (! f->owner_question.is_asked) {
         struct github_repo repo = repo_of (f->source);
@@ -145,7 +145,7 @@ ask_owner (struct registry *r, struct source_facts *f, struct mur_error **err)
 }
 
 static bool
-ask_latest (struct registry *r, struct source_facts *f, struct mur_error **err)
+ask_latest (struct remote *r, struct source_facts *f, struct mur_error **err)
 {
     if (! f->latest_question.is_asked) {
         struct github_repo repo = repo_of (f->source);
@@ -156,7 +156,7 @@ ask_latest (struct registry *r, struct source_facts *f, struct mur_error **err)
 }
 
 static void
-fetch_index (struct registry *r, struct source_facts *f, struct mur_error **err)
+fetch_index (struct remote *r, struct source_facts *f, struct mur_error **err)
 {
     const struct source *s = f->source;
     struct github_repo repo = repo_of (s);
@@ -186,7 +186,7 @@ fetch_index (struct registry *r, struct source_facts *f, struct mur_error **err)
 }
 
 static bool
-ask_index (struct registry *r, struct source_facts *f, struct mur_error **err)
+ask_index (struct remote *r, struct source_facts *f, struct mur_error **err)
 {
     if (! f->index_question.is_asked) {
         f->index_question.is_asked = true;
@@ -197,7 +197,7 @@ ask_index (struct registry *r, struct source_facts *f, struct mur_error **err)
 
 /* The release of a tag; NULL without an error when there is none. Borrowed. */
 static const struct github_release *
-ask_release (struct registry *r, struct source_facts *f, const char *tag, struct mur_error **err)
+ask_release (struct remote *r, struct source_facts *f, const char *tag, struct mur_error **err)
 {
     if (f->latest && strcmp (f->latest->tag, tag) == 0)
         return f->latest;
@@ -217,7 +217,7 @@ ask_release (struct registry *r, struct source_facts *f, const char *tag, struct
  */
 
 bool
-registry_serves (const struct registry *r, const char *scope)
+remote_serves (const struct remote *r, const char *scope)
 {
     return facts_of (r, scope) != NULL;
 }
@@ -245,7 +245,7 @@ refuse_sourceless (const char *name, const char *scope, struct mur_error **err)
 }
 
 static struct source_facts *
-facts_for (struct registry *r, const char *name, struct mur_error **err)
+facts_for (struct remote *r, const char *name, struct mur_error **err)
 {
     _cleanup_free_ char *scope = name_scope (name);
     struct source_facts *f = NULL;
@@ -270,7 +270,7 @@ registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock
 }
 
 static bool
-check_owner (struct registry *r, struct source_facts *f, const struct lock *lock,
+check_owner (struct remote *r, struct source_facts *f, const struct lock *lock,
              struct mur_error **err)
 {
     return ask_owner (r, f, err) &&
@@ -278,7 +278,7 @@ check_owner (struct registry *r, struct source_facts *f, const struct lock *lock
 }
 
 bool
-registry_check_owner (struct registry *r, const struct lock *lock, const char *scope,
+remote_check_owner (struct remote *r, const struct lock *lock, const char *scope,
                       uint64_t *owner_id, struct mur_error **err)
 {
     struct source_facts *f = facts_of (r, scope);
@@ -292,7 +292,7 @@ registry_check_owner (struct registry *r, const struct lock *lock, const char *s
 }
 
 const struct artifact_index *
-registry_index (struct registry *r, const char *scope, struct mur_error **err)
+remote_index (struct remote *r, const char *scope, struct mur_error **err)
 {
     struct source_facts *f = facts_of (r, scope);
     if (! f)
@@ -408,7 +408,7 @@ fill_pick (const struct source_facts *f, const char *name, const struct index_ar
 }
 
 static bool
-pick_locked (struct registry *r, struct source_facts *f, const struct lock *lock, const char *name,
+pick_locked (struct remote *r, struct source_facts *f, const struct lock *lock, const char *name,
              const char *version, const char *platform, struct source_pick *out,
              struct mur_error **err)
 {
@@ -426,7 +426,7 @@ pick_locked (struct registry *r, struct source_facts *f, const struct lock *lock
 }
 
 bool
-registry_pick (struct registry *r, const struct lock *lock, const char *name, const char *version,
+remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
                const char *platform, struct source_pick *out, struct mur_error **err)
 {
     *out = (struct source_pick){ 0 };
@@ -440,7 +440,7 @@ registry_pick (struct registry *r, const struct lock *lock, const char *name, co
 }
 
 bool
-registry_hint_fit (struct registry *r, const char *name, struct mur_error **err)
+remote_hint_fit (struct remote *r, const char *name, struct mur_error **err)
 {
     _cleanup_free_ char *scope = name_scope (name);
     if (strcmp (scope, SCOPE_LOCAL) == 0)
@@ -503,7 +503,7 @@ check_fetched (struct package *p, const struct source_pick *pick, struct mur_err
 }
 
 struct package *
-registry_fetch (struct registry *r, const struct source_pick *pick, struct mur_error **err)
+remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err)
 {
     struct source_facts *f = facts_for (r, pick->name, err);
     if (! f)
@@ -566,7 +566,7 @@ fetch_assets (const struct github *g, const struct github_repo *repo,
 }
 
 bool
-registry_fetch_release (struct registry *r, const struct lock *lock, const char *owner,
+remote_fetch_release (struct remote *r, const struct lock *lock, const char *owner,
                         const char *repo_name, const char *scope, const char *tag,
                         struct release_packages *out, struct mur_error **err)
 {

@@ -15,16 +15,16 @@
 #include "artifact/package.h"
 #include "base/cancel.h"
 
-struct registry;
+struct remote;
 
 /* Reads the configuration and prepares the sources; asks nothing yet. E-CFG-003, E-IO-003,
  * E-IO-004. */
-struct registry *registry_new (struct mur_error **err);
-void registry_free (struct registry *r);
-DEFINE_CLEANUP (struct registry, registry_free)
-#define _cleanup_registry_ _cleanup_ (registry_freep)
+struct remote *remote_new (struct mur_error **err);
+void remote_free (struct remote *r);
+DEFINE_CLEANUP (struct remote, remote_free)
+#define _cleanup_remote_ _cleanup_ (remote_freep)
 /* Raised, every request in flight is abandoned. Borrowed. */
-void registry_set_cancel (struct registry *r, struct cancel *cancel);
+void remote_set_cancel (struct remote *r, struct cancel *cancel);
 
 /* What a source would deliver. */
 struct source_pick {
@@ -45,29 +45,29 @@ void source_pick_clear (struct source_pick *p);
  * <lock> may be NULL. In order: E-REG-001 (local, std), E-REG-008, E-REG-010, E-IDX-002, E-REG-009,
  * E-REG-001, E-WIT-LEVEL-001, E-REG-001; E-REG-006 whenever the source does not answer. */
 bool
-registry_pick (struct registry *r, const struct lock *lock, const char *name, const char *version,
+remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
                const char *platform, struct source_pick *out, struct mur_error **err);
 /* Downloads, verifies and opens it. E-REG-001, E-REG-002, E-REG-006, E-IO-003. */
 struct package *
-registry_fetch (struct registry *r, const struct source_pick *pick, struct mur_error **err);
-/* The owner's numeric id of the scope's source, checked like registry_pick does first (E-REG-010).
+remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err);
+/* The owner's numeric id of the scope's source, checked like remote_pick does first (E-REG-010).
  */
-bool registry_check_owner (struct registry *r, const struct lock *lock, const char *scope,
+bool remote_check_owner (struct remote *r, const struct lock *lock, const char *scope,
                            uint64_t *owner_id, struct mur_error **err);
 /* E-REG-010 when this owner id is not the one the scope has: the built-in one of `murmur`, else
  * every one <lock> records (may be NULL). */
 bool registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
                               struct mur_error **err);
 /* True when a source serves the scope. */
-bool registry_serves (const struct registry *r, const char *scope);
-/* The index of a scope, owner unchecked (listings of a pull). Borrowed until registry_free.
+bool remote_serves (const struct remote *r, const char *scope);
+/* The index of a scope, owner unchecked (listings of a pull). Borrowed until remote_free.
  * E-REG-008, E-IDX-002, E-REG-009. */
 const struct artifact_index *
-registry_index (struct registry *r, const char *scope, struct mur_error **err);
+remote_index (struct remote *r, const char *scope, struct mur_error **err);
 
 /* Sets the hint of an E-WIT-LEVEL-001: which version of <name> fits, or why none can be named. Asks
  * the index now. Always returns false. */
-bool registry_hint_fit (struct registry *r, const char *name, struct mur_error **err);
+bool remote_hint_fit (struct remote *r, const char *name, struct mur_error **err);
 
 /* Every package of one release of a repository that need not be configured: `mur install
  * github:o/r@tag`. */
@@ -78,7 +78,7 @@ struct release_packages {
 };
 
 void release_packages_clear (struct release_packages *p);
-bool registry_fetch_release (struct registry *r, const struct lock *lock, const char *owner,
+bool remote_fetch_release (struct remote *r, const struct lock *lock, const char *owner,
                              const char *repo, const char *scope, const char *tag,
                              struct release_packages *out, struct mur_error **err);
 
