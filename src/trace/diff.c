@@ -16,7 +16,7 @@
 enum figure {
     FIGURE_COUNT,    /* 1,234 */
     FIGURE_DURATION, /* 12ms, 3.4s */
-    FIGURE_AVERAGE,  /* 279.7 */
+    FIGURE_AVERAGE,  /* 279, its differences 0.3 */
     FIGURE_PERCENT,  /* 33.3% */
 };
 
@@ -86,12 +86,10 @@ cell_text (struct cell c, enum figure figure)
         return (struct small_text){ "—" };
     switch (figure) {
     case FIGURE_COUNT:
+    case FIGURE_AVERAGE:
         return count_text ((uint64_t)c.value);
     case FIGURE_DURATION:
         return duration_text ((uint64_t)c.value);
-    case FIGURE_AVERAGE:
-        snprintf (t.text, sizeof (t.text), "%.1f", c.value);
-        return t;
     case FIGURE_PERCENT:
         snprintf (t.text, sizeof (t.text), "%.1f%%", c.value);
         return t;
@@ -106,6 +104,8 @@ size_text (double value, enum figure figure)
     struct small_text t;
     if (figure == FIGURE_COUNT)
         snprintf (t.text, sizeof (t.text), "%lu", (unsigned long)value);
+    else if (figure == FIGURE_AVERAGE)
+        snprintf (t.text, sizeof (t.text), "%.1f", value);
     else
         return cell_text (known (value), figure);
     return t;
@@ -116,9 +116,10 @@ delta_text (struct cell a, struct cell b, enum figure figure, bool more_is_bette
 {
     if (! a.is_known || ! b.is_known)
         return x_strdup ("—");
-    if (str_eq (cell_text (a, figure).text, cell_text (b, figure).text))
-        return x_strdup ("=");
     double delta = b.value - a.value;
+    bool is_same = str_eq (cell_text (a, figure).text, cell_text (b, figure).text);
+    if (is_same && (figure != FIGURE_AVERAGE || fabs (delta) < 0.05))
+        return x_strdup ("=");
     bool b_is_better = more_is_better ? delta > 0 : delta < 0;
     return x_asprintf ("%c%s (%s better)", delta < 0 ? '-' : '+',
                        size_text (fabs (delta), figure).text, b_is_better ? "B" : "A");
@@ -284,7 +285,8 @@ trace_diff (const struct trace *a, const struct trace *b, struct buf *out)
     trace_metrics_read (a, &left);
     trace_metrics_read (b, &right);
     table (&report, &left, &right);
-    report_text (&report, "\nPrefix divergence\n");
+    report_text (&report, "\n");
+    report_rule (&report, "Prefix divergence", 49);
     read_turns (a, &turns_a);
     read_turns (b, &turns_b);
     divergence (&report, &turns_a, &turns_b);

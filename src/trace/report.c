@@ -43,7 +43,11 @@ session_lines (struct report *r, const struct trace *t, const struct trace_metri
     const char *id = t->count ? json_get_string (t->events[0].object, "session_id") : NULL;
     report_text (r, "Session %.12s...  %s  %lu turns\n\n", id ? id : "—",
                  duration_text (m->duration_ms).text, (unsigned long)m->turns);
-    report_text (r, "  Tool calls:    %lu\n", (unsigned long)m->tool_calls);
+    report_text (r, "  Tool calls:    %lu", (unsigned long)m->tool_calls);
+    if (m->tool_calls)
+        report_text (r, "  (%lu ok, %lu error)", (unsigned long)m->tool_ok,
+                     (unsigned long)(m->tool_calls - m->tool_ok));
+    report_text (r, "\n");
     if (m->shell_calls) {
         report_text (r, "  Shell calls:   %lu", (unsigned long)m->shell_calls);
         if (m->shell_ended) {
@@ -52,6 +56,8 @@ session_lines (struct report *r, const struct trace *t, const struct trace_metri
         }
         report_text (r, "\n");
     }
+    if (m->redundant_count)
+        report_text (r, "  Redundant calls: %zu\n", m->redundant_count);
     if (m->tool_calls || m->shell_ended) {
         report_text (r, "  Avg latency: ");
         if (m->tool_calls)

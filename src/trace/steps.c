@@ -4,8 +4,8 @@
  *
  * How an event's row reads is a template in a table: {key} is a member's text, a dotted key goes
  * into objects, and a suffix says how: %d duration, %c count with commas, %i short id, %m ✓ or ✗,
- * %+ one more than the number. [...] is left out when a key in it is missing or empty; [a|b] then
- * reads b.
+ * %+ one more than the number, %? nothing at all. [...] is left out when a key in it is missing,
+ * empty or false; [a|b] then reads b.
  */
 #include "trace/steps.h"
 
@@ -34,7 +34,8 @@ static const struct {
     { "shell_lost", "{binary}  {work_id%i}  detached at {detached_at_ms}  no result, reported by "
                     "{reconciled_by_session%i}" },
     { "shell_detach_unrecorded", "{binary}  {work_id%i}  {reason}" },
-    { "background_command", "{operation}  {work_id%i}  {state}" },
+    { "background_command",
+      "{operation}  {work_id%i}  {state}[  exit {exit_code}][  waited {waited_ms%d}]" },
     { "compaction", "{tokens_before%c} → {tokens_after%c} tokens" },
     { "compaction_declined", "{tokens%c} tokens  {reason}" },
     { "call_denied", "{event}  {target}  denied by {hook_name}" },
@@ -47,20 +48,23 @@ static const struct {
     { "task_failed", "{cause}  {reason}" },
     { "task_canceled", "{phase}  [still running: {detached_work_ids}|nothing left running]" },
     { "task_rejected", "{task_id%i}  {cause}  source {source}" },
-    { "task_reopened", "{reopen_number}  by {hook_name}  {attempt_context}  “{reason}”" },
+    { "task_reopened", "{hook_name}  reopen {reopen_number}  {attempt_context}" },
     { "task_continued", "{continuation_number}  waited {waited_ms%d}" },
-    { "keep_working", "{number} of {limit}" },
-    { "done_check", "{number}  {outcome}[  exit {exit_code}]  {duration_ms%d}" },
+    { "keep_working",
+      "{number} of {limit}[  turns remaining {turns_remaining}]  message {message_bytes} bytes" },
+    { "done_check",
+      "{number}: {outcome}[ exit {exit_code}]  {duration_ms} ms[  reopened{reopened%?}]" },
     { "context_seed", "{hook_name}  {outcome}  {tokens%c} tokens" },
-    { "member_call", "{member}  {call_id%i}  {status}  {duration_ms%d}" },
+    { "member_call", "{member}  {call_id}  {status}  {duration_ms%d}" },
     { "member_call_busy", "{member}  {call_id%i}  offer {offer}  waited {waited_ms%d}" },
     { "member_call_start", "{member}  {call_id%i}  {member_task_id%i}" },
     { "plan_start", "{plan_id%i}  {step_count} steps" },
     { "plan_step", "{step_id}  {kind}  {status}  {duration_ms%d}" },
     { "plan_end", "{outcome}[  failed at {failed_step}]" },
     { "artifact_pulled", "{name}@{version} ({origin}/{trust})" },
-    { "tools_refreshed", "{trigger}[  +{added}][  -{removed}]" },
-    { "control_change", "{kind} {name}  {action}  by {principal}" },
+    { "tools_refreshed", "{trigger}[  +{added}][  -{removed}]  turn {turn}" },
+    { "control_change",
+      "{kind} {name}  [{previous} → {value}  by {principal}|{action}][ (replaced{replaced%?})]" },
     { "control_applied", "{name}" },
     { "control_refused", "{status} {reason}[  {name}]  by {principal}" },
     { "session_status", "turns {status.turns.used}/{status.turns.cap}" },
@@ -86,7 +90,7 @@ look_up (const json_t *object, const char *key, size_t len)
 static bool
 is_missing (const json_t *value)
 {
-    return ! value || json_is_null (value) ||
+    return ! value || json_is_null (value) || json_is_false (value) ||
            (json_is_array (value) && ! json_array_size (value)) ||
            (json_is_string (value) && ! *json_string_value (value));
 }
@@ -105,6 +109,8 @@ put_number (struct report *r, json_int_t value, char how)
 static void
 put_value (struct report *r, const json_t *value, char how)
 {
+    if (how == '?')
+        return;
     if (json_is_integer (value)) {
         put_number (r, json_integer_value (value), how);
     } else if (json_is_string (value)) {
@@ -118,6 +124,9 @@ put_value (struct report *r, const json_t *value, char how)
         const json_t *item;
         json_array_foreach (value, i, item)
             report_text (r, "%s%s", i ? ", " : "", json_string_value (item));
+    } else if (value && ! json_is_null (value)) {
+        _cleanup_free_ char *text = json_text (value, JSON_TEXT_ORDERED);
+        report_text (r, "%s", text);
     } else {
         report_text (r, "—");
     }
