@@ -70,7 +70,7 @@ set_option (struct arguments *a, const char *flag, const char *value)
         { "--max-concurrent", &a->max_concurrent },
         { "--max-live-capsules", &a->max_live },
     };
-    uint64_t n;
+    uint64_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN (counts); i++)
         if (str_eq (flag, counts[i].flag)) {
             if (! read_number (flag, value, UINT32_MAX, &n))
