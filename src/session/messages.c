@@ -44,7 +44,8 @@ finish_wire (struct message *m, struct buf *b, bool is_error, const char *tool_c
     buf_printf (b, ",\"role\":\"%s\"", role_names[m->role]);
     if (m->role == MESSAGE_TOOL) {
         buf_puts (b, ",\"tool_call_id\":");
-        json_append_string (b, tool_call_id, strlen (tool_call_id));
+        const char *id = tool_call_id ? tool_call_id : "";
+        json_append_string (b, id, strlen (id));
     }
     buf_putc (b, '}');
     m->wire_len = b->len;
