@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "host/task.h"
-#include "host/task.h"
 #include "session/builtin.h"
 #include "session/fence.h"
 #include "session/guests.h"

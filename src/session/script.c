@@ -14,6 +14,7 @@
 #include "host/tool_registry.h"
 #include "session/dispatch.h"
 #include "session/guests.h"
+#include "session/termination.h"
 
 #include <string.h>
 
@@ -51,7 +52,10 @@ stage_script (struct session *s, struct mur_error **err)
         sha256_hex (source.bytes.data, source.bytes.len, key);
         struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
                                         zip_ceiling () };
+        sigset_t before;
+        termination_hold_signals (&before);
         s->script = form_cache_load (s->engine, &spec, key, give_bytes, &source, NULL, err);
+        termination_release_signals (&before);
     }
     buf_free (&source.bytes);
     for (size_t i = 0; ok && i < s->policy->network_allow.len; i++)

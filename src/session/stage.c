@@ -15,6 +15,7 @@
 #include "session/murmur_md.h"
 #include "session/read_only.h"
 #include "session/session.h"
+#include "session/termination.h"
 
 #include <string.h>
 
@@ -31,7 +32,10 @@ check_policy (struct session *s, struct mur_error **err)
 static bool
 start_engine (struct session *s, struct mur_error **err)
 {
+    sigset_t before;
+    termination_hold_signals (&before);
     s->engine = engine_new (err);
+    termination_release_signals (&before);
     return s->engine != NULL;
 }
 

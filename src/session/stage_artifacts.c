@@ -14,6 +14,7 @@
 #include "manifest/artifact_manifest.h"
 #include "session/credential.h"
 #include "session/session.h"
+#include "session/termination.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -162,7 +163,10 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
     struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
                                     zip_ceiling () };
     struct wasm_source source = { p, { 0 } };
+    sigset_t before;
+    termination_hold_signals (&before);
     a->component = form_cache_load (s->engine, &spec, p->sha256, give_wasm, &source, NULL, err);
+    termination_release_signals (&before);
     buf_free (&source.wasm);
     return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
 }

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -32,16 +31,36 @@ struct termination {
     _Atomic enum termination_cause cause;
 };
 
+static sigset_t
+termination_signals (void)
+{
+    sigset_t signals;
+    sigemptyset (&signals);
+    sigaddset (&signals, SIGTERM);
+    sigaddset (&signals, SIGINT);
+    return signals;
+}
+
+void
+termination_hold_signals (sigset_t *before)
+{
+    sigset_t signals = termination_signals ();
+    pthread_sigmask (SIG_BLOCK, &signals, before);
+}
+
+void
+termination_release_signals (const sigset_t *before)
+{
+    pthread_sigmask (SIG_SETMASK, before, NULL);
+}
+
 bool
 termination_arm (struct session *s, struct mur_error **err)
 {
     struct termination *x = x_new0 (struct termination);
     s->termination = x;
-    sigset_t signals;
-    sigemptyset (&signals);
-    sigaddset (&signals, SIGTERM);
-    sigaddset (&signals, SIGINT);
-    pthread_sigmask (SIG_BLOCK, &signals, &x->before);
+    sigset_t signals = termination_signals ();
+    termination_hold_signals (&x->before);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
     x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC);
     x->stop_fd = eventfd (0, EFD_CLOEXEC);
@@ -204,7 +223,7 @@ termination_disarm (struct session *s)
         close (x->timer_fd);
     if (x->stop_fd >= 0)
         close (x->stop_fd);
-    pthread_sigmask (SIG_SETMASK, &x->before, NULL);
+    termination_release_signals (&x->before);
     free (x);
     s->termination = NULL;
 }

@@ -11,11 +11,19 @@
 
 #include "session/session.h"
 
+#include <signal.h>
+
 enum termination_cause {
     NOT_TERMINATED,
     TERMINATED_BY_SIGNAL,
     TERMINATED_BY_DEADLINE,
 };
+
+/* Threads made between these two never take the signals of a termination: the engine starts threads
+ * of its own while it compiles, long before the session can end in good order. A signal that came
+ * meanwhile is delivered by the release. */
+void termination_hold_signals (sigset_t *before);
+void termination_release_signals (const sigset_t *before);
 
 /* Blocks the signals in every thread made from now on: before the door serves. */
 bool termination_arm (struct session *s, struct mur_error **err);
