@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+/* The plain SHA-256 functions: deprecated in favour of an interface that links all of libcrypto. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/sha.h>
 #include <string.h>
 #include <sys/random.h>
@@ -29,7 +29,10 @@ hex_encode (const void *data, size_t len, char *out)
 void
 sha256_bytes (const void *data, size_t len, unsigned char out[32])
 {
-    SHA256 (data ? data : (const void *)"", len, out);
+    SHA256_CTX context;
+    SHA256_Init (&context);
+    SHA256_Update (&context, data, len);
+    SHA256_Final (out, &context);
 }
 
 void
@@ -40,20 +43,13 @@ sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1])
     hex_encode (raw, sizeof raw, out);
 }
 
-static void
-free_context (EVP_MD_CTX **context)
-{
-    EVP_MD_CTX_free (*context);
-}
-
 bool
 sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
 {
-    _cleanup_ (free_context) EVP_MD_CTX *context = EVP_MD_CTX_new ();
+    SHA256_CTX context;
     unsigned char raw[32];
     char chunk[65536];
-    if (! context || ! EVP_DigestInit_ex (context, EVP_sha256 (), NULL))
-        abort ();
+    SHA256_Init (&context);
     for (;;) {
         ssize_t n = read (fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
@@ -62,18 +58,41 @@ sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
             return false;
         if (n == 0)
             break;
-        EVP_DigestUpdate (context, chunk, (size_t)n);
+        SHA256_Update (&context, chunk, (size_t) n);
     }
-    EVP_DigestFinal_ex (context, raw, NULL);
+    SHA256_Final (raw, &context);
     hex_encode (raw, sizeof raw, out);
     return true;
 }
 
+/* RFC 2104. libcrypto's own HMAC would bring every algorithm it knows into the program. */
 void
 hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32])
 {
-    if (! HMAC (EVP_sha256 (), key, (int)key_len, data, len, out, NULL))
-        abort ();
+    unsigned char inner[SHA256_CBLOCK] = { 0 }, outer[SHA256_CBLOCK], short_key[32];
+    if (key_len > sizeof inner) {
+        sha256_bytes (key, key_len, short_key);
+        key = short_key;
+        key_len = sizeof short_key;
+    }
+    memcpy (inner, key, key_len);
+    for (size_t i = 0; i < sizeof inner; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    SHA256_CTX context;
+    SHA256_Init (&context);
+    SHA256_Update (&context, inner, sizeof inner);
+    SHA256_Update (&context, data, len);
+    SHA256_Final (out, &context);
+    SHA256_Init (&context);
+    SHA256_Update (&context, outer, sizeof outer);
+    SHA256_Update (&context, out, 32);
+    SHA256_Final (out, &context);
+    explicit_bzero (inner, sizeof inner);
+    explicit_bzero (outer, sizeof outer);
+    explicit_bzero (short_key, sizeof short_key);
+    explicit_bzero (&context, sizeof context);
 }
 
 bool
