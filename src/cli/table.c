@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 
-#pragma weak cmd_run
 #pragma weak cmd_new
 #pragma weak cmd_doctor
 
