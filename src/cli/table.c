@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 
 #pragma weak cmd_new
-#pragma weak cmd_doctor
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur doctor`: checks a project and this machine, and says how to mend each problem (spec/cli.md
+ * 5). See doctor.h.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "cli/doctor.h"
+#include "home/paths.h"
+#include "manifest/config.h"
+#include "manifest/roster.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static enum containment_class
+config_class (enum config_floor floor)
+{
+    return floor == CONFIG_FLOOR_SEALED   ? CONTAINMENT_SEALED
+           : floor == CONFIG_FLOOR_SCOPED ? CONTAINMENT_SCOPED
+                                          : CONTAINMENT_ADVISORY;
+}
+
+static void
+door_line (const struct doctor *d)
+{
+    const struct door_network *network = d->manifest->network;
+    const struct door_authentication *a = network ? network->authentication : NULL;
+    if (a)
+        out_printf ("door: %s\n", a->scheme);
+    else
+        out_puts ("door: public (no network.authentication)\n");
+    policy_warn_door (d->policy, true);
+}
+
+static const char *
+plural (size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static int
+summary (struct doctor *d)
+{
+    if (d->errors == 0 && d->warnings == 0)
+        out_puts ("\nAll checks passed.\n");
+    else {
+        out_printf ("\n%zu check%s passed, %zu error%s found", d->passed, plural (d->passed),
+                    d->errors, plural (d->errors));
+        if (d->warnings)
+            out_printf (", %zu warning%s", d->warnings, plural (d->warnings));
+        out_puts (".\n");
+    }
+    for (size_t i = 0; i < d->fixes.len; i++)
+        out_printf ("%sFix: %s\n", i ? "" : "\n", d->fixes.items[i]);
+    return d->errors ? CLI_FAILED : CLI_OK;
+}
+
+static int
+report (struct doctor *d, const char *home)
+{
+    door_line (d);
+    doctor_namespaces (d);
+    doctor_home (d, home);
+    doctor_memory (d);
+    doctor_wit_level (d);
+    doctor_checklist (d);
+    doctor_session_dirs (d, home);
+    int status = summary (d);
+    strv_free (&d->fixes);
+    return status;
+}
+
+/* A malformed manifest, lock or configuration is the answer: no checklist then. */
+static int
+check_project (const char *project, const char *bind, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", project);
+    _cleanup_free_ char *home = home_path (err);
+    struct capsule_manifest *manifest =
+        home ? capsule_manifest_read (path, MANIFEST_SECRETLESS, err) : NULL;
+    if (! manifest)
+        return CLI_FAILED;
+    capsule_manifest_warn_unknown (manifest);
+    _cleanup_config_ struct config *config = config_load (err);
+    _cleanup_lock_ struct lock *lock = config ? lock_read (project, err) : NULL;
+    _cleanup_stores_ struct stores *stores = lock ? stores_new (project, err) : NULL;
+    struct policy_request request = {
+        .home_dir = home,
+        .manifest_dir = project,
+        .config_floor = config ? config_class (config->containment) : CONTAINMENT_ADVISORY,
+        .flag_floor = CONTAINMENT_ADVISORY,
+        .bind_addr = bind,
+    };
+    struct policy *policy = stores ? policy_lower (manifest, &request, err) : NULL;
+    int status = CLI_FAILED;
+    if (policy) {
+        policy_warn_parse (policy, NULL, NULL);
+        struct doctor d = { .project = project,
+                            .manifest_path = path,
+                            .manifest = manifest,
+                            .policy = policy,
+                            .stores = stores,
+                            .lock = lock };
+        status = report (&d, home);
+    }
+    policy_free (policy);
+    capsule_manifest_free (manifest);
+    return status;
+}
+
+/* --- a formation's folder --- */
+
+static int
+check_roster (const char *dir, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/roster.yaml", dir);
+    out_printf ("This folder holds a formation: %s\n\nRoster\n  file: %s\n", dir, path);
+    struct roster *roster = roster_read (dir, err);
+    if (! roster)
+        return CLI_FAILED;
+    _cleanup_stores_ struct stores *stores = stores_new (dir, err);
+    struct doctor d = { 0 };
+    for (size_t i = 0; stores && i < roster->len; i++) {
+        const struct roster_member *m = &roster->members[i];
+        struct store_payload payload = { 0 };
+        enum store_found found = stores_find (stores, m->capsule, m->version, NULL, &payload, NULL);
+        store_payload_clear (&payload);
+        bool is_there = found == STORE_FOUND;
+        out_printf ("  %s  %s   %s@%s%s\n", is_there ? "✓" : "✗", m->name, m->capsule, m->version,
+                    is_there ? "" : "   — missing");
+        d.passed += is_there;
+        d.errors += ! is_there;
+        if (! is_there)
+            strv_printf (&d.fixes, "mur install %s@%s", m->capsule, m->version);
+    }
+    roster_free (roster);
+    if (! stores)
+        return CLI_FAILED;
+    int status = summary (&d);
+    strv_free (&d.fixes);
+    return status;
+}
+
+int
+cmd_doctor (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_free_ char *cwd = getcwd (NULL, 0);
+    struct stat st;
+    if (! cwd) {
+        mur_fail_errno (err, E_IO_003, "cannot name the current directory");
+        return CLI_FAILED;
+    }
+    if (stat ("roster.yaml", &st) == 0 && stat ("murmur.yaml", &st) < 0)
+        return check_roster (cwd, err);
+    _cleanup_free_ char *project = project_root_find (cwd);
+    if (project)
+        return check_project (project, cli_value (args, "--bind"), err);
+    mur_fail (err, E_IO_001, "there is no murmur.yaml at or above %s, and no roster.yaml in it",
+              cwd);
+    mur_hint (err, "run it in a project's folder; `mur new agent hello` creates one");
+    return CLI_FAILED;
+}

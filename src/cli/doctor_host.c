@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur doctor`: what this host offers, and ~/.murmur. See doctor.h. Host facts never count as
+ * errors.
+ */
+#include "cli/doctor.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "home/paths.h"
+#include "sandbox/landlock.h"
+#include "sandbox/probe.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- namespaces and Landlock --- */
+
+static void
+attempt_line (const char *label, const struct attempt *a, const char *meaning)
+{
+    if (a->state == ATTEMPT_SUCCEEDED) {
+        out_printf ("  %s: created (%s)\n", label, meaning);
+    } else if (a->state == ATTEMPT_FAILED) {
+        _cleanup_free_ char *why = attempt_failure_text (&a->failure);
+        out_printf ("  %s: not created: %s\n", label, why);
+    } else {
+        out_printf ("  %s: not tried, because what it stands on failed\n", label);
+    }
+}
+
+static const char *
+userns_words (enum userns_grant grant)
+{
+    switch (grant) {
+    case USERNS_APPARMOR_ABSENT:
+        return "AppArmor is not enabled here, so no profile is needed to create user namespaces";
+    case USERNS_RESTRICTION_DISABLED:
+        return "any program of this host may create user namespaces";
+    case USERNS_PROFILE_CONFINING:
+        return "a profile gives this program the right to create user namespaces";
+    case USERNS_WITHHELD:
+        return "this host lets only programs with a profile create user namespaces, and this one "
+               "has none";
+    }
+    return "";
+}
+
+static void
+blocker_line (char *text)
+{
+    if (text)
+        out_printf ("    %s\n", text);
+    free (text);
+}
+
+void
+doctor_namespaces (struct doctor *d)
+{
+    (void)d;
+    struct host_probe probe;
+    host_probe_run (&probe);
+    char program[4096];
+    ssize_t len = readlink ("/proc/self/exe", program, sizeof (program) - 1);
+    out_puts ("AppArmor / user namespaces\n");
+    out_printf ("  this binary: %.*s\n", len > 0 ? (int)len : 0, program);
+    out_printf ("  profile attached: %s\n",
+                *probe.profile ? probe.profile : "none, or not readable");
+    out_printf ("  userns grant: %s\n    %s\n", userns_grant_name (probe.userns),
+                userns_words (probe.userns));
+    attempt_line ("network namespace", &probe.network, "commands can have a network of their own");
+    blocker_line (host_probe_network_blocker (&probe));
+    attempt_line ("mount namespace", &probe.mounts, "/tmp can be the session's own");
+    attempt_line ("sealed root", &probe.sealed, "commands can be given a root of their own");
+    blocker_line (host_probe_sealed_blocker (&probe));
+    struct landlock_plan plan;
+    landlock_plan_init (&plan, probe.landlock_abi);
+    out_printf ("\nLandlock\n  kernel ABI: %d\n  ruleset ABI: %d\n", probe.landlock_abi, plan.abi);
+}
+
+/* --- ~/.murmur --- */
+
+static const struct {
+    const char *name;
+    const char *what;
+    bool is_private;
+} home_entries[] = {
+    { ".", "the murmur home", true },
+    { "config.yaml", "configuration and credentials", true },
+    { "artifacts", "installed artifacts", false },
+    { "compiled", "compiled components, safe to delete", true },
+    { "conversations", "conversation records", true },
+    { "formations", "work folders of formation members", true },
+    { "host_facts", "what was found out about allowed programs, safe to delete", true },
+    { "records", "traces, logs and results of every session", true },
+    { "running", "records of running capsules", true },
+    { "sessions", "runtime directories of running sessions", true },
+    { "spend", "the machine's ledger of tokens", true },
+    { "state", "state stores of artifacts", true },
+};
+
+void
+doctor_home (struct doctor *d, const char *home)
+{
+    out_printf ("\nMurmur home (%s)\n", home);
+    for (size_t i = 0; i < ARRAY_LEN (home_entries); i++) {
+        bool is_top = str_eq (home_entries[i].name, ".");
+        _cleanup_free_ char *path =
+            is_top ? x_strdup (home) : x_asprintf ("%s/%s", home, home_entries[i].name);
+        struct stat st;
+        bool is_there = stat (path, &st) == 0;
+        char mode[16] = "absent";
+        if (is_there)
+            snprintf (mode, sizeof (mode), "%04o", (unsigned)(st.st_mode & 07777));
+        out_printf ("  %s: %s  %s%s\n", home_entries[i].name, mode, home_entries[i].what,
+                    home_entries[i].is_private ? ", expected owner-only" : "");
+        if (! is_there || ! home_entries[i].is_private || ! (st.st_mode & 077))
+            continue;
+        d->warnings++;
+        diag_warn (DIAG_DOCTOR, W_SEC_028, "%s has mode %s: run chmod go-rwx %s", path, mode, path);
+    }
+}
+
+/* --- limits and directories --- */
+
+void
+doctor_memory (struct doctor *d)
+{
+    unsigned long limit = (unsigned long)d->policy->resources.cgroup_memory_bytes.value;
+    out_printf ("\nMemory bound\n  cgroup_memory_bytes: %lu\n", limit);
+}
+
+void
+doctor_session_dirs (struct doctor *d, const char *home)
+{
+    _cleanup_free_ char *work_root = home_work_root (NULL, d->project, NULL);
+    _cleanup_free_ char *group = work_root ? home_records_group (work_root, NULL) : NULL;
+    if (! group)
+        return;
+    out_printf ("\nRuntime directory\n  path:      %s/sessions/<session-id>/runtime\n", home);
+    out_printf ("\nRecords directory\n  path:      %s/<session-id>\n", group);
+    out_printf ("\nTemporary folder\n  path:      %s/<session-id>/tmp\n", group);
+}
