@@ -13,13 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One exchange at a time: a thread plays the server. */
 struct server {
     /* the script */
     enum guest_http_error refuses;
     uint64_t body_bytes; /* to send */
-    bool never_heads, never_ends;
+    bool never_heads, never_ends, waits_for_upload;
     enum guest_http_error ends_with;
     size_t upload_chunk_limit; /* > 0: every first offer of a piece is refused and asked for again 2
                                   ms later */
@@ -68,6 +69,8 @@ serve (void *arg)
     const struct guest_http_header headers[] = { { "x-test", "yes", 3 } };
     if (s->never_heads)
         return NULL;
+    while (s->waits_for_upload && ! atomic_load (&s->ended) && ! is_cancelled (s))
+        usleep (1000);
     guest_http_reply_head (s->reply, 200, headers, 1);
     for (uint64_t sent = 0; sent < s->body_bytes && ! is_cancelled (s);) {
         size_t len =
@@ -278,7 +281,9 @@ test_a_hundred_megabytes_stream_in_bounded_memory (void **state)
                    s.pauses);
     assert_string_equal (text.data, "104857600");
     assert_true (s.pauses > 0);
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
     assert_in_range (peak_kib () - before, 0, 4096);
+#endif
 }
 
 static void
@@ -288,6 +293,7 @@ test_an_upload_is_held_back_by_a_slow_handler (void **state)
     struct server s;
     server_init (&s);
     s.upload_chunk_limit = 1;
+    s.waits_for_upload = true;
     s.body_bytes = 10;
     _cleanup_buf_ struct buf text = { 0 };
     const char *input = "{\"url\":\"http://h/\",\"upload_bytes\":\"3000000\"}";
