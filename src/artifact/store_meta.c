@@ -161,6 +161,7 @@ bool
 store_meta_read (const struct store_payload *payload, const char *name, const char *version,
                  struct store_meta *out, struct mur_error **err)
 {
+    *out = (struct store_meta){ 0 };
     _cleanup_free_ char *path = x_asprintf ("%s/%s.meta.json", payload->dir, payload->stem);
     _cleanup_buf_ struct buf text = { 0 };
     if (fs_read_path (path, SIDECAR_MAX, &text, NULL) &&

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Preloaded into a program under test: lets its N-th change of a file system fail as on a full
+ * disk, or kills the program just before or after it.
+ *
+ * FAULT_AT=N counts from 1 over write (regular files), fsync, rename*, mkdir*, creating opens and,
+ * when killing, unlinkat. FAULT_KIND=enospc|kill. FAULT_REPORT names a file that receives the
+ * number of changes made when the program ends by itself.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_long changes;
+
+static int
+kills (void)
+{
+    const char *kind = getenv ("FAULT_KIND");
+    return kind && strcmp (kind, "kill") == 0;
+}
+
+/* True when this change must fail with ENOSPC. */
+static int
+change (void)
+{
+    const char *at = getenv ("FAULT_AT");
+    if (atomic_fetch_add (&changes, 1) + 1 != (at ? atol (at) : 0))
+        return 0;
+    if (kills ())
+        syscall (SYS_kill, getpid (), SIGKILL);
+    errno = ENOSPC;
+    return 1;
+}
+
+#define REAL(name) ((__typeof__ (&name))dlsym (RTLD_NEXT, #name))
+
+static int
+is_file (int fd)
+{
+    struct stat st;
+    return fd > 2 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode);
+}
+
+ssize_t
+write (int fd, const void *data, size_t len)
+{
+    if (is_file (fd) && change ())
+        return -1;
+    return REAL (write) (fd, data, len);
+}
+
+int
+fsync (int fd)
+{
+    return change () ? -1 : REAL (fsync) (fd);
+}
+
+int
+rename (const char *from, const char *to)
+{
+    return change () ? -1 : REAL (rename) (from, to);
+}
+
+int
+renameat (int from_fd, const char *from, int to_fd, const char *to)
+{
+    return change () ? -1 : REAL (renameat) (from_fd, from, to_fd, to);
+}
+
+int
+renameat2 (int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+    return change () ? -1 : REAL (renameat2) (from_fd, from, to_fd, to, flags);
+}
+
+int
+unlinkat (int fd, const char *name, int flags)
+{
+    /* A full disk never stops a removal. */
+    return kills () && change () ? -1 : REAL (unlinkat) (fd, name, flags);
+}
+
+int
+mkdir (const char *path, mode_t mode)
+{
+    return change () ? -1 : REAL (mkdir) (path, mode);
+}
+
+int
+mkdirat (int fd, const char *path, mode_t mode)
+{
+    return change () ? -1 : REAL (mkdirat) (fd, path, mode);
+}
+
+static int
+open_at (int fd, const char *path, int flags, mode_t mode)
+{
+    if ((flags & O_CREAT) && change ())
+        return -1;
+    return (int)syscall (SYS_openat, fd, path, flags, mode);
+}
+
+#define OPEN(name, fd_param, fd)                                                                   \
+    int name (fd_param const char *path, int flags, ...)                                           \
+    {                                                                                              \
+        va_list ap;                                                                                \
+        va_start (ap, flags);                                                                      \
+        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg (ap, mode_t) : 0;                   \
+        va_end (ap);                                                                               \
+        return open_at (fd, path, flags | O_LARGEFILE, mode);                                      \
+    }
+#define DIR_FD int dir_fd,
+OPEN (open, , AT_FDCWD)
+OPEN (open64, , AT_FDCWD)
+OPEN (openat, DIR_FD, dir_fd)
+OPEN (openat64, DIR_FD, dir_fd)
+
+__attribute__ ((destructor)) static void
+report (void)
+{
+    const char *path = getenv ("FAULT_REPORT");
+    int fd =
+        path ? (int)syscall (SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    if (fd >= 0)
+        dprintf (fd, "%ld", atomic_load (&changes));
+}
