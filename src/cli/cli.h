@@ -117,8 +117,6 @@ DEFINE_CLEANUP (struct cli_args, cli_args_free)
 bool cli_help (const char *topic, struct buf *out);
 /* The one-line usage of a command: "mur trace show [OPTIONS] [SESSION]". Owned. */
 char *cli_usage_line (const struct cli_command *c);
-/* The manual page mur(1) as roff, appended to out. */
-void cli_man_page (struct buf *out);
 
 /* --- the commands, cli/cmd_*.c --- */
 

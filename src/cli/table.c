@@ -9,8 +9,6 @@
 
 #include "base/alloc.h"
 
-#pragma weak cmd_new
-
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
     {                                                                                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands that do nothing, for tests of the table that names them.
+ * Commands that do nothing, for programs that only read the table: the manual page is written so,
+ * and unit tests run so.
  */
 #include "cli/cli.h"
 
