@@ -55,8 +55,11 @@ struct task {
     char *message_id; /* of the message that began it; NULL for the launch's own */
     char *owner;      /* credential that started it; NULL = none */
     char *caller_member;
-    char *traceparent; /* from the caller; NULL */
-    char *source;      /* "task_md", "a2a", ...: as task_start names it */
+    char *traceparent;       /* from the caller; NULL */
+    char *source;            /* "task_md", "a2a", ...: as task_start names it */
+    size_t parts_bytes;      /* of the message's parts, as the agent reads them */
+    bool has_text, has_data; /* kinds of its parts */
+    struct strv references;  /* referenceTaskIds */
     enum task_origin origin;
     bool is_trusted;
     bool forgets_session;
@@ -65,18 +68,18 @@ struct task {
 };
 
 struct registry;
+struct streams; /* door/streams.h */
 
 struct registry_spec {
     enum task_acceptance acceptance;
     unsigned queue_depth;
-    bool is_public; /* no door authentication: every caller sees every task */
-    /* Called under the registry's lock after each change of a task anyone may be watching; must
-     * only wake things up. */
-    void (*on_change) (void *ctx, const char *task_id);
-    void *ctx;
+    bool is_public;   /* no door authentication: every caller sees every task */
+    bool is_threaded; /* lifecycle.conversation: what connection-ack says */
 };
 
 struct registry *registry_new (const struct registry_spec *spec);
+/* The session's event sequence: where the loop writes frames. Borrowed. */
+struct streams *registry_streams (struct registry *r);
 void registry_free (struct registry *r);
 DEFINE_CLEANUP (struct registry, registry_free)
 
@@ -131,6 +134,8 @@ char *registry_request_input (struct registry *r, const struct task *task, const
 /* Closes to new work under the enqueue lock. What was still queued becomes `rejected`; *tasks (free
  * the array only) lists it in order. <was_stopped> picks the text ("the session was stopped ..." or
  * "the session ended ..."). */
+/* Tasks cancelled while queued are not among them: registry_next still hands those out (and never a
+ * task to run). */
 size_t registry_close (struct registry *r, bool was_stopped, const struct task ***tasks);
 /* Cancels every live task, running and queued; returns their ids sorted (caller frees). */
 void registry_cancel_all (struct registry *r, struct strv *ids);
@@ -153,7 +158,8 @@ struct message_intake {
     const char *text;
     const char *message_id;
     const char *traceparent;
-    char *const *references; /* NULL-terminated, or NULL */
+    const struct strv *references;
+    bool has_text, has_data; /* kinds of its parts */
     enum task_origin origin;
     bool is_trusted;
     bool forgets_session;
@@ -185,6 +191,15 @@ void registry_route (struct registry *r, const struct caller *caller,
  * be NULL): terminal with its ending recorded, or input-required. */
 json_t *registry_task_json (struct registry *r, const struct caller *caller, const char *task_id,
                             bool *is_settled, enum task_state *state);
+
+/* Calls fn once, under the registry's lock, with the task object (owned by fn) as soon as the task
+ * is settled: at once when it is already. False (fn never called) when the task is unknown or
+ * hidden. fn may only answer a held exchange. */
+typedef void registry_settled_fn (void *ctx, json_t *task);
+bool registry_when_settled (struct registry *r, const struct caller *caller, const char *task_id,
+                            registry_settled_fn *fn, void *ctx);
+/* The door is closing: everybody who waits is answered with the task as it stands. */
+void registry_settle_waiters (struct registry *r);
 
 struct list_query {
     const char *context_id; /* NULL: all */

@@ -67,6 +67,7 @@ struct http_stream {
     const struct http_stream_source *source;
     void *ctx;
     bool is_suspended;
+    uint64_t tick_at_ms;
     bool is_queued; /* under server->lock */
     struct http_stream *next_queued;
     struct http_stream *next, **link; /* the thread's list of all */
@@ -123,6 +124,7 @@ struct http_server {
     struct connection *oldest, *newest; /* waiting ones */
     struct drain *drains;
     struct http_stream *streams;
+    uint64_t next_tick_ms; /* no stream's tick is earlier; 0 = none has one */
     struct http_exchange *held;
     bool is_accepting;
     bool is_ending; /* is_closing, seen by the thread */
@@ -232,10 +234,12 @@ on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
     return x;
 }
 
+/* The source first: after `closed` nobody wakes the stream any more, and it can leave the queue for good. */
 static void
 stream_forget (struct http_stream *stream)
 {
     struct http_server *s = stream->server;
+    stream->source->closed (stream->ctx);
     pthread_mutex_lock (&s->lock);
     for (struct http_stream **at = &s->woken; *at; at = &(*at)->next_queued)
         if (*at == stream) {
@@ -247,7 +251,6 @@ stream_forget (struct http_stream *stream)
         *stream->link = stream->next;
     if (stream->next)
         stream->next->link = stream->link;
-    stream->source->closed (stream->ctx);
     free (stream);
 }
 
@@ -329,6 +332,17 @@ on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
     return 0;
 }
 
+static void
+plan_tick (struct http_stream *stream, uint64_t now)
+{
+    struct http_server *s = stream->server;
+    if (! stream->source->tick_ms)
+        return;
+    stream->tick_at_ms = now + stream->source->tick_ms;
+    if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
+        s->next_tick_ms = stream->tick_at_ms;
+}
+
 static struct MHD_Response *
 make_response (struct http_exchange *x)
 {
@@ -337,6 +351,7 @@ make_response (struct http_exchange *x)
     if (! x->stream)
         return api->create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
                                                  MHD_RESPMEM_MUST_FREE);
+    plan_tick (x->stream, clock_monotonic_ms ());
     x->stream->next = s->streams;
     x->stream->link = &s->streams;
     if (x->stream->next)
@@ -382,7 +397,9 @@ read_head (struct http_exchange *x, const char *method)
     s->api->get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
     const char *length = http_exchange_header (x, "content-length", NULL);
     x->content_length = length ? strtoull (length, NULL, 10) : 0;
-    if (x->header_count > s->limits.head_lines) {
+    size_t head_bytes =
+        s->api->get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+    if (x->header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
         refuse_with (x, 431);
         return;
     }
@@ -739,6 +756,23 @@ min_wait (int wait_ms, uint64_t deadline_ms, uint64_t now)
     return wait_ms < 0 || (int)left < wait_ms ? (int)left : wait_ms;
 }
 
+static void
+tick_streams (struct http_server *s, uint64_t now)
+{
+    s->next_tick_ms = 0;
+    for (struct http_stream *stream = s->streams; stream; stream = stream->next) {
+        if (! stream->tick_at_ms)
+            continue;
+        if (stream->tick_at_ms <= now) {
+            plan_tick (stream, now);
+            if (stream->is_suspended)
+                s->api->resume_connection (stream->mhd);
+            stream->is_suspended = false;
+        } else if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
+            s->next_tick_ms = stream->tick_at_ms;
+    }
+}
+
 /* Ends what is late; returns how long the loop may sleep. */
 static int
 keep_time (struct http_server *s)
@@ -749,6 +783,10 @@ keep_time (struct http_server *s)
         shed_one (s);
     if (s->oldest)
         wait_ms = min_wait (wait_ms, s->oldest->since_ms + s->limits.head_timeout_ms, now);
+    if (s->next_tick_ms && s->next_tick_ms <= now)
+        tick_streams (s, now);
+    if (s->next_tick_ms)
+        wait_ms = min_wait (wait_ms, s->next_tick_ms, now);
     reap_drains (s, now);
     for (const struct drain *d = s->drains; d; d = d->next)
         wait_ms = min_wait (wait_ms, d->until_ms, now);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The door's listener and the order of decisions for one request (spec/door.md 2). See door.h.
+ */
+#include "door/door.h"
+
+#include "base/alloc.h"
+#include "door/rpc.h"
+#include "net/http_server.h"
+#include "net/url.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define CARD_PATH        "/.well-known/agent-card.json"
+#define CLOSING_DRAIN_MS 500
+
+struct door {
+    struct http_server *server;
+    char *url;
+    char *public_card;
+    bool accepts_peers;
+    struct rpc *rpc;
+};
+
+static const struct http_header json_content = { "content-type", "application/json", 16 };
+
+static bool
+has_json_type (const struct http_exchange *x)
+{
+    const struct http_header *headers;
+    size_t count = http_exchange_headers (x, &headers);
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp (headers[i].name, "content-type") == 0 &&
+            strcasestr (headers[i].value, "application/json"))
+            return true;
+    return false;
+}
+
+static bool
+is_under (const char *target, const char *path)
+{
+    size_t len = strlen (path);
+    return strncmp (target, path, len) == 0 &&
+           (target[len] == '\0' || target[len] == '/' || target[len] == '?');
+}
+
+/* Step 8: whatever no step above took. */
+static void
+answer_nothing_here (struct http_exchange *x)
+{
+    http_reply (x, 404, NULL, 0, NULL, 0);
+}
+
+static bool
+is_rpc (const struct http_exchange *x)
+{
+    const char *target = http_exchange_target (x);
+    return strcmp (http_exchange_method (x), "POST") == 0 &&
+           (strcmp (target, "/") == 0 || *target == '\0') && has_json_type (x);
+}
+
+static bool
+claims_peer (const struct http_exchange *x)
+{
+    const char *origin = http_exchange_header (x, "x-murmur-task-origin", NULL);
+    return origin && strcasecmp (origin, "peer") == 0;
+}
+
+/* Step 5: the same bytes for every request. */
+static void
+refuse_peer (struct http_exchange *x)
+{
+    static const char body[] = "{\"error\":\"peer_not_accepted\",\"message\":\"This capsule does "
+                               "not accept requests from peers.\"}";
+    http_refuse (x, 403, &json_content, 1, body, sizeof body - 1);
+}
+
+/* The steps of door.md 2 that end before a body is read. No plane is declared in this build, so the
+ * paths of steps 1, 2 and 6 hold nothing, and a public door authenticates nobody (step 4). */
+static size_t
+on_head (void *ctx, struct http_exchange *x)
+{
+    struct door *d = ctx;
+    const char *target = http_exchange_target (x);
+    if (is_under (target, "/resources/peer") || is_under (target, "/control")) {
+        answer_nothing_here (x); /* its body is not read */
+        return 0;
+    }
+    bool is_get = strcmp (http_exchange_method (x), "GET") == 0;
+    if (is_get && strcmp (target, CARD_PATH) == 0) {
+        http_reply (x, 200, &json_content, 1, d->public_card, strlen (d->public_card));
+        return 0;
+    }
+    if (! d->accepts_peers && claims_peer (x)) {
+        refuse_peer (x);
+        return 0;
+    }
+    return is_rpc (x) ? http_server_default_limits.body_bytes : 0;
+}
+
+static void
+on_request (void *ctx, struct http_exchange *x)
+{
+    struct door *d = ctx;
+    size_t len;
+    (void)http_exchange_body (x, &len);
+    if (is_rpc (x) && len > 0)
+        rpc_answer (d->rpc, x);
+    else
+        answer_nothing_here (x);
+}
+
+static const struct http_server_handler handler = { on_head, on_request };
+
+struct door *
+door_bind (const char *bind_address, unsigned port, struct mur_error **err)
+{
+    struct http_server *server =
+        http_server_bind (bind_address, port, &http_server_default_limits, err);
+    if (! server)
+        return NULL;
+    struct door *d = x_new0 (struct door);
+    d->server = server;
+    d->url = x_asprintf ("localhost:%u", http_server_port (server));
+    return d;
+}
+
+unsigned
+door_port (const struct door *d)
+{
+    return http_server_port (d->server);
+}
+
+const char *
+door_url (const struct door *d)
+{
+    return d->url;
+}
+
+bool
+door_serve (struct door *d, const struct card_facts *facts, struct registry *registry,
+            struct mur_error **err)
+{
+    struct card_facts here = *facts;
+    here.port = door_port (d);
+    d->public_card = card_text (&here, false);
+    d->accepts_peers = here.accepts_peer_tasks;
+    d->rpc = rpc_new (&here, registry);
+    return http_server_serve (d->server, &handler, d, err);
+}
+
+void
+door_close (struct door *d)
+{
+    if (! d)
+        return;
+    rpc_settle_all (d->rpc);
+    http_server_close (d->server, CLOSING_DRAIN_MS);
+    rpc_free (d->rpc);
+    free (d->public_card);
+    free (d->url);
+    free (d);
+}
+
+/* --- exposure
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+bool
+door_bind_is_loopback (const char *bind_address)
+{
+    _cleanup_free_ char *bracketed = strchr (bind_address, ':') && bind_address[0] != '['
+                                         ? x_asprintf ("[%s]", bind_address)
+                                         : x_strdup (bind_address);
+    return host_is_loopback (bracketed);
+}
+
+static void
+append_list (struct buf *out, const char *name, const char *const *items, size_t len)
+{
+    buf_printf (out, "%s [", name);
+    for (size_t i = 0; i < len; i++)
+        buf_printf (out, "%s%s", i ? ", " : "", items[i]);
+    buf_puts (out, "]");
+}
+
+char *
+door_exposure_text (const char *bind_address, const struct card_facts *facts)
+{
+    struct buf out = { 0 };
+    const char *names[METHOD_PUSH_CONFIG], *planes[2];
+    size_t name_count = 0, plane_count = 0;
+    for (int method = 0; method < METHOD_PUSH_CONFIG; method++)
+        if (door_method_is_served ((enum door_method)method, facts))
+            names[name_count++] = door_method_name ((enum door_method)method);
+    if (facts->exports_files)
+        planes[plane_count++] = "files";
+    if (facts->exports_peer_files)
+        planes[plane_count++] = "peer_files";
+    buf_printf (&out,
+                "the door is bound to %s and network.authentication is not declared: anyone who "
+                "reaches it may call ",
+                *bind_address ? bind_address : "\"\"");
+    append_list (&out, "methods", names, name_count);
+    buf_puts (&out, " and reads from its card the session id, ");
+    append_list (&out, "tools", facts->tools, facts->tool_count);
+    buf_printf (&out, ", shell: %s, network: %s, ", facts->has_shell ? "true" : "false",
+                facts->has_network ? "true" : "false");
+    append_list (&out, "planes", planes, plane_count);
+    return buf_steal (&out);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON-RPC at the door: envelope, version, method table, methods (spec/door.md 4 and 7).
+ *
+ * Callers: door.c only, on the server's thread.
+ */
+#pragma once
+
+#include "door/card.h"
+#include "door/registry.h"
+#include "net/http_server.h"
+
+struct rpc;
+
+/* Facts are copied as far as they are needed; the registry is borrowed. */
+struct rpc *rpc_new (const struct card_facts *facts, struct registry *registry);
+void rpc_free (struct rpc *r);
+/* Answers one POST / with a body. */
+void rpc_answer (struct rpc *r, struct http_exchange *x);
+/* Answers every held send with its task as it stands. NULL is fine. */
+void rpc_settle_all (struct rpc *r);

@@ -1,0 +1,935 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The door over bare sockets, with this program in the task loop's place.
+ */
+#include "base/clock.h"
+#include "base/json.h"
+#include "door/door.h"
+#include "door/streams.h"
+#include "tests/unit/net/loop_server.h"
+#include "tests/unit/testing.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct bench {
+    struct registry_spec spec;
+    struct registry *registry;
+    struct door *door;
+};
+
+static const char *const tools[] = { "local/echo-tool" };
+
+static struct card_facts
+facts_of (const struct bench *b)
+{
+    return (struct card_facts){ .capsule_name = "demo",
+                                .capsule_version = "1.2.3",
+                                .session_id = "ses_00000000000000000000000000000001",
+                                .tools = tools,
+                                .tool_count = 1,
+                                .has_network = true,
+                                .acceptance = b->spec.acceptance };
+}
+
+static void
+bench_begin (struct bench *b)
+{
+    b->spec.is_public = true;
+    b->registry = registry_new (&b->spec);
+    assert_succeeds (b->door = door_bind ("127.0.0.1", 0, &err));
+    struct card_facts facts = facts_of (b);
+    assert_succeeds (door_serve (b->door, &facts, b->registry, &err));
+}
+
+static void
+bench_end (struct bench *b)
+{
+    door_close (b->door);
+    registry_free (b->registry);
+}
+
+static int
+dial (const struct bench *b)
+{
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons ((uint16_t)door_port (b->door)),
+                              .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    assert_int_equal (connect (fd, (struct sockaddr *)&to, sizeof to), 0);
+    struct timeval patience = { .tv_sec = 10 };
+    setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return fd;
+}
+
+/* Reads one answer; its head (owned) in *head when not NULL. */
+static char *
+read_answer (int fd, char **head)
+{
+    struct buf h = { 0 }, body = { 0 };
+    if (! loop_read_request (fd, &h, &body))
+        fail_msg ("no answer");
+    if (head)
+        *head = buf_steal (&h);
+    buf_free (&h);
+    return buf_steal (&body);
+}
+
+static char *
+exchange (const struct bench *b, const char *request, char **head)
+{
+    int fd = dial (b);
+    loop_send (fd, request);
+    char *body = read_answer (fd, head);
+    close (fd);
+    return body;
+}
+
+#define VERSION "A2A-Version: 1.0\r\n"
+
+static void
+post (int fd, const char *headers, const char *body)
+{
+    _cleanup_free_ char *request =
+        x_asprintf ("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s"
+                    "Content-Length: %zu\r\n\r\n%s",
+                    headers, strlen (body), body);
+    loop_send (fd, request);
+}
+
+static json_t *
+call (const struct bench *b, const char *headers, const char *body)
+{
+    int fd = dial (b);
+    post (fd, headers, body);
+    _cleanup_free_ char *text = read_answer (fd, NULL);
+    close (fd);
+    json_t *answer = json_loads (text, 0, NULL);
+    if (! answer)
+        fail_msg ("not JSON: %s", text);
+    return answer;
+}
+
+static json_int_t
+error_code (const json_t *answer)
+{
+    return json_integer_value (json_object_get (json_object_get (answer, "error"), "code"));
+}
+
+static const char *
+reason_of (const json_t *answer)
+{
+    const json_t *data = json_object_get (json_object_get (answer, "error"), "data");
+    return json_get_string (json_array_get (data, 0), "reason");
+}
+
+static json_t *
+send_text (const struct bench *b, const char *text)
+{
+    _cleanup_free_ char *body = x_asprintf (
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":"
+        "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"%s\"}]},"
+        "\"configuration\":{\"returnImmediately\":true}}}",
+        text);
+    return call (b, VERSION, body);
+}
+
+static json_t *
+task_of (const json_t *answer)
+{
+    return json_object_get (json_object_get (answer, "result"), "task");
+}
+
+static const char *
+state_of (const json_t *task)
+{
+    return json_get_string (json_object_get (task, "status"), "state");
+}
+
+static json_t *
+get_task (const struct bench *b, const char *id)
+{
+    _cleanup_free_ char *body = x_asprintf (
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetTask\",\"params\":{\"id\":\"%s\"}}", id);
+    return call (b, VERSION, body);
+}
+
+/* --- card and paths
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static void
+test_the_public_card_is_exact (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 1 };
+    bench_begin (&b);
+    _cleanup_free_ char *head = NULL;
+    _cleanup_free_ char *text =
+        exchange (&b, "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\n\r\n", &head);
+    assert_true (strncmp (head, "HTTP/1.1 200 ", 13) == 0);
+    assert_non_null (strcasestr (head, "\r\ncontent-type: application/json\r\n"));
+    _cleanup_json_ json_t *card = json_loads (text, 0, NULL);
+    assert_int_equal (json_object_size (card), 10);
+    assert_string_equal (json_get_string (card, "description"), "Murmur capsule demo 1.2.3");
+    _cleanup_free_ char *url = x_asprintf ("http://localhost:%u", door_port (b.door));
+    const json_t *interface = json_array_get (json_object_get (card, "supportedInterfaces"), 0);
+    assert_string_equal (json_get_string (interface, "url"), url);
+    const json_t *capabilities = json_object_get (card, "capabilities");
+    assert_true (json_is_true (json_object_get (capabilities, "streaming")));
+    const json_t *extensions = json_object_get (capabilities, "extensions");
+    assert_int_equal (json_array_size (extensions), 3);
+    assert_string_equal (json_get_string (json_array_get (extensions, 0), "uri"), CARD_DOOR_URI);
+    const json_t *capsule = json_object_get (json_array_get (extensions, 1), "params");
+    assert_string_equal (json_get_string (capsule, "sessionId"),
+                         "ses_00000000000000000000000000000001");
+    assert_int_equal (json_array_size (json_object_get (capsule, "tools")), 1);
+    assert_true (json_is_false (json_object_get (capsule, "shell")));
+    assert_true (json_is_true (json_object_get (capsule, "network")));
+    const json_t *methods =
+        json_object_get (json_object_get (json_array_get (extensions, 0), "params"), "methods");
+    assert_int_equal (json_array_size (methods), 8);
+    assert_string_equal (json_string_value (json_array_get (methods, 2)), "murmur.WatchSession");
+    assert_int_equal (json_array_size (json_object_get (card, "skills")), 1);
+    bench_end (&b);
+}
+
+static void
+test_door_1_an_authenticated_doors_public_card_says_nothing_of_the_session (void **state)
+{
+    (void)state;
+    struct bench b = { 0 };
+    struct card_facts facts = facts_of (&b);
+    facts.acceptance = ACCEPT_SINGLE;
+    facts.is_authenticated = true;
+    _cleanup_free_ char *text = card_text (&facts, false), *extended = card_text (&facts, true);
+    static const char *const hidden[] = { "sessionId", "tools", "shell", "network\"", "planes" };
+    for (size_t i = 0; i < ARRAY_LEN (hidden); i++) {
+        assert_null (strstr (text, hidden[i]));
+        assert_non_null (strstr (extended, hidden[i]));
+    }
+    assert_non_null (strstr (text, "GetExtendedAgentCard"));
+    assert_non_null (strstr (text, "{\"schemes\":{\"bearer\":{\"list\":[\"SendMessage\"]}}}"));
+}
+
+static void
+test_what_is_not_there_is_an_empty_404 (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    static const char *const requests[] = {
+        "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /.well-known/agent-card.json?x HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+        "OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n",
+        "POST //  HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+        "2\r\n\r\n{}",
+        "GET /control HTTP/1.1\r\nHost: x\r\n\r\n",
+        "PUT /control/settings/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n123456789",
+        "GET /resources/peer/x HTTP/1.1\r\nHost: x\r\n\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN (requests); i++) {
+        _cleanup_free_ char *head = NULL;
+        _cleanup_free_ char *body = exchange (&b, requests[i], &head);
+        if (strncmp (head, "HTTP/1.1 404 ", 13) != 0 ||
+            ! strcasestr (head, "content-length: 0\r\n"))
+            fail_msg ("%s -> %s", requests[i], head);
+        assert_null (strcasestr (head, "access-control"));
+        assert_string_equal (body, "");
+    }
+    bench_end (&b);
+}
+
+static void
+test_door_26_peers_are_refused_alike_whatever_they_ask (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    static const char *const requests[] = {
+        "GET /x HTTP/1.1\r\nHost: x\r\nX-Murmur-Task-Origin: PEER\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nX-Murmur-Task-Origin: peer\r\nContent-Type: "
+        "application/json\r\nContent-Length: 2\r\n\r\n{}",
+        "DELETE /resources/files HTTP/1.1\r\nHost: x\r\nx-murmur-task-origin: peer\r\n\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN (requests); i++) {
+        _cleanup_free_ char *head = NULL;
+        _cleanup_free_ char *body = exchange (&b, requests[i], &head);
+        assert_true (strncmp (head, "HTTP/1.1 403 ", 13) == 0);
+        assert_string_equal (body,
+                             "{\"error\":\"peer_not_accepted\",\"message\":\"This capsule does "
+                             "not accept requests from peers.\"}");
+    }
+    bench_end (&b);
+}
+
+/* --- envelope and version
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static void
+test_door_5_envelopes (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    static const struct {
+        const char *body, *answer_start;
+    } rows[] = {
+        { "{x", "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Invalid "
+                "JSON payload\"}}" },
+        { "[{}]",
+          "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"Request "
+          "payload validation error\"}}" },
+        { "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":7}",
+          "{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{\"code\":-32600," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":1.0,\"method\":\"x\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600," },
+        { "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600," },
+        { "{\"id\": 18446744073709551615 ,\"jsonrpc\":\"2.0\",\"method\":\"tasks/get\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":18446744073709551615,\"error\":{\"code\":-32601," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":18446744073709551616,\"method\":\"x\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":-9223372036854775808,\"method\":\"x\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":-9223372036854775808,\"error\":{\"code\":-32601," },
+        { "{\"a\":{\"id\":9},\"jsonrpc\":\"2.0\",\"id\":\"q\\\"\",\"method\":\"x\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":\"q\\\"\",\"error\":{\"code\":-32601,\"message\":\"Method "
+          "not "
+          "found\"}}" },
+        { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetTask\",\"params\":[]}",
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetTask\",\"params\":{\"tenant\":\"t\"}}",
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"DeleteTaskPushNotificationConfig\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32003," },
+        { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetExtendedAgentCard\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32004," },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
+        int fd = dial (&b);
+        post (fd, VERSION, rows[i].body);
+        _cleanup_free_ char *answer = read_answer (fd, NULL);
+        close (fd);
+        if (! str_starts (answer, rows[i].answer_start))
+            fail_msg ("%s -> %s", rows[i].body, answer);
+    }
+    bench_end (&b);
+}
+
+static void
+test_door_3_and_4_versions (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    static const char *const refused[] = { "",
+                                           "A2A-Version: \r\n",
+                                           "A2A-Version: 1\r\n",
+                                           "A2A-Version: 1.1\r\n",
+                                           "A2A-Version: 1.0x\r\n",
+                                           "A2A-Version: 1.0.\r\n",
+                                           "A2A-Version: 0.3\r\n",
+                                           "A2A-Version: 1.0\r\nA2A-Version: 1.0\r\n" };
+    static const char *const served[] = { "A2A-Version:  1.0 \r\n", "A2A-Version: 1.0.1\r\n",
+                                          "a2a-version: 1.0\r\n" };
+    const char *body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ListTasks\"}";
+    for (size_t i = 0; i < ARRAY_LEN (refused); i++) {
+        _cleanup_json_ json_t *answer = call (&b, refused[i], body);
+        assert_int_equal (error_code (answer), -32009);
+        assert_string_equal (reason_of (answer), "VERSION_NOT_SUPPORTED");
+    }
+    for (size_t i = 0; i < ARRAY_LEN (served); i++) {
+        _cleanup_json_ json_t *answer = call (&b, served[i], body);
+        assert_int_equal (error_code (answer), 0);
+    }
+    bench_end (&b);
+}
+
+/* --- tasks
+ * --------------------------------------------------------------------------------------------------------------------------
+ */
+
+static void
+finish (struct bench *b, const struct task *task, const char *answer)
+{
+    struct task_ending ending = { .state = TASK_COMPLETED, .response = answer };
+    assert_int_equal (registry_end (b->registry, task, &ending), TASK_COMPLETED);
+}
+
+static void
+test_a_task_is_queued_run_and_read (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 2 };
+    bench_begin (&b);
+    _cleanup_json_ json_t *sent = send_text (&b, "hello");
+    assert_string_equal (state_of (task_of (sent)), "TASK_STATE_SUBMITTED");
+    const struct task *task;
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    assert_string_equal (task->text, "hello");
+    assert_string_equal (task->id, json_get_string (task_of (sent), "id"));
+    assert_int_equal (task->origin, ORIGIN_EVENT);
+    assert_false (task->is_trusted);
+    _cleanup_json_ json_t *working = get_task (&b, task->id);
+    assert_string_equal (state_of (json_object_get (working, "result")), "TASK_STATE_WORKING");
+    finish (&b, task, "the answer");
+    _cleanup_json_ json_t *done = get_task (&b, task->id);
+    const json_t *result = json_object_get (done, "result");
+    assert_string_equal (state_of (result), "TASK_STATE_COMPLETED");
+    const json_t *artifact = json_array_get (json_object_get (result, "artifacts"), 0);
+    assert_string_equal (json_get_string (artifact, "name"), "response");
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_NOTHING);
+    bench_end (&b);
+}
+
+static void
+test_door_9_a_send_is_held_until_its_task_settles (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    int fd = dial (&b);
+    post (fd, VERSION,
+          "{\"jsonrpc\":\"2.0\",\"id\":\"h\",\"method\":\"SendMessage\",\"params\":{\"message\":"
+          "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]}}}");
+    const struct task *task;
+    assert_int_equal (registry_next (b.registry, 10000, &task), REGISTRY_TASK);
+    char byte;
+    assert_int_equal (recv (fd, &byte, 1, MSG_DONTWAIT), -1);
+    finish (&b, task, "held");
+    _cleanup_free_ char *text = read_answer (fd, NULL);
+    _cleanup_json_ json_t *answer = json_loads (text, 0, NULL);
+    assert_string_equal (state_of (task_of (answer)), "TASK_STATE_COMPLETED");
+    assert_string_equal (json_get_string (answer, "id"), "h");
+    close (fd);
+    bench_end (&b);
+}
+
+static void
+test_door_11_no_room_is_a_rejected_task (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 1 };
+    bench_begin (&b);
+    const struct task *task;
+    json_decref (send_text (&b, "one"));
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    json_decref (send_text (&b, "two"));
+    _cleanup_json_ json_t *third = send_text (&b, "three");
+    assert_string_equal (state_of (task_of (third)), "TASK_STATE_REJECTED");
+    const json_t *message =
+        json_object_get (json_object_get (task_of (third), "status"), "message");
+    assert_string_equal (
+        json_get_string (json_array_get (json_object_get (message, "parts"), 0), "text"),
+        "task rejected: capsule is busy");
+    _cleanup_json_ json_t *unknown = get_task (&b, json_get_string (task_of (third), "id"));
+    assert_int_equal (error_code (unknown), -32001);
+    finish (&b, task, NULL);
+    bench_end (&b);
+}
+
+static json_t *
+cancel (const struct bench *b, const char *id)
+{
+    _cleanup_free_ char *body = x_asprintf (
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"CancelTask\",\"params\":{\"id\":\"%s\"}}", id);
+    return call (b, VERSION, body);
+}
+
+static void
+test_door_20_and_21_cancelling (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 1 };
+    bench_begin (&b);
+    const struct task *running, *next;
+    json_decref (send_text (&b, "one"));
+    assert_int_equal (registry_next (b.registry, 0, &running), REGISTRY_TASK);
+    _cleanup_json_ json_t *queued = send_text (&b, "two");
+    const char *queued_id = json_get_string (task_of (queued), "id");
+
+    _cleanup_json_ json_t *canceled = cancel (&b, queued_id);
+    assert_string_equal (state_of (json_object_get (canceled, "result")), "TASK_STATE_CANCELED");
+    assert_null (json_object_get (json_object_get (canceled, "result"), "artifacts"));
+    /* Its place is free at once. */
+    _cleanup_json_ json_t *third = send_text (&b, "three");
+    assert_string_equal (state_of (task_of (third)), "TASK_STATE_SUBMITTED");
+
+    _cleanup_json_ json_t *stopped = cancel (&b, running->id);
+    assert_string_equal (state_of (json_object_get (stopped, "result")), "TASK_STATE_CANCELED");
+    assert_true (cancel_is_raised (running->cancel));
+    struct task_ending late = { .state = TASK_COMPLETED, .response = "too late" };
+    assert_int_equal (registry_end (b.registry, running, &late), TASK_CANCELED);
+    _cleanup_json_ json_t *read = get_task (&b, running->id);
+    assert_string_equal (state_of (json_object_get (read, "result")), "TASK_STATE_CANCELED");
+    assert_null (json_object_get (json_object_get (read, "result"), "artifacts"));
+    _cleanup_json_ json_t *again = cancel (&b, running->id);
+    assert_int_equal (error_code (again), -32002);
+
+    assert_int_equal (registry_next (b.registry, 0, &next), REGISTRY_CANCELED_QUEUED);
+    assert_string_equal (next->id, queued_id);
+    assert_int_equal (registry_next (b.registry, 0, &next), REGISTRY_TASK);
+    assert_string_equal (next->text, "three");
+    finish (&b, next, NULL);
+    bench_end (&b);
+}
+
+static void
+test_door_22_stopping_cancels_everything_twice_without_an_error (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 3 };
+    bench_begin (&b);
+    json_decref (send_text (&b, "one"));
+    json_decref (send_text (&b, "two"));
+    const char *body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"murmur.StopSession\"}";
+    for (size_t expected = 2;; expected = 0) {
+        int fd = dial (&b);
+        _cleanup_free_ char *head = NULL;
+        post (fd, VERSION, body);
+        _cleanup_free_ char *text = read_answer (fd, &head);
+        close (fd);
+        _cleanup_json_ json_t *answer = json_loads (text, 0, NULL);
+        const json_t *result = json_object_get (answer, "result");
+        assert_int_equal (json_object_size (result), 3);
+        assert_int_equal (json_array_size (json_object_get (result, "canceled")), expected);
+        assert_true (json_is_array (json_object_get (result, "residue")));
+        assert_non_null (strstr (head, CARD_DOOR_URI));
+        if (expected == 0)
+            break;
+    }
+    bench_end (&b);
+}
+
+static void
+test_door_7_and_8_messages_are_read_strictly (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 9 };
+    bench_begin (&b);
+    static const struct {
+        const char *message;
+        int code;
+    } rows[] = {
+        { "{\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]}", -32602 },
+        { "{\"messageId\":\"m\",\"role\":\"user\",\"parts\":[{\"text\":\"x\"}]}", -32602 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[]}", -32602 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\",\"data\":1}]}",
+          -32602 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":null}]}", -32602 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"raw\":\"eA==\"}]}", -32005 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}],"
+          "\"taskId\":\"tsk_0\"}",
+          -32001 },
+        { "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}],"
+          "\"referenceTaskIds\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"10\","
+          "\"11\","
+          "\"12\",\"13\",\"14\",\"15\",\"16\",\"17\"]}",
+          -32602 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
+        _cleanup_free_ char *body =
+            x_asprintf ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":"
+                        "{\"message\":%s,\"configuration\":{\"returnImmediately\":true}}}",
+                        rows[i].message);
+        _cleanup_json_ json_t *answer = call (&b, VERSION, body);
+        if (error_code (answer) != rows[i].code)
+            fail_msg ("%s -> %lld", rows[i].message, (long long)error_code (answer));
+    }
+    const struct task *task;
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_NOTHING);
+    bench_end (&b);
+}
+
+static void
+test_data_parts_and_references_are_read_as_text (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 9 };
+    bench_begin (&b);
+    const struct task *first, *second;
+    json_decref (send_text (&b, "one"));
+    assert_int_equal (registry_next (b.registry, 0, &first), REGISTRY_TASK);
+    finish (&b, first, "earlier answer");
+    _cleanup_free_ char *body = x_asprintf (
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":{"
+        "\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"referenceTaskIds\":[\"%s\",\"tsk_0b\",\"%s\"]"
+        ","
+        "\"parts\":[{\"text\":\"look at\"},{\"data\":{\"k\":1},\"mediaType\":\"application/json\","
+        "\"filename\":\"a b.json\"}]},\"configuration\":{\"returnImmediately\":true}}}",
+        first->id, first->id);
+    json_decref (call (&b, VERSION, body));
+    assert_int_equal (registry_next (b.registry, 0, &second), REGISTRY_TASK);
+    _cleanup_free_ char *expected =
+        x_asprintf ("look at\n```data media-type=application/json filename=a_b.json\n{\n  \"k\": "
+                    "1\n}\n```\n\nReferenced tasks:\n- %s: completed\n```response\nearlier "
+                    "answer\n```\n- tsk_0b: not a task this capsule holds",
+                    first->id);
+    assert_string_equal (second->text, expected);
+    finish (&b, second, NULL);
+    bench_end (&b);
+}
+
+static void
+test_listing_pages_newest_first (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 9 };
+    bench_begin (&b);
+    for (int i = 0; i < 5; i++)
+        json_decref (send_text (&b, "t"));
+    char token[128] = "";
+    char last[64] = "zzz";
+    for (int page = 0; page < 3; page++) {
+        _cleanup_free_ char *body =
+            x_asprintf ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ListTasks\",\"params\":"
+                        "{\"pageSize\":2,\"pageToken\":\"%s\"}}",
+                        token);
+        _cleanup_json_ json_t *answer = call (&b, VERSION, body);
+        const json_t *result = json_object_get (answer, "result");
+        assert_int_equal (json_object_size (result), 4);
+        assert_int_equal (json_integer_value (json_object_get (result, "totalSize")), 5);
+        size_t i;
+        json_t *task;
+        json_array_foreach (json_object_get (result, "tasks"), i, task)
+        {
+            assert_true (strcmp (json_get_string (task, "id"), last) < 0);
+            snprintf (last, sizeof last, "%s", json_get_string (task, "id"));
+        }
+        assert_int_equal (i, page == 2 ? 1 : 2);
+        snprintf (token, sizeof token, "%s", json_get_string (result, "nextPageToken"));
+        assert_true ((*token == '\0') == (page == 2));
+    }
+    static const char *const bad[] = { "{\"pageSize\":0}",
+                                       "{\"pageSize\":1.5}",
+                                       "{\"pageToken\":\"x\"}",
+                                       "{\"status\":\"working\"}",
+                                       "{\"contextId\":1}",
+                                       "{\"includeArtifacts\":1}",
+                                       "{\"statusTimestampAfter\":\"yesterday\"}" };
+    for (size_t i = 0; i < ARRAY_LEN (bad); i++) {
+        _cleanup_free_ char *body = x_asprintf (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ListTasks\",\"params\":%s}", bad[i]);
+        _cleanup_json_ json_t *answer = call (&b, VERSION, body);
+        assert_int_equal (error_code (answer), -32602);
+    }
+    _cleanup_json_ json_t *after =
+        call (&b, VERSION,
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ListTasks\",\"params\":"
+              "{\"statusTimestampAfter\":\"2999-01-01T00:00:00.5+02:00\"}}");
+    assert_int_equal (
+        json_integer_value (json_object_get (json_object_get (after, "result"), "totalSize")), 0);
+    bench_end (&b);
+}
+
+/* --- streams
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
+
+/* Reads until <mark> has come, collecting everything. */
+static void
+read_until_mark (int fd, struct buf *all, const char *mark)
+{
+    while (! all->data || ! strstr (all->data, mark)) {
+        char *to = buf_reserve (all, 4096);
+        ssize_t n = read (fd, to, 4096);
+        if (n <= 0)
+            fail_msg ("never came: %s in %s", mark, all->data ? all->data : "");
+        all->len += (size_t)n;
+        buf_append (all, "", 0);
+    }
+}
+
+static char *
+read_to_end (int fd)
+{
+    struct buf all = { 0 };
+    ssize_t n;
+    char block[4096];
+    while ((n = read (fd, block, sizeof block)) > 0)
+        buf_append (&all, block, (size_t)n);
+    if (n < 0 && errno == EAGAIN)
+        fail_msg ("the stream did not end");
+    return buf_steal (&all);
+}
+
+static const char *const stream_send =
+    "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"SendStreamingMessage\",\"params\":{\"message\":"
+    "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]}}}";
+
+static int
+count_of (const char *text, const char *what)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr (at, what)); at++)
+        count++;
+    return count;
+}
+
+static void
+test_door_13_a_plain_stream_has_no_frames_and_an_activated_one_has (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 1 };
+    bench_begin (&b);
+    for (int extended = 0; extended < 2; extended++) {
+        int fd = dial (&b);
+        post (fd, extended ? VERSION "A2A-Extensions: other, " CARD_STREAM_URI "\r\n" : VERSION,
+              stream_send);
+        const struct task *task;
+        assert_int_equal (registry_next (b.registry, 10000, &task), REGISTRY_TASK);
+        struct streams *s = registry_streams (b.registry);
+        streams_working (s, task, "inference turn 1", 0);
+        streams_text (s, task, "par", 3, false);
+        streams_text (s, task, "", 0, true);
+        finish (&b, task, "part");
+        _cleanup_free_ char *all = read_to_end (fd);
+        close (fd);
+        assert_non_null (strcasestr (all, "\r\ncontent-type: text/event-stream\r\n"));
+        assert_int_equal (count_of (all, "\"id\":7,\"result\":"), extended ? 6 : 4);
+        assert_int_equal (count_of (all, "\"metadata\""), extended ? 2 : 0);
+        assert_int_equal (count_of (all, "A2A-Extensions: " CARD_STREAM_URI), extended);
+        assert_int_equal (count_of (all, "\"TASK_STATE_COMPLETED\""), 1);
+        assert_int_equal (count_of (all, "\"lastChunk\":true"), 1);
+        assert_non_null (strstr (all, "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"task\":"));
+    }
+    bench_end (&b);
+}
+
+static void
+test_door_12_busy_on_a_stream_is_one_event_without_id (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    bench_begin (&b);
+    json_decref (send_text (&b, "one"));
+    int fd = dial (&b);
+    post (fd, VERSION, stream_send);
+    _cleanup_free_ char *all = read_to_end (fd);
+    close (fd);
+    assert_int_equal (count_of (all, "data: "), 1);
+    assert_int_equal (count_of (all, "id: "), 0);
+    assert_non_null (strstr (all, "TASK_STATE_REJECTED"));
+    bench_end (&b);
+}
+
+static const char *const watch =
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"murmur.WatchSession\",\"params\":{}}";
+
+static void
+test_door_14_to_16_a_watch_replays_and_tells_gaps (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 2 };
+    bench_begin (&b);
+    struct streams *s = registry_streams (b.registry);
+    const struct task *task;
+    json_decref (send_text (&b, "one"));
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    for (int i = 0; i < 9; i++)
+        streams_working (s, task, "step", 0);
+
+    int fd = dial (&b);
+    struct buf all = { 0 };
+    post (fd, VERSION "Last-Event-ID: 3\r\n", watch);
+    read_until_mark (fd, &all, "id: 9\n");
+    assert_int_equal (count_of (all.data, "id: "), 6);
+    assert_int_equal (count_of (all.data, "\"gap\""), 0);
+    assert_non_null (strstr (all.data, "\"connection-ack\""));
+    assert_non_null (strstr (all.data, "\"conversationMode\":\"stateless\""));
+    /* Live, over the end of one task and through another. */
+    finish (&b, task, "a");
+    read_until_mark (fd, &all, "id: 11\n");
+    json_decref (send_text (&b, "two"));
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    finish (&b, task, "b");
+    read_until_mark (fd, &all, "id: 13\n");
+    assert_int_equal (count_of (all.data, "\"TASK_STATE_COMPLETED\""), 2);
+    close (fd);
+    buf_free (&all);
+
+    fd = dial (&b);
+    post (fd, VERSION "Last-Event-ID: 9999\r\n", watch);
+    read_until_mark (fd, &all, "id: 13\n");
+    assert_non_null (strstr (all.data, "{\"frame\":\"gap\",\"firstAvailableId\":1}"));
+    assert_int_equal (count_of (all.data, "\nid: "), 13);
+    close (fd);
+    buf_free (&all);
+
+    json_decref (send_text (&b, "three"));
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    for (int i = 0; i < 600; i++)
+        streams_working (s, task, "step", 0);
+    fd = dial (&b);
+    post (fd, VERSION, watch);
+    read_until_mark (fd, &all, "id: 613\n");
+    assert_non_null (strstr (all.data, "{\"frame\":\"gap\",\"firstAvailableId\":102}"));
+    assert_int_equal (count_of (all.data, "\nid: "), 512);
+    close (fd);
+    buf_free (&all);
+    finish (&b, task, NULL);
+    bench_end (&b);
+}
+
+static void
+test_a_slow_watcher_is_told_what_it_lost_and_blocks_nobody (void **state)
+{
+    (void)state;
+    struct streams *s = streams_new (false);
+    struct task task = { .id = (char *)"tsk_1", .context_id = (char *)"ctx_1" };
+    int wakes = 0;
+    void count_wake (void *ctx)
+    {
+        ++*(int *)ctx;
+    }
+    struct watcher *w = watcher_new (s, NULL, count_wake, &wakes);
+    for (int i = 0; i < 200; i++)
+        streams_working (s, &task, "step", 0);
+    uint64_t missed = 0, events = 0, last = 0;
+    struct event *event;
+    enum watcher_next next;
+    while ((next = watcher_take (w, &event, &missed)) != WATCHER_EMPTY)
+        if (next == WATCHER_EVENT) {
+            assert_true (event_id (event) > last);
+            last = event_id (event);
+            events++;
+            event_unref (event);
+        }
+    assert_int_equal (events, STREAMS_LIVE_EVENTS);
+    assert_int_equal (events + missed, last);
+    assert_true (wakes > 0);
+    watcher_free (w);
+    streams_free (s);
+}
+
+static void
+test_door_18_input_is_asked_for_and_given (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 1 };
+    bench_begin (&b);
+    const struct task *task;
+    json_decref (send_text (&b, "one"));
+    assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
+    bool timed_out;
+    assert_null (registry_request_input (b.registry, task, "which?", 50, &timed_out));
+    assert_true (timed_out);
+
+    /* The client's side runs beside the wait. */
+    pid_t child = fork ();
+    if (child == 0) {
+        for (;;) {
+            _cleanup_json_ json_t *now = get_task (&b, task->id);
+            const json_t *result = json_object_get (now, "result");
+            if (strcmp (state_of (result), "TASK_STATE_INPUT_REQUIRED") == 0)
+                break;
+            usleep (2000);
+        }
+        _cleanup_free_ char *body = x_asprintf (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":{"
+            "\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"taskId\":\"%s\",\"parts\":[{\"text\":"
+            "\"that one\"}]},\"configuration\":{\"returnImmediately\":true}}}",
+            task->id);
+        _cleanup_json_ json_t *answer = call (&b, VERSION, body);
+        _exit (strcmp (state_of (task_of (answer)), "TASK_STATE_WORKING") == 0 ? 0 : 1);
+    }
+    _cleanup_free_ char *reply =
+        registry_request_input (b.registry, task, "which?", 10000, &timed_out);
+    assert_string_equal (reply, "that one");
+    finish (&b, task, NULL);
+    bench_end (&b);
+}
+
+static void
+test_closing_answers_held_sends_and_ends_streams (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 5 };
+    bench_begin (&b);
+    int held = dial (&b), stream = dial (&b);
+    post (held, VERSION,
+          "{\"jsonrpc\":\"2.0\",\"id\":\"h\",\"method\":\"SendMessage\",\"params\":{\"message\":"
+          "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]}}}");
+    post (stream, VERSION, watch);
+    struct buf seen = { 0 };
+    read_until_mark (stream, &seen, "connection-ack");
+    const struct task *running, **rejected;
+    assert_int_equal (registry_next (b.registry, 10000, &running), REGISTRY_TASK);
+    json_decref (send_text (&b, "queued"));
+    assert_int_equal (registry_close (b.registry, false, &rejected), 1);
+    free (rejected);
+    _cleanup_json_ json_t *late = send_text (&b, "late");
+    assert_string_equal (state_of (task_of (late)), "TASK_STATE_REJECTED");
+    uint64_t start = clock_monotonic_ms ();
+    door_close (b.door);
+    assert_true (clock_monotonic_ms () - start < 1000);
+    _cleanup_free_ char *text = read_answer (held, NULL);
+    assert_non_null (strstr (text, "TASK_STATE_WORKING"));
+    _cleanup_free_ char *rest = read_to_end (stream);
+    assert_non_null (strstr (seen.data, "connection-ack"));
+    assert_null (strstr (rest, "capsule-closed"));
+    close (held);
+    close (stream);
+    buf_free (&seen);
+    registry_free (b.registry);
+}
+
+static void
+test_exposure_is_told_in_full (void **state)
+{
+    (void)state;
+    assert_true (door_bind_is_loopback ("LocalHost"));
+    assert_true (door_bind_is_loopback ("127.3.2.1"));
+    assert_true (door_bind_is_loopback ("::1"));
+    assert_true (door_bind_is_loopback ("[::1]"));
+    assert_false (door_bind_is_loopback ("0.0.0.0"));
+    assert_false (door_bind_is_loopback ("::"));
+    assert_false (door_bind_is_loopback (""));
+    assert_false (door_bind_is_loopback ("myhost"));
+    struct bench b = { .spec.acceptance = ACCEPT_SINGLE };
+    struct card_facts facts = facts_of (&b);
+    facts.acceptance = ACCEPT_SINGLE;
+    _cleanup_free_ char *text = door_exposure_text ("0.0.0.0", &facts);
+    assert_non_null (strstr (text, "0.0.0.0"));
+    assert_non_null (
+        strstr (text, "SendMessage, SendStreamingMessage, murmur.WatchSession, GetTask"));
+    assert_non_null (
+        strstr (text, "tools [local/echo-tool], shell: false, network: true, planes []"));
+}
+
+int
+main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_the_public_card_is_exact),
+        cmocka_unit_test (
+            test_door_1_an_authenticated_doors_public_card_says_nothing_of_the_session),
+        cmocka_unit_test (test_what_is_not_there_is_an_empty_404),
+        cmocka_unit_test (test_door_26_peers_are_refused_alike_whatever_they_ask),
+        cmocka_unit_test (test_door_5_envelopes),
+        cmocka_unit_test (test_door_3_and_4_versions),
+        cmocka_unit_test (test_a_task_is_queued_run_and_read),
+        cmocka_unit_test (test_door_9_a_send_is_held_until_its_task_settles),
+        cmocka_unit_test (test_door_11_no_room_is_a_rejected_task),
+        cmocka_unit_test (test_door_20_and_21_cancelling),
+        cmocka_unit_test (test_door_22_stopping_cancels_everything_twice_without_an_error),
+        cmocka_unit_test (test_door_7_and_8_messages_are_read_strictly),
+        cmocka_unit_test (test_data_parts_and_references_are_read_as_text),
+        cmocka_unit_test (test_listing_pages_newest_first),
+        cmocka_unit_test (test_door_13_a_plain_stream_has_no_frames_and_an_activated_one_has),
+        cmocka_unit_test (test_door_12_busy_on_a_stream_is_one_event_without_id),
+        cmocka_unit_test (test_door_14_to_16_a_watch_replays_and_tells_gaps),
+        cmocka_unit_test (test_a_slow_watcher_is_told_what_it_lost_and_blocks_nobody),
+        cmocka_unit_test (test_door_18_input_is_asked_for_and_given),
+        cmocka_unit_test (test_closing_answers_held_sends_and_ends_streams),
+        cmocka_unit_test (test_exposure_is_told_in_full),
+    };
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
