@@ -8,6 +8,7 @@
 #include "host/task.h"
 #include "session/builtin.h"
 #include "session/fence.h"
+#include "session/frames.h"
 #include "session/guests.h"
 #include "session/running_task.h"
 
@@ -91,7 +92,10 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
 {
     struct input_wait wait = { s, task };
     struct task_host host = { &wait, request_input };
-    struct linkage_context contexts[] = { { &host_task, &host } };
+    struct frames frames = { 0 };
+    if (task)
+        frames_begin (&frames, s, task->task, false);
+    struct linkage_context contexts[] = { { &host_task, &host }, { &host_stream, &frames.host } };
     struct guest_setup setup = {
         .component = tool->component,
         .artifact = tool,
@@ -103,10 +107,14 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
         .context_count = task ? ARRAY_LEN (contexts) : 0,
         .cancel = cancel,
     };
-    _cleanup_store_ struct guest_store store = { 0 };
+    struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
+    guest_store_close (&store);
+    if (task)
+        frames_settle (&frames);
+    frames_clear (&frames);
     if (how != GUEST_OK)
         mur_context (err, "tool %s", tool->tool_name);
     return how;

@@ -9,8 +9,8 @@
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/tokens.h"
-#include "host/stream.h"
 #include "session/deadline.h"
+#include "session/frames.h"
 #include "session/guests.h"
 #include "session/retry.h"
 
@@ -24,7 +24,8 @@ struct attempt {
     struct tool_result result;
     const char *text; /* data, else summary; NULL: neither */
     size_t len;
-    json_t *body; /* an object, or NULL */
+    json_t *body;      /* an object, or NULL */
+    bool has_streamed; /* it showed text while it ran */
     struct guest_http_observation seen;
 };
 
@@ -54,14 +55,17 @@ driver_answer_clear (struct driver_answer *a)
 
 static void
 run_attempt (struct session *s, struct running_task *t, const char *request, size_t len,
-             struct attempt *a)
+             struct frames *frames, struct attempt *a)
 {
     struct driver *d = &s->driver;
+    struct linkage_context contexts[] = { { &host_stream, &frames->host } };
     struct guest_setup setup = { .component = d->artifact->component,
                                  .artifact = d->artifact,
                                  .kind = GUEST_TOOL,
                                  .env = d->env.items,
                                  .gateway = d->artifact->gateway,
+                                 .contexts = contexts,
+                                 .context_count = ARRAY_LEN (contexts),
                                  .cancel = t->cancel };
     struct guest_store store = { 0 };
     a->arena = arena_new ();
@@ -71,6 +75,9 @@ run_attempt (struct session *s, struct running_task *t, const char *request, siz
     if (store.http)
         guest_http_observe (store.http, &a->seen);
     guest_store_close (&store);
+    a->has_streamed = frames->has_text;
+    frames_settle (frames);
+    frames->has_text = false; /* the cursor is closed; a retry begins anew */
     if (a->how != GUEST_OK) {
         mur_context (&a->err, "driver %s", d->artifact->tool_name);
         return;
@@ -271,6 +278,7 @@ accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_a
         return;
     }
     out->outcome = DRIVER_RESPONSE;
+    out->has_streamed = a->has_streamed;
     out->tokens = tokens_count (out->text, out->text_len);
     out->body = steal_ptr (&a->body);
     read_usage (out->body, out);
@@ -326,15 +334,18 @@ void
 driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
              uint64_t estimate, struct driver_answer *out)
 {
+    struct frames frames;
+    frames_begin (&frames, s, t->task, true);
     for (bool is_over = false; ! is_over;) {
         if (! spend_admit (s->spend, estimate, s->driver.output_cap, &out->refusal)) {
             out->outcome = DRIVER_SPEND_REFUSED;
-            return;
+            break;
         }
         out->attempts++;
         struct attempt a = { 0 };
-        run_attempt (s, t, request, len, &a);
+        run_attempt (s, t, request, len, &frames, &a);
         is_over = judge (s, t, &a, estimate, out);
         attempt_clear (&a);
     }
+    frames_clear (&frames);
 }

@@ -32,6 +32,7 @@ struct driver_answer {
     size_t text_len;
     uint64_t tokens;       /* the runtime's count of it */
     char *continuation_id; /* NULL: none */
+    bool has_streamed;     /* text was shown while it ran */
     struct usage usage;
     bool has_report;   /* usage has input and output */
     const char *cause; /* "driver_error", "credential_rejected" */

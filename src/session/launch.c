@@ -60,6 +60,7 @@ make_registry (struct session *s)
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
         .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
         .is_public = true,
+        .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
     };
     s->registry = registry_new (&spec);
 }
@@ -152,6 +153,10 @@ refuse_queued (struct session *s)
                .reason = was_stopped ? "the session was stopped before this task started"
                                      : "the session ended before this task started");
     free (tasks);
+    /* What was cancelled while it was queued is recorded once nothing runs any more. */
+    const struct task *task;
+    while (registry_next (s->registry, 0, &task) == REGISTRY_CANCELED_QUEUED)
+        loop_record_canceled (s, task);
 }
 
 static void

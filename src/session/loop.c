@@ -101,9 +101,8 @@ counts (const struct session *s, const struct task *task)
     return task->origin == ORIGIN_USER || ! sleeps (s) || termination_cause (s) != NOT_TERMINATED;
 }
 
-/* A task cancelled while it was queued: its whole record. */
-static void
-record_canceled_queued (struct session *s, const struct task *task)
+void
+loop_record_canceled (struct session *s, const struct task *task)
 {
     static char *const none[] = { NULL };
     struct trace_task_canceled line = {
@@ -122,7 +121,7 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         enum registry_next next =
             registry_next (s->registry, wait_for_next (s, has_own, runs), &task);
         if (next == REGISTRY_CANCELED_QUEUED) {
-            record_canceled_queued (s, task);
+            loop_record_canceled (s, task);
             continue;
         }
         if (next != REGISTRY_TASK)

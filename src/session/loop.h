@@ -19,3 +19,6 @@ struct launch_outcome {
 /* Runs tasks until the lifecycle says the session is over. <has_own>: the launch's own task is
  * queued. */
 void loop_run (struct session *s, bool has_own, struct launch_outcome *out);
+
+/* The whole record of a task that was cancelled while it was queued. */
+void loop_record_canceled (struct session *s, const struct task *task);

@@ -35,8 +35,9 @@ raise_work (void *ctx)
     cancel_raise (ctx);
 }
 
+/* Bytes of the launch's own task, as it lies in the runtime directory. */
 static uint64_t
-text_bytes (struct session *s)
+file_bytes (struct session *s)
 {
     struct stat st;
     return fs_exists (s->runtime, "task.md", &st) ? (uint64_t)st.st_size : 0;
@@ -50,11 +51,16 @@ start_lines (struct session *s, const struct task *task)
         TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
                .context_id = task->context_id, .message_id = task->message_id,
                .traceparent_from_caller = task->traceparent, .caller_member = task->caller_member);
-    static char *const text_only[] = { "text", NULL };
+    _cleanup_strv_ struct strv kinds = { 0 };
+    if (task->has_text)
+        strv_push (&kinds, "text");
+    if (task->has_data)
+        strv_push (&kinds, "data");
     TRACE (s->trace, NULL, task_start, .task_id = task->id, .context_id = task->context_id,
            .source = task->source, .origin = task_origin_name (task->origin),
            .trust = task->is_trusted ? "trusted" : "untrusted", .lane = lane_of (task->origin),
-           .message_parts_bytes = text_bytes (s), .part_kinds = is_from_door ? text_only : NULL);
+           .message_parts_bytes = is_from_door ? task->parts_bytes : file_bytes (s),
+           .part_kinds = kinds.items, .reference_task_ids = task->references.items);
 }
 
 /* --- between attempts --- */

@@ -85,36 +85,21 @@ set_timer (struct termination *x, uint64_t after_ms)
     timerfd_settime (x->timer_fd, 0, &spec, NULL);
 }
 
-/* Every live task is cancelled; of those still queued the cancel is their whole record. */
+/* Every live task is cancelled, but for one the deadline spares: there only the work is stopped. */
 static void
 cancel_tasks (struct session *s, enum termination_cause cause)
 {
-    static char *const none[] = { NULL };
-    _cleanup_strv_ struct strv ids = { 0 };
     pthread_mutex_lock (&s->lock);
-    struct running_task *running = s->task;
-    bool is_spared = cause == TERMINATED_BY_DEADLINE && running && s->has_standing_answer;
-    struct cancel *work = is_spared ? cancel_ref (running->cancel) : NULL;
-    struct id active = { 0 };
-    if (running)
-        snprintf (active.text, sizeof (active.text), "%s", running->task->id);
+    bool is_spared = cause == TERMINATED_BY_DEADLINE && s->task && s->has_standing_answer;
+    struct cancel *work = is_spared ? cancel_ref (s->task->cancel) : NULL;
     pthread_mutex_unlock (&s->lock);
     if (work) {
         cancel_raise (work);
         cancel_unref (work);
         return;
     }
+    _cleanup_strv_ struct strv ids = { 0 };
     registry_cancel_all (s->registry, &ids);
-    for (size_t i = 0; i < ids.len; i++) {
-        if (strcmp (ids.items[i], active.text) == 0)
-            continue;
-        struct trace_task_canceled line = { .task_id = ids.items[i],
-                                            .phase = "queued",
-                                            .detached_work_ids = none,
-                                            .delegation_ids = none };
-        trace_write_under (s->trace, TRACE_PARENT_SESSION, NULL, TRACE_EVENT_task_canceled, &line,
-                           NULL, NULL);
-    }
 }
 
 static void

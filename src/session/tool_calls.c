@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "door/streams.h"
 #include "session/deadline.h"
 #include "session/dispatch.h"
 #include "session/ending.h"
@@ -49,6 +50,24 @@ trace_skill_call (struct session *s, struct running_task *t, const struct call *
            .skill_name = c->name, .output_bytes = o->text.len, .duration_ms = duration_ms,
            .status = "ok", .origin = is_runtime ? "runtime" : "operator",
            .trust = is_runtime ? "untrusted" : "trusted");
+}
+
+/* What a watcher sees of the call: exactly what the model reads. */
+static void
+show_call (struct session *s, const struct running_task *t, const struct call *c,
+           const struct call_outcome *o, uint64_t duration_ms)
+{
+    struct stream_artifact artifact = {
+        .tool_name = c->name,
+        .content = o->text.data ? o->text.data : "",
+        .fence_source = o->fence_source,
+        .call_id = c->id[0] ? c->id : NULL,
+        .is_error = o->status != TOOL_PASSED,
+        .has_duration = true,
+        .duration_ms = duration_ms,
+        .truncated = o->is_truncated,
+    };
+    streams_artifact (registry_streams (s->registry), t->task, &artifact);
 }
 
 /* --- required fields --- */
@@ -126,6 +145,7 @@ run_call (struct session *s, struct running_task *t, const struct call *c, struc
         trace_skill_call (s, t, c, o, duration_ms);
     else
         trace_tool_call (s, t, c, o, duration_ms);
+    show_call (s, t, c, o, duration_ms);
 }
 
 bool

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "door/streams.h"
 #include "session/driver_call.h"
 #include "session/ending.h"
 #include "session/inference_line.h"
@@ -96,17 +97,26 @@ keep_answer (struct running_task *t, const json_t *content, bool is_truncated)
         conversation_append (t->record, &t->list);
 }
 
+/* A driver that showed nothing while it ran still shows its answer. */
+static void
+show_answer (struct session *s, struct running_task *t, const char *answer, bool has_streamed)
+{
+    if (! has_streamed)
+        streams_text (registry_streams (s->registry), t->task, answer, strlen (answer), true);
+}
+
 static bool
-end_complete (struct session *s, struct running_task *t, const json_t *content)
+end_complete (struct session *s, struct running_task *t, const json_t *content, bool has_streamed)
 {
     keep_answer (t, content, false);
     _cleanup_free_ char *answer = answer_text (content);
     attempt_complete (s, t, answer);
+    show_answer (s, t, answer, has_streamed);
     return false;
 }
 
 static bool
-end_truncated (struct session *s, struct running_task *t, const json_t *content)
+end_truncated (struct session *s, struct running_task *t, const json_t *content, bool has_streamed)
 {
     keep_answer (t, content, true);
     _cleanup_free_ char *answer = answer_text (content);
@@ -119,6 +129,7 @@ end_truncated (struct session *s, struct running_task *t, const json_t *content)
                    (unsigned long long)s->driver.output_cap);
     s->has_cap_warning = true;
     attempt_complete (s, t, text);
+    show_answer (s, t, text, has_streamed);
     return false;
 }
 
@@ -204,9 +215,9 @@ follow_response (struct session *s, struct running_task *t, struct driver_answer
     if (str_eq (stop, "tool_call") && has_tool_call (content))
         return run_calls (s, t, content, turn);
     if (str_eq (stop, "end_turn"))
-        return end_complete (s, t, content);
+        return end_complete (s, t, content, a->has_streamed);
     if (str_eq (stop, "max_tokens"))
-        return end_truncated (s, t, content);
+        return end_truncated (s, t, content, a->has_streamed);
     _cleanup_free_ char *reason =
         str_eq (stop, "tool_call")
             ? x_strdup ("the driver answered tool_call without a tool_call block")
@@ -215,6 +226,14 @@ follow_response (struct session *s, struct running_task *t, struct driver_answer
     _cleanup_free_ char *clean = redactor_apply (s->redactor, reason);
     attempt_fail (s, t, "malformed_response", clean, NULL, TRACE_NUM (turn));
     return false;
+}
+
+static void
+show_working (struct session *s, const struct running_task *t)
+{
+    char text[48];
+    snprintf (text, sizeof (text), "inference turn %llu", (unsigned long long)t->turns + 1);
+    streams_working (registry_streams (s->registry), t->task, text, 0);
 }
 
 bool
@@ -233,6 +252,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     uint64_t estimate = estimate_request (t, request);
     if (attempt_take_refusals (s, t))
         return false;
+    show_working (s, t);
 
     _cleanup_answer_ struct driver_answer a = { 0 };
     driver_call (s, t, request->text.data, request->text.len, estimate, &a);
