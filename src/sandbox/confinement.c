@@ -25,7 +25,7 @@ struct confinement {
     struct landlock_plan landlock;
     struct mount_plan mounts;
     struct cgroup_scope *scope;
-    struct watcher *watcher; /* NULL without a scope */
+    struct group_watcher *watcher; /* NULL without a scope */
     char *cgroup_shortfall;
     pthread_mutex_t lock; /* guards network, is_ended and the occupancy */
     struct network_namespace network;
@@ -196,7 +196,7 @@ make_scope (struct confinement *c, struct mur_error **err)
     struct mur_error *caught = NULL;
     c->scope = cgroup_scope_new (c->spec->session_id, &c->spec->cgroup, &caught);
     if (c->scope)
-        return (c->watcher = watcher_new (c->scope, err)) != NULL;
+        return (c->watcher = group_watcher_new (c->scope, err)) != NULL;
     if (! c->spec->cgroup_is_optional)
         return mur_propagate (err, caught);
     c->cgroup_shortfall = x_strdup (caught->message);
@@ -232,7 +232,7 @@ confinement_free (struct confinement *c)
     c->is_ended = true;
     pthread_mutex_unlock (&c->lock);
     cgroup_scope_free (c->scope);
-    watcher_free (c->watcher);
+    group_watcher_free (c->watcher);
     egress_free (c->egress);
     network_namespace_close (&c->network);
     landlock_plan_free (&c->landlock);

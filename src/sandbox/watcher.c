@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-struct watcher {
+struct group_watcher {
     pid_t pid;
     int lifeline_fd; /* the write end */
 };
@@ -73,8 +73,8 @@ watch (int lifeline_fd, const struct cgroup_scope *scope)
     _exit (0);
 }
 
-struct watcher *
-watcher_new (const struct cgroup_scope *scope, struct mur_error **err)
+struct group_watcher *
+group_watcher_new (const struct cgroup_scope *scope, struct mur_error **err)
 {
     int pair[2];
     if (pipe2 (pair, O_CLOEXEC) < 0)
@@ -89,13 +89,13 @@ watcher_new (const struct cgroup_scope *scope, struct mur_error **err)
         errno = saved;
         return mur_fail_errno (err, E_IO_003, "cannot start the watcher of commands"), NULL;
     }
-    struct watcher *w = x_new0 (struct watcher);
-    *w = (struct watcher){ pid, pair[1] };
+    struct group_watcher *w = x_new0 (struct group_watcher);
+    *w = (struct group_watcher){ pid, pair[1] };
     return w;
 }
 
 void
-watcher_free (struct watcher *w)
+group_watcher_free (struct group_watcher *w)
 {
     if (! w)
         return;

@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "sandbox/cgroup.h"
 
-struct watcher;
+struct group_watcher;
 
 /* Forks it. NULL with E-IO-003. */
-struct watcher *watcher_new (const struct cgroup_scope *scope, struct mur_error **err);
+struct group_watcher *group_watcher_new (const struct cgroup_scope *scope, struct mur_error **err);
 /* Tells it that the end is an orderly one, and reaps it. */
-void watcher_free (struct watcher *w);
-DEFINE_CLEANUP (struct watcher, watcher_free)
+void group_watcher_free (struct group_watcher *w);
+DEFINE_CLEANUP (struct group_watcher, group_watcher_free)
