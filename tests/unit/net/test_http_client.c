@@ -179,9 +179,12 @@ struct log {
 static void
 keep (struct log *log, const struct buf *head, const struct buf *body)
 {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock (&one_at_a_time);
     snprintf (log->head, sizeof log->head, "%s", head->data);
     snprintf (log->body, sizeof log->body, "%s", body->data ? body->data : "");
     atomic_fetch_add (&log->requests, 1);
+    pthread_mutex_unlock (&one_at_a_time);
 }
 
 static void
