@@ -30,18 +30,34 @@ report_finish (struct report *r, bool use_colour, struct buf *out)
 {
     for (size_t i = 0; i < r->text.len; i++) {
         unsigned char c = (unsigned char)r->text.data[i];
-        unsigned char next = i + 1 < r->text.len ? (unsigned char)r->text.data[i + 1] : 0;
         if (c && c < ARRAY_LEN (sequences))
             buf_puts (out, use_colour ? sequences[c] : "");
-        else if ((c < 0x20 && c != '\n') || c == 0x7f)
-            buf_putc (out, ' ');
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
-            buf_putc (out, ' '); /* a C1 control character */
-            i++;
-        } else
+        else
             buf_putc (out, (char)c);
     }
     buf_free (&r->text);
+}
+
+/* Blanks control characters (C0 but the line end, DEL, C1) in what was appended since <start>. */
+static void
+blank_controls (struct buf *b, size_t start)
+{
+    for (size_t i = start; i < b->len; i++) {
+        unsigned char c = (unsigned char)b->data[i];
+        unsigned char next = i + 1 < b->len ? (unsigned char)b->data[i + 1] : 0;
+        if ((c < 0x20 && c != '\n') || c == 0x7f)
+            b->data[i] = ' ';
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+            b->data[i] = b->data[i + 1] = ' ';
+    }
+}
+
+static void
+append (struct report *r, const char *fmt, va_list ap)
+{
+    size_t start = r->text.len;
+    buf_vprintf (&r->text, fmt, ap);
+    blank_controls (&r->text, start);
 }
 
 void
@@ -76,7 +92,7 @@ report_line (struct report *r, const char *label, const char *fmt, ...)
     report_label (r, label);
     va_list ap;
     va_start (ap, fmt);
-    buf_vprintf (&r->text, fmt, ap);
+    append (r, fmt, ap);
     va_end (ap);
     buf_putc (&r->text, '\n');
 }
@@ -86,7 +102,7 @@ report_text (struct report *r, const char *fmt, ...)
 {
     va_list ap;
     va_start (ap, fmt);
-    buf_vprintf (&r->text, fmt, ap);
+    append (r, fmt, ap);
     va_end (ap);
 }
 
