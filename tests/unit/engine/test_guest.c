@@ -422,6 +422,106 @@ test_a_host_function_may_call_another_guest (void **state)
     assert_non_null (strstr (result.data, "not one of this session's tools"));
 }
 
+/* The echo tool gives back what it was given. */
+static char *
+echo (const char *data, size_t len, size_t *out_len)
+{
+    struct host_binding bindings[LINKAGE_MAX];
+    struct guest_spec spec = test_spec (test_component ("echo"), GUEST_TOOL, bindings);
+    enum guest_ending ending;
+    _cleanup_ (guest_freep) struct guest *g = guest_new (&spec, NULL, &ending, NULL);
+    assert_non_null (g);
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct tool_result result;
+    assert_int_equal (host_tool_run (g, data, len, NULL, arena, &result, NULL, NULL), GUEST_OK);
+    *out_len = result.data_len;
+    return x_memdup (result.data, result.data_len + 1);
+}
+
+static void
+test_text_passes_unchanged_with_nul_bytes_and_at_any_size (void **state)
+{
+    (void)state;
+    size_t len;
+    _cleanup_free_ char *small = echo ("a\0\xc3\xa9", 4, &len);
+    assert_int_equal (len, 4);
+    assert_memory_equal (small, "a\0\xc3\xa9", 5);
+    size_t size = 8 << 20;
+    _cleanup_free_ char *big = x_malloc (size);
+    memset (big, 'x', size);
+    _cleanup_free_ char *back = echo (big, size, &len);
+    assert_int_equal (len, size);
+    assert_memory_equal (back, big, size);
+}
+
+static void
+test_malformed_text_reaches_a_guest_with_replacement_characters (void **state)
+{
+    (void)state;
+    size_t len;
+    _cleanup_free_ char *text = echo ("a\xff\xe2\x82z\xed\xa0\x80", 8, &len);
+    assert_string_equal (
+        text, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+static void
+test_every_call_may_be_the_last_of_its_instance_or_not (void **state)
+{
+    (void)state;
+    struct host_binding bindings[LINKAGE_MAX];
+    struct guest_spec spec = test_spec (test_component ("tool-probe"), GUEST_TOOL, bindings);
+    enum guest_ending ending;
+    _cleanup_ (guest_freep) struct guest *g = guest_new (&spec, NULL, &ending, NULL);
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct tool_result result;
+    _cleanup_free_ char *input = test_probe_input ("say again\n");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal (
+            host_tool_run (g, input, strlen (input), NULL, arena, &result, NULL, NULL), GUEST_OK);
+        assert_string_equal (result.data, "again\n");
+    }
+}
+
+static void
+test_an_empty_guest_has_no_http_and_no_stdio (void **state)
+{
+    (void)state;
+    struct host_binding bindings[LINKAGE_MAX];
+    struct guest_spec spec =
+        test_spec (test_component ("tool-probe"), GUEST_PROCESS_DRIVER, bindings);
+    spec.is_empty = true;
+    _cleanup_free_ char *text = probe (&spec, "say hi\n", GUEST_MISSING_IMPORT);
+    assert_true (strstr (text, "wasi:http") || strstr (text, "murmur:"));
+}
+
+static void *
+probe_in_a_thread (void *arg)
+{
+    const struct guest_spec *spec = arg;
+    for (int i = 0; i < 20; i++) {
+        _cleanup_buf_ struct buf text = { 0 };
+        if (test_probe (spec, "sleep 1\nsay ok\n", &text, NULL, NULL) != GUEST_OK)
+            return NULL;
+    }
+    return arg;
+}
+
+static void
+test_guests_of_one_component_run_in_many_threads (void **state)
+{
+    (void)state;
+    struct host_binding bindings[LINKAGE_MAX];
+    struct guest_spec spec = test_spec (test_component ("tool-probe"), GUEST_TOOL, bindings);
+    pthread_t threads[6];
+    for (size_t i = 0; i < ARRAY_LEN (threads); i++)
+        assert_int_equal (pthread_create (&threads[i], NULL, probe_in_a_thread, &spec), 0);
+    for (size_t i = 0; i < ARRAY_LEN (threads); i++) {
+        void *ok;
+        pthread_join (threads[i], &ok);
+        assert_non_null (ok);
+    }
+}
+
 static void
 test_thirty_guests_leave_no_descriptor_and_no_thread (void **state)
 {
@@ -460,6 +560,11 @@ main (void)
         cmocka_unit_test (test_a_guest_waiting_on_a_fifo_is_cancelled),
         cmocka_unit_test (test_a_call_with_a_cancel_already_raised_does_not_run),
         cmocka_unit_test (test_a_host_function_may_call_another_guest),
+        cmocka_unit_test (test_text_passes_unchanged_with_nul_bytes_and_at_any_size),
+        cmocka_unit_test (test_malformed_text_reaches_a_guest_with_replacement_characters),
+        cmocka_unit_test (test_every_call_may_be_the_last_of_its_instance_or_not),
+        cmocka_unit_test (test_an_empty_guest_has_no_http_and_no_stdio),
+        cmocka_unit_test (test_guests_of_one_component_run_in_many_threads),
         cmocka_unit_test (test_thirty_guests_leave_no_descriptor_and_no_thread),
     };
     return cmocka_run_group_tests_name ("engine guests", tests, up, down);
