@@ -88,6 +88,48 @@ test_a_guest_reads_and_writes_its_preopens_and_nothing_else (void **state)
     assert_int_equal (st.st_size, 6);
 }
 
+/* A script capsule with this task runs in <name> below the test's folder; its result file is
+ * returned. */
+static char *
+run_script (struct guest_spec *spec, const char *name, const char *task_text)
+{
+    _cleanup_free_ char *dir = x_asprintf ("%s/%s", work, name);
+    assert_int_equal (mkdir (dir, 0755), 0);
+    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal (mkdirat (fd, "out", 0755), 0);
+    assert_int_equal (mkdirat (fd, "murmur-runtime", 0755), 0);
+    _cleanup_close_ int task =
+        openat (fd, "murmur-runtime/task.md", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true (fd_write_all (task, task_text, strlen (task_text)));
+    const struct guest_preopen preopens[] = { { fd, ".", false } };
+    spec->preopens = preopens;
+    spec->preopen_count = 1;
+    _cleanup_error_ struct mur_error *err = NULL;
+    enum guest_ending ending;
+    struct guest *g = guest_new (spec, NULL, &ending, &err);
+    if (g)
+        ending = host_capsule_run (g, NULL, &err);
+    guest_free (g);
+    if (ending != GUEST_OK)
+        fail_msg ("ended %d: %s", ending, err->message);
+    _cleanup_buf_ struct buf result = { 0 };
+    _cleanup_close_ int out = openat (fd, "out/result.txt", O_RDONLY | O_CLOEXEC);
+    assert_true (fd_read_all (out, 1 << 20, &result));
+    return buf_steal (&result);
+}
+
+static void
+test_a_guest_reaches_no_socket_and_no_name (void **state)
+{
+    (void)state;
+    struct host_binding bindings[LINKAGE_MAX];
+    struct guest_spec spec = test_spec (test_component ("probe-sockets"), GUEST_SCRIPT, bindings);
+    _cleanup_free_ char *result = run_script (&spec, "sockets", "7 localhost");
+    print_message ("%s", result);
+    assert_non_null (strstr (result, "denied"));
+    assert_null (strstr (result, "reached"));
+}
+
 static void
 test_a_guest_without_preopens_has_no_files (void **state)
 {
@@ -393,33 +435,10 @@ test_a_host_function_may_call_another_guest (void **state)
     struct host_binding bindings[LINKAGE_MAX];
     struct guest_spec spec = test_spec (test_component ("probe"), GUEST_SCRIPT, bindings);
     spec.binding_count = linkage_bind (GUEST_SCRIPT, contexts, 1, bindings);
-    _cleanup_free_ char *dir = x_asprintf ("%s/nested", work);
-    assert_int_equal (mkdir (dir, 0755), 0);
-    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal (mkdirat (fd, "out", 0755), 0);
-    assert_int_equal (mkdirat (fd, "murmur-runtime", 0755), 0);
-    _cleanup_close_ int task =
-        openat (fd, "murmur-runtime/task.md", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    const char *script = "invoke local/nested {\"do\":\"sleep 20\"}\ninvoke local/other say hi\n";
-    assert_true (fd_write_all (task, script, strlen (script)));
-    const struct guest_preopen preopens[] = { { fd, ".", false } };
-    spec.preopens = preopens;
-    spec.preopen_count = 1;
-    struct mur_error *err = NULL;
-    enum guest_ending ending;
-    struct guest *g = guest_new (&spec, NULL, &ending, &err);
-    if (! g)
-        fail_msg ("%s", err->message);
-    ending = host_capsule_run (g, NULL, &err);
-    guest_free (g);
-    if (ending != GUEST_OK)
-        fail_msg ("%s", err->message);
-    _cleanup_buf_ struct buf result = { 0 };
-    _cleanup_close_ int out = openat (fd, "out/result.txt", O_RDONLY | O_CLOEXEC);
-    assert_true (fd_read_all (out, 1 << 20, &result));
-    print_message ("%s\n", result.data);
-    assert_non_null (strstr (result.data, "sleep: "));
-    assert_non_null (strstr (result.data, "not one of this session's tools"));
+    _cleanup_free_ char *result = run_script (
+        &spec, "nested", "invoke local/nested {\"do\":\"sleep 20\"}\ninvoke local/other say hi\n");
+    assert_non_null (strstr (result, "sleep: "));
+    assert_non_null (strstr (result, "not one of this session's tools"));
 }
 
 /* The echo tool gives back what it was given. */
@@ -541,6 +560,7 @@ main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_guest_sees_exactly_the_environment_it_was_given),
         cmocka_unit_test (test_a_guest_reads_and_writes_its_preopens_and_nothing_else),
+        cmocka_unit_test (test_a_guest_reaches_no_socket_and_no_name),
         cmocka_unit_test (test_a_guest_without_preopens_has_no_files),
         cmocka_unit_test (test_a_trap_is_a_trap),
         cmocka_unit_test (test_bottomless_recursion_is_a_trap),
