@@ -9,8 +9,8 @@
  *
  *   say TEXT | env | read PATH | write PATH TEXT | append PATH TEXT | list PATH | mkdir PATH |
  * remove PATH rename FROM TO | link TARGET PATH | stat PATH | fetch URL | post URL TEXT | slow-read
- * URL MS sleep MS | spin | balloon MIB | recurse | trap | exit N | stdout TEXT | stderr TEXT | big
- * BYTES
+ * URL MS sleep MS | spin | grow MIB | balloon MIB | recurse | trap | exit N | stdout TEXT | stderr
+ * TEXT | big BYTES
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -233,11 +233,11 @@ probe_spin (struct mur_text *out, char *rest)
         continue;
 }
 
-/* Grows the memory a MiB at a time and touches each page of it. */
-static void
-probe_balloon (struct mur_text *out, char *rest)
+/* Grows the memory a MiB at a time and touches each page of it; how many it got. */
+static unsigned long
+probe_grow_to (unsigned long wanted)
 {
-    unsigned long wanted = strtoul (rest, NULL, 10), got = 0;
+    unsigned long got = 0;
     for (; got < wanted; got++) {
         size_t old = __builtin_wasm_memory_grow (0, 16);
         if (old == SIZE_MAX)
@@ -245,8 +245,23 @@ probe_balloon (struct mur_text *out, char *rest)
         for (size_t at = old << 16; at < (old + 16) << 16; at += 4096)
             *(volatile char *)at = 1;
     }
-    mur_text_printf (out, got == wanted ? "balloon: %lu MiB\n" : "balloon: refused after %lu MiB\n",
-                     got);
+    return got;
+}
+
+static void
+probe_grow (struct mur_text *out, char *rest)
+{
+    mur_text_printf (out, "grow: %lu MiB\n", probe_grow_to (strtoul (rest, NULL, 10)));
+}
+
+/* Like a program that cannot go on without the memory: traps when it is refused. */
+static void
+probe_balloon (struct mur_text *out, char *rest)
+{
+    unsigned long wanted = strtoul (rest, NULL, 10);
+    if (probe_grow_to (wanted) < wanted)
+        __builtin_trap ();
+    mur_text_printf (out, "balloon: %lu MiB\n", wanted);
 }
 
 static int
@@ -318,10 +333,10 @@ static const struct probe_word probe_words[] = {
     { "stat", probe_stat },       { "fetch", probe_fetch },
     { "post", probe_post },       { "slow-read", probe_slow_read },
     { "sleep", probe_sleep },     { "spin", probe_spin },
-    { "balloon", probe_balloon }, { "recurse", probe_recurse },
-    { "trap", probe_trap },       { "exit", probe_exit },
-    { "stdout", probe_stdout },   { "stderr", probe_stderr },
-    { "big", probe_big },
+    { "grow", probe_grow },       { "balloon", probe_balloon },
+    { "recurse", probe_recurse }, { "trap", probe_trap },
+    { "exit", probe_exit },       { "stdout", probe_stdout },
+    { "stderr", probe_stderr },   { "big", probe_big },
 };
 
 /* Runs every line. `own` holds the words of the caller's world, ended by a row without a name. */
