@@ -169,7 +169,7 @@ test_containment_32_a_memory_balloon_names_the_key_and_both_numbers (void **stat
     struct host_binding bindings[LINKAGE_MAX];
     struct guest_spec spec = test_spec (test_component ("tool-probe"), GUEST_TOOL, bindings);
     spec.limits.memory_bytes = 16 << 20;
-    _cleanup_free_ char *text = probe (&spec, "balloon 64\ntrap\n", GUEST_LIMIT);
+    _cleanup_free_ char *text = probe (&spec, "balloon 64\n", GUEST_LIMIT);
     assert_non_null (strstr (text, "linear memory growth to "));
     assert_non_null (strstr (text, " bytes exceeds capabilities.limits.memory_bytes (16777216)"));
 }
@@ -181,8 +181,8 @@ test_a_refused_growth_the_guest_survives_is_no_failure (void **state)
     struct host_binding bindings[LINKAGE_MAX];
     struct guest_spec spec = test_spec (test_component ("tool-probe"), GUEST_TOOL, bindings);
     spec.limits.memory_bytes = 16 << 20;
-    _cleanup_free_ char *text = probe (&spec, "balloon 64\n", GUEST_OK);
-    assert_non_null (strstr (text, "balloon: refused"));
+    _cleanup_free_ char *text = probe (&spec, "grow 64\n", GUEST_OK);
+    assert_non_null (strstr (text, "grow: "));
 }
 
 static void
