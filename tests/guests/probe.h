@@ -7,10 +7,11 @@
  * its own world. A word that fails says `<word>: error: <why>` and the next line is run, so that
  * one test sees many answers.
  *
- *   say TEXT | env | read PATH | write PATH TEXT | append PATH TEXT | list PATH | mkdir PATH |
- * remove PATH rename FROM TO | link TARGET PATH | stat PATH | fetch URL | post URL TEXT | slow-read
- * URL MS sleep MS | spin | grow MIB | balloon MIB | recurse | trap | exit N | stdout TEXT | stderr
- * TEXT | big BYTES
+ * - say TEXT, env, stdout TEXT, stderr TEXT, big BYTES
+ * - read PATH, write PATH TEXT, append PATH TEXT, list PATH, mkdir PATH, remove PATH, stat PATH
+ * - rename FROM TO, link TARGET PATH
+ * - fetch URL, post URL TEXT, slow-read URL MS
+ * - sleep MS, spin, grow MIB, balloon MIB, recurse, trap, exit N
  */
 #ifndef PROBE_H
 #define PROBE_H

@@ -3,8 +3,8 @@
  * Script capsule: runs its task as a probe (../probe.h) and leaves the outcome in out/result.txt,
  * after each line.
  *
- *   invoke TOOL JSON | artifacts | describe NAME | search TEXT | pull NAME VERSION | drop NAME |
- * diagnostics send URL TEXT
+ * - invoke TOOL JSON, send URL TEXT
+ * - artifacts, describe NAME, search TEXT, pull NAME VERSION, drop NAME, diagnostics
  */
 #include "probe.h"
 

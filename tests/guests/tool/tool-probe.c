@@ -2,8 +2,8 @@
  *
  * Tool: runs {"do": "lines"} as a probe (../probe.h) and answers with the outcome.
  *
- *   emit TEXT | think TEXT | started ID NAME | bytes ID N | ask PROMPT | input | log
- *   fail TEXT | error TEXT | summary TEXT | nothing | truncated | meta KEY VALUE
+ * - emit TEXT, think TEXT, started ID NAME, bytes ID N, ask PROMPT, input, log
+ * - fail TEXT, error TEXT, summary TEXT, nothing, truncated, meta KEY VALUE
  */
 #include "probe.h"
 
