@@ -85,7 +85,7 @@ struct http_exchange {
     uint64_t content_length;
     struct buf body;
     size_t body_limit, dropped;
-    bool has_head, has_body, drops_body, is_held, is_suspended, is_dropped;
+    bool has_head, is_seen, drops_body, is_held, is_suspended, is_dropped;
 
     /* The answer; written once, under server->lock when held. */
     bool has_reply, closes;
@@ -234,7 +234,8 @@ on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
     return x;
 }
 
-/* The source first: after `closed` nobody wakes the stream any more, and it can leave the queue for good. */
+/* The source first: after `closed` nobody wakes the stream any more, and it can leave the queue for
+ * good. */
 static void
 stream_forget (struct http_stream *stream)
 {
@@ -404,14 +405,15 @@ read_head (struct http_exchange *x, const char *method)
         return;
     }
     x->body_limit = s->handler->head (s->ctx, x);
-    if (x->has_reply)
-        return;
     if (x->body_limit > s->limits.body_bytes)
         x->body_limit = s->limits.body_bytes;
-    /* A body nobody wants is read and dropped while it is small, so that the connection lives on.
-     */
-    x->drops_body = x->body_limit == 0;
-    if (x->content_length > (x->drops_body ? DRAIN_BYTES : x->body_limit))
+    /* A body nobody wants is read and dropped while it is small, so that the connection lives on:
+     * an answer queued before a request's end makes libmicrohttpd close. */
+    x->drops_body = x->has_reply || x->body_limit == 0;
+    bool is_too_large = x->content_length > (x->drops_body ? DRAIN_BYTES : x->body_limit);
+    if (x->has_reply)
+        x->closes = x->closes || is_too_large;
+    else if (is_too_large)
         refuse_with (x, 413);
 }
 
@@ -463,15 +465,16 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     struct http_server *s = x->server;
     if (! x->has_head) {
         read_head (x, method);
-        return x->has_reply ? queue_answer (x) : MHD_YES;
+        return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
     }
     if (*upload_len)
         return take_body (x, upload, upload_len);
     if (x->is_dropped)
         return MHD_NO;
-    if (! x->has_body) {
-        x->has_body = true;
-        s->handler->request (s->ctx, x);
+    if (! x->is_seen) {
+        x->is_seen = true;
+        if (! x->has_reply)
+            s->handler->request (s->ctx, x);
     }
     pthread_mutex_lock (&s->lock);
     bool has_reply = x->has_reply;

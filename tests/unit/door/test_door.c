@@ -172,6 +172,7 @@ test_the_public_card_is_exact (void **state)
         exchange (&b, "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\n\r\n", &head);
     assert_true (strncmp (head, "HTTP/1.1 200 ", 13) == 0);
     assert_non_null (strcasestr (head, "\r\ncontent-type: application/json\r\n"));
+    assert_null (strcasestr (head, "\r\nconnection: close"));
     _cleanup_json_ json_t *card = json_loads (text, 0, NULL);
     assert_int_equal (json_object_size (card), 10);
     assert_string_equal (json_get_string (card, "description"), "Murmur capsule demo 1.2.3");
