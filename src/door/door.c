@@ -113,6 +113,12 @@ on_request (void *ctx, struct http_exchange *x)
 
 static const struct http_server_handler handler = { on_head, on_request };
 
+void
+door_warm (void)
+{
+    http_server_warm ();
+}
+
 struct door *
 door_bind (const char *bind_address, unsigned port, struct mur_error **err)
 {

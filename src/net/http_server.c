@@ -1005,6 +1005,26 @@ start_thread (struct http_server *s)
     return status == 0;
 }
 
+static void *
+warm (void *unused)
+{
+    const char *fault;
+    (void)mhd_api_get (&fault);
+    return unused;
+}
+
+void
+http_server_warm (void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before);
+    if (pthread_create (&thread, NULL, warm, NULL) == 0)
+        pthread_detach (thread);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+}
+
 struct http_server *
 http_server_bind (const char *address, unsigned port, const struct http_server_limits *limits,
                   struct mur_error **err)

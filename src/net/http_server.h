@@ -38,6 +38,10 @@ struct http_server_handler {
     void (*request) (void *ctx, struct http_exchange *x);
 };
 
+/* Begins to load libmicrohttpd on a thread of its own (about 3 ms of work), so that
+ * http_server_serve need not wait for it. For whoever knows early that a server will be wanted. */
+void http_server_warm (void);
+
 /* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. libmicrohttpd
  * is loaded on the server's thread meanwhile. Fails with E-RUN-010 (taken, naming the port) or
  * E-IO-003. */
