@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/door_probe.h"
+#include "cli/door_client.h"
 
 #include <string.h>
 #include <time.h>
