@@ -66,8 +66,9 @@ keep_fault (struct schema_reader *r, const struct yaml_node *at, const struct pl
     r->fault = NULL;
     r->fault_line = at->line;
     r->fault_column = at->column;
-    mur_fail (&r->fault, r->code, "%s:%u:%u: %s: %s", r->file, at->line, at->column,
-              place_text (r->arena, place), text);
+    const char *path = place_text (r->arena, place);
+    mur_fail (&r->fault, r->code, "%s:%u:%u: %s%s%s", r->file, at->line, at->column, path,
+              *path ? ": " : "", text);
 }
 
 static bool

@@ -6,7 +6,7 @@
 #include "policy/policy.h"
 
 #include "base/alloc.h"
-#include "net/allow.h"
+#include "policy/ceiling.h"
 
 #include <string.h>
 
@@ -57,24 +57,23 @@ empty_list (struct arena *a, size_t room)
 
 /* Splits an entry's own list at the ceiling. What does not parse is covered by nothing. */
 static void
-clamp_network (struct policy *p, struct artifact_grant *g, const struct str_list *own)
+clamp_network (struct policy *p, const struct ceiling *ceiling, struct artifact_grant *g,
+               const struct str_list *own)
 {
-    _cleanup_allow_list_ struct allow_list ceiling = { 0 };
-    for (size_t i = 0; i < p->network_allow.len; i++)
-        (void)allow_list_add (&ceiling, p->network_allow.items[i], NULL);
     g->network = empty_list (p->arena, own->len);
     g->dropped = empty_list (p->arena, own->len);
     for (size_t i = 0; i < own->len; i++) {
         _cleanup_allow_list_ struct allow_list one = { 0 };
-        bool is_covered = allow_list_add (&one, own->items[i], NULL) &&
-                          allow_list_covers (&ceiling, &one.rules[0]);
+        bool is_covered =
+            allow_list_add (&one, own->items[i], NULL) && ceiling_covers (ceiling, &one.rules[0]);
         struct str_list *to = is_covered ? &g->network : &g->dropped;
         to->items[to->len++] = own->items[i];
     }
 }
 
 static void
-lower_network (struct policy *p, struct artifact_grant *g, const struct capabilities *c)
+lower_network (struct policy *p, const struct ceiling *ceiling, struct artifact_grant *g,
+               const struct capabilities *c)
 {
     bool is_hook = g->entry->role == ROLE_HOOK;
     const struct cap_network *own = c ? c->network : NULL;
@@ -82,7 +81,7 @@ lower_network (struct policy *p, struct artifact_grant *g, const struct capabili
     if (is_hook)
         g->network = own ? own->allow : (struct str_list){ 0 };
     else if (own)
-        clamp_network (p, g, &own->allow);
+        clamp_network (p, ceiling, g, &own->allow);
 }
 
 static void
@@ -102,14 +101,15 @@ lower_filesystem (struct policy *p, struct artifact_grant *g, const struct capab
 }
 
 static void
-lower_grant (struct policy *p, struct artifact_grant *g, const struct artifact_entry *e)
+lower_grant (struct policy *p, const struct ceiling *ceiling, struct artifact_grant *g,
+             const struct artifact_entry *e)
 {
     const struct capabilities *c = e->capabilities;
     const struct cap_limits *own = c ? c->limits : NULL;
     *g = (struct artifact_grant){ .entry = e };
     if (e->role == ROLE_SKILL)
         return;
-    lower_network (p, g, c);
+    lower_network (p, ceiling, g, c);
     lower_filesystem (p, g, c);
     if (c && c->state)
         g->state_store = c->state->store ? c->state->store : p->manifest->name;
@@ -174,8 +174,9 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
             m->context && m->context->record_store ? m->context->record_store : m->name;
     p->grants_len = m->artifacts.len;
     p->grants = arena_new_array (arena, struct artifact_grant, m->artifacts.len + 1);
+    const struct ceiling ceiling = ceiling_of (arena, &p->network_allow);
     for (size_t i = 0; i < m->artifacts.len; i++)
-        lower_grant (p, &p->grants[i], &m->artifacts.items[i]);
+        lower_grant (p, &ceiling, &p->grants[i], &m->artifacts.items[i]);
     return steal_ptr (&p);
 }
 

@@ -135,6 +135,10 @@ void policy_warn_inert (const struct policy *p);
 void policy_warn_stage (const struct policy *p);
 /* W-SEC-008 and W-SEC-015 of an entry whose payload turned out native. */
 void policy_warn_native_entry (const struct artifact_entry *e);
+/* W-SEC-018 when read_only paths are declared and the tool's input schema (may be NULL) says of no
+ * value whether it is a destination. Once a tool, after its manifest was read. */
+void policy_warn_unannotated (const struct policy *p, const char *tool_name,
+                              const struct yaml_node *input_schema);
 /* The interpreters of shell.allow read_only is only advisory against, in order. In the policy's
  * arena. */
 struct str_list policy_advisory_interpreters (const struct policy *p);

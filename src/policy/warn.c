@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define WARNINGS_MAX 1000 /* of one kind: a longer list tells a person nothing more */
+
 /* --- W-SEC-032 --- */
 
 static bool
@@ -89,7 +91,7 @@ warn_credential_names (const struct policy *p)
 {
     _cleanup_strv_ struct strv seen = { 0 };
     bool sleeps = p->lifecycle.after_task.value == AFTER_SLEEP;
-    for (size_t i = 0; i < p->env_allow.len && seen.len < 1000; i++) {
+    for (size_t i = 0; i < p->env_allow.len && seen.len < WARNINGS_MAX; i++) {
         const char *name = p->env_allow.items[i];
         bool is_builtin;
         if (! env_name_is_credential_shaped (name) || env_name_is_runtime_owned (name) ||
@@ -104,24 +106,58 @@ warn_credential_names (const struct policy *p)
     }
 }
 
+/* An entry of network.allow by its host. */
+struct host_entry {
+    char *host; /* owned */
+    size_t index;
+};
+
+static int
+compare_hosts (const void *x, const void *y)
+{
+    const struct host_entry *a = x, *b = y;
+    int order = strcmp (a->host, b->host);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static size_t
+hosts_of (const struct str_list *allow, struct host_entry *out)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < allow->len; i++) {
+        _cleanup_allow_list_ struct allow_list one = { 0 };
+        if (allow_list_add (&one, allow->items[i], NULL))
+            out[len++] = (struct host_entry){ x_strdup (one.rules[0].host), i };
+    }
+    qsort (out, len, sizeof *out, compare_hosts);
+    return len;
+}
+
 static void
 warn_gateway_hosts (const struct policy *p)
 {
+    _cleanup_free_ struct host_entry *hosts =
+        x_new_array (struct host_entry, p->network_allow.len + 1);
+    size_t len = hosts_of (&p->network_allow, hosts), printed = 0;
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct gateway_block *g = p->grants[i].entry->gateway;
-        if (! g)
-            continue;
-        for (size_t j = 0; j < p->network_allow.len; j++) {
-            _cleanup_allow_list_ struct allow_list one = { 0 };
-            if (! allow_list_add (&one, p->network_allow.items[j], NULL) ||
-                strcmp (one.rules[0].host, g->endpoint.host) != 0)
-                continue;
-            diag_warn (DIAG_RUNTIME, W_SEC_025,
-                       "capabilities.network.allow[%zu] also names %s, the host of the gateway of "
-                       "%s: guests reach it past the gateway",
-                       j, g->endpoint.host, p->grants[i].entry->name);
+        size_t low = 0, high = g ? len : 0;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (strcmp (hosts[middle].host, g->endpoint.host) < 0)
+                low = middle + 1;
+            else
+                high = middle;
         }
+        for (; g && low < len && strcmp (hosts[low].host, g->endpoint.host) == 0; low++)
+            if (printed++ < WARNINGS_MAX)
+                diag_warn (DIAG_RUNTIME, W_SEC_025,
+                           "capabilities.network.allow[%zu] also names %s, the host of the gateway "
+                           "of %s: guests reach it past the gateway",
+                           hosts[low].index, g->endpoint.host, p->grants[i].entry->name);
     }
+    for (size_t i = 0; i < len; i++)
+        free (hosts[i].host);
 }
 
 static bool
@@ -320,4 +356,34 @@ policy_warn_stage (const struct policy *p)
                    "capabilities.filesystem.read_only is only advisory against %s, which writes "
                    "files by itself",
                    interpreters.items[i]);
+}
+
+/* --- W-SEC-018 --- */
+
+/* True when some "format" below says murmur-destination or murmur-opaque. */
+static bool
+is_annotated (const struct yaml_node *n)
+{
+    if (! n)
+        return false;
+    const char *format = yaml_text (yaml_get (n, "format"));
+    if (str_eq (format, "murmur-destination") || str_eq (format, "murmur-opaque"))
+        return true;
+    for (uint32_t i = 0; ! yaml_is_scalar (n) && i < n->len; i++)
+        if (is_annotated (n->kind == YAML_LIST ? n->items[i] : n->pairs[i].value))
+            return true;
+    /* A schema may be packed as one JSON text. */
+    return n->kind == YAML_STRING &&
+           (strstr (n->text, "\"murmur-destination\"") || strstr (n->text, "\"murmur-opaque\""));
+}
+
+void
+policy_warn_unannotated (const struct policy *p, const char *tool_name,
+                         const struct yaml_node *input_schema)
+{
+    if (p->read_only_paths.len && ! is_annotated (input_schema))
+        diag_warn (DIAG_RUNTIME, W_SEC_018,
+                   "%s: its input schema says of no value whether it is a destination, so "
+                   "capabilities.filesystem.read_only judges it by the names of its keys",
+                   tool_name);
 }

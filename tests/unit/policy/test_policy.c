@@ -323,6 +323,35 @@ test_inert_blocks_are_named (void **state _unused_)
 }
 
 static void
+test_tools_without_annotations_are_named (void **state _unused_)
+{
+    static const struct {
+        const char *keys, *schema;
+        size_t warnings;
+    } cases[] = {
+        { "", "s: {properties: {p: {type: string}}}", 0 },
+        { "read_only: [t]", "s: {properties: {p: {type: string}}}", 1 },
+        { "read_only: [t]", "x: 1", 1 },
+        { "read_only: [t]", "s: {properties: {p: {items: [{format: murmur-destination}]}}}", 0 },
+        { "read_only: [t]", "s: '{\"format\": \"murmur-opaque\"}'", 0 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
+        struct lowered l;
+        struct arena *arena = arena_new ();
+        _cleanup_free_ char *text = x_asprintf (CAPS ("filesystem: {%s}"), cases[i].keys);
+        lower (&l, text);
+        const struct yaml_node *root =
+            yaml_parse (arena, cases[i].schema, strlen (cases[i].schema), "s", E_MAN_002, NULL);
+        capture_start ();
+        policy_warn_unannotated (l.p, "tool-x", yaml_get (root, "s"));
+        _cleanup_free_ char *warnings = capture_end ();
+        assert_int_equal (occurrences (warnings, "warning[W-SEC-018]"), cases[i].warnings);
+        lowered_free (&l);
+        arena_free (arena);
+    }
+}
+
+static void
 test_native_processes_are_refused_by_the_key_that_asks (void **state _unused_)
 {
     static const struct {
@@ -403,6 +432,7 @@ main (void)
         cmocka_unit_test (test_gateway_warnings),
         cmocka_unit_test (test_a_missing_key_names_both_places),
         cmocka_unit_test (test_inert_blocks_are_named),
+        cmocka_unit_test (test_tools_without_annotations_are_named),
         cmocka_unit_test (test_native_processes_are_refused_by_the_key_that_asks),
         cmocka_unit_test (test_an_exposed_public_door_warns),
     };
