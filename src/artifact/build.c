@@ -292,8 +292,10 @@ pick_component (const struct planning *p, const struct artifact_manifest *m,
     _cleanup_free_ const char **names = x_new_array (const char *, p->plan.len);
     for (size_t i = 0; i < p->plan.len; i++)
         names[i] = p->plan.items[i].name;
-    int picked = package_pick_root_wasm (names, p->plan.len, E_BLD_003, p->source, err);
-    if (picked >= 0)
+    int picked = package_pick_root_wasm (names, p->plan.len, E_BLD_003, m->name, err);
+    if (picked < 0)
+        mur_hint (err, "name exactly one root *.wasm in requires_files, or call it capsule.wasm");
+    else
         *component = &p->plan.items[picked];
     return picked >= 0;
 }

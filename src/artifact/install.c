@@ -262,7 +262,7 @@ install_from_source (struct install *in, const struct install_ref *ref, struct m
     _cleanup_item_ struct install_item item = { 0 };
     if (! install_need_registry (in, err) ||
         ! remote_pick (in->registry, in->lock, ref->name, ref->version, platform_host (), &pick,
-                         err) ||
+                       err) ||
         ! item_from_pick (in, &pick, &item, err) || ! install_store (in, &item, NULL, err) ||
         ! pin_and_write (in, &item, err))
         return false;
@@ -384,8 +384,8 @@ install_release (struct install *in, const struct install_ref *ref, struct mur_e
 {
     struct release_packages packages;
     if (! install_need_registry (in, err) ||
-        ! remote_fetch_release (in->registry, in->lock, ref->owner, ref->repo, ref->scope,
-                                  ref->tag, &packages, err))
+        ! remote_fetch_release (in->registry, in->lock, ref->owner, ref->repo, ref->scope, ref->tag,
+                                &packages, err))
         return false;
     size_t count = packages.len;
     struct install_item *items = x_new_array (struct install_item, count);

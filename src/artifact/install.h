@@ -18,7 +18,7 @@ struct install {
     bool is_global;
     bool precompiles;
     struct stores *stores;
-    struct lock *lock;         /* NULL with is_global */
+    struct lock *lock;       /* NULL with is_global */
     struct remote *registry; /* made when first needed */
 };
 
@@ -33,8 +33,9 @@ bool install_ref_run (struct install *in, const struct install_ref *ref, struct 
 /* Payloads of every platform of one name@version into the global store. */
 bool
 install_all_platforms (struct install *in, const struct install_ref *ref, struct mur_error **err);
-/* Everything the project's manifest declares. *any_failed: the report on stdout says what; no error
- * is set for it. */
+/* Everything the project's manifest declares; opened without is_global, which may be set
+ * afterwards: into the global store, pinning nothing. *any_failed: the report on stdout says what;
+ * no error is set for it. */
 bool install_manifest (struct install *in, bool *any_failed, struct mur_error **err);
 
 /* --- shared by the halves (internal)

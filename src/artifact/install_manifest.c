@@ -21,8 +21,8 @@
 #define WORKERS_MAX 8
 
 enum entry_state {
-    ENTRY_CACHED, /* in the project or the bundled store */
-    ENTRY_COPIED, /* in the global store: copied into the project's */
+    ENTRY_CACHED, /* in the target or the bundled store */
+    ENTRY_COPIED, /* in another store: copied into the target */
     ENTRY_FETCHED,
     ENTRY_FAILED,
 };
@@ -75,7 +75,8 @@ locate_stored (struct install *in, struct entry *e, bool *is_found)
         return false;
     if (found == STORE_NOT_FOUND)
         return true;
-    e->state = payload.kind == STORE_GLOBAL ? ENTRY_COPIED : ENTRY_CACHED;
+    bool is_there = payload.kind == STORE_BUNDLED || payload.kind == install_target (in)->kind;
+    e->state = is_there ? ENTRY_CACHED : ENTRY_COPIED;
     return install_from_payload (&payload, e->name, e->version, &e->item, &e->error);
 }
 
@@ -106,10 +107,12 @@ static bool
 judge (struct install *in, struct entry *e)
 {
     if (e->state == ENTRY_FETCHED)
-        return remote_pick (in->registry, in->lock, e->name, e->version, platform_host (),
-                              &e->pick, &e->error);
+        return remote_pick (in->registry, in->lock, e->name, e->version, platform_host (), &e->pick,
+                            &e->error);
+    struct lock_pin pin = install_pin_of (&e->item);
     return install_check_owner (in, &e->item, &e->error) &&
-           install_check_fit (in, &e->item, &e->error);
+           install_check_fit (in, &e->item, &e->error) &&
+           (in->is_global || lock_check_conflict (in->lock, &pin, &e->error));
 }
 
 static bool
@@ -214,7 +217,8 @@ put_indented (struct buf *out, const char *indent, const char *text)
 static void
 put_failures (struct buf *out, const struct batch *b, size_t failed)
 {
-    buf_printf (out, "\n%zu of %zu artifacts failed to install:\n", failed, b->count);
+    buf_printf (out, "\n%zu of %zu artifact%s failed to install:\n", failed, b->count,
+                b->count == 1 ? "" : "s");
     for (size_t i = 0; i < b->count; i++) {
         const struct entry *e = &b->entries[i];
         if (e->state != ENTRY_FAILED)
@@ -237,10 +241,12 @@ put_summary (struct buf *out, const struct batch *b, size_t installed)
     buf_printf (out, "installed %zu artifact%s  ", installed, installed == 1 ? "" : "s");
     if (bytes == 0)
         buf_puts (out, "all cached\n");
+    else if (bytes < 1000)
+        buf_printf (out, "%llu B\n", bytes);
     else if (bytes < 1000000)
-        buf_printf (out, "%llu KB\n", (bytes + 999) / 1000);
+        buf_printf (out, "%.0f KB\n", (double)bytes / 1e3);
     else
-        buf_printf (out, "%.1f MB\n", (double)bytes / 1e6);
+        buf_printf (out, "%.0f MB\n", (double)bytes / 1e6);
 }
 
 static void
@@ -264,10 +270,10 @@ pin_all (struct batch *b, size_t *failed, struct mur_error **err)
     for (size_t i = 0; i < b->count; i++) {
         if (b->entries[i].state == ENTRY_FAILED)
             ++*failed;
-        else
+        else if (! b->in->is_global)
             install_pin (b->in, &b->entries[i].item);
     }
-    return *failed == b->count || lock_write (b->in->lock, err);
+    return b->in->is_global || *failed == b->count || lock_write (b->in->lock, err);
 }
 
 static void

@@ -415,25 +415,34 @@ lock_pin (struct lock *l, const struct lock_pin *pin, char **adopted_session)
     }
 }
 
+static bool
+hint_conflict (const char *name, struct mur_error **err)
+{
+    return mur_hint (
+        err, "when the change is meant, remove the entry of %s from murmur.lock and install again",
+        name);
+}
+
 bool
 lock_check_conflict (const struct lock *l, const struct lock_pin *pin, struct mur_error **err)
 {
     const struct lock_entry *e = lock_find (l, pin->name);
     if (! e)
         return true;
-    if (strcmp (e->version, pin->version) != 0)
-        return mur_fail (err, E_REG_005, "%s: murmur.lock pins version %s, resolved was %s",
-                         pin->name, e->version, pin->version);
-    if (e->any ? pin->platform != NULL : pin->platform == NULL)
-        return mur_fail (err, E_REG_005, "%s@%s: murmur.lock pins %s, resolved was %s", pin->name,
-                         pin->version,
-                         e->any ? "one payload for all platforms" : "a payload per platform",
-                         pin->platform ? pin->platform : "a payload for all platforms");
     const char *pinned = lock_entry_hash (e, pin->platform ? pin->platform : "");
-    if (pinned && strcmp (pinned, pin->sha256) != 0)
-        return mur_fail (err, E_REG_005, "%s@%s: murmur.lock pins sha256 %s, resolved was %s",
-                         pin->name, pin->version, pinned, pin->sha256);
-    return true;
+    if (strcmp (e->version, pin->version) != 0)
+        mur_fail (err, E_REG_005, "%s: murmur.lock pins %s@%s, resolved was %s@%s", pin->name,
+                  pin->name, e->version, pin->name, pin->version);
+    else if (e->any ? pin->platform != NULL : pin->platform == NULL)
+        mur_fail (err, E_REG_005, "%s@%s: murmur.lock pins %s, resolved was %s", pin->name,
+                  pin->version, e->any ? "one payload for all platforms" : "a payload per platform",
+                  pin->platform ? pin->platform : "a payload for all platforms");
+    else if (pinned && strcmp (pinned, pin->sha256) != 0)
+        mur_fail (err, E_REG_005, "%s@%s: murmur.lock pins sha256 %s, resolved was %s", pin->name,
+                  pin->version, pinned, pin->sha256);
+    else
+        return true;
+    return hint_conflict (pin->name, err);
 }
 
 bool

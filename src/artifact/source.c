@@ -279,7 +279,7 @@ check_owner (struct remote *r, struct source_facts *f, const struct lock *lock,
 
 bool
 remote_check_owner (struct remote *r, const struct lock *lock, const char *scope,
-                      uint64_t *owner_id, struct mur_error **err)
+                    uint64_t *owner_id, struct mur_error **err)
 {
     struct source_facts *f = facts_of (r, scope);
     if (! f)
@@ -427,7 +427,7 @@ pick_locked (struct remote *r, struct source_facts *f, const struct lock *lock, 
 
 bool
 remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
-               const char *platform, struct source_pick *out, struct mur_error **err)
+             const char *platform, struct source_pick *out, struct mur_error **err)
 {
     *out = (struct source_pick){ 0 };
     struct source_facts *f = facts_for (r, name, err);
@@ -567,8 +567,8 @@ fetch_assets (const struct github *g, const struct github_repo *repo,
 
 bool
 remote_fetch_release (struct remote *r, const struct lock *lock, const char *owner,
-                        const char *repo_name, const char *scope, const char *tag,
-                        struct release_packages *out, struct mur_error **err)
+                      const char *repo_name, const char *scope, const char *tag,
+                      struct release_packages *out, struct mur_error **err)
 {
     *out = (struct release_packages){ 0 };
     struct source_facts *f = facts_of (r, scope);

@@ -44,16 +44,15 @@ void source_pick_clear (struct source_pick *p);
 /* Finds name@version (NULL: the newest that fits) for <platform> through the source of its scope.
  * <lock> may be NULL. In order: E-REG-001 (local, std), E-REG-008, E-REG-010, E-IDX-002, E-REG-009,
  * E-REG-001, E-WIT-LEVEL-001, E-REG-001; E-REG-006 whenever the source does not answer. */
-bool
-remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
-               const char *platform, struct source_pick *out, struct mur_error **err);
+bool remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
+                  const char *platform, struct source_pick *out, struct mur_error **err);
 /* Downloads, verifies and opens it. E-REG-001, E-REG-002, E-REG-006, E-IO-003. */
 struct package *
 remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err);
 /* The owner's numeric id of the scope's source, checked like remote_pick does first (E-REG-010).
  */
 bool remote_check_owner (struct remote *r, const struct lock *lock, const char *scope,
-                           uint64_t *owner_id, struct mur_error **err);
+                         uint64_t *owner_id, struct mur_error **err);
 /* E-REG-010 when this owner id is not the one the scope has: the built-in one of `murmur`, else
  * every one <lock> records (may be NULL). */
 bool registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
@@ -79,8 +78,8 @@ struct release_packages {
 
 void release_packages_clear (struct release_packages *p);
 bool remote_fetch_release (struct remote *r, const struct lock *lock, const char *owner,
-                             const char *repo, const char *scope, const char *tag,
-                             struct release_packages *out, struct mur_error **err);
+                           const char *repo, const char *scope, const char *tag,
+                           struct release_packages *out, struct mur_error **err);
 
 /* Fetches an index from an http(s) URL or reads it from a path. E-IO-003, E-IDX-002. */
 struct artifact_index *index_load (const char *path_or_url, struct mur_error **err);

@@ -146,7 +146,7 @@ struct store_rows {
     size_t len, cap;
 };
 
-/* Adds one row per name@version; sorted by name, version, packaging. */
+/* Adds one row per name@version; sorted by store, name, version, packaging. */
 bool store_list (const struct store *s, struct store_rows *rows, struct mur_error **err);
 /* Versions of one name in a store, unsorted. */
 void store_versions (const struct store *s, const char *name, struct strv *versions);

@@ -130,12 +130,14 @@ static int
 by_name_version (const void *a, const void *b)
 {
     const struct store_row *x = a, *y = b;
+    if (x->kind != y->kind)
+        return (int)x->kind - (int)y->kind;
     int order = strcmp (x->name, y->name);
     if (order == 0)
         order = strcmp (x->version, y->version);
     if (order == 0)
         order = strcmp (x->packaging ? x->packaging : "", y->packaging ? y->packaging : "");
-    return order != 0 ? order : (int)x->kind - (int)y->kind;
+    return order;
 }
 
 bool

@@ -183,14 +183,21 @@ drop_backups (struct trio *t)
 }
 
 static bool
+refuse_published (const struct trio *t, const struct store_write *w, struct mur_error **err)
+{
+    mur_fail (err, E_REG_003, "%s@%s is already published (%s/%s)", w->name, w->version, t->dir,
+              t->final[PART_PAYLOAD]);
+    return mur_hint (err, "give it a new version; what is published is never replaced");
+}
+
+static bool
 commit (struct trio *t, const struct store_write *w, struct mur_error **err)
 {
     /* The renames below refuse to replace, too: two publishers may both have come past this look.
      */
     if (w->overwrite == STORE_PUBLISH && (exists_at (t->dir_fd, t->final[PART_PAYLOAD]) ||
                                           exists_at (t->dir_fd, t->final[PART_HASH])))
-        return mur_fail (err, E_REG_003, "%s@%s is already published (%s/%s)", w->name, w->version,
-                         t->dir, t->final[PART_PAYLOAD]);
+        return refuse_published (t, w, err);
     if ((w->overwrite == STORE_INSTALL && ! back_up (t, err)) || ! place (t, w->overwrite, err)) {
         roll_back (t);
         return false;

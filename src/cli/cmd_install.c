@@ -32,11 +32,11 @@ run_manifest (const struct cli_args *args, bool precompiles, bool *any_failed,
 {
     if (cli_has (args, "--all-platforms"))
         return mur_fail (err, E_IO_003, "--all-platforms needs <scope>/<name>@<version>");
-    if (cli_has (args, "--global"))
-        return mur_fail (err, E_IO_003,
-                         "-g needs an artifact: a manifest is installed into its own project");
     _cleanup_install_ struct install in = { 0 };
-    return install_open (&in, false, precompiles, err) && install_manifest (&in, any_failed, err);
+    if (! install_open (&in, false, precompiles, err))
+        return false;
+    in.is_global = cli_has (args, "--global");
+    return install_manifest (&in, any_failed, err);
 }
 
 int

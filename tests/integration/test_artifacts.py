@@ -587,3 +587,48 @@ def test_artifacts_precompile_reports_each_file_in_order(lab):
     assert report["artifacts"] == [
         {"path": str(good), "name": "good", "version": "0.1.0", "outcome": "already_stored"},
         {"path": str(broken), "name": None, "version": None, "outcome": "failed"}]
+
+
+# --- a whole manifest from the stores --------------------------------------------------------------------------------------
+
+
+def manifest_of(project, *entries):
+    return project.write_manifest({"name": "p", "version": "0.1.0", "artifacts": [
+        {"name": name, "version": version, "runtime": role} for name, version, role in entries]})
+
+
+def test_artifacts_a_manifest_install_copies_from_the_global_store_and_pins(lab):
+    project = lab.project(manifest={"name": "p", "version": "0.1.0"})
+    packed = skill_package("sk")
+    project.mur("publish", project.write("sk.mur.zip", packed)).ok()
+    manifest_of(project, ("local/sk", "0.1.0", "skill"), ("std/files", "0.1.0", "tool"))
+    result = project.mur("install").ok()
+    assert (result.stdout, result.stderr) == ("", "")
+    assert (project / ".murmur/artifacts/local/sk/0.1.0/sk-0.1.0.mur.zip").read_bytes() == packed
+    assert not (project / ".murmur/artifacts/std").exists()
+    lock = (project / "murmur.lock").read_text()
+    assert lock.index("local/sk") < lock.index("std/files") and sha256(packed) in lock
+
+
+def test_artifacts_a_manifest_that_moved_on_from_the_lock_is_said(lab):
+    project = lab.project(manifest={"name": "p", "version": "0.1.0"})
+    for version in ("1.0.0", "2.0.0"):
+        project.mur("publish", project.write(f"{version}.mur.zip", skill_package("sk", version))).ok()
+    manifest_of(project, ("local/sk", "1.0.0", "skill"))
+    project.mur("install").ok()
+    lock = (project / "murmur.lock").read_text()
+    manifest_of(project, ("local/sk", "2.0.0", "skill"))
+    result = project.mur("install").failed()
+    assert "1 of 1 artifact failed to install:" in result.stdout and "error[E-REG-005]" in result.stdout
+    assert (project / "murmur.lock").read_text() == lock
+    (project / "murmur.lock").unlink()
+    project.mur("install").ok()
+    assert "resolved_version: 2.0.0" in (project / "murmur.lock").read_text()
+
+
+def test_artifacts_a_manifest_into_the_global_store_pins_nothing(lab):
+    project = lab.project(manifest={"name": "p", "version": "0.1.0"})
+    project.mur("publish", project.write("sk.mur.zip", skill_package("sk"))).ok()
+    manifest_of(project, ("local/sk", "0.1.0", "skill"))
+    project.mur("install", "-g").ok()
+    assert not (project / ".murmur").exists() and not (project / "murmur.lock").exists()
