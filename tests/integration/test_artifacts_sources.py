@@ -94,7 +94,7 @@ def test_artifacts_21_all_failed_writes_no_lock(project, github):
     serve_tool(github, {"1.0.0": tool_package("tool-x", "1.0.0")})
     project.write_manifest({"name": "p", "version": "0.1.0", "artifacts": [{"name": "ana/absent", "version": "1.0.0"}]})
     result = project.mur("install").failed()
-    assert "1 of 1 artifacts failed to install:" in result.stdout and "installed" not in result.stdout
+    assert "1 of 1 artifact failed to install:" in result.stdout and "installed" not in result.stdout
     assert not (project / "murmur.lock").exists()
 
 
