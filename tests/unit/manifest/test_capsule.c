@@ -8,6 +8,12 @@
 
 #include <time.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SECONDS_MAX 10.0 /* of processor time, instrumented */
+#else
+#define SECONDS_MAX 1.0
+#endif
+
 #define DRIVER                                                                                     \
     "- {name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h', api_key: '${K}'}}\n"
 #define HTTP "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}}\n"
@@ -304,15 +310,15 @@ test_a_10_000_artifact_manifest_is_read_quickly (void **state _unused_)
         buf_printf (&text, "- {name: a/tool-%d, version: 1.0.%d, capabilities: {network: {allow: [h%d.example.com]}}}\n",
                     i, i, i);
     struct timespec from, to;
-    clock_gettime (CLOCK_MONOTONIC, &from);
+    clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &from);
     struct capsule_manifest *m = accept (text.data);
-    clock_gettime (CLOCK_MONOTONIC, &to);
+    clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &to);
     assert_int_equal (m->artifacts.len, 10000);
     assert_string_equal (capsule_manifest_artifact (m, "a/tool-777")->version, "1.0.777");
     assert_null (capsule_manifest_artifact (m, "a/tool-10000"));
     capsule_manifest_free (m);
     double took = (double) (to.tv_sec - from.tv_sec) + (double) (to.tv_nsec - from.tv_nsec) / 1e9;
-    assert_true (took < 1.0);
+    assert_true (took < SECONDS_MAX);
 }
 
 /* --- the order of refusals --- */
