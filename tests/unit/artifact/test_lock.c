@@ -156,7 +156,8 @@ test_a_new_version_or_shape_drops_every_hash (void **state)
     lock_pin (l, &pin, NULL);
     assert_string_equal (lock_find (l, "local/probe")->any, HASH_B);
     assert_int_equal (lock_find (l, "local/probe")->platform_count, 0);
-    lock_free (parse (lock_text (l)));
+    _cleanup_free_ char *text = lock_text (l);
+    lock_free (parse (text));
 }
 
 static void
