@@ -14,7 +14,6 @@
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/dotenv.h"
-#include "manifest/unbuilt.h"
 #include "policy/scope_report.h"
 #include "session/conversation.h"
 #include "session/launch.h"
@@ -199,7 +198,7 @@ read_manifest (struct run *r, struct mur_error **err)
                                           : read_file_manifest (r, err)))
         return false;
     capsule_manifest_warn_unknown (r->manifest);
-    return manifest_refuse_unbuilt (r->manifest, err);
+    return true;
 }
 
 /* --- policy --- */
@@ -236,6 +235,7 @@ lower_policy (struct run *r, struct mur_error **err)
     r->policy_request = (struct policy_request){
         .home_dir = r->home,
         .manifest_dir = r->manifest_dir,
+        .work_root = r->work_root,
         .config_floor = config_class (r->config->containment),
         .flag_floor = flag,
         .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),

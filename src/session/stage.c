@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "manifest/unbuilt.h"
 #include "policy/scope_report.h"
 #include "session/guests.h"
 #include "session/murmur_md.h"
@@ -22,7 +23,8 @@
 static bool
 check_policy (struct session *s, struct mur_error **err)
 {
-    if (! policy_check_stage (s->policy, s->request->containment, err))
+    if (! policy_check_stage (s->policy, s->request->containment, err) ||
+        ! manifest_refuse_unbuilt (s->manifest, err))
         return false;
     policy_warn_inert (s->policy);
     policy_warn_stage (s->policy);
