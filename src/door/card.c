@@ -63,9 +63,7 @@ door_method_is_served (enum door_method method, const struct card_facts *facts)
            ! (methods[method].needs_authentication && ! facts->is_authenticated);
 }
 
-/* --- parts of the card
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- parts of the card --- */
 
 static json_t *
 texts (const char *const *items, size_t len)

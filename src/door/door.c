@@ -20,10 +20,22 @@ struct door {
     char *url;
     char *public_card;
     bool accepts_peers;
+    const struct door_auth *auth; /* NULL: a public door */
     struct rpc *rpc;
 };
 
 static const struct http_header json_content = { "content-type", "application/json", 16 };
+
+void
+door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_refusal refusal,
+             const char *credential, const char *scope)
+{
+    _cleanup_free_ char *challenge = NULL, *body = NULL;
+    int status = auth_refusal_answer (auth, refusal, credential, scope, &challenge, &body);
+    const struct http_header headers[] = { json_content,
+                                           { "WWW-Authenticate", challenge, strlen (challenge) } };
+    http_refuse (x, status, headers, 2, body, strlen (body));
+}
 
 static bool
 has_json_type (const struct http_exchange *x)
@@ -67,6 +79,22 @@ claims_peer (const struct http_exchange *x)
     return origin && strcasecmp (origin, "peer") == 0;
 }
 
+/* Step 4: before path, method or body matter. */
+static bool
+is_refused (struct door *d, struct http_exchange *x, const char **credential)
+{
+    *credential = NULL;
+    if (! d->auth)
+        return false;
+    const struct http_header *headers;
+    size_t count = http_exchange_headers (x, &headers);
+    enum auth_refusal refusal = door_auth_check (d->auth, headers, count, credential);
+    if (refusal == AUTH_GRANTED)
+        return false;
+    door_refuse (x, d->auth, refusal, NULL, NULL);
+    return true;
+}
+
 /* Step 5: the same bytes for every request. */
 static void
 refuse_peer (struct http_exchange *x)
@@ -77,7 +105,7 @@ refuse_peer (struct http_exchange *x)
 }
 
 /* The steps of door.md 2 that end before a body is read. No plane is declared in this build, so the
- * paths of steps 1, 2 and 6 hold nothing, and a public door authenticates nobody (step 4). */
+ * paths of steps 1, 2 and 6 hold nothing. */
 static size_t
 on_head (void *ctx, struct http_exchange *x)
 {
@@ -92,6 +120,9 @@ on_head (void *ctx, struct http_exchange *x)
         http_reply (x, 200, &json_content, 1, d->public_card, strlen (d->public_card));
         return 0;
     }
+    const char *credential;
+    if (is_refused (d, x, &credential))
+        return 0;
     if (! d->accepts_peers && claims_peer (x)) {
         refuse_peer (x);
         return 0;
@@ -105,8 +136,11 @@ on_request (void *ctx, struct http_exchange *x)
     struct door *d = ctx;
     size_t len;
     (void)http_exchange_body (x, &len);
+    const char *credential;
+    if (is_refused (d, x, &credential))
+        return;
     if (is_rpc (x) && len > 0)
-        rpc_answer (d->rpc, x);
+        rpc_answer (d->rpc, x, credential);
     else
         answer_nothing_here (x);
 }
@@ -144,15 +178,22 @@ door_url (const struct door *d)
     return d->url;
 }
 
+void
+door_set_auth (struct door *d, const struct door_auth *auth)
+{
+    d->auth = auth;
+}
+
 bool
 door_serve (struct door *d, const struct card_facts *facts, struct registry *registry,
             struct mur_error **err)
 {
     struct card_facts here = *facts;
     here.port = door_port (d);
+    here.is_authenticated = d->auth != NULL;
     d->public_card = card_text (&here, false);
     d->accepts_peers = here.accepts_peer_tasks;
-    d->rpc = rpc_new (&here, registry);
+    d->rpc = rpc_new (&here, registry, d->auth);
     return http_server_serve (d->server, &handler, d, err);
 }
 
@@ -169,9 +210,7 @@ door_close (struct door *d)
     free (d);
 }
 
-/* --- exposure
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- exposure --- */
 
 bool
 door_bind_is_loopback (const char *bind_address)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "door/auth.h"
 #include "door/card.h"
 #include "door/registry.h"
 
@@ -23,6 +24,9 @@ struct door *door_bind (const char *bind_address, unsigned port, struct mur_erro
 unsigned door_port (const struct door *d);
 /* "localhost:<port>", whatever was bound. Borrowed. */
 const char *door_url (const struct door *d);
+
+/* Makes the door an authenticated one; before door_serve. <auth> is borrowed until door_close. */
+void door_set_auth (struct door *d, const struct door_auth *auth);
 
 /* Starts answering. <facts> is read now and not kept; <registry> is borrowed until door_close.
  * E-IO-003. */

@@ -38,9 +38,7 @@ static const struct {
       "COMPLETION_NOT_AWAITED", "murmur.nexus" },
 };
 
-/* --- the id as it was written
- * ------------------------------------------------------------------------------------------------
- */
+/* --- the id as it was written --- */
 
 static const char *
 skip_blanks (const char *p)
@@ -115,9 +113,7 @@ is_integer_id (const char *text)
     return *end == '\0' && errno == 0;
 }
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* Integers beyond 64 bits signed are read as reals: only an id may need its digits, and that is
  * kept as text. */

@@ -71,9 +71,7 @@ event_stream_free (struct event_stream *e)
     free (e);
 }
 
-/* --- what is written
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- what is written --- */
 
 static void
 append (struct event_stream *e, uint64_t id, const char *response)

@@ -41,9 +41,7 @@ refuse (struct message_fault *fault, const char *text)
     return false;
 }
 
-/* --- parts
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- parts --- */
 
 static bool
 has_one_kind (const json_t *part)
@@ -162,9 +160,7 @@ refuse_files (const json_t *parts, struct message_fault *fault)
     return true;
 }
 
-/* --- the rest of a message
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the rest of a message --- */
 
 static bool
 read_ids (const json_t *message, struct message *out, struct message_fault *fault)
@@ -282,9 +278,7 @@ message_read (const json_t *params, struct message *out, struct message_fault *f
     return true;
 }
 
-/* --- references
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 void
 message_append_reference (struct buf *out, const char *id, const struct task_view *view)

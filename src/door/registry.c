@@ -102,9 +102,7 @@ task_origin_name (enum task_origin origin)
     return origins[origin];
 }
 
-/* --- making and freeing
- * -------------------------------------------------------------------------------------------------
- */
+/* --- making and freeing --- */
 
 struct registry *
 registry_new (const struct registry_spec *spec)
@@ -164,8 +162,7 @@ registry_streams (struct registry *r)
     return r->streams;
 }
 
-/* --- entries, all under the lock
- * ------------------------------------------------------------------------------------------ */
+/* --- entries, all under the lock --- */
 
 static struct entry *
 find (struct registry *r, const char *id)
@@ -304,9 +301,7 @@ copy_or_null (const char *s)
     return s ? x_strdup (s) : NULL;
 }
 
-/* --- the task loop's side
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the task loop's side --- */
 
 const struct task *
 registry_enqueue (struct registry *r, const struct task_intake *intake)
@@ -547,9 +542,7 @@ registry_generation (struct registry *r)
     return generation;
 }
 
-/* --- the door's side
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the door's side --- */
 
 void
 route_result_clear (struct route_result *r)

@@ -83,8 +83,7 @@ struct streams *registry_streams (struct registry *r);
 void registry_free (struct registry *r);
 DEFINE_CLEANUP (struct registry, registry_free)
 
-/* --- the task loop's side (session/)
- * ------------------------------------------------------------------------------------ */
+/* --- the task loop's side (session/) --- */
 
 struct task_intake {
     const char *context_id; /* NULL: a new ctx_ */
@@ -142,9 +141,7 @@ void registry_cancel_all (struct registry *r, struct strv *ids);
 bool registry_is_closed (struct registry *r);
 uint64_t registry_generation (struct registry *r);
 
-/* --- the door's side
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- the door's side --- */
 
 /* Who asks: what door.md 6.3 decides on. */
 struct caller {

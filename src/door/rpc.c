@@ -16,7 +16,8 @@
 
 struct rpc {
     struct registry *registry;
-    struct card_facts facts; /* only what does not point anywhere, and the session id */
+    const struct door_auth *auth; /* NULL: a public door */
+    struct card_facts facts;      /* only what does not point anywhere, and the session id */
     char *session_id;
     char *extended_card;
 };
@@ -34,10 +35,11 @@ struct call {
 };
 
 struct rpc *
-rpc_new (const struct card_facts *facts, struct registry *registry)
+rpc_new (const struct card_facts *facts, struct registry *registry, const struct door_auth *auth)
 {
     struct rpc *r = x_new0 (struct rpc);
     r->registry = registry;
+    r->auth = auth;
     r->facts = *facts;
     r->session_id = x_strdup (facts->session_id);
     r->extended_card = card_text (facts, true);
@@ -61,9 +63,7 @@ rpc_settle_all (struct rpc *r)
         registry_settle_waiters (r->registry);
 }
 
-/* --- answers
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 static void
 send_json (struct http_exchange *x, const char *body, const char *extensions)
@@ -133,9 +133,7 @@ state_metadata (const char *task_id, enum task_state state)
     return metadata;
 }
 
-/* --- version and extensions
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- version and extensions --- */
 
 static bool
 is_served_version (const char *value)
@@ -196,9 +194,7 @@ activates (const struct http_exchange *x, const char *uri)
     return false;
 }
 
-/* --- sending a message
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- sending a message --- */
 
 static void
 answer_fault (struct call *c, const struct message_fault *fault)
@@ -307,9 +303,7 @@ send_message (struct call *c)
     message_fault_clear (&fault);
 }
 
-/* --- streams
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* --- streams --- */
 
 /* Last-Event-ID: unsigned decimal with blanks dropped around it; anything else reads as absent. */
 static bool
@@ -408,9 +402,7 @@ subscribe_to_task (struct call *c)
     json_decref (task);
 }
 
-/* --- the other methods
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- the other methods --- */
 
 static void
 get_task (struct call *c)
@@ -480,8 +472,7 @@ get_extended_card (struct call *c)
     send_json (c->x, body, NULL);
 }
 
-/* --- completions: a delegated child reporting (door.md 7.8)
- * ------------------------------------------------------------------------------ */
+/* --- completions: a delegated child reporting (door.md 7.8) --- */
 
 /* No session of this build delegates, so none can wait for one. */
 static void
@@ -503,9 +494,7 @@ answer_completion (struct call *c)
                       text_metadata ("delegationId", delegation));
 }
 
-/* --- the table
- * ------------------------------------------------------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 static const struct {
     void (*run) (struct call *c);
@@ -531,6 +520,12 @@ dispatch (struct call *c)
         answer_error (c, table[c->method].when_not_served, NULL, NULL);
         return;
     }
+    const char *scope = door_method_name (c->method);
+    bool needs_scope = c->rpc->auth && c->method != METHOD_GET_EXTENDED_AGENT_CARD;
+    if (needs_scope && ! door_auth_allows (c->rpc->auth, c->caller.credential, scope)) {
+        door_refuse (c->x, c->rpc->auth, AUTH_INSUFFICIENT_SCOPE, c->caller.credential, scope);
+        return;
+    }
     if (! json_is_object (c->envelope.params)) {
         answer_error (c, RPC_INVALID_PARAMS, "Invalid parameters: params must be an object", NULL);
         return;
@@ -544,9 +539,9 @@ dispatch (struct call *c)
 }
 
 void
-rpc_answer (struct rpc *r, struct http_exchange *x)
+rpc_answer (struct rpc *r, struct http_exchange *x, const char *credential)
 {
-    struct call c = { .rpc = r, .x = x };
+    struct call c = { .rpc = r, .x = x, .caller.credential = credential };
     size_t len;
     const char *body = http_exchange_body (x, &len);
     int refusal = envelope_read (body, len, &c.envelope);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "door/auth.h"
 #include "door/card.h"
 #include "door/registry.h"
 #include "net/http_server.h"
@@ -13,9 +14,14 @@
 struct rpc;
 
 /* Facts are copied as far as they are needed; the registry is borrowed. */
-struct rpc *rpc_new (const struct card_facts *facts, struct registry *registry);
+struct rpc *
+rpc_new (const struct card_facts *facts, struct registry *registry, const struct door_auth *auth);
 void rpc_free (struct rpc *r);
-/* Answers one POST / with a body. */
-void rpc_answer (struct rpc *r, struct http_exchange *x);
+/* Answers one POST / with a body. <credential>: who it is from on an authenticated door, NULL on a
+ * public one. */
+void rpc_answer (struct rpc *r, struct http_exchange *x, const char *credential);
+/* A refusal of door.md 10.3 as plain HTTP (door.c). */
+void door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_refusal refusal,
+                  const char *credential, const char *scope);
 /* Answers every held send with its task as it stands. NULL is fine. */
 void rpc_settle_all (struct rpc *r);

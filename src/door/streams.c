@@ -44,9 +44,7 @@ struct streams {
     struct watcher *watchers;
 };
 
-/* --- events
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 struct event *
 event_ref (struct event *e)
@@ -96,9 +94,7 @@ event_state (const struct event *e)
     return e->state;
 }
 
-/* --- making
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- making --- */
 
 struct streams *
 streams_new (bool is_threaded)
@@ -135,9 +131,7 @@ streams_close (struct streams *s)
     pthread_mutex_unlock (&s->lock);
 }
 
-/* --- writing, under the lock
- * --------------------------------------------------------------------------------------------------
- */
+/* --- writing, under the lock --- */
 
 static void
 keep_for_replay (struct streams *s, struct event *e)
@@ -247,9 +241,7 @@ streams_end (struct streams *s, const struct task *task, json_t *artifact, json_
     pthread_mutex_unlock (&s->lock);
 }
 
-/* --- what the task loop writes
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- what the task loop writes --- */
 
 static json_t *
 working_status (const struct task *task, const char *text)
@@ -365,9 +357,7 @@ streams_artifact (struct streams *s, const struct task *task, const struct strea
     emit_frame (s, task, frame);
 }
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct watcher *
 watcher_new (struct streams *s, const char *task_id, void (*wake) (void *ctx), void *ctx)

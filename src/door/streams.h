@@ -19,8 +19,7 @@ struct streams *streams_new (bool is_threaded);
 /* After the door is closed: no watcher is left. */
 void streams_free (struct streams *s);
 
-/* --- written by the task loop
- * ---------------------------------------------------------------------------------------------- */
+/* --- written by the task loop --- */
 
 /* A non-terminal status of the task: "inference turn 2", "reopened by hook x". <reopen> 0 = no
  * annotation. */
@@ -52,9 +51,7 @@ void streams_artifact (struct streams *s, const struct task *task,
 /* The broadcast ends: watches write capsule-closed and end. */
 void streams_close (struct streams *s);
 
-/* --- written by the registry
- * ------------------------------------------------------------------------------------------------
- */
+/* --- written by the registry --- */
 
 /* One status of a task, as an object {state, message?, timestamp} (taken over). */
 void
@@ -71,9 +68,7 @@ char *streams_update_text (const char *task_id, const char *context_id, const ch
 /* {<stream URI>: value}; takes value over. */
 json_t *streams_metadata (json_t *value);
 
-/* --- read by the door
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- read by the door --- */
 
 struct event; /* one numbered event, reference-counted */
 

@@ -41,8 +41,7 @@ gateway_unreadable_name (enum gateway_unreadable why)
     return unreadable_names[why];
 }
 
-/* --- what the manifest may say
- * --------------------------------------------------------------------------------------- */
+/* --- what the manifest may say --- */
 
 const char *
 gateway_endpoint_fault (const char *endpoint)
@@ -114,9 +113,7 @@ gateway_auth_fault (const char *header, const char *value)
     return NULL;
 }
 
-/* --- making one
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- making one --- */
 
 static char *
 copy_or_null (const char *s)
@@ -231,9 +228,7 @@ gateway_is_addressed (const char *scheme, const char *authority)
     return str_eq (scheme, "http") && str_eq (authority, GATEWAY_AUTHORITY);
 }
 
-/* --- keys
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 static void
 tell (struct gateway *g, const struct gateway_event *event)

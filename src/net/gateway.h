@@ -103,8 +103,7 @@ bool gateway_is_metered (const struct gateway *g);
 /* True for exactly scheme "http" with authority "127.0.0.1:9". */
 bool gateway_is_addressed (const char *scheme, const char *authority);
 
-/* --- used by net/guest_http.c
- * ------------------------------------------------------------------------------------------ */
+/* --- used by net/guest_http.c --- */
 
 /* The key to send now; reports a rotation or an unreadable store. False: keyed, but no key is to be
  * had. <*header> is the rendered header value, NULL when keyless; <*key> the key it was made of.

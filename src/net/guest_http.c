@@ -74,8 +74,7 @@ guest_http_observe (struct guest_http *g, struct guest_http_observation *out)
     pthread_mutex_unlock (&g->lock);
 }
 
-/* --- what is seen of an answer
- * --------------------------------------------------------------------------------------- */
+/* --- what is seen of an answer --- */
 
 static bool
 read_digits (const char *text, uint64_t *value)
@@ -166,8 +165,7 @@ static const enum guest_http_error error_of[] = {
     [HTTP_INTERNAL] = GUEST_HTTP_INTERNAL_ERROR,
 };
 
-/* --- the transfer's events
- * ---------------------------------------------------------------------------------------------- */
+/* --- the transfer's events --- */
 
 static bool try_another_key (struct exchange *x);
 
@@ -219,9 +217,7 @@ static const struct http_events events = {
     .head = on_head, .body = on_body, .ready = on_ready, .end = on_end
 };
 
-/* --- sending
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- sending --- */
 
 static struct http_request
 request_of (const struct exchange *x)
@@ -319,9 +315,7 @@ send_streaming (struct exchange *x, bool has_body)
     x->transfer = http_start (x->guest->spec.client, &request, &events, x);
 }
 
-/* --- admission
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- admission --- */
 
 static char *
 target_url (const char *base, const char *path)
@@ -404,9 +398,7 @@ exchange_free (struct exchange *x)
     free (x);
 }
 
-/* --- the handler
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- the handler --- */
 
 static void *
 exchange_start (void *ctx, const struct guest_http_request *request, struct guest_http_reply *reply,

@@ -118,9 +118,7 @@ http_failure_is_transient (enum http_failure failure)
     return failures[failure].is_transient;
 }
 
-/* --- references
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- references --- */
 
 static void
 client_unref (struct http_client *c)
@@ -161,9 +159,7 @@ transfer_unref (struct http_transfer *t)
     free (t);
 }
 
-/* --- wishes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- wishes --- */
 
 static void wish (struct http_transfer *t, enum wish what);
 
@@ -215,8 +211,7 @@ deliver_head (struct http_transfer *t)
     pthread_mutex_unlock (&t->lock);
 }
 
-/* --- what libcurl asks us
- * --------------------------------------------------------------------------------------------- */
+/* --- what libcurl asks us --- */
 
 static void
 set_deadline (struct http_transfer *t, uint64_t ms)
@@ -224,7 +219,8 @@ set_deadline (struct http_transfer *t, uint64_t ms)
     t->deadline_ms = ms ? clock_monotonic_ms () + ms : 0;
 }
 
-/* libcurl would repeat on a fresh connection what died on a pooled one; a body that left is not ours to repeat. */
+/* libcurl would repeat on a fresh connection what died on a pooled one; a body that left is not
+ * ours to repeat. */
 static bool
 is_repeat_of_a_sent_body (struct http_transfer *t)
 {
@@ -366,9 +362,7 @@ on_body (char *data, size_t size, size_t count, void *ctx)
     return size * count;
 }
 
-/* --- the thread
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
 static void
 set_body_options (struct http_client *c, struct http_transfer *t)
@@ -661,9 +655,7 @@ run (void *ctx)
     return NULL;
 }
 
-/* --- the public side
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the public side --- */
 
 struct http_client *
 http_client_new (void)

@@ -110,8 +110,7 @@ void http_transfer_resume (struct http_transfer *t);
  * any thread, from inside its own callbacks too. After it returns no callback runs. */
 void http_transfer_release (struct http_transfer *t);
 
-/* --- one call that waits
- * -------------------------------------------------------------------------------------------- */
+/* --- one call that waits --- */
 
 struct http_response {
     int status;

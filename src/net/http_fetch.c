@@ -192,8 +192,7 @@ fetch_once (struct http_client *c, const struct http_fetch *fetch,
     return is_ok;
 }
 
-/* --- redirects, for our own downloads only
- * ------------------------------------------------------------------------------ */
+/* --- redirects, for our own downloads only --- */
 
 static char *
 redirect_target (const char *from, const char *location)

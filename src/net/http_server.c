@@ -131,8 +131,7 @@ struct http_server {
     uint64_t accept_again_ms;
 };
 
-/* --- connections waiting for a head
- * ---------------------------------------------------------------------------------- */
+/* --- connections waiting for a head --- */
 
 static void
 stop_waiting (struct connection *c)
@@ -220,9 +219,7 @@ on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
     free (c);
 }
 
-/* --- exchanges
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- exchanges --- */
 
 static void *
 on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
@@ -487,8 +484,7 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     return MHD_YES;
 }
 
-/* --- the public side of an exchange
- * ---------------------------------------------------------------------------------------- */
+/* --- the public side of an exchange --- */
 
 const char *
 http_exchange_method (const struct http_exchange *x)
@@ -651,9 +647,7 @@ http_stream_wake (struct http_stream *stream)
         wake (s);
 }
 
-/* --- the loop
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 static void
 watch_listener (struct http_server *s, bool accepts)
@@ -913,9 +907,7 @@ run (void *ctx)
     return NULL;
 }
 
-/* --- binding, serving, closing
- * -----------------------------------------------------------------------------------------------
- */
+/* --- binding, serving, closing --- */
 
 /* Literals and localhost need no resolver, which would load half of nsswitch. */
 static bool

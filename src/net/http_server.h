@@ -57,9 +57,7 @@ bool http_server_serve (struct http_server *s, const struct http_server_handler 
  * server that never served. */
 void http_server_close (struct http_server *s, uint64_t drain_ms);
 
-/* --- inside an exchange
- * -------------------------------------------------------------------------------------------------
- */
+/* --- inside an exchange --- */
 
 const char *http_exchange_method (const struct http_exchange *x);
 /* Path and query exactly as sent. */
@@ -86,9 +84,7 @@ void http_refuse (struct http_exchange *x, int status, const struct http_header 
  * answered). */
 bool http_hold (struct http_exchange *x);
 
-/* --- streams
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- streams --- */
 
 #define HTTP_STREAM_WAIT 0
 #define HTTP_STREAM_END  (-1)

@@ -13,9 +13,7 @@
 /* Appends one event: "id: <id>\n" unless id is 0, "data: <json>\n", "\n". <json> is one line. */
 void sse_append (struct buf *out, uint64_t id, const char *json, size_t len);
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* One event: its id text ("" when it had none) and its data lines joined by LF. Return false to
  * stop. */

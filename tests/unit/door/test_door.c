@@ -157,9 +157,7 @@ get_task (const struct bench *b, const char *id)
     return call (b, VERSION, body);
 }
 
-/* --- card and paths
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- card and paths --- */
 
 static void
 test_the_public_card_is_exact (void **state)
@@ -270,9 +268,7 @@ test_door_26_peers_are_refused_alike_whatever_they_ask (void **state)
     bench_end (&b);
 }
 
-/* --- envelope and version
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- envelope and version --- */
 
 static void
 test_door_5_envelopes (void **state)
@@ -353,9 +349,7 @@ test_door_3_and_4_versions (void **state)
     bench_end (&b);
 }
 
-/* --- tasks
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* --- tasks --- */
 
 static void
 finish (struct bench *b, const struct task *task, const char *answer)
@@ -630,9 +624,125 @@ test_listing_pages_newest_first (void **state)
     bench_end (&b);
 }
 
-/* --- streams
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- authentication --- */
+
+static json_t *
+call_as (const struct bench *b, const char *token, const char *method, const char *params,
+         char **head)
+{
+    _cleanup_free_ char *headers = x_asprintf (VERSION "Authorization: bEARER  %s\r\n", token);
+    _cleanup_free_ char *body = x_asprintf (
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}", method, params);
+    int fd = dial (b);
+    post (fd, headers, body);
+    _cleanup_free_ char *text = read_answer (fd, head);
+    close (fd);
+    json_t *answer = json_loads (text, 0, NULL);
+    assert_non_null (answer);
+    return answer;
+}
+
+static const char *const reading[] = { "GetTask", "ListTasks" };
+static const char *const sending[] = { "SendMessage", "GetTask", "CancelTask", "ListTasks" };
+static const struct auth_declaration declared[] = { { "zed", sending, 4 }, { "dash", reading, 2 } };
+
+static void
+authenticated_bench_begin (struct bench *b, struct door_auth *auth)
+{
+    b->registry = registry_new (&b->spec);
+    assert_succeeds (b->door = door_bind ("127.0.0.1", 0, &err));
+    door_set_auth (b->door, auth);
+    struct card_facts facts = facts_of (b);
+    assert_succeeds (door_serve (b->door, &facts, b->registry, &err));
+}
+
+static const char *const plain_message =
+    "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]},"
+    "\"configuration\":{\"returnImmediately\":true}}";
+
+static void
+test_door_24_tokens_that_are_not_ours_are_refused_alike (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 5 };
+    _cleanup_ (door_auth_freep) struct door_auth *auth = door_auth_new ("demo", declared, 2);
+    _cleanup_ (door_auth_freep) struct door_auth *other = door_auth_new ("demo", declared, 2);
+    const char *ours = secret_reveal (door_auth_token (auth, 0));
+    authenticated_bench_begin (&b, auth);
+
+    _cleanup_free_ char *card =
+        exchange (&b, "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\n\r\n", NULL);
+    assert_null (strstr (card, "sessionId"));
+    _cleanup_free_ char *head = NULL;
+    _cleanup_free_ char *none = exchange (&b, "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n", &head);
+    assert_true (strncmp (head, "HTTP/1.1 401 ", 13) == 0);
+    assert_non_null (strcasestr (head, "\r\nwww-authenticate: Bearer realm=\"demo\"\r\n"));
+    assert_non_null (strstr (none, "\"unauthenticated\""));
+
+    _cleanup_free_ char *foreign =
+        x_asprintf ("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
+                    secret_reveal (door_auth_token (other, 0)));
+    _cleanup_free_ char *twice =
+        x_asprintf ("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                    "Authorization: Bearer %s\r\n\r\n",
+                    ours, ours);
+    const char *const invalid[] = {
+        foreign, twice, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Basic x\r\n\r\n",
+        "PUT /y HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: 1\r\n\r\nz"
+    };
+    _cleanup_free_ char *first = NULL;
+    for (size_t i = 0; i < ARRAY_LEN (invalid); i++) {
+        _cleanup_free_ char *refused_head = NULL;
+        _cleanup_free_ char *body = exchange (&b, invalid[i], &refused_head);
+        assert_true (strncmp (refused_head, "HTTP/1.1 401 ", 13) == 0);
+        assert_non_null (strcasestr (refused_head, "error=\"invalid_token\""));
+        if (! first)
+            first = x_strdup (body);
+        assert_string_equal (body, first);
+    }
+    bench_end (&b);
+}
+
+static void
+test_door_23_and_25_scopes_and_visibility (void **state)
+{
+    (void)state;
+    struct bench b = { .spec.acceptance = ACCEPT_QUEUE, .spec.queue_depth = 5 };
+    _cleanup_ (door_auth_freep) struct door_auth *auth = door_auth_new ("demo", declared, 2);
+    assert_string_equal (door_auth_name (auth, 0), "operator");
+    assert_string_equal (door_auth_name (auth, 1), "dash");
+    const char *all = secret_reveal (door_auth_token (auth, 0));
+    const char *dash = secret_reveal (door_auth_token (auth, 1));
+    const char *zed = secret_reveal (door_auth_token (auth, 2));
+    authenticated_bench_begin (&b, auth);
+
+    _cleanup_free_ char *head = NULL;
+    _cleanup_json_ json_t *refused = call_as (&b, dash, "SendMessage", plain_message, &head);
+    assert_true (strncmp (head, "HTTP/1.1 403 ", 13) == 0);
+    assert_non_null (strcasestr (head, "scope=\"SendMessage\""));
+    assert_string_equal (json_get_string (refused, "error"), "insufficient_scope");
+    _cleanup_json_ json_t *unserved = call_as (&b, dash, "tasks/get", "{}", NULL);
+    assert_int_equal (error_code (unserved), -32601);
+    _cleanup_json_ json_t *extended = call_as (&b, dash, "GetExtendedAgentCard", "{}", NULL);
+    assert_non_null (json_object_get (extended, "result"));
+
+    /* A task is seen by who started it and by the operator; to the others it was never held. */
+    _cleanup_json_ json_t *sent = call_as (&b, zed, "SendMessage", plain_message, NULL);
+    const char *id = json_get_string (task_of (sent), "id");
+    _cleanup_free_ char *by_id = x_asprintf ("{\"id\":\"%s\"}", id);
+    _cleanup_json_ json_t *own = call_as (&b, zed, "GetTask", by_id, NULL);
+    _cleanup_json_ json_t *operators = call_as (&b, all, "GetTask", by_id, NULL);
+    _cleanup_json_ json_t *hidden = call_as (&b, dash, "GetTask", by_id, NULL);
+    assert_int_equal (error_code (own), 0);
+    assert_int_equal (error_code (operators), 0);
+    assert_int_equal (error_code (hidden), -32001);
+    _cleanup_json_ json_t *listed = call_as (&b, dash, "ListTasks", "{}", NULL);
+    const json_t *total = json_object_get (json_object_get (listed, "result"), "totalSize");
+    assert_int_equal (json_integer_value (total), 0);
+    bench_end (&b);
+}
+
+/* --- streams --- */
 
 /* Reads until <mark> has come, collecting everything. */
 static void
@@ -924,6 +1034,8 @@ main (void)
         cmocka_unit_test (test_door_7_and_8_messages_are_read_strictly),
         cmocka_unit_test (test_data_parts_and_references_are_read_as_text),
         cmocka_unit_test (test_listing_pages_newest_first),
+        cmocka_unit_test (test_door_24_tokens_that_are_not_ours_are_refused_alike),
+        cmocka_unit_test (test_door_23_and_25_scopes_and_visibility),
         cmocka_unit_test (test_door_13_a_plain_stream_has_no_frames_and_an_activated_one_has),
         cmocka_unit_test (test_door_12_busy_on_a_stream_is_one_event_without_id),
         cmocka_unit_test (test_door_14_to_16_a_watch_replays_and_tells_gaps),

@@ -11,9 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* --- the engine's end
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the engine's end --- */
 
 struct guest_http_reply {
     pthread_mutex_t lock;
@@ -82,9 +80,7 @@ reply_clear (struct guest_http_reply *r)
     buf_free (&r->body);
 }
 
-/* --- the provider
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the provider --- */
 
 struct provider {
     atomic_int requests;
@@ -117,9 +113,7 @@ provide (void *ctx, int fd, int number)
 #define REFUSED_ANSWER "HTTP/1.1 401 Unauthorized\r\ncontent-length: 3\r\n\r\nbad"
 #define BUSY_ANSWER    "HTTP/1.1 429 Slow\r\nretry-after: 2\r\ncontent-length: 0\r\n\r\n"
 
-/* --- the operator's side
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- the operator's side --- */
 
 struct operator
 {
@@ -157,9 +151,7 @@ is_admitted (void *ctx)
     return ((struct operator*)ctx)->is_admitted;
 }
 
-/* --- one bench
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- one bench --- */
 
 struct bench {
     struct provider provider;
@@ -264,9 +256,7 @@ count_of (const char *text, const char *what)
     return count;
 }
 
-/* --- tests
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void
 test_containment_27_the_key_goes_upstream_once_and_only_there (void **state)

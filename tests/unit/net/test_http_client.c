@@ -45,8 +45,7 @@ getaddrinfo (const char *name, const char *service, const struct addrinfo *hints
     return EAI_NONAME;
 }
 
-/* --- a transfer that is looked at
- * -------------------------------------------------------------------------------------- */
+/* --- a transfer that is looked at --- */
 
 struct seen {
     pthread_mutex_t lock;
@@ -164,9 +163,7 @@ get (struct http_client *c, const char *url, int *status)
     return seen.failure;
 }
 
-/* --- scripts
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- scripts --- */
 
 struct log {
     atomic_int requests;
@@ -343,9 +340,7 @@ answer_gzip (void *ctx, int fd, int number)
     buf_free (&body);
 }
 
-/* --- tests
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void
 test_fifty_turns_use_one_connection (void **state)

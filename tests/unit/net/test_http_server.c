@@ -17,8 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* --- a handler that does what the path says
- * ------------------------------------------------------------------------------- */
+/* --- a handler that does what the path says --- */
 
 struct bench {
     struct http_server *server;
@@ -115,9 +114,7 @@ bench_end (struct bench *b)
     buf_free (&b->stream_bytes);
 }
 
-/* --- the client
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- the client --- */
 
 static int
 dial (const struct bench *b)
@@ -187,9 +184,7 @@ ask_status (const struct bench *b, const char *request)
         }                                                                                          \
     } while (0)
 
-/* --- tests
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void
 test_requests_are_seen_as_sent_and_connections_persist (void **state)
