@@ -11,6 +11,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 #define CARD_PATH        "/.well-known/agent-card.json"
 #define CLOSING_DRAIN_MS 500
@@ -153,6 +154,18 @@ door_warm (void)
     http_server_warm ();
 }
 
+/* 1 024 connections need descriptors (door.md 19.3). What commands may open is set for each of them
+ * by the sandbox. */
+static void
+raise_descriptor_limit (void)
+{
+    struct rlimit limit;
+    if (getrlimit (RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit (RLIMIT_NOFILE, &limit);
+    }
+}
+
 struct door *
 door_bind (const char *bind_address, unsigned port, struct mur_error **err)
 {
@@ -160,6 +173,7 @@ door_bind (const char *bind_address, unsigned port, struct mur_error **err)
         http_server_bind (bind_address, port, &http_server_default_limits, err);
     if (! server)
         return NULL;
+    raise_descriptor_limit ();
     struct door *d = x_new0 (struct door);
     d->server = server;
     d->url = x_asprintf ("localhost:%u", http_server_port (server));
