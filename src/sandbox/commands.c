@@ -56,6 +56,8 @@ struct command {
     enum command_leftover leftover;
     struct occupancy occupancy;
     const char *resource_limit;
+    command_exit_fn *on_exit; /* NULL: nobody asked */
+    void *on_exit_ctx;
     /* in the background */
     char work_id[37];
     int log_fd; /* -1: in the foreground */
@@ -214,6 +216,8 @@ finish (struct command *c)
             break;
         }
     pthread_cond_broadcast (&c->all->changed);
+    if (c->on_exit)
+        c->on_exit (c->on_exit_ctx);
     command_unref (c); /* the list's reference */
 }
 
@@ -478,6 +482,13 @@ command_start (struct commands *all, const struct command_start *start, struct m
     return NULL;
 }
 
+struct command *
+command_ref (struct command *c)
+{
+    atomic_fetch_add (&c->refs, 1);
+    return c;
+}
+
 void
 command_unref (struct command *c)
 {
@@ -655,6 +666,17 @@ command_detach (struct command *c, char work_id[37], struct mur_error **err)
     }
     pthread_mutex_unlock (&c->all->lock);
     return is_written || mur_fail_errno (err, E_IO_003, "cannot write %s", name);
+}
+
+void
+command_on_exit (struct command *c, command_exit_fn *fn, void *ctx)
+{
+    pthread_mutex_lock (&c->all->lock);
+    c->on_exit = fn;
+    c->on_exit_ctx = ctx;
+    if (c->state == COMMAND_EXITED)
+        fn (ctx);
+    pthread_mutex_unlock (&c->all->lock);
 }
 
 uint64_t

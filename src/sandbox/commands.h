@@ -68,6 +68,7 @@ struct command_start {
 /* Starts one. Returns a reference, or NULL with the errors of confinement_spawn. */
 struct command *
 command_start (struct commands *all, const struct command_start *start, struct mur_error **err);
+struct command *command_ref (struct command *c);
 void command_unref (struct command *c);
 DEFINE_CLEANUP (struct command, command_unref)
 
@@ -90,6 +91,10 @@ char *command_write_log (struct command *c, struct mur_error **err);
  * ("Command: ..." first, what it wrote so far, then everything, at last "Exit code: n"). The id is
  * minted here; false when the log cannot be made. */
 bool command_detach (struct command *c, char work_id[37], struct mur_error **err);
+/* Calls <fn> once the command has ended, at once when it has. From the supervisor's thread, under its lock: it must not
+ * block or call back into commands. */
+typedef void command_exit_fn (void *ctx);
+void command_on_exit (struct command *c, command_exit_fn *fn, void *ctx);
 /* Bytes in the log of a detached command, its header included. */
 uint64_t command_log_bytes (struct command *c);
 /* The last COMMAND_KEPT_BYTES of a detached command's output, cut to a character boundary. Owned.

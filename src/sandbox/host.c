@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The probe of this process. See host.h.
+ */
+#include "sandbox/host.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static struct host_probe probe;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_started;
+
+static void
+run (void)
+{
+    host_probe_run (&probe);
+}
+
+static void *
+run_early (void *arg)
+{
+    pthread_once (&once, run);
+    return arg;
+}
+
+void
+host_probe_start (void)
+{
+    sigset_t all, old;
+    pthread_t thread;
+    pthread_mutex_lock (&start_lock);
+    if (! is_started) {
+        is_started = true;
+        /* Signals are the main thread's. */
+        sigfillset (&all);
+        pthread_sigmask (SIG_SETMASK, &all, &old);
+        if (pthread_create (&thread, NULL, run_early, NULL) == 0)
+            pthread_detach (thread);
+        pthread_sigmask (SIG_SETMASK, &old, NULL);
+    }
+    pthread_mutex_unlock (&start_lock);
+}
+
+const struct host_probe *
+host_probe_once (void)
+{
+    pthread_once (&once, run);
+    return &probe;
+}
+
+static enum containment_tier
+tier_of (const struct host_probe *p)
+{
+    if (p->landlock.state != ATTEMPT_SUCCEEDED)
+        return TIER_SECCOMP;
+    return p->sealed.state == ATTEMPT_SUCCEEDED ? TIER_SEALED : TIER_LANDLOCK;
+}
+
+struct host_containment
+host_containment_facts (void)
+{
+    static char *scoped, *sealed;
+    const struct host_probe *p = host_probe_once ();
+    if (! scoped)
+        scoped = host_probe_scoped_blocker (p);
+    if (! sealed)
+        sealed = host_probe_sealed_blocker (p);
+    return (struct host_containment){
+        .tier = tier_of (p),
+        .userns_grant = userns_grant_name (p->userns),
+        .landlock_abi = p->landlock_abi,
+        .scoped_blocker = scoped,
+        .sealed_blocker = sealed,
+        .has_mount_namespace = p->mounts.state == ATTEMPT_SUCCEEDED,
+    };
+}
