@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a guest in C needs to be a murmur tool, driver, script capsule or hook: JSON in and out,
- * results, progress, files and HTTP, over the generated component bindings. Copy this file and
- * murmur_sdk.c beside your own source.
+ * results, progress, files and HTTP, over the generated component bindings. Copy this folder's
+ * sources beside your own.
  *
  * A whole tool:
  *
@@ -47,6 +47,8 @@ void mur_text_vprintf (struct mur_text *text, const char *format, va_list argume
 /* Adds `string` as a JSON string, quotes included. Bytes that are no UTF-8 become U+FFFD. */
 void mur_text_json (struct mur_text *text, const char *string);
 void mur_text_json_bytes (struct mur_text *text, const char *bytes, size_t len);
+/* Adds the bytes as they are, those that are no UTF-8 as U+FFFD. */
+void mur_text_utf8 (struct mur_text *text, const char *bytes, size_t len);
 void mur_text_free (struct mur_text *text);
 
 /* Length of the longest prefix of `bytes` that is at most `limit` and ends on a character boundary.
@@ -54,11 +56,23 @@ void mur_text_free (struct mur_text *text);
 size_t mur_utf8_prefix (const char *bytes, size_t len, size_t limit);
 bool mur_utf8_valid (const char *bytes, size_t len);
 
-/* ---- JSON in: a parsed document and node numbers into it; 0 is the root, -1 an absent node ----
- */
+/* ---- JSON out: members of the object, or items of the array, that the text ends in; commas come
+ * by themselves ---- */
 
 struct mur_json;
 typedef int mur_node;
+
+void mur_text_comma (struct mur_text *text);
+void mur_text_key (struct mur_text *text, const char *key);
+/* `"key":"string"`; nothing when the string is NULL. */
+void mur_text_string (struct mur_text *text, const char *key, const char *string);
+/* A node as it stands in its document, under the key (NULL: none, and no comma); nothing when it is
+ * absent. */
+void
+mur_text_node (struct mur_text *text, const char *key, const struct mur_json *json, mur_node node);
+
+/* ---- JSON in: a parsed document and node numbers into it; 0 is the root, -1 an absent node ----
+ */
 
 enum mur_json_kind {
     MUR_JSON_ABSENT,
@@ -70,6 +84,10 @@ enum mur_json_kind {
     MUR_JSON_OBJECT,
 };
 
+/* True when the text is one JSON value by the letter (RFC 8259), at most 512 levels deep, in UTF-8;
+ * else *wrong_at (unless NULL) is the offset of what is wrong. The parser below is more lenient:
+ * check what came from elsewhere before handing it on as it is. */
+bool mur_json_check (const char *text, size_t len, size_t *wrong_at);
 /* Parses a copy of the text. Returns NULL when it is no JSON object or array. */
 struct mur_json *mur_json_parse (const char *text, size_t len);
 void mur_json_free (struct mur_json *json);
@@ -86,7 +104,7 @@ mur_node mur_json_next (const struct mur_json *json, mur_node node);
 char *mur_json_key (const struct mur_json *json, mur_node value);
 mur_node mur_json_at (const struct mur_json *json, mur_node array, size_t index);
 size_t mur_json_count (const struct mur_json *json, mur_node container);
-/* A string's text with its escapes resolved; NULL for any other kind. */
+/* A string's text with its escapes resolved (an escaped NUL is U+FFFD); NULL for any other kind. */
 char *mur_json_text (const struct mur_json *json, mur_node node);
 bool mur_json_is (const struct mur_json *json, mur_node node, const char *string);
 int64_t mur_json_int (const struct mur_json *json, mur_node node, int64_t fallback);
