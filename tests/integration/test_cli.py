@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Acceptance cases of spec/cli.md that need no running capsule: addresses, configuration, doctor, conversation records,
-# versions, templates; and those of spec/records.md about listing and removing recorded sessions.
+# Acceptance cases of spec/cli.md: addresses, running sessions, configuration, doctor, conversation records, versions,
+# templates; and those of spec/records.md about listing and removing recorded sessions.
 
 import json
 import os
+import signal
 import stat
 import subprocess
 
 import pytest
 
 from tests.support.lab import BUILD, ROOT
-from tests.support.polling import tree_of
+from tests.support.polling import eventually, pid_exists, tree_of
 
 OLD = "ses_01a2283877a57c0a9f6a5e2244880001"
 NEW = "ses_01a2283877a67c0a9f6a5e2244880002"
@@ -116,11 +117,103 @@ def test_cli_18_cancel_without_a_session_is_a_usage_error(lab):
     lab.mur("cancel", "tsk_x").failed(exit_status=2)
 
 
-@pytest.mark.parametrize("command", [("watch",), ("stop", "@1"), ("token",), ("eval", "show")])
+@pytest.mark.parametrize("command", [("watch",), ("control", "show"), ("eval", "show")])
 def test_cli_a_command_that_is_not_built_says_so_by_name(lab, command):
     result = lab.mur(*command).failed("E-IO-003")
     assert "mur " + command[0] in result.stderr
     assert result.stdout == ""
+
+
+# --- a running session ---
+
+
+def sleeping(lab, name="agent"):
+    """A capsule whose task is done and whose door stays open."""
+    project = lab.agent(name, steps=[{"text": "hi"}], lifecycle={"task_acceptance": "queue", "after_task": "sleep"})
+    running = project.start("--json", "--task", "x")
+    line = json.loads(running.wait_for(r"^\{.*\}$").group(0))
+    trace = os.path.join(line["records_dir"], "trace.jsonl")
+
+    def task_end():
+        with open(trace, encoding="utf-8") as text:
+            return [json.loads(event) for event in text if '"event_type":"task_end"' in event]
+    [ended] = eventually(task_end)
+    return running, line, ended["task_id"]
+
+
+def test_cli_15_the_record_of_a_killed_capsule_goes_and_says_why(lab):
+    running, line, _ = sleeping(lab)
+    running.kill()
+    result = lab.mur("stop", line["session_id"][-8:]).failed("E-RUN-022")
+    assert line["session_id"] in result.stderr and "removed" in result.stderr
+    assert not (lab.murmur_home / "running" / f"{line['session_id']}.json").exists()
+
+
+def test_cli_15_ps_prunes_what_is_gone_and_json_does_not(lab):
+    running, line, _ = sleeping(lab)
+    [row] = lab.mur("ps", "--json").ok().json["capsules"]
+    assert (row["session_id"], row["status"], row["pid"]) == (line["session_id"], "running", running.pid)
+    assert [field for field in lab.mur("ps").ok().stdout.splitlines()[1].split()[:3]] == [
+        line["session_id"], "agent@0.1.0", "running"]
+    running.kill()
+    assert lab.mur("ps", "--json").ok().json["capsules"] == []
+    record = lab.murmur_home / "running" / f"{line['session_id']}.json"
+    assert record.exists()
+    assert f"pruned: {line['session_id']} — " in lab.mur("ps", "--verbose").ok().stderr
+    assert not record.exists()
+
+
+def test_cli_15_stop_ends_the_process_and_its_record(lab):
+    running, line, _ = sleeping(lab)
+    result = lab.mur("stop", "@1").ok()
+    assert result.stdout.splitlines()[:3] == [
+        f"stopped: {line['session_id']}", "capsule: agent@0.1.0", "signal:  SIGTERM"]
+    assert result.stdout.splitlines()[-1].startswith("residue: ")
+    assert running.result().code == 0
+    assert not list((lab.murmur_home / "running").iterdir())
+
+
+def test_cli_15_stop_with_no_time_kills(lab):
+    running, _, _ = sleeping(lab)
+    assert "signal:  SIGKILL" in lab.mur("stop", "@1", "--timeout", "0").ok().stdout
+    assert running.result().code == -signal.SIGKILL
+    assert not pid_exists(running.pid)
+
+
+def test_cli_16_a_public_door_has_no_token(lab):
+    sleeping(lab)
+    assert lab.mur("token").failed("E-RUN-048").stdout == ""
+
+
+def test_cli_18_a_finished_task_needs_no_cancel(lab):
+    _, line, task = sleeping(lab)
+    for arguments in (("@1", task), ("--url", line["url"], task)):
+        result = lab.mur("cancel", *arguments).ok()
+        assert result.stdout == (f"task:    {task}\nstate:   completed\n"
+                                 "nothing to cancel: the task had already ended\n")
+    lab.mur("cancel", "@1", "tsk_absent").failed("E-IO-003")
+
+
+def test_cli_32_two_capsules_are_listed_the_newer_first(lab):
+    _, first, _ = sleeping(lab, "one")
+    _, second, _ = sleeping(lab, "two")
+    listed = [row["session_id"] for row in lab.mur("ps", "--json").ok().json["capsules"]]
+    assert listed == [second["session_id"], first["session_id"]]
+    assert second["session_id"] in lab.mur("stop", "@1").ok().stdout
+
+
+@pytest.mark.parametrize("address", ["@0", "@2", "@x", "abc", "a/b", "localhost:1", "x.jsonl", "ffffffff"])
+def test_cli_running_sessions_by_address(lab, address):
+    _, line, _ = sleeping(lab)
+    assert lab.mur("token", address).failed("E-RUN-022").stdout == ""
+    lab.mur("token", line["session_id"][-6:].upper()).failed("E-RUN-048")
+
+
+def test_records_17_a_running_session_is_not_removed(lab):
+    running, line, _ = sleeping(lab)
+    result = lab.mur("trace", "rm", "@1", cwd=lab.directory / "agent").failed("E-RUN-024")
+    assert f"pid {running.pid}" in result.stderr
+    assert os.path.isdir(line["records_dir"]) and os.path.isdir(line["workdir"])
 
 
 # --- configuration ---
