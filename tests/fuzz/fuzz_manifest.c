@@ -19,7 +19,7 @@ use_policy (const struct capsule_manifest *m)
     };
     _cleanup_ (policy_freep) struct policy *p = policy_lower (m, &request, NULL);
     assert (p);
-    struct host_containment host = containment_host ();
+    struct host_containment host = { .tier = TIER_LANDLOCK, .userns_grant = "withheld", .landlock_abi = 3 };
     struct capsule_containment facts = { .workdir_exec = p->workdir_exec_allowed };
     struct containment c;
     containment_decide (&host, p->containment_floor, &facts, &c);
