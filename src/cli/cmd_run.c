@@ -15,6 +15,7 @@
 #include "home/paths.h"
 #include "manifest/dotenv.h"
 #include "policy/scope_report.h"
+#include "sandbox/host.h"
 #include "session/conversation.h"
 #include "session/launch.h"
 #include "session/readiness.h"
@@ -265,7 +266,7 @@ decide_containment (struct run *r, struct mur_error **err)
     (void)err;
     if (is_inside (r->home, r->work_root))
         r->dir_inside_workdir = x_strdup (r->home);
-    struct host_containment host = containment_host ();
+    struct host_containment host = host_containment_facts ();
     struct capsule_containment capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir,
                                            r->work_root };
     containment_decide (&host, r->policy->containment_floor, &capsule, &r->containment);

@@ -19,9 +19,9 @@
 static void
 attempt_line (const char *label, const struct attempt *a, const char *meaning)
 {
-    if (a->state == ATTEMPT_SUCCEEDED) {
+    if (a->state == PROBE_SUCCEEDED) {
         out_printf ("  %s: created (%s)\n", label, meaning);
-    } else if (a->state == ATTEMPT_FAILED) {
+    } else if (a->state == PROBE_FAILED) {
         _cleanup_free_ char *why = attempt_failure_text (&a->failure);
         out_printf ("  %s: not created: %s\n", label, why);
     } else {

@@ -47,7 +47,7 @@ struct registry {
     struct entry *lanes[LANE_COUNT];
     struct entry *active;
     unsigned waiting; /* queued and not cancelled */
-    bool has_run, is_closed, is_interrupted;
+    bool has_run, is_closed, is_interrupted, is_poked;
     uint64_t revision;
     uint64_t generation;
 };
@@ -381,9 +381,12 @@ registry_next (struct registry *r, uint64_t wait_ms, const struct task **task)
     enum registry_next next;
     int status = 0;
     while ((next = take_next (r, task)) == REGISTRY_NOTHING && status != ETIMEDOUT &&
-           ! r->is_closed)
+           ! r->is_closed && ! r->is_poked)
         status = wait_ms == UINT64_MAX ? pthread_cond_wait (&r->changed, &r->lock)
                                        : pthread_cond_timedwait (&r->changed, &r->lock, &until);
+    if (next == REGISTRY_NOTHING && r->is_poked)
+        next = REGISTRY_POKED;
+    r->is_poked = false;
     pthread_mutex_unlock (&r->lock);
     return next;
 }
@@ -393,6 +396,15 @@ registry_interrupt (struct registry *r)
 {
     pthread_mutex_lock (&r->lock);
     r->is_interrupted = true;
+    pthread_cond_broadcast (&r->changed);
+    pthread_mutex_unlock (&r->lock);
+}
+
+void
+registry_poke (struct registry *r)
+{
+    pthread_mutex_lock (&r->lock);
+    r->is_poked = true;
     pthread_cond_broadcast (&r->changed);
     pthread_mutex_unlock (&r->lock);
 }

@@ -104,6 +104,7 @@ enum registry_next {
                                  status, run nothing */
     REGISTRY_NOTHING,         /* nothing came within the wait */
     REGISTRY_INTERRUPTED,     /* registry_interrupt was called */
+    REGISTRY_POKED,           /* registry_poke was called: look at what you hold, come again */
 };
 
 /* Takes the next task: lane user, peer, bg; FIFO inside. Waits up to wait_ms for one (UINT64_MAX:
@@ -111,6 +112,8 @@ enum registry_next {
 enum registry_next registry_next (struct registry *r, uint64_t wait_ms, const struct task **task);
 /* Makes a waiting registry_next return, now and from now on, whatever is queued (termination). */
 void registry_interrupt (struct registry *r);
+/* Makes a waiting registry_next, or the next one, return REGISTRY_POKED once. */
+void registry_poke (struct registry *r);
 
 struct task_ending {
     enum task_state state;   /* COMPLETED or FAILED; CANCELED when the loop saw the cancel */

@@ -28,18 +28,6 @@ containment_tier_class (enum containment_tier t)
     return tiers[t].class;
 }
 
-struct host_containment
-containment_host (void)
-{
-    static const char reason[] = "this version of mur applies no kernel sandbox yet";
-    return (struct host_containment){
-        .tier = TIER_NONE,
-        .userns_grant = "withheld", /* nobody looked */
-        .scoped_blocker = reason,
-        .sealed_blocker = reason,
-    };
-}
-
 enum containment_class
 containment_floor (enum containment_class config, enum containment_class manifest,
                    enum containment_class flag)

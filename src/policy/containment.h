@@ -49,8 +49,6 @@ struct containment {
     bool is_capped;         /* advisory by workdir_exec or a directory inside the work folder */
 };
 
-/* What this build can apply: nothing yet. Later the host probe. */
-struct host_containment containment_host (void);
 /* The strongest of the floors. */
 enum containment_class
 containment_floor (enum containment_class config, enum containment_class manifest,

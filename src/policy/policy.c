@@ -215,16 +215,3 @@ policy_may_run_native (const struct policy *p, bool has_native_artifact)
 {
     return native_route (p, has_native_artifact) != NULL;
 }
-
-bool
-policy_refuse_native (const struct policy *p, bool has_native_artifact, struct mur_error **err)
-{
-    const char *route = native_route (p, has_native_artifact);
-    if (! route)
-        return true;
-    mur_fail (err, E_RUN_012,
-              "%s lets this capsule start native processes, and this version of mur cannot bound "
-              "them yet",
-              route);
-    return mur_hint (err, "remove it; WebAssembly tools need no native process");
-}

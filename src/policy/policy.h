@@ -117,9 +117,6 @@ bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *co
 /* True when the launch may start a native process (shell, spawn, tool pulls, done_check, process
  * transport). Native tools are known only after resolving: <has_native_artifact>. */
 bool policy_may_run_native (const struct policy *p, bool has_native_artifact);
-/* E-RUN-012 while this build cannot contain a native process and the launch could start one. */
-bool
-policy_refuse_native (const struct policy *p, bool has_native_artifact, struct mur_error **err);
 
 /* --- warnings --- */
 

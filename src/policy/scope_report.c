@@ -12,29 +12,56 @@
 
 /* --- facts --- */
 
+/* What keeps commands from changing the session's directories, NULL for nothing. Truncation is only
+ * mediated from ABI 3 on. */
+static const char *
+directories_enforced_by (const struct containment *c)
+{
+    if (c->applied == TIER_SEALED)
+        return "mountns+landlock";
+    return c->applied == TIER_LANDLOCK && c->facts.landlock_abi >= 3 ? "landlock" : NULL;
+}
+
+static const char *
+directories_open_because (const struct containment *c)
+{
+    return c->applied == TIER_LANDLOCK
+               ? "Landlock below ABI 3 does not keep a command from cutting a file to nothing"
+               : "no kernel sandbox confines commands here";
+}
+
 void
 report_facts_fill (struct policy *p, const struct containment *c, struct report_facts *out)
 {
-    static const char no_sandbox[] = "no kernel sandbox is applied";
     const struct policy_request *request = p->request;
     const char *home = request->home_dir;
     const char *root = request->work_root
                            ? request->work_root
                            : arena_printf (p->arena, "%s/workdir", request->manifest_dir);
     const char *records = arena_printf (p->arena, "%s/records%s/<session-id>", home, root);
+    const char *enforced_by = directories_enforced_by (c);
+    const char *why_not = enforced_by ? NULL : directories_open_because (c);
+    const bool is_tmp = root && strcmp (root, "/tmp") == 0;
     *out = (struct report_facts){
         .containment = c,
-        .runtime_dir = { arena_printf (p->arena, "%s/sessions/<session-id>/runtime", home), NULL,
-                         no_sandbox },
-        .records_dir = { records, NULL, no_sandbox },
+        .runtime_dir = { arena_printf (p->arena, "%s/sessions/<session-id>/runtime", home),
+                         enforced_by, why_not },
+        .records_dir = { records, enforced_by, why_not },
         .temp_path = arena_printf (p->arena, "%s/tmp", records),
-        .temp_not_mapped_because = "no private mount namespace is made for commands",
         .io_max_status = "not-required",
         .io_max_reason = "nothing in this capsule starts a native process",
     };
+    if (c->applied == TIER_SEALED)
+        out->temp_mapped_by = "composed-root";
+    else if (c->facts.has_mount_namespace && ! is_tmp)
+        out->temp_mapped_by = "mount-namespace";
+    else
+        out->temp_not_mapped_because = is_tmp
+            ? "the work folder is /tmp itself"
+            : "no private mount namespace can be made for commands";
     if (policy_may_run_native (p, false)) {
-        out->io_max_status = "unavailable";
-        out->io_max_reason = "this version of mur writes no io.max yet";
+        out->io_max_status = "not-probed";
+        out->io_max_reason = "the limit is written when the session's control group is made";
     }
 }
 

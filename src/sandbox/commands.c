@@ -365,16 +365,24 @@ ensure_thread (struct commands *all, struct mur_error **err)
 }
 
 void
+commands_kill_all (struct commands *all)
+{
+    pthread_mutex_lock (&all->lock);
+    for (struct command *c = all->running; c; c = c->next)
+        signal_group (c, SIGKILL);
+    pthread_mutex_unlock (&all->lock);
+    confinement_kill_all (all->confinement);
+}
+
+void
 commands_free (struct commands *all)
 {
     if (! all)
         return;
     pthread_mutex_lock (&all->lock);
     all->is_ending = true;
-    for (struct command *c = all->running; c; c = c->next)
-        signal_group (c, SIGKILL);
     pthread_mutex_unlock (&all->lock);
-    confinement_kill_all (all->confinement);
+    commands_kill_all (all);
     if (all->has_thread) {
         eventfd_write (all->wake_fd, 1);
         pthread_join (all->thread, NULL);

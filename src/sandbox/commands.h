@@ -54,6 +54,8 @@ struct commands *commands_new (struct confinement *confinement, struct fs_root *
 /* Kills what runs, joins the thread. Commands still referenced stay readable. */
 void commands_free (struct commands *all);
 DEFINE_CLEANUP (struct commands, commands_free)
+/* Kills everything that runs in the session, whoever started it; the commands become COMMAND_EXITED soon after. */
+void commands_kill_all (struct commands *all);
 
 struct command_start {
     const char *path;

@@ -173,7 +173,7 @@ build_mounts (struct confinement *c, struct mur_error **err)
     folders.staged_trees = staged;
     if (c->spec->tier == CONFINEMENT_SEALED)
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
-    if (c->spec->probe->mounts.state == ATTEMPT_SUCCEEDED)
+    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED)
         mount_plan_tmp (&c->mounts, &folders, c->arena);
     else
         mount_plan_none (&c->mounts, &folders, c->arena);

@@ -53,9 +53,9 @@ host_probe_once (void)
 static enum containment_tier
 tier_of (const struct host_probe *p)
 {
-    if (p->landlock.state != ATTEMPT_SUCCEEDED)
+    if (p->landlock.state != PROBE_SUCCEEDED)
         return TIER_SECCOMP;
-    return p->sealed.state == ATTEMPT_SUCCEEDED ? TIER_SEALED : TIER_LANDLOCK;
+    return p->sealed.state == PROBE_SUCCEEDED ? TIER_SEALED : TIER_LANDLOCK;
 }
 
 struct host_containment
@@ -73,6 +73,6 @@ host_containment_facts (void)
         .landlock_abi = p->landlock_abi,
         .scoped_blocker = scoped,
         .sealed_blocker = sealed,
-        .has_mount_namespace = p->mounts.state == ATTEMPT_SUCCEEDED,
+        .has_mount_namespace = p->mounts.state == PROBE_SUCCEEDED,
     };
 }

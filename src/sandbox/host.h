@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one host probe of this process, and what it means for the containment decision (spec/containment.md 6).
+ * The one host probe of this process, and what it means for the containment decision
+ * (spec/containment.md 6).
  *
- * The attempts take a few milliseconds of other processes' time, so they may be started early and fetched late.
+ * The attempts take a few milliseconds of other processes' time, so they may be started early and
+ * fetched late.
  */
 #pragma once
 

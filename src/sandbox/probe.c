@@ -55,7 +55,7 @@ step_named (const char *name)
 static struct attempt
 run_attempt (attempt_fn *fn, const void *arg)
 {
-    struct attempt a = { ATTEMPT_FAILED, { "fork", 0 } };
+    struct attempt a = { PROBE_FAILED, { "fork", 0 } };
     int report[2];
     if (pipe2 (report, O_CLOEXEC) < 0) {
         a.failure.errno_value = errno;
@@ -83,7 +83,7 @@ run_attempt (attempt_fn *fn, const void *arg)
         child_report_parse (text, &step, &a.failure.errno_value, &detail);
         a.failure.step = step_named (step);
     } else if (status == 0) {
-        a.state = ATTEMPT_SUCCEEDED;
+        a.state = PROBE_SUCCEEDED;
     } else {
         a.failure = (struct attempt_failure){ "wait for the child", ECHILD };
     }
@@ -102,7 +102,7 @@ static struct attempt
 probe_landlock (int abi)
 {
     if (abi == 0)
-        return (struct attempt){ ATTEMPT_FAILED, { "landlock_restrict_self", ENOSYS } };
+        return (struct attempt){ PROBE_FAILED, { "landlock_restrict_self", ENOSYS } };
     struct landlock_plan plan;
     landlock_plan_init (&plan, 1);
     landlock_plan_add (&plan, "/", LANDLOCK_WRITABLE_TREE, true, false, NULL);
@@ -201,9 +201,9 @@ host_probe_run (struct host_probe *probe)
     probe->userns = read_userns_grant (probe->profile, sizeof probe->profile);
     struct network_namespace ns;
     probe->network.state = network_namespace_create (NULL, 0, &ns, &probe->network.failure)
-                               ? ATTEMPT_SUCCEEDED
-                               : ATTEMPT_FAILED;
-    if (probe->network.state != ATTEMPT_SUCCEEDED)
+                               ? PROBE_SUCCEEDED
+                               : PROBE_FAILED;
+    if (probe->network.state != PROBE_SUCCEEDED)
         return;
     struct sealed_arg arg = { &ns, geteuid (), getegid () };
     probe->mounts = run_attempt (try_mounts, &ns);
@@ -304,7 +304,7 @@ blocker (const struct host_probe *p, const struct attempt_failure *f, const char
 char *
 host_probe_scoped_blocker (const struct host_probe *p)
 {
-    if (p->landlock.state == ATTEMPT_SUCCEEDED)
+    if (p->landlock.state == PROBE_SUCCEEDED)
         return NULL;
     return blocker (p, &p->landlock.failure,
                     "Landlock is missing: it needs Linux 5.13 or newer with landlock among the "
@@ -314,14 +314,14 @@ host_probe_scoped_blocker (const struct host_probe *p)
 char *
 host_probe_sealed_blocker (const struct host_probe *p)
 {
-    if (p->network.state == ATTEMPT_FAILED) {
+    if (p->network.state == PROBE_FAILED) {
         bool is_namespace = str_starts (p->network.failure.step, "unshare") ||
                             str_starts (p->network.failure.step, "write ");
         return blocker (p, &p->network.failure,
                         is_namespace ? remedy_for (p, &p->network.failure)
                                      : "no network namespace can be set up here (E-CAP-005)");
     }
-    if (p->sealed.state == ATTEMPT_FAILED)
+    if (p->sealed.state == PROBE_FAILED)
         return blocker (p, &p->sealed.failure, remedy_for (p, &p->sealed.failure));
     return host_probe_scoped_blocker (p);
 }
@@ -329,7 +329,7 @@ host_probe_sealed_blocker (const struct host_probe *p)
 char *
 host_probe_network_blocker (const struct host_probe *p)
 {
-    if (p->network.state != ATTEMPT_FAILED)
+    if (p->network.state != PROBE_FAILED)
         return NULL;
     return blocker (p, &p->network.failure, remedy_for (p, &p->network.failure));
 }

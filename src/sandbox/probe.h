@@ -10,14 +10,14 @@
 #include "base/buf.h"
 #include "sandbox/network_namespace.h"
 
-enum attempt_state {
-    ATTEMPT_NOT_MADE, /* an earlier attempt it stands on failed */
-    ATTEMPT_SUCCEEDED,
-    ATTEMPT_FAILED,
+enum probe_state {
+    PROBE_NOT_MADE, /* an earlier attempt it stands on failed */
+    PROBE_SUCCEEDED,
+    PROBE_FAILED,
 };
 
 struct attempt {
-    enum attempt_state state;
+    enum probe_state state;
     struct attempt_failure failure; /* when failed */
 };
 

@@ -4,6 +4,8 @@
  */
 #include "session/builtin.h"
 
+#include "session/background.h"
+
 #include <string.h>
 
 static bool
@@ -17,6 +19,10 @@ const struct builtin_tool builtin_tools[] = {
       "Tells where this session stands: time used and left, turns, tokens, spend, and how full the "
       "context is. Takes no input.",
       "{\"properties\":{},\"type\":\"object\"}", "inference", is_agent, builtin_session_status },
+    { "background-command",
+      "Asks after a command that moved to the background: its state and the end of its output, or "
+      "waits for it, or stops it.",
+      background_parameters, "capabilities.shell.allow", background_is_offered, background_call },
 };
 const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
 

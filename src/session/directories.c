@@ -8,7 +8,9 @@
  */
 #include "base/alloc.h"
 #include "session/builtin.h"
+#include "session/native.h"
 #include "session/session.h"
+#include "session/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,18 +100,19 @@ write_tool_file (struct session *s, const char *tool, const char *file, const vo
 }
 
 static bool
-write_builtin (struct session *s, const struct builtin_tool *tool, struct mur_error **err)
+write_provided (struct session *s, const char *name, const char *description,
+                const char *parameters, struct mur_error **err)
 {
     struct yaml_writer w;
     yaml_writer_init (&w);
-    yaml_add_text (&w, "name", tool->name);
+    yaml_add_text (&w, "name", name);
     yaml_add_text (&w, "version", "0.0.0");
     yaml_add_text (&w, "runtime", "tool");
     yaml_add_text (&w, "implementation", "native");
-    yaml_add_text (&w, "description", tool->description);
-    yaml_add_text (&w, "input_schema", tool->parameters);
+    yaml_add_text (&w, "description", description);
+    yaml_add_text (&w, "input_schema", parameters);
     _cleanup_free_ char *text = yaml_writer_finish (&w);
-    return write_tool_file (s, tool->name, "murmur.yaml", text, strlen (text), err);
+    return write_tool_file (s, name, "murmur.yaml", text, strlen (text), err);
 }
 
 bool
@@ -124,9 +127,20 @@ stage_tool_files (struct session *s, struct mur_error **err)
                                                         a->skill_text.data, a->skill_text.len, err))
             return false;
     }
-    for (size_t i = 0; i < builtin_tool_count; i++)
-        if (builtin_tools[i].exists (s) && ! write_builtin (s, &builtin_tools[i], err))
+    if (! stage_native_tools (s, err))
+        return false;
+    for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
+        const char *name = s->policy->shell_allow.items[i];
+        if (shell_is_offered (s, name) &&
+            ! write_provided (s, name, shell_description (s, name), shell_parameters, err))
             return false;
+    }
+    for (size_t i = 0; i < builtin_tool_count; i++) {
+        const struct builtin_tool *tool = &builtin_tools[i];
+        if (tool->exists (s) &&
+            ! write_provided (s, tool->name, tool->description, tool->parameters, err))
+            return false;
+    }
     return true;
 }
 

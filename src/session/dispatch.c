@@ -10,7 +10,9 @@
 #include "session/fence.h"
 #include "session/frames.h"
 #include "session/guests.h"
+#include "session/native.h"
 #include "session/running_task.h"
+#include "session/shell.h"
 
 #include <string.h>
 
@@ -22,6 +24,8 @@ call_outcome_clear (struct call_outcome *o)
     free (o->runtime_error);
     free (o->state_effect);
     free (o->resource_id);
+    free (o->shell.binary);
+    free (o->shell.command);
     *o = (struct call_outcome){ 0 };
 }
 
@@ -195,7 +199,11 @@ dispatch_call (struct session *s, struct running_task *task, const char *name, c
         return;
     }
     struct staged_artifact *a = session_artifact (s, name);
-    if (a && a->role == ROLE_SKILL)
+    if (a && a->role == ROLE_TOOL && a->native_path)
+        native_call (s, task, a, input_text, out);
+    else if (shell_is_offered (s, name))
+        shell_call (s, task, name, input, out);
+    else if (a && a->role == ROLE_SKILL)
         call_skill (a, out);
     else if (a && a->role == ROLE_TOOL && a->component)
         call_wasm (s, task, a, input_text, out);

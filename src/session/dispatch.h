@@ -12,6 +12,18 @@
 
 struct running_task;
 
+/* What a shell command left to record. */
+struct shell_facts {
+    char *binary;  /* canonical path, or the bare name */
+    char *command; /* the arguments only */
+    bool is_detached;
+    char work_id[37];   /* detached */
+    uint64_t grace_ms;  /* detached */
+    int exit_code;      /* finished, like the rest */
+    uint64_t stdout_bytes, stderr_bytes, duration_ms;
+    const char *resource_limit; /* static, or NULL */
+};
+
 struct call_outcome {
     enum tool_status status;
     struct buf text; /* what the model gets: fenced, then notes */
@@ -23,6 +35,8 @@ struct call_outcome {
     char *resource_id;
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
+    bool has_shell;     /* shell is filled: a command finished or went to the background */
+    struct shell_facts shell;
     bool is_canceled;   /* the task was cancelled while it ran */
     bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
 };

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "session/background.h"
 #include "session/termination.h"
 
 #include <string.h>
@@ -100,14 +101,16 @@ void
 attempt_cancel (struct session *s, struct running_task *t, const char *phase, struct trace_num turn)
 {
     static char *const none[] = { NULL };
+    _cleanup_strv_ struct strv detached = { 0 };
     t->ending = ATTEMPT_CANCELED;
     if (t->standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
         t->is_spared = true;
         return;
     }
     t->cancel_phase = phase;
+    background_list (s, t->task->id, &detached);
     TRACE (s->trace, NULL, task_canceled, .task_id = t->task->id, .turn = turn, .phase = phase,
-           .detached_work_ids = none, .delegation_ids = none);
+           .detached_work_ids = detached.len ? detached.items : none, .delegation_ids = none);
     if (t->record) {
         _cleanup_json_ json_t *content =
             json_pack ("[{s:s,s:s}]", "type", "text", "text",

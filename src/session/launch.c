@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "home/running.h"
+#include "session/background.h"
+#include "session/confine.h"
 #include "session/deadline.h"
 #include "session/guests.h"
 #include "session/loop.h"
@@ -110,6 +112,7 @@ open_door (struct session *s, struct mur_error **err)
         return false;
     murmur_md_write (s, door_url (s->door));
     guests_set_env (s, door_url (s->door));
+    confine_set_env (s);
     return true;
 }
 
@@ -176,6 +179,13 @@ tear_down (struct session *s, enum session_ending ending)
     if (s->registry)
         refuse_queued (s);
     if (s->trace)
+        background_abandon_begin (s);
+    if (s->confined)
+        commands_kill_all (s->confined->commands);
+    if (s->trace)
+        background_abandon_end (s);
+    confine_end (s);
+    if (s->trace)
         end_line (s, ending);
     door_close (s->door);
     s->door = NULL;
@@ -193,8 +203,10 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     s->deadline = &deadline;
     s->launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
-    bool has_own = task_text_import (s);
-    if (begin (s, has_own, options, &outcome.error)) {
+    bool has_own = false;
+    if (confine_start (s, &outcome.error))
+        has_own = task_text_import (s);
+    if (! outcome.error && begin (s, has_own, options, &outcome.error)) {
         loop_run (s, has_own, &outcome);
     } else {
         outcome.ending = ENDING_FAILED;

@@ -5,6 +5,7 @@
 #include "session/loop.h"
 
 #include "base/clock.h"
+#include "session/background.h"
 #include "session/deadline.h"
 #include "session/task_run.h"
 #include "session/termination.h"
@@ -118,12 +119,15 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
     unsigned runs = 0;
     while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
         const struct task *task;
+        background_report (s);
         enum registry_next next =
             registry_next (s->registry, wait_for_next (s, has_own, runs), &task);
         if (next == REGISTRY_CANCELED_QUEUED) {
             loop_record_canceled (s, task);
             continue;
         }
+        if (next == REGISTRY_POKED)
+            continue;
         if (next != REGISTRY_TASK)
             break;
         struct task_outcome run = { 0 };

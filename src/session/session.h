@@ -51,6 +51,8 @@ struct staged_artifact {
     size_t manifest_len;
     struct buf skill_text;
     struct component *component; /* WASM tools and drivers */
+    char *native_path;           /* native tools: tools/<n>/<n>, absolute; NULL else */
+    struct strv native_closure;  /* further files its start needs */
     char *description;
     char *parameters;
     struct strv required;
@@ -117,6 +119,8 @@ struct session {
     struct component *script; /* script capsules */
     struct allow_list script_allow;
     struct driver driver; /* agents */
+    struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
+    struct background *background; /* background.c: the newest first. Task loop only */
 
     char *system_prompt; /* resolved, NULL: none */
     const char *system_prompt_source;

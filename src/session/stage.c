@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "manifest/unbuilt.h"
 #include "policy/scope_report.h"
+#include "session/confine.h"
 #include "session/guests.h"
 #include "session/murmur_md.h"
 #include "session/read_only.h"
@@ -26,6 +27,8 @@ check_policy (struct session *s, struct mur_error **err)
     if (! policy_check_stage (s->policy, s->request->containment, err) ||
         ! manifest_refuse_unbuilt (s->manifest, err))
         return false;
+    if (! confine_check_host (s, false, err))
+        return false;
     policy_warn_inert (s->policy);
     policy_warn_stage (s->policy);
     return true;
@@ -39,17 +42,6 @@ start_engine (struct session *s, struct mur_error **err)
     s->engine = engine_new (err);
     termination_release_signals (&before);
     return s->engine != NULL;
-}
-
-/* While nothing here can contain a native process, a launch that could start one is refused before
- * anything exists. */
-static bool
-refuse_native (struct session *s, struct mur_error **err)
-{
-    bool has_native = false;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        has_native |= s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
-    return policy_refuse_native (s->policy, has_native, err);
 }
 
 static bool
@@ -151,7 +143,6 @@ static const struct stage_step {
     { "policy and containment", check_policy }, /* 1-8 */
     { "engine", start_engine },                 /* 9 */
     { "artifacts", stage_artifacts },           /* 10 */
-    { "native processes", refuse_native },      /* launch 4, until a sandbox exists */
     { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
     { "session id", mint_id },                  /* 12 */
     { "spend", open_spend },                    /* 13 */

@@ -305,6 +305,8 @@ stage_artifacts (struct session *s, struct mur_error **err)
 void
 staged_artifact_clear (struct staged_artifact *a)
 {
+    free (a->native_path);
+    strv_free (&a->native_closure);
     free (a->version);
     free (a->pulled_by);
     resolved_freep (&a->resolved);

@@ -52,6 +52,30 @@ trace_skill_call (struct session *s, struct running_task *t, const struct call *
            .trust = is_runtime ? "untrusted" : "trusted");
 }
 
+/* A finished command, or one that went to the background; it counts once either way. */
+static void
+trace_shell (struct session *s, struct running_task *t, const struct call *c,
+             const struct shell_facts *f)
+{
+    struct mur_error *err = NULL;
+    if (f->is_detached) {
+        if (! TRACE (s->trace, &err, shell_detached, .turn = c->turn, .task_id = t->task->id,
+                     .work_id = f->work_id, .binary = f->binary, .command = f->command,
+                     .grace_ms = f->grace_ms))
+            TRACE (s->trace, NULL, shell_detach_unrecorded, .turn = c->turn,
+                   .task_id = t->task->id, .work_id = f->work_id, .binary = f->binary,
+                   .reason = err ? err->message : "");
+        mur_error_free (err);
+    } else {
+        TRACE (s->trace, NULL, shell, .turn = c->turn, .task_id = t->task->id, .binary = f->binary,
+               .command = f->command, .exit_code = TRACE_NUM (f->exit_code),
+               .stdout_bytes = f->stdout_bytes, .stderr_bytes = f->stderr_bytes,
+               .duration_ms = f->duration_ms, .resource_limit = f->resource_limit);
+    }
+    t->shell_calls++;
+    s->totals.shell_calls++;
+}
+
 /* What a watcher sees of the call: exactly what the model reads. */
 static void
 show_call (struct session *s, const struct running_task *t, const struct call *c,
@@ -66,6 +90,8 @@ show_call (struct session *s, const struct running_task *t, const struct call *c
         .has_duration = true,
         .duration_ms = duration_ms,
         .truncated = o->is_truncated,
+        .has_exit_code = o->has_shell && ! o->shell.is_detached,
+        .exit_code = o->shell.exit_code,
     };
     streams_artifact (registry_streams (s->registry), t->task, &artifact);
 }
@@ -145,6 +171,8 @@ run_call (struct session *s, struct running_task *t, const struct call *c, struc
         trace_skill_call (s, t, c, o, duration_ms);
     else
         trace_tool_call (s, t, c, o, duration_ms);
+    if (o->has_shell)
+        trace_shell (s, t, c, &o->shell);
     show_call (s, t, c, o, duration_ms);
 }
 

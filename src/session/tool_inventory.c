@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "session/builtin.h"
 #include "session/session.h"
+#include "session/shell.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ bool
 stage_inventory (struct session *s, struct mur_error **err)
 {
     (void)err;
-    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count + 1);
+    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count + s->policy->shell_allow.len + 1);
     for (size_t i = 0; i < s->artifact_count; i++) {
         struct staged_artifact *a = &s->artifacts[i];
         if (! is_offered (a))
@@ -47,6 +48,14 @@ stage_inventory (struct session *s, struct mur_error **err)
             t->name = builtin_tools[i].name;
             t->description = builtin_tools[i].description;
             t->parameters = builtin_tools[i].parameters;
+            t->is_builtin = true;
+        }
+    for (size_t i = 0; i < s->policy->shell_allow.len; i++)
+        if (shell_is_offered (s, s->policy->shell_allow.items[i])) {
+            struct tool_entry *t = &s->tools[s->tool_count++];
+            t->name = s->policy->shell_allow.items[i];
+            t->description = shell_description (s, t->name);
+            t->parameters = shell_parameters;
             t->is_builtin = true;
         }
     qsort (s->tools, s->tool_count, sizeof (*s->tools), compare_tools);

@@ -55,7 +55,7 @@ setup (void **state)
     lab->spec.session_id = "ses_test";
     lab->spec.probe = &lab->probe;
     lab->spec.tier =
-        lab->probe.landlock.state == ATTEMPT_SUCCEEDED ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
+        lab->probe.landlock.state == PROBE_SUCCEEDED ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
     lab->spec.shell_allow = allow;
     lab->spec.path = "/usr/bin:/bin";
     lab->spec.network = &lab->network;
@@ -67,7 +67,7 @@ setup (void **state)
                                               .max_file_size_bytes = 1 << 24,
                                               .cpu_seconds = 60,
                                               .memory_bytes = 1ULL << 31 };
-    if (lab->probe.network.state == ATTEMPT_SUCCEEDED)
+    if (lab->probe.network.state == PROBE_SUCCEEDED)
         lab->confinement = confinement_new (&lab->spec, NULL);
     lab->records = fs_root_new (open (f->records.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                                 f->records.path, NULL, true);

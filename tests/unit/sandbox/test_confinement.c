@@ -184,7 +184,7 @@ setup (void **state)
     lab->spec.session_id = "ses_test";
     lab->spec.probe = &lab->probe;
     lab->spec.tier =
-        lab->probe.landlock.state == ATTEMPT_SUCCEEDED ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
+        lab->probe.landlock.state == PROBE_SUCCEEDED ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
     lab->spec.shell_allow = allow;
     lab->spec.path = "/usr/bin:/bin";
     lab->spec.network = &lab->network;
@@ -242,7 +242,7 @@ static void
 test_limits_are_told_apart (void **state)
 {
     struct lab *lab = *state;
-    if (lab->probe.network.state != ATTEMPT_SUCCEEDED)
+    if (lab->probe.network.state != PROBE_SUCCEEDED)
         skip ();
     struct mur_error *err = NULL;
     struct confinement *c = confinement_new (&lab->spec, &err);
@@ -268,7 +268,7 @@ static void
 test_two_sessions_never_share_a_network (void **state)
 {
     struct lab *lab = *state;
-    if (lab->probe.network.state != ATTEMPT_SUCCEEDED)
+    if (lab->probe.network.state != PROBE_SUCCEEDED)
         skip ();
     struct confinement *a = confinement_new (&lab->spec, NULL);
     struct confinement *b = confinement_new (&lab->spec, NULL);

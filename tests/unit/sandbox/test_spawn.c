@@ -70,7 +70,7 @@ setup (void **state)
     write_text (lab->sealed_etc, "group", "root:x:0:\n");
     write_text (lab->folders.runtime.path, "task.md", "the task\n");
     host_probe_run (&lab->probe);
-    if (lab->probe.network.state == ATTEMPT_SUCCEEDED) {
+    if (lab->probe.network.state == PROBE_SUCCEEDED) {
         struct attempt_failure failure;
         if (! network_namespace_create (NULL, 0, &lab->network, &failure))
             return -1;
@@ -102,7 +102,7 @@ static bool
 can_run (const struct lab *lab, bool is_sealed)
 {
     const struct attempt *a = is_sealed ? &lab->probe.sealed : &lab->probe.mounts;
-    if (a->state == ATTEMPT_SUCCEEDED && lab->probe.landlock.state == ATTEMPT_SUCCEEDED)
+    if (a->state == PROBE_SUCCEEDED && lab->probe.landlock.state == PROBE_SUCCEEDED)
         return true;
     print_message ("skipped: this host cannot do %s\n", is_sealed ? "sealed" : "scoped");
     return false;

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session's confinement. See confine.h.
+ */
+#include "session/confine.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "sandbox/environment.h"
+#include "sandbox/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MEASURE_EVERY_MS 10000
+
+extern char **environ;
+
+bool
+session_may_run_native (const struct session *s)
+{
+    bool has_native = false;
+    for (size_t i = 0; i < s->artifact_count; i++)
+        has_native |= s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+    return policy_may_run_native (s->policy, has_native);
+}
+
+bool
+confine_check_host (const struct session *s, bool has_native_artifact, struct mur_error **err)
+{
+    if (! policy_may_run_native (s->policy, has_native_artifact))
+        return true;
+    _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
+    return ! blocker ||
+           mur_fail (err, E_CAP_005, "no network namespace can be made here: %s", blocker);
+}
+
+/* --- folders --- */
+
+static bool
+name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
+{
+    struct stat st;
+    if (lstat (path, &st) < 0 || ! S_ISDIR (st.st_mode)) {
+        errno = errno ? errno : ENOTDIR;
+        return mur_fail_errno (err, E_IO_003, "cannot use the folder %s", path);
+    }
+    *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
+    return true;
+}
+
+static bool
+write_synthetic (int dir_fd, const char *name, const char *text, struct mur_error **err)
+{
+    return fs_replace_at (dir_fd, name, text, strlen (text), 0644, false, err);
+}
+
+/* Who the command is, in a root that has no other passwd. */
+static bool
+write_sealed_etc (struct session *s, const char *home, struct mur_error **err)
+{
+    if (strpbrk (home, ":\n"))
+        return mur_fail (err, E_RUN_014,
+                         "the session's home %s holds a colon or a newline, which no "
+                         "passwd file can",
+                         home);
+    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->dirs.session_path);
+    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
+    unsigned uid = geteuid (), gid = getegid ();
+    const char *passwd = uid == 0 ? arena_printf (s->arena, "root:x:0:0:root:%s:/bin/sh\n", home)
+                                  : arena_printf (s->arena,
+                                                  "root:x:0:0:root:/root:/bin/sh\n"
+                                                  "capsule:x:%u:%u:Murmur capsule:%s:/bin/sh\n",
+                                                  uid, gid, home);
+    const char *group =
+        gid == 0 ? "root:x:0:\n" : arena_printf (s->arena, "root:x:0:\ncapsule:x:%u:\n", gid);
+    s->confined->spec.folders.sealed_etc = dir;
+    return write_synthetic (fd, "passwd", passwd, err) && write_synthetic (fd, "group", group, err);
+}
+
+static bool
+fill_folders (struct session *s, struct mur_error **err)
+{
+    struct mount_folders *f = &s->confined->spec.folders;
+    const char *temp = arena_printf (s->arena, "%s/tmp", s->dirs.records_path);
+    const char *home = arena_printf (s->arena, "%s/home", s->dirs.records_path);
+    return name_folder (s->work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
+           name_folder (home, &f->home, err) &&
+           name_folder (s->dirs.runtime_path, &f->runtime, err) &&
+           name_folder (s->dirs.records_path, &f->records, err) && write_sealed_etc (s, home, err);
+}
+
+/* --- what the policy says --- */
+
+static const char *const *
+names_of (struct session *s, const struct str_list *list)
+{
+    const char **names = arena_new_array (s->arena, const char *, list->len + 1);
+    for (size_t i = 0; i < list->len; i++)
+        names[i] = list->items[i];
+    return names;
+}
+
+static void
+fill_trees (struct session *s)
+{
+    const struct cap_shell *shell = s->policy->shell;
+    if (! shell)
+        return;
+    size_t count = shell->staged_runtime.len;
+    for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
+        count += shell->interpreter_runtime.items[i].dirs.len;
+    struct confinement_tree *trees = arena_new_array (s->arena, struct confinement_tree, count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < shell->staged_runtime.len; i++)
+        trees[n++] =
+            (struct confinement_tree){ shell->staged_runtime.items[i].source_path, true, true };
+    for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
+        for (size_t d = 0; d < shell->interpreter_runtime.items[i].dirs.len; d++) {
+            const struct interpreter_dir *dir = &shell->interpreter_runtime.items[i].dirs.items[d];
+            trees[n++] = (struct confinement_tree){ dir->path, dir->list_dir.value, false };
+        }
+    s->confined->spec.trees = trees;
+    s->confined->spec.tree_count = n;
+}
+
+static void
+fill_limits (struct session *s)
+{
+    struct confinement_spec *spec = &s->confined->spec;
+    const struct cap_resources *r = &s->policy->resources;
+    spec->limits = (struct spawn_limits){ .max_processes = r->max_processes.value,
+                                          .max_open_files = r->max_open_files.value,
+                                          .max_file_size_bytes = r->max_file_size_bytes.value,
+                                          .cpu_seconds = r->cpu_seconds.value,
+                                          .memory_bytes = r->memory_bytes.value };
+    spec->cgroup = (struct cgroup_limits){ .memory_bytes = r->cgroup_memory_bytes.value,
+                                           .pids_max = r->cgroup_pids_max.value,
+                                           .cpu_percent = r->cgroup_cpu_percent.value,
+                                           .io_bytes_per_sec = r->cgroup_io_bytes_per_sec.value,
+                                           .io_path = s->work_path };
+    spec->cgroup_is_optional = s->request->config->cgroup_is_optional;
+    s->confined->workdir_max_bytes = r->workdir_max_bytes.value;
+}
+
+static bool
+fill_network (struct session *s, struct mur_error **err)
+{
+    const struct str_list *allow = &s->policy->network_allow;
+    for (size_t i = 0; i < allow->len; i++)
+        if (! allow_list_add (&s->confined->network, allow->items[i], err))
+            return false;
+    s->confined->spec.network = &s->confined->network;
+    s->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
+    return true;
+}
+
+static enum confinement_tier
+tier_of (const struct session *s)
+{
+    static const enum confinement_tier tiers[] = {
+        [TIER_NONE] = CONFINEMENT_SECCOMP,
+        [TIER_SECCOMP] = CONFINEMENT_SECCOMP,
+        [TIER_LANDLOCK] = CONFINEMENT_LANDLOCK,
+        [TIER_SEALED] = CONFINEMENT_SEALED,
+    };
+    return tiers[s->request->containment->applied];
+}
+
+static void
+warn (const struct session *s)
+{
+    const struct confined *c = s->confined;
+    const char *reason = NULL;
+    const char *shortfall = confinement_cgroup_shortfall (c->confinement);
+    if (shortfall)
+        diag_warn (DIAG_RUNTIME, W_SEC_010,
+                   "commands run without a control group, under process limits alone: %s",
+                   shortfall);
+    else if (cgroup_scope_io_status (confinement_scope (c->confinement), &reason) ==
+             CGROUP_IO_UNAVAILABLE)
+        diag_warn (DIAG_RUNTIME, W_SEC_021,
+                   "capabilities.resources.cgroup_io_bytes_per_sec is not applied: %s", reason);
+    const struct exec_allowlist *list = confinement_allowlist (c->confinement);
+    for (size_t i = 0; i < list->notes.len; i++)
+        diag_note ("%s", list->notes.items[i]);
+}
+
+bool
+confine_start (struct session *s, struct mur_error **err)
+{
+    if (! session_may_run_native (s))
+        return true;
+    struct confined *c = s->confined = x_new0 (struct confined);
+    c->spec.session_id = s->id.text;
+    c->spec.tier = tier_of (s);
+    c->spec.probe = host_probe_once ();
+    c->spec.shell_allow = names_of (s, &s->policy->shell_allow);
+    c->spec.path = getenv ("PATH");
+    c->spec.workdir_exec = s->policy->workdir_exec_allowed;
+    fill_trees (s);
+    fill_limits (s);
+    if (! fill_network (s, err) || ! fill_folders (s, err) || ! confine_check_host (s, true, err))
+        return false;
+    c->confinement = confinement_new (&c->spec, err);
+    if (! c->confinement)
+        return false;
+    c->commands = commands_new (c->confinement, s->records);
+    warn (s);
+    return true;
+}
+
+void
+confine_set_env (struct session *s)
+{
+    struct confined *c = s->confined;
+    if (! c)
+        return;
+    struct environment_spec spec = {
+        .host = environ,
+        .overrides = (const char *const *)s->guest_env.items,
+        .baseline = names_of (s, &s->policy->shell_baseline_env),
+        .strip = names_of (s, &s->policy->shell_strip_env),
+        .home_dir = c->spec.folders.home.path,
+        .runtime_dir = s->dirs.runtime_path,
+        .records_dir = s->dirs.records_path,
+        .temp_dir = confinement_temp_dir (c->confinement),
+    };
+    environment_build (&spec, &c->env);
+}
+
+void
+confine_end (struct session *s)
+{
+    struct confined *c = steal_ptr (&s->confined);
+    if (! c)
+        return;
+    commands_free (c->commands);
+    confinement_free (c->confinement);
+    allow_list_free (&c->network);
+    strv_free (&c->env);
+    free (c);
+}
+
+/* --- the size guard --- */
+
+/* Bytes of the regular files below an open directory, which is taken over. Links are not followed.
+ */
+static uint64_t
+measure (int dir_fd, unsigned depth)
+{
+    uint64_t sum = 0;
+    _cleanup_closedir_ DIR *dir = dir_fd < 0 ? NULL : fdopendir (dir_fd);
+    if (! dir) {
+        if (dir_fd >= 0)
+            close (dir_fd);
+        return 0;
+    }
+    for (struct dirent *e; (e = readdir (dir));) {
+        struct stat st;
+        if (str_eq (e->d_name, ".") || str_eq (e->d_name, "..") ||
+            fstatat (dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (S_ISREG (st.st_mode))
+            sum += (uint64_t)st.st_size;
+        else if (S_ISDIR (st.st_mode) && depth < 256)
+            sum += measure (
+                openat (dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                depth + 1);
+    }
+    return sum;
+}
+
+static uint64_t
+measure_path (const char *path)
+{
+    return measure (open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 0);
+}
+
+bool
+confine_check_size (struct session *s, struct mur_error **err)
+{
+    struct confined *c = s->confined;
+    uint64_t now = clock_monotonic_ms ();
+    if (! c)
+        return true;
+    if (! c->is_over && (! c->measured_ms || now - c->measured_ms >= MEASURE_EVERY_MS)) {
+        const struct mount_folders *f = &c->spec.folders;
+        c->measured_ms = now;
+        c->observed_bytes =
+            measure_path (f->work.path) + measure_path (f->temp.path) + measure_path (f->home.path);
+        c->is_over = c->observed_bytes > c->workdir_max_bytes;
+    }
+    return ! c->is_over ||
+           mur_fail (err, E_RUN_013,
+                     "the work folder with its temp and home folders holds %llu bytes, more than "
+                     "capabilities.resources.workdir_max_bytes (%llu)",
+                     (unsigned long long)c->observed_bytes,
+                     (unsigned long long)c->workdir_max_bytes);
+}

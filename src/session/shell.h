@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shell commands as tool calls: one tool for each name of capabilities.shell.allow
+ * (spec/session.md 8.5).
+ *
+ * Callers: dispatch.c (calls), tool_inventory.c and directories.c (what the model is offered),
+ * done_check.c.
+ */
+#pragma once
+
+#include "session/confine.h"
+#include "session/dispatch.h"
+
+/* Parameters of every shell tool, compact JSON with sorted keys. */
+extern const char shell_parameters[];
+/* The description of one; in the session's arena. */
+const char *shell_description (struct session *s, const char *name);
+/* True for a listed name that no artifact's tool shadows. */
+bool shell_is_offered (const struct session *s, const char *name);
+
+/* Runs the call; <input> may be anything. */
+void shell_call (struct session *s, struct running_task *task, const char *name,
+                 const json_t *input, struct call_outcome *out);
+
+/* True for an interpreter that takes "-c <command>". */
+bool shell_is_interpreter (const char *name);
+/* Splits a command into words as 8.5 says; appended to <words>. */
+void shell_split (const char *command, struct strv *words);
