@@ -169,6 +169,41 @@ mur_text_json (struct mur_text *text, const char *string)
     mur_text_json_bytes (text, string, strlen (string));
 }
 
+static char *
+put_utf8 (char *to, uint32_t code)
+{
+    if (code < 0x80) {
+        *to++ = (char)code;
+    } else if (code < 0x800) {
+        *to++ = (char)(0xc0 | code >> 6);
+        *to++ = (char)(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        *to++ = (char)(0xe0 | code >> 12);
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (code & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | code >> 18);
+        *to++ = (char)(0x80 | (code >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (code & 0x3f));
+    }
+    return to;
+}
+
+static bool
+is_character (uint32_t code)
+{
+    return code != 0 && code < 0x110000 && (code < 0xd800 || code >= 0xe000);
+}
+
+void
+mur_text_character (struct mur_text *text, uint32_t code)
+{
+    char bytes[4];
+    char *end = put_utf8 (bytes, is_character (code) ? code : 0xfffd);
+    mur_text_add (text, bytes, (size_t)(end - bytes));
+}
+
 void
 mur_text_utf8 (struct mur_text *text, const char *bytes, size_t len)
 {
@@ -521,27 +556,6 @@ hex4 (const char *digits)
     return value;
 }
 
-static char *
-put_utf8 (char *to, unsigned code)
-{
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xe0 | code >> 12);
-        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | code >> 18);
-        *to++ = (char)(0x80 | (code >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    }
-    return to;
-}
-
 /* Reads the escape whose letter is at *from; a lone surrogate becomes U+FFFD, and so does a NUL,
  * which would end the C string. */
 static char *
@@ -566,8 +580,7 @@ put_escape (char *to, const char **from, const char *end)
             return put_utf8 (to, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
         }
     }
-    bool is_character = code != 0 && (code < 0xd800 || code >= 0xe000);
-    return put_utf8 (to, is_character ? code : 0xfffd);
+    return put_utf8 (to, is_character (code) ? code : 0xfffd);
 }
 
 char *

@@ -47,6 +47,8 @@ void mur_text_vprintf (struct mur_text *text, const char *format, va_list argume
 /* Adds `string` as a JSON string, quotes included. Bytes that are no UTF-8 become U+FFFD. */
 void mur_text_json (struct mur_text *text, const char *string);
 void mur_text_json_bytes (struct mur_text *text, const char *bytes, size_t len);
+/* Adds one character; a code that is none, or NUL, as U+FFFD. */
+void mur_text_character (struct mur_text *text, uint32_t code);
 /* Adds the bytes as they are, those that are no UTF-8 as U+FFFD. */
 void mur_text_utf8 (struct mur_text *text, const char *bytes, size_t len);
 void mur_text_free (struct mur_text *text);
