@@ -441,7 +441,7 @@ static void
 take_event (void *context, const char *data, size_t len)
 {
     struct reading *reading = context;
-    if (reading->answer->error == NULL && strcmp (data, "[DONE]") != 0)
+    if (strcmp (data, "[DONE]") != 0)
         take_json (reading, data, len, reading->provider->take_event);
 }
 

@@ -11,32 +11,14 @@ import pytest
 import yaml
 
 from tests.support.lab import BUILD, ROOT, SLOWER
+from tests.support.tool_calls import ask as ask_tool
 
 FILES = "std/files@0.1.0"
 STD = sorted(path.parent for path in (ROOT / "artifacts/std").glob("*/murmur.yaml"))
 
 
-def ask(lab, *inputs, files=None, config=None):
-    """Runs the calls in one turn; what the model read of each, as (is_error, text without its fence), the work folder, the session."""
-    steps = [{"tool_calls": [{"name": "files", "input": value} for value in inputs]},
-             {"text": "done", "save_request": "request.json"}]
-    entry = {"name": "std/files", "version": "0.1.0", **({"config": config} if config is not None else {})}
-    agent = lab.agent(steps=steps, tools=[entry])
-    for name, content in (files or {}).items():
-        agent.write(f"work/{name}", content)
-    (agent / "work").mkdir(exist_ok=True)
-    session = lab.session(agent.run("--task", "go", "--workdir", agent / "work").ok())
-    request = json.loads((agent / "work/request.json").read_text())
-    answers = []
-    for message in request["messages"]:
-        if message["role"] != "tool":
-            continue
-        text = message["content"][0]["text"]
-        assert text.startswith("<untrusted-content "), text
-        inside = text.split("\n", 1)[1].rsplit("\n</untrusted-content>", 1)[0]
-        answers.append((message["is_error"], inside.rstrip("\n")))
-    assert len(answers) == len(inputs)
-    return answers, agent / "work", session
+def ask(lab, *inputs, **how):
+    return ask_tool(lab, "files", *inputs, **how)
 
 
 def test_files_reads_whole_files_and_lines(lab):

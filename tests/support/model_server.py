@@ -25,6 +25,7 @@ class Reply:
     status: int = 200
     headers: dict = field(default_factory=dict)
     body: bytes | None = None  # sent as it is, in place of the content
+    content_type: str | None = None  # in place of the one that follows from the rest
     delay_s: float = 0.0  # before the first byte
     chunk_bytes: int | None = None  # how many body bytes a chunk carries (None: a whole event, or the whole body)
     between_chunks_s: float = 0.0
@@ -190,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         is_chunked = is_stream or reply.chunk_bytes is not None or reply.hold_body is not None
 
         self.send_response(reply.status)
-        self.send_header("content-type", "text/event-stream" if is_stream else "application/json")
+        self.send_header("content-type", reply.content_type or ("text/event-stream" if is_stream else "application/json"))
         for header, value in reply.headers.items():
             self.send_header(header, value)
         if is_chunked:

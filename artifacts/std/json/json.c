@@ -103,6 +103,7 @@ save (struct call *call)
     char *error = NULL;
     struct mur_text text = { 0 };
     struct layout layout = { .indent = indent_of (call) };
+    layout.is_spaced = layout.indent != NULL || strstr (call->text, "\": ") != NULL;
     value_write (document (call), &layout, &text);
     if (call->text == NULL || (call->len > 0 && call->text[call->len - 1] == '\n'))
         mur_text_puts (&text, "\n");
@@ -154,7 +155,9 @@ run_query (struct call *call, const char *text)
         return;
     }
     struct query query = { .is_single = path_is_single (path) };
-    query.layout = (struct layout){ .indent = query.is_single ? "  " : NULL, .is_fresh = true };
+    query.layout = (struct layout){ .indent = query.is_single ? "  " : NULL,
+                                    .is_spaced = query.is_single,
+                                    .is_fresh = true };
     query.layout.depth_limit = (int)mur_json_int (call->input, argument (call, "depth"), 0);
     struct value *top = document (call);
     top->parent = NULL;

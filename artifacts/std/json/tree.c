@@ -294,31 +294,32 @@ new_line (const struct layout *layout, int depth, struct mur_text *text)
 }
 
 static void
-write_at (const struct value *value, const struct layout *layout, int depth, struct mur_text *text)
+write_at (const struct value *value, const struct layout *layout, int depth, bool is_in_line,
+          struct mur_text *text)
 {
-    bool is_container = value->kind == MUR_JSON_OBJECT || value->kind == MUR_JSON_ARRAY;
+    bool is_object = value->kind == MUR_JSON_OBJECT;
+    bool is_container = is_object || value->kind == MUR_JSON_ARRAY;
     if (value->raw != NULL && (! is_container || ! layout->is_fresh)) {
         mur_text_add (text, value->raw, value->raw_len);
         return;
     }
-    bool is_object = value->kind == MUR_JSON_OBJECT;
     if (layout->depth_limit > 0 && depth >= layout->depth_limit && value->count > 0) {
         mur_text_printf (text, is_object ? "{%zu members}" : "[%zu items]", value->count);
         return;
     }
-    bool is_spread = layout->indent != NULL && value->count > 0 &&
-                     (layout->is_fresh || ! value->is_one_line || value->raw_len <= 2);
+    bool was_spread = layout->is_fresh || ! value->is_one_line || value->raw_len <= 2;
+    bool is_spread = layout->indent != NULL && ! is_in_line && was_spread && value->count > 0;
     mur_text_puts (text, is_object ? "{" : "[");
     for (const struct value *c = value->first; c != NULL; c = c->next) {
         if (is_spread)
             new_line (layout, depth + 1, text);
         if (is_object) {
             mur_text_json (text, c->key);
-            mur_text_puts (text, layout->indent != NULL ? ": " : ":");
+            mur_text_puts (text, layout->is_spaced ? ": " : ":");
         }
-        write_at (c, layout, depth + 1, text);
+        write_at (c, layout, depth + 1, ! is_spread, text);
         if (c->next != NULL)
-            mur_text_puts (text, is_spread || layout->indent == NULL ? "," : ", ");
+            mur_text_puts (text, is_spread || ! layout->is_spaced ? "," : ", ");
     }
     if (is_spread)
         new_line (layout, depth, text);
@@ -328,5 +329,5 @@ write_at (const struct value *value, const struct layout *layout, int depth, str
 void
 value_write (const struct value *value, const struct layout *layout, struct mur_text *text)
 {
-    write_at (value, layout, 0, text);
+    write_at (value, layout, 0, false, text);
 }

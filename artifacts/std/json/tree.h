@@ -50,6 +50,7 @@ struct value *value_find (struct value *root, const char *pointer);
 
 struct layout {
     const char *indent; /* of one level; NULL: all in one line */
+    bool is_spaced;     /* one space behind a colon, and behind a comma within a line */
     int depth_limit;    /* containers nested deeper are counted, not shown; 0: none are */
     bool is_fresh;      /* the layout of the file does not matter */
 };
