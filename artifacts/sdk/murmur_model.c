@@ -522,6 +522,26 @@ mur_driver_streams (const struct mur_json *config)
     return mur_json_bool (config, mur_json_get (config, 0, "stream"), true);
 }
 
+void
+mur_driver_tools (const struct mur_json *json, struct mur_text *body, const char *open,
+                  const char *schema_key, const char *close)
+{
+    mur_node tools = mur_json_get (json, 0, "tools");
+    if (mur_json_count (json, tools) == 0)
+        return;
+    mur_text_key (body, "tools");
+    mur_text_puts (body, "[");
+    for (mur_node t = mur_json_first (json, tools); t >= 0; t = mur_json_next (json, t)) {
+        mur_text_comma (body);
+        mur_text_puts (body, open);
+        mur_text_node (body, "name", json, mur_json_get (json, t, "name"));
+        mur_text_node (body, "description", json, mur_json_get (json, t, "description"));
+        mur_text_node (body, schema_key, json, mur_json_get (json, t, "parameters"));
+        mur_text_puts (body, close);
+    }
+    mur_text_puts (body, "]");
+}
+
 bool
 mur_driver_request_members (const struct mur_provider *provider, const struct mur_json *config,
                             struct mur_text *body, struct mur_result *out)

@@ -109,6 +109,10 @@ struct mur_provider {
 struct mur_json *mur_driver_config (void);
 /* True unless config says `stream: false`. */
 bool mur_driver_streams (const struct mur_json *config);
+/* Adds `"tools"`, one object a tool: `open`, name, description, the schema under `schema_key`,
+ * `close`; nothing when the runtime's request has none. */
+void mur_driver_tools (const struct mur_json *json, struct mur_text *body, const char *open,
+                       const char *schema_key, const char *close);
 /* Adds the members of `config.request`. Returns false with the call failed when it names one of the
  * driver's own. */
 bool mur_driver_request_members (const struct mur_provider *provider, const struct mur_json *config,

@@ -180,20 +180,9 @@ add_messages (struct request *r)
 static void
 add_tools (struct request *r)
 {
-    mur_node tools = member (r, 0, "tools");
-    if (mur_json_count (r->json, tools) == 0)
-        return;
-    mur_text_key (&r->text, "tools");
-    mur_text_puts (&r->text, "[");
-    for (mur_node t = mur_json_first (r->json, tools); t >= 0; t = mur_json_next (r->json, t)) {
-        mur_text_comma (&r->text);
-        mur_text_puts (&r->text, "{");
-        mur_text_node (&r->text, "name", r->json, member (r, t, "name"));
-        mur_text_node (&r->text, "description", r->json, member (r, t, "description"));
-        mur_text_node (&r->text, "input_schema", r->json, member (r, t, "parameters"));
-        end_block (r);
-    }
-    mur_text_puts (&r->text, "]");
+    size_t before = r->text.len;
+    mur_driver_tools (r->json, &r->text, "{", "input_schema", "}");
+    r->last_block = r->text.len > before ? r->text.len - strlen ("}]") : 0;
 }
 
 static void

@@ -170,25 +170,6 @@ add_messages (struct request *r)
     mur_text_puts (&r->text, "]");
 }
 
-static void
-add_tools (struct request *r)
-{
-    mur_node tools = member (r, 0, "tools");
-    if (mur_json_count (r->json, tools) == 0)
-        return;
-    mur_text_key (&r->text, "tools");
-    mur_text_puts (&r->text, "[");
-    for (mur_node t = mur_json_first (r->json, tools); t >= 0; t = mur_json_next (r->json, t)) {
-        mur_text_comma (&r->text);
-        mur_text_puts (&r->text, "{\"type\":\"function\",\"function\":{");
-        static const char *const keys[] = { "name", "description", "parameters" };
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            mur_text_node (&r->text, keys[i], r->json, member (r, t, keys[i]));
-        mur_text_puts (&r->text, "}}");
-    }
-    mur_text_puts (&r->text, "]");
-}
-
 /* The provider's own models want members that other servers refuse. `dialect` decides, else the
  * model's name. */
 static bool
@@ -218,7 +199,8 @@ add_request (struct request *r, const struct mur_json *config)
                    member (r, 0, "max_tokens"));
     if (has_own_names)
         mur_text_node (&r->text, "prompt_cache_key", r->json, member (r, 0, "prompt_cache_key"));
-    add_tools (r);
+    mur_driver_tools (r->json, &r->text, "{\"type\":\"function\",\"function\":{", "parameters",
+                      "}}");
     add_messages (r);
     if (mur_driver_streams (config)) {
         mur_text_puts (&r->text, ",\"stream\":true");

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "murmur_sdk.h"
+#include "murmur_model.h"
 
 static struct mur_json *
 parse (const char *text)
@@ -167,6 +167,113 @@ test_files_are_bounded_and_errors_are_sentences (void **state)
         remove ("a/b/c.txt") + remove ("a/b") + remove ("a") + chdir ("/") + remove (folder), 0);
 }
 
+static void
+test_json_is_judged_by_the_letter (void **state)
+{
+    static const char *const good[] = { "{}",
+                                        " [1, -0, 2.5e-3, 1E+9] ",
+                                        "\"\\u00e9\\n\"",
+                                        "null",
+                                        "true ",
+                                        "{\"a\": {\"b\": [[]]}}",
+                                        "0" };
+    static const struct {
+        const char *text;
+        size_t wrong_at;
+    } bad[] = {
+        { "", 0 },          { "{", 1 },      { "[1 2]", 3 },   { "[1,]", 3 },
+        { "{\"a\" 1}", 5 }, { "{a: 1}", 1 }, { "01", 1 },      { "1.", 0 },
+        { "-", 0 },         { "\"a", 2 },    { "\"\\x\"", 1 }, { "\"\\u12g4\"", 1 },
+        { "\"\n\"", 1 },    { "nul", 0 },    { "{} {}", 3 },   { "[1}", 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true (mur_json_check (good[i], strlen (good[i]), NULL));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t wrong_at = 99;
+        assert_false (mur_json_check (bad[i].text, strlen (bad[i].text), &wrong_at));
+        assert_int_equal (wrong_at, bad[i].wrong_at);
+    }
+    assert_false (mur_json_check ("\"\xff\"", 3, NULL));
+    char deep[2000];
+    memset (deep, '[', sizeof deep / 2);
+    memset (deep + sizeof deep / 2, ']', sizeof deep / 2);
+    assert_false (mur_json_check (deep, sizeof deep, NULL));
+    assert_true (mur_json_check (deep + sizeof deep / 2 - 400, 800, NULL));
+}
+
+static void
+test_members_and_items_bring_their_own_commas (void **state)
+{
+    struct mur_text text = { 0 };
+    struct mur_json *doc = parse ("{\"n\": [1,  2]}");
+    (void)state;
+    mur_text_puts (&text, "{");
+    mur_text_string (&text, "a", "x{");
+    mur_text_string (&text, "none", NULL);
+    mur_text_node (&text, "b", doc, mur_json_get (doc, 0, "n"));
+    mur_text_node (&text, "c", doc, -1);
+    mur_text_key (&text, "d");
+    mur_text_puts (&text, "[");
+    for (int i = 0; i < 2; i++) {
+        mur_text_comma (&text);
+        mur_text_puts (&text, "{}");
+    }
+    mur_text_puts (&text, "]}");
+    assert_string_equal (text.data, "{\"a\":\"x{\",\"b\":[1,  2],\"d\":[{},{}]}");
+    mur_text_free (&text);
+    mur_json_free (doc);
+}
+
+static void
+test_what_is_no_text_becomes_the_replacement_character (void **state)
+{
+    struct mur_text text = { 0 };
+    (void)state;
+    mur_text_utf8 (&text, "a\xff\xc3\xa9\xe2\x82", 6);
+    mur_text_character (&text, 0x1f989);
+    mur_text_character (&text, 0xd800);
+    mur_text_character (&text, 0);
+    assert_string_equal (text.data, "a\ufffd\u00e9\ufffd\ufffd\U0001f989\ufffd\ufffd");
+    mur_text_free (&text);
+}
+
+static void
+note_event (void *context, const char *data, size_t len)
+{
+    mur_text_printf (context, "<%.*s>", (int)len, data);
+}
+
+/* The same stream in pieces of every size gives the same events. */
+static void
+assert_events (const char *stream, const char *expected)
+{
+    for (size_t size = 1; size <= strlen (stream); size++) {
+        struct mur_text seen = { 0 };
+        struct mur_sse sse = { .take = note_event, .context = &seen };
+        for (size_t at = 0; at < strlen (stream); at += size)
+            mur_sse_feed (&sse, stream + at,
+                          strlen (stream) - at < size ? strlen (stream) - at : size);
+        mur_sse_end (&sse);
+        assert_string_equal (seen.data, expected);
+        mur_text_free (&seen);
+    }
+}
+
+static void
+test_events_are_read_whatever_their_lines_and_pieces (void **state)
+{
+    (void)state;
+    assert_events ("data: a\n\ndata:b\n\n", "<a><b>");
+    assert_events ("event: x\r\ndata: a\r\ndata:  b\r\nid: 7\r\n\r\n: comment\r\n\r\ndata\r\n\r\n",
+                   "<a\n b><>");
+    assert_events ("data: a\r\rdata: b\r\r", "<a><b>");
+    assert_events ("\xef\xbb\xbf"
+                   "data: \xc3\xa9\xff\n\n",
+                   "<\u00e9\ufffd>");
+    assert_events ("datax: no\ndata: last", "<last>");
+}
+
 int
 main (void)
 {
@@ -179,6 +286,10 @@ main (void)
         cmocka_unit_test (test_strings_are_written_as_json),
         cmocka_unit_test (test_a_cut_never_splits_a_character),
         cmocka_unit_test (test_files_are_bounded_and_errors_are_sentences),
+        cmocka_unit_test (test_json_is_judged_by_the_letter),
+        cmocka_unit_test (test_members_and_items_bring_their_own_commas),
+        cmocka_unit_test (test_what_is_no_text_becomes_the_replacement_character),
+        cmocka_unit_test (test_events_are_read_whatever_their_lines_and_pieces),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
