@@ -236,3 +236,20 @@ component_exports (const struct component *c, const char *interface)
 {
     return bridge_component_exports (c->wasm, interface);
 }
+
+bool
+component_exports_function (const struct component *c, const char *interface, const char *function)
+{
+    wasmtime_component_export_index_t *instance =
+        wasmtime_component_get_export_index (c->wasm, NULL, interface, strlen (interface));
+    wasmtime_component_export_index_t *found =
+        instance
+            ? wasmtime_component_get_export_index (c->wasm, instance, function, strlen (function))
+            : NULL;
+    bool is_there = found != NULL;
+    if (found)
+        wasmtime_component_export_index_delete (found);
+    if (instance)
+        wasmtime_component_export_index_delete (instance);
+    return is_there;
+}

@@ -49,6 +49,9 @@ void component_free (struct component *c);
 DEFINE_CLEANUP (struct component, component_free)
 /* True when the component exports an instance of this exact name ("murmur:tool/run@0.1.0"). */
 bool component_exports (const struct component *c, const char *interface);
+/* True when that instance holds this function. */
+bool component_exports_function (const struct component *c, const char *interface,
+                                 const char *function);
 
 /* --- outbound HTTP of guests --- */
 

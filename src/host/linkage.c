@@ -5,13 +5,18 @@
 #include "host/linkage.h"
 
 #include "host/artifact_manager.h"
+#include "host/conversation.h"
+#include "host/inference.h"
 #include "host/message.h"
 #include "host/stream.h"
 #include "host/task.h"
+#include "host/task_io.h"
+#include "host/tokens.h"
 #include "host/tool_registry.h"
 
 #define SCRIPT (1U << GUEST_SCRIPT)
 #define TOOL   (1U << GUEST_TOOL)
+#define HOOK   (1U << GUEST_HOOK)
 
 /* Several versions of one interface may stand side by side, each with its own adapter. */
 static const struct {
@@ -23,6 +28,10 @@ static const struct {
     { &host_message, SCRIPT },
     { &host_stream, TOOL },
     { &host_task, TOOL },
+    { &host_inference, HOOK },
+    { &host_tokens, HOOK },
+    { &host_task_io, HOOK },
+    { &host_conversation, HOOK },
 };
 
 _Static_assert(ARRAY_LEN (table) <= LINKAGE_MAX, "LINKAGE_MAX is too small");

@@ -13,11 +13,11 @@
 enum guest_kind {
     GUEST_SCRIPT,         /* script capsule */
     GUEST_TOOL,           /* tool, and http driver */
-    GUEST_HOOK,           /* its interfaces are not built yet: nothing but WASI and wasi:http */
+    GUEST_HOOK,           /* all of its interfaces link; grants decide what they answer */
     GUEST_PROCESS_DRIVER, /* empty: no WASI grants, no HTTP, no murmur imports */
 };
 
-#define LINKAGE_MAX 8
+#define LINKAGE_MAX 12
 
 /* The interfaces of this kind, in table order. Returns how many (<= LINKAGE_MAX). */
 size_t
