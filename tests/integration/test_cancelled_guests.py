@@ -80,7 +80,7 @@ def dribbling():
 
 @pytest.mark.parametrize("how", [held_before_head, held_in_body, dribbling])
 def test_session_34_a_driver_waiting_for_its_provider_is_abandoned(lab, model, how):
-    driver = lab.publish("driver-messages", own_component("driver-anthropic"), "driver",
+    driver = lab.publish("driver-anthropic", own_component("driver-anthropic"), "driver",
                          upstream_auth={"header": "x-api-key", "value": "{key}"})
     project = lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True},
                         inference={"retry": {"max_retries": 0}})

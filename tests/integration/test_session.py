@@ -21,7 +21,7 @@ def echo_tool(lab, **manifest):
 
 def messages_agent(lab, model, **how):
     """An agent whose driver asks the scripted provider."""
-    driver = lab.publish("driver-messages", own_component("driver-anthropic"), "driver",
+    driver = lab.publish("driver-anthropic", own_component("driver-anthropic"), "driver",
                          upstream_auth={"header": "x-api-key", "value": "{key}"})
     return lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True}, **how)
 
@@ -171,7 +171,7 @@ def test_session_retries_end_after_the_manifest_s_number_and_the_result_says_so(
 
 def test_session_a_rejected_credential_says_so_and_is_not_retried(lab, model):
     model.script(repeat=fault(401, "bad key sk-very-secret-key"))
-    driver = lab.publish("driver-messages", own_component("driver-anthropic"), "driver",
+    driver = lab.publish("driver-anthropic", own_component("driver-anthropic"), "driver",
                          upstream_auth={"header": "x-api-key", "value": "{key}"})
     project = lab.agent(driver=driver, gateway={"endpoint": model.url, "api_key": "${LAB_KEY}"})
 

@@ -69,7 +69,7 @@ def test_session_04_a_task_file_that_is_a_link_is_neither_read_nor_followed(lab)
 
 
 def test_session_05_a_blank_task_asks_no_provider_and_names_the_remedies(lab, model):
-    driver = lab.publish("driver-messages", own_component("driver-anthropic"), "driver",
+    driver = lab.publish("driver-anthropic", own_component("driver-anthropic"), "driver",
                          upstream_auth={"header": "x-api-key", "value": "{key}"})
     project = lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True})
 

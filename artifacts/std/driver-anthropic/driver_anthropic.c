@@ -91,17 +91,12 @@ add_block (struct request *r, mur_node block)
     r->last_block = r->text.len - 1;
 }
 
-static size_t
+static void
 add_blocks (struct request *r, mur_node content)
 {
-    size_t count = 0;
-    for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b)) {
-        if (! is_wanted (r, b))
-            continue;
-        add_block (r, b);
-        count++;
-    }
-    return count;
+    for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
+        if (is_wanted (r, b))
+            add_block (r, b);
 }
 
 static void
@@ -118,6 +113,8 @@ add_tool_result (struct request *r, mur_node message)
         mur_text_puts (&r->text, ",\"is_error\":true");
     end_block (r);
 }
+
+static const char model_role[] = "assistant", user_role[] = "user";
 
 /* Messages in a row of one side form one message: the results of a turn's calls are the user's. */
 static void
@@ -136,10 +133,19 @@ close_turn (struct request *r, const char *role)
     if (role == NULL)
         return;
     mur_text_puts (&r->text, "]}");
-    if (strcmp (role, "user") != 0)
+    if (role != user_role)
         return;
     r->marks[0] = r->marks[1];
     r->marks[1] = r->last_block;
+}
+
+static bool
+has_wanted (const struct request *r, mur_node content)
+{
+    for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
+        if (is_wanted (r, b))
+            return true;
+    return false;
 }
 
 static void
@@ -152,26 +158,19 @@ add_messages (struct request *r)
     for (mur_node m = mur_json_first (r->json, messages); m >= 0; m = mur_json_next (r->json, m)) {
         bool is_result = mur_json_is (r->json, member (r, m, "role"), "tool");
         bool is_model = mur_json_is (r->json, member (r, m, "role"), "assistant");
-        const char *role = is_model ? "assistant" : "user";
-        size_t before = r->text.len;
-        bool is_new = open == NULL || strcmp (open, role) != 0;
-        struct request kept = *r;
-        if (is_new) {
+        const char *role = is_model ? model_role : user_role;
+        mur_node content = member (r, m, "content");
+        if (! is_result && ! has_wanted (r, content))
+            continue;
+        if (open != role) {
             close_turn (r, open);
             open_turn (r, role);
+            open = role;
         }
-        size_t count = 1;
         if (is_result)
             add_tool_result (r, m);
         else
-            count = add_blocks (r, member (r, m, "content"));
-        if (count == 0 && is_new) {
-            r->last_block = kept.last_block;
-            memcpy (r->marks, kept.marks, sizeof kept.marks);
-            r->text.data[r->text.len = before] = '\0';
-        } else {
-            open = role;
-        }
+            add_blocks (r, content);
     }
     close_turn (r, open);
     mur_text_puts (&r->text, "]");
