@@ -189,7 +189,7 @@ class Session:
 
     @property
     def records(self):
-        found = [path for path in (self.lab.murmur_home / "records").rglob(self.id) if path.is_dir()]
+        found = [path for path in self.lab.records if path.name == self.id]
         assert len(found) == 1, f"records directories of {self.id}: {found}"
         return found[0]
 
@@ -362,9 +362,10 @@ class Lab:
 
     @property
     def records(self):
-        """Every records directory, oldest session first."""
+        """Every records directory, oldest session first. Mount points in a session's temporary folder bear such names too."""
         root = self.murmur_home / "records"
-        return sorted((path for path in root.rglob("ses_*") if path.is_dir()), key=lambda path: path.name)
+        return sorted((path for path in root.rglob("ses_*") if path.is_dir() and not
+                       any(parent.name.startswith("ses_") for parent in path.parents)), key=lambda path: path.name)
 
     @property
     def runtime_directories(self):
