@@ -260,13 +260,24 @@ is_inside (const char *path, const char *dir)
     return strncmp (path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+/* A script capsule without a floor starts no native process and records no tier: nothing would read
+ * the probe. */
+static bool
+needs_probe (const struct run *r)
+{
+    return r->manifest->inference || r->policy->containment_floor > CONTAINMENT_ADVISORY ||
+           cli_has (r->args, "--explain-scope") || policy_may_run_native (r->policy, false);
+}
+
 static bool
 decide_containment (struct run *r, struct mur_error **err)
 {
     (void)err;
     if (is_inside (r->home, r->work_root))
         r->dir_inside_workdir = x_strdup (r->home);
-    struct host_containment host = host_containment_facts ();
+    struct host_containment host = { .tier = TIER_NONE };
+    if (needs_probe (r))
+        host = host_containment_facts ();
     struct capsule_containment capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir,
                                            r->work_root };
     containment_decide (&host, r->policy->containment_floor, &capsule, &r->containment);
@@ -461,7 +472,7 @@ announce (void *ctx, struct session *s, const char *url)
 {
     const struct run *r = ctx;
     if (r->is_json)
-        readiness_print_json (s, url);
+        readiness_print_json (s, url, cli_has (r->args, "--readiness-tokens"));
     else
         readiness_print_human (s, url, cli_has (r->args, "--verbose"));
 }
