@@ -169,6 +169,15 @@ out_printf (const char *fmt, ...)
 }
 
 bool
+out_is_refused (void)
+{
+    pthread_mutex_lock (&sink.lock);
+    bool is_refused = sink.out_is_closed || sink.out_errno;
+    pthread_mutex_unlock (&sink.lock);
+    return is_refused;
+}
+
+bool
 out_finish (struct mur_error **err)
 {
     if (! sink.out_errno)

@@ -37,6 +37,8 @@ void diag_secret_line (const char *line);
 void out_write (const char *data, size_t len);
 void out_puts (const char *s);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
+/* True once the reader of stdout has left, or a write to it failed. */
+bool out_is_refused (void);
 /* The remembered failure as E-IO-003 naming the OS error; true when there was none. Called once, at
  * the end of main. */
 bool out_finish (struct mur_error **err);

@@ -9,35 +9,11 @@
 #include "cli/door_client.h"
 #include "cli/running_session.h"
 #include "cli/task_words.h"
-#include "trace/text.h"
 
 #include <string.h>
 
 #define TASK_NOT_FOUND      (-32001)
 #define TASK_NOT_CANCELABLE (-32002)
-
-char *
-printed_state (const char *state)
-{
-    const char *word =
-        state && str_starts (state, "TASK_STATE_") ? state + strlen ("TASK_STATE_") : state;
-    char *text = x_strdup (word ? word : "unknown");
-    str_lower (text);
-    for (char *c = text; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    return text;
-}
-
-void
-print_residue (const json_t *item)
-{
-    if (str_eq (json_get_string (item, "kind"), "delegation"))
-        out_printf ("ended:   %s  delegation  %s@%s\n", member_text (item, "delegation_id"),
-                    member_text (item, "capsule"), member_text (item, "version"));
-    else
-        out_printf ("running: %s  detached shell  %s\n", member_text (item, "work_id"),
-                    member_text (item, "command"));
-}
 
 /* The residue artifact of a cancelled task, one data part an item. */
 static void
@@ -95,12 +71,7 @@ cancel (struct http_client *client, const char *url, const struct secret *token,
 static bool
 cancel_at_url (const struct cli_args *args, struct http_client *client, struct mur_error **err)
 {
-    const char *value = getenv ("MURMUR_DOOR_TOKEN");
-    size_t start = value ? strspn (value, " \t\r\n") : 0;
-    size_t len = value ? strlen (value + start) : 0;
-    while (len && strchr (" \t\r\n", value[start + len - 1]))
-        len--;
-    _cleanup_secret_ struct secret *token = len ? secret_new (value + start, len) : NULL;
+    _cleanup_secret_ struct secret *token = door_token_of_environment ();
     return cancel (client, cli_value (args, "--url"), token, cli_positional (args, "SESSION"), err);
 }
 

@@ -14,6 +14,19 @@
 #define ANSWER_LIMIT (16 * 1024 * 1024)
 #define MOST_AT_ONCE 16
 
+struct secret *
+door_token_of_environment (void)
+{
+    const char *value = getenv ("MURMUR_DOOR_TOKEN");
+    if (! value)
+        return NULL;
+    value += strspn (value, " \t\r\n");
+    size_t len = strlen (value);
+    while (len && strchr (" \t\r\n", value[len - 1]))
+        len--;
+    return len ? secret_new (value, len) : NULL;
+}
+
 /* --- one call --- */
 
 static char *

@@ -16,6 +16,9 @@ bool door_answers (struct http_client *client, const struct running_record *reco
 void doors_answer (struct http_client *client, const struct running_record *const *records,
                    size_t count, bool *answers);
 
+/* The token --url uses: MURMUR_DOOR_TOKEN without the blanks around it. Owned; NULL without. */
+struct secret *door_token_of_environment (void);
+
 struct door_call {
     const char *url;            /* "host:port" */
     const struct secret *token; /* NULL: none is sent */

@@ -497,8 +497,11 @@ const struct cli_command cli_commands[] = {
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json.",
       NULL, NO_POS, ps_options, cmd_ps },
-    { "watch", "Follow what a running capsule does", NULL,
-      "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, NULL },
+    { "watch", "Follow what a running capsule does",
+      "Shows turns, tool results and answers as they come, from the oldest event the capsule still "
+      "holds. Ctrl-C ends the watch, not the capsule. At a terminal it is a live view, with "
+      "thinking and tokens; a pipe gets plain lines.",
+      "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, cmd_watch },
     { "cancel", "Cancel one task of a running capsule", NULL, "mur cancel @1 tsk_0190f3c2",
       POS ({ "SESSION", false, false,
              "@N, a full session id, or its last characters (with --url: the task)" },
