@@ -10,12 +10,17 @@
 #include <string.h>
 #include <strings.h>
 
+/* Names and texts apart: a program that never explains a code does not carry the texts. */
+static const char *const code_names[] = {
+#define DIAG(id, code, meaning, remedy) code,
+#include "base/diag_codes.def"
+#undef DIAG
+};
+
 static const struct {
-    const char *name;
-    const char *meaning;
-    const char *remedy;
-} codes[] = {
-#define DIAG(id, code, meaning, remedy) { code, meaning, remedy },
+    const char *meaning, *remedy;
+} code_texts[] = {
+#define DIAG(id, code, meaning, remedy) { meaning, remedy },
 #include "base/diag_codes.def"
 #undef DIAG
 };
@@ -106,26 +111,26 @@ mur_error_free (struct mur_error *e)
 const char *
 diag_code_name (enum diag_code code)
 {
-    return codes[code].name;
+    return code_names[code];
 }
 
 const char *
 diag_code_meaning (enum diag_code code)
 {
-    return codes[code].meaning;
+    return code_texts[code].meaning;
 }
 
 const char *
 diag_code_remedy (enum diag_code code)
 {
-    return codes[code].remedy;
+    return code_texts[code].remedy;
 }
 
 bool
 diag_code_find (const char *name, enum diag_code *code)
 {
-    for (size_t i = 0; i < ARRAY_LEN (codes); i++)
-        if (strcasecmp (codes[i].name, name) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN (code_names); i++)
+        if (strcasecmp (code_names[i], name) == 0) {
             *code = (enum diag_code)i;
             return true;
         }

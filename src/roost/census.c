@@ -66,10 +66,14 @@ read_record (int dir_fd, const char *name, struct member *m)
     return is_ours;
 }
 
+/* A start that was not recorded differs from one that can be read now. */
 static bool
 is_gone (const struct member *m)
 {
     const char *reason;
+    char start[24];
+    if (! *m->process_start && process_start_text (m->pid, start))
+        return true;
     return running_check (m->pid, m->process_start, &reason) == RUNNING_GONE;
 }
 

@@ -2,6 +2,7 @@
  *
  * One thread a connection, one request each. See server.h. At most MAX_CONNECTIONS at once: the
  * next is accepted when one ends, so a flood waits in the kernel's queue and costs no memory here.
+ * A stop ends every read at once: what came is judged, nobody is waited for.
  */
 #include "roost/server.h"
 
@@ -13,9 +14,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #define MAX_HEAD        8192
@@ -24,13 +25,20 @@
 #define MAX_CONNECTIONS 128
 #define STACK_BYTES     (256 * 1024)
 
+struct connection;
+
 struct server {
     struct referee *referee;
-    sem_t free_places;
+    int ended_fd;         /* an eventfd: a connection ended, there may be a place again */
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t is_idle;
+    struct connection *open; /* doubly linked */
+    size_t open_count;
 };
 
 struct connection {
     struct server *server;
+    struct connection *next, **link;
     int fd;
 };
 
@@ -236,6 +244,37 @@ serve_one (const struct connection *c)
     explicit_bzero (head, sizeof head);
 }
 
+static void
+remember (struct server *s, struct connection *c)
+{
+    pthread_mutex_lock (&s->lock);
+    c->next = s->open;
+    c->link = &s->open;
+    if (c->next)
+        c->next->link = &c->next;
+    s->open = c;
+    s->open_count++;
+    pthread_mutex_unlock (&s->lock);
+}
+
+/* Closes and frees it. The descriptor goes under the lock: a stop must not meet its number reused.
+ */
+static void
+forget (struct connection *c)
+{
+    struct server *s = c->server;
+    pthread_mutex_lock (&s->lock);
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    close (c->fd);
+    s->open_count--;
+    eventfd_write (s->ended_fd, 1);
+    pthread_cond_signal (&s->is_idle);
+    pthread_mutex_unlock (&s->lock);
+    free (c);
+}
+
 static void *
 serve_connection (void *arg)
 {
@@ -247,9 +286,7 @@ serve_connection (void *arg)
     for (int i = 0; i < 16 && fd_wait (c->fd, POLLIN, 200) > 0; i++)
         if (recv (c->fd, sink, sizeof sink, MSG_DONTWAIT) <= 0)
             break;
-    close (c->fd);
-    sem_post (&c->server->free_places);
-    free (c);
+    forget (c);
     return NULL;
 }
 
@@ -278,44 +315,65 @@ start_thread (struct server *s, int fd, const pthread_attr_t *attributes)
 {
     pthread_t thread;
     struct connection *c = x_new0 (struct connection);
-    *c = (struct connection){ s, fd };
-    if (pthread_create (&thread, attributes, serve_connection, c) == 0)
-        return;
-    close (fd);
-    free (c);
-    sem_post (&s->free_places);
+    *c = (struct connection){ .server = s, .fd = fd };
+    remember (s, c);
+    if (pthread_create (&thread, attributes, serve_connection, c) != 0)
+        forget (c);
+}
+
+static bool
+has_place (struct server *s)
+{
+    pthread_mutex_lock (&s->lock);
+    bool has = s->open_count < MAX_CONNECTIONS;
+    pthread_mutex_unlock (&s->lock);
+    return has;
+}
+
+static void
+accept_until_stopped (struct server *s, int listen_fd, int stop_fd,
+                      const pthread_attr_t *attributes)
+{
+    for (;;) {
+        struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
+                                { .fd = has_place (s) ? listen_fd : -1, .events = POLLIN },
+                                { .fd = s->ended_fd, .events = POLLIN } };
+        if ((poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR) || fds[0].revents)
+            return;
+        eventfd_t ended;
+        if (fds[2].revents)
+            eventfd_read (s->ended_fd, &ended);
+        int fd = fds[1].revents ? accept4 (listen_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (fd >= 0)
+            start_thread (s, fd, attributes);
+    }
+}
+
+static void
+end_connections (struct server *s)
+{
+    pthread_mutex_lock (&s->lock);
+    for (const struct connection *c = s->open; c; c = c->next)
+        shutdown (c->fd, SHUT_RD);
+    while (s->open_count)
+        pthread_cond_wait (&s->is_idle, &s->lock);
+    pthread_mutex_unlock (&s->lock);
 }
 
 void
 server_run (int listen_fd, int stop_fd, struct referee *referee)
 {
-    struct server s = { .referee = referee };
+    struct server s = { .referee = referee,
+                        .ended_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK),
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .is_idle = PTHREAD_COND_INITIALIZER };
     pthread_attr_t attributes;
-    sem_init (&s.free_places, 0, MAX_CONNECTIONS);
     pthread_attr_init (&attributes);
     pthread_attr_setstacksize (&attributes, STACK_BYTES);
     pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
-    for (;;) {
-        struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
-                                { .fd = listen_fd, .events = POLLIN } };
-        if (poll (fds, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (fds[0].revents)
-            break;
-        if (! fds[1].revents)
-            continue;
-        while (sem_wait (&s.free_places) < 0)
-            ;
-        int fd = accept4 (listen_fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
-            start_thread (&s, fd, &attributes);
-        else
-            sem_post (&s.free_places);
-    }
+    accept_until_stopped (&s, listen_fd, stop_fd, &attributes);
     close (listen_fd);
+    end_connections (&s);
     pthread_attr_destroy (&attributes);
-    for (int i = 0; i < MAX_CONNECTIONS; i++)
-        while (sem_wait (&s.free_places) < 0)
-            ;
-    sem_destroy (&s.free_places);
+    close (s.ended_fd);
 }
