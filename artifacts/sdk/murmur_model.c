@@ -130,6 +130,16 @@ mur_block_grow (struct mur_block *block, const char *piece)
 }
 
 void
+mur_block_input (struct mur_block *block, const struct mur_json *json, mur_node input)
+{
+    if (mur_json_kind (json, input) != MUR_JSON_OBJECT)
+        return;
+    mur_text_node (&block->text, NULL, json, input);
+    if (block->id != NULL)
+        mur_call_bytes (block->id, block->text.len);
+}
+
+void
 mur_block_call (struct mur_block *block, char *id, char *name)
 {
     block->id = id;
@@ -498,13 +508,21 @@ read_answer (struct reading *reading, struct mur_http_response *response)
             mur_text_add (&body, chunk, (size_t)got);
     }
     if (got < 0 && reading->answer->stop_reason == NULL)
-        mur_answer_fail (reading->answer, MUR_TRANSIENT_UNTOLD, "%s", error);
+        mur_answer_fail (reading->answer, MUR_TRANSIENT_UNTOLD, "the provider: %s", error);
     else if (is_stream)
         mur_sse_end (&sse);
     else if (got >= 0 && reading->answer->error == NULL)
         take_body (reading, response, &body);
     mur_text_free (&body);
     free (error);
+}
+
+/* ---- The request ---- */
+
+bool
+mur_block_is (const struct mur_json *json, mur_node block, const char *type)
+{
+    return mur_json_is (json, mur_json_get (json, block, "type"), type);
 }
 
 /* ---- The call ---- */
@@ -615,7 +633,11 @@ mur_provider_call (const struct mur_provider *provider, const struct mur_json *c
     struct mur_answer answer = { .usage = { -1, -1, -1, -1, -1 } };
     char *error = NULL;
     if (! mur_http_open (&request, &response, &error)) {
-        mur_answer_fail (&answer, MUR_TRANSIENT_UNTOLD, "%s", error);
+        /* The address is the gateway's inside the sandbox, which says nothing to anyone. */
+        size_t url_len = strlen (request.url);
+        bool has_url = strncmp (error, request.url, url_len) == 0 && error[url_len] == ':';
+        mur_answer_fail (&answer, MUR_TRANSIENT_UNTOLD, "the provider cannot be reached: %s",
+                         has_url ? error + url_len + 2 : error);
         hand_over_failure (&answer, out);
         return;
     }

@@ -79,6 +79,8 @@ struct mur_block *
 mur_answer_add (struct mur_answer *answer, enum mur_block_kind kind, int64_t number);
 /* Appends and streams it. NULL adds nothing. */
 void mur_block_grow (struct mur_block *block, const char *piece);
+/* The input of a call that came as JSON rather than in pieces of text. */
+void mur_block_input (struct mur_block *block, const struct mur_json *json, mur_node input);
 /* Both are known: the runtime may show that the call is being written. Takes the strings over. */
 void mur_block_call (struct mur_block *block, char *id, char *name);
 /* Keeps the number when it is one. */
@@ -91,6 +93,11 @@ void mur_answer_fail (struct mur_answer *answer, enum mur_transient transient, c
  * it is. */
 void mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_node reason,
                       const char *const table[][2]);
+
+/* ---- The request ---- */
+
+/* True for a block of that type, of the runtime's or the provider's. */
+bool mur_block_is (const struct mur_json *json, mur_node block, const char *type);
 
 /* ---- The call ---- */
 

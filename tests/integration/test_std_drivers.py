@@ -5,6 +5,7 @@
 
 import json
 import re
+import urllib.request
 from dataclasses import dataclass, field
 
 import pytest
@@ -310,6 +311,38 @@ def test_std_drivers_take_whole_answers(desk, chunk_bytes):
     assert task.ends().result_text == UNICODE
 
 
+def frames_of(url, task):
+    """What a client that asked for the stream of a task sees: (frame, its words) each."""
+    extension = "https://docs.murmur.nexus/reference/streaming-protocol/#murmur-stream-v1"
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage",
+            "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": task}]}}}
+    request = urllib.request.Request(f"{url}/", json.dumps(body).encode(), {
+        "content-type": "application/json", "A2A-Version": "1.0", "A2A-Extensions": extension})
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        events = [json.loads(line[6:])["result"] for line in reply if line.startswith(b"data: ")]
+    frames = [event["statusUpdate"]["metadata"][extension] for event in events if "metadata" in event.get("statusUpdate", {})]
+    return [(frame["frame"], frame) for frame in frames]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_std_drivers_stream_whole_characters_and_calls_as_they_are_written(desk, stream):
+    said = Turn(thinking=f"I write {UNICODE}", text=UNICODE, calls=[("files", {"action": "list"})])
+    task = desk(stream=stream, lifecycle={"task_acceptance": "queue", "after_task": "sleep"})
+    task.script(said, Turn(text="done"), chunk_bytes=1)
+    running = task.project.start("--workdir", task.project / "work")
+
+    frames = frames_of(running.url, "go")
+
+    running.signal().result().ok()
+    assert task.problems == []
+    words = {kind: "".join(frame["text"] for name, frame in frames if name == kind) for kind in ("thinking", "text")}
+    assert words == {"thinking": said.thinking, "text": UNICODE + "done"}
+    kinds = [name for name, _ in frames]
+    assert kinds.count("tool-call-started") == 1 and frames[kinds.index("tool-call-started")][1]["toolName"] == "files"
+    assert [frame["inputBytes"] for name, frame in frames if name == "tool-call-progress"] == [len('{"action": "list"}')]
+    assert kinds.index("thinking") < kinds.index("text") < kinds.index("tool-call-started")
+
+
 @pytest.mark.parametrize("stream", [True, False])
 def test_std_drivers_report_usage(desk, stream):
     task = desk(stream=stream).script(Turn(text="x"))
@@ -489,7 +522,8 @@ def test_std_drivers_quote_a_page_that_refuses(desk):
 def test_std_drivers_name_a_provider_that_is_not_there(lab, provider, model):
     session = Desk(lab, model, provider, gateway={"endpoint": "http://127.0.0.1:9", "keyless": True}).fails()
 
-    assert "refused" in session.result_text and "inference_retry" not in session.trace.types
+    assert session.result_text == "error: the provider cannot be reached: connection refused"
+    assert "inference_retry" not in session.trace.types
 
 
 # --- Odd answers -------------------------------------------------------------------------------------------------------

@@ -288,7 +288,8 @@ def test_std_json_patches_and_keeps_what_it_does_not_touch(lab):
 @pytest.mark.parametrize("operation, told", [
     ({"op": "test", "path": "/a", "value": 2}, "the value is another one"),
     ({"op": "remove", "path": "/b"}, "there is no such value"), ({"op": "replace", "path": "/b", "value": 1}, "there is no such value"),
-    ({"op": "add", "path": "/l/9", "value": 1}, "there is no such place"), ({"op": "add", "path": "/l/01", "value": 1}, "there is no such place"),
+    ({"op": "add", "path": "/l/9", "value": 1}, "there is no such place"),
+    ({"op": "add", "path": "/l/01", "value": 1}, "there is no such place"),
     ({"op": "add", "path": "/b/c", "value": 1}, "there is no such place"), ({"op": "move", "from": "/o", "path": "/o/p"}, "into itself"),
     ({"op": "copy", "from": "/b", "path": "/c"}, "from: there is no such value"), ({"op": "add", "path": "/b"}, "value is needed"),
     ({"op": "dance", "path": "/b"}, "op is needed"), ({"op": "remove", "path": "b"}, "a JSON Pointer"),

@@ -29,12 +29,6 @@ member (const struct request *r, mur_node object, const char *key)
     return mur_json_get (r->json, object, key);
 }
 
-static bool
-has_type (const struct request *r, mur_node block, const char *type)
-{
-    return mur_json_is (r->json, member (r, block, "type"), type);
-}
-
 static void
 end_block (struct request *r)
 {
@@ -68,9 +62,9 @@ is_empty_text (const struct request *r, mur_node block)
 static bool
 is_wanted (const struct request *r, mur_node block)
 {
-    if (has_type (r, block, "text"))
+    if (mur_block_is (r->json, block, "text"))
         return ! is_empty_text (r, block);
-    if (has_type (r, block, "thinking"))
+    if (mur_block_is (r->json, block, "thinking"))
         return mur_json_kind (r->json, member (r, block, "signature")) == MUR_JSON_STRING;
     return mur_json_kind (r->json, block) == MUR_JSON_OBJECT;
 }
@@ -79,7 +73,7 @@ static void
 add_block (struct request *r, mur_node block)
 {
     mur_text_comma (&r->text);
-    if (has_type (r, block, "tool_call")) {
+    if (mur_block_is (r->json, block, "tool_call")) {
         mur_text_puts (&r->text, "{\"type\":\"tool_use\"");
         add_id (r, "id", member (r, block, "id"));
         mur_text_node (&r->text, "name", r->json, member (r, block, "name"));
@@ -300,8 +294,8 @@ start_block (struct mur_answer *answer, int64_t number, const struct mur_json *j
             mur_block_call (block, mur_json_text (json, mur_json_get (json, from, "id")),
                             mur_json_text (json, mur_json_get (json, from, "name")));
             mur_node input = mur_json_get (json, from, "input");
-            if (mur_json_count (json, input) > 0)
-                mur_text_node (&block->text, NULL, json, input);
+            if (mur_json_count (json, input) > 0) /* empty where pieces follow */
+                mur_block_input (block, json, input);
             return;
         }
         char *text = mur_json_text (json, mur_json_get (json, from, kinds[i].text));

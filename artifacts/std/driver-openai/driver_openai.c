@@ -31,19 +31,14 @@ member (const struct request *r, mur_node object, const char *key)
     return mur_json_get (r->json, object, key);
 }
 
-static bool
-has_type (const struct request *r, mur_node block, const char *type)
-{
-    return mur_json_is (r->json, member (r, block, "type"), type);
-}
-
 /* What the blocks of a type hold under a key, one line after the other. */
 static char *
 joined (const struct request *r, mur_node content, const char *type, const char *key)
 {
     struct mur_text whole = { 0 };
     for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b)) {
-        char *text = has_type (r, b, type) ? mur_json_text (r->json, member (r, b, key)) : NULL;
+        char *text =
+            mur_block_is (r->json, b, type) ? mur_json_text (r->json, member (r, b, key)) : NULL;
         if (text != NULL && whole.len > 0)
             mur_text_puts (&whole, "\n");
         if (text != NULL)
@@ -67,7 +62,7 @@ add_content (struct request *r, mur_node content)
 {
     bool is_text = true;
     for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
-        is_text = is_text && has_type (r, b, "text");
+        is_text = is_text && mur_block_is (r->json, b, "text");
     if (! is_text) {
         mur_text_node (&r->text, "content", r->json, content);
         return;
@@ -100,7 +95,7 @@ add_reasoning (struct request *r, mur_node content)
 {
     for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
         for (size_t i = 0; i < FIELD_COUNT; i++)
-            if (has_type (r, b, "thinking") &&
+            if (mur_block_is (r->json, b, "thinking") &&
                 mur_json_is (r->json, member (r, b, "field"), reasoning_fields[i])) {
                 char *text = joined (r, content, "thinking", "thinking");
                 mur_text_string (&r->text, reasoning_fields[i], text);
@@ -115,7 +110,7 @@ add_model_message (struct request *r, mur_node content, bool is_of_this_task)
     size_t calls = 0;
     char *text = joined (r, content, "text", "text");
     for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
-        calls += has_type (r, b, "tool_call");
+        calls += mur_block_is (r->json, b, "tool_call");
     if (text == NULL && calls == 0)
         return;
     open_message (r, "assistant");
@@ -129,7 +124,7 @@ add_model_message (struct request *r, mur_node content, bool is_of_this_task)
         mur_text_key (&r->text, "tool_calls");
         mur_text_puts (&r->text, "[");
         for (mur_node b = mur_json_first (r->json, content); b >= 0; b = mur_json_next (r->json, b))
-            if (has_type (r, b, "tool_call"))
+            if (mur_block_is (r->json, b, "tool_call"))
                 add_call (r, b);
         mur_text_puts (&r->text, "]");
     }
@@ -322,8 +317,7 @@ take_call (struct mur_answer *answer, const struct mur_json *json, mur_node call
         mur_block_call (block, id_or_own (answer, id), name != NULL ? name : mur_format ("%s", ""));
     else
         free (name);
-    if (mur_json_kind (json, arguments) == MUR_JSON_OBJECT)
-        mur_text_node (&block->text, NULL, json, arguments);
+    mur_block_input (block, json, arguments);
     char *piece = mur_json_text (json, arguments);
     mur_block_grow (block, piece);
     if (block->more.len == 0)
