@@ -14,11 +14,7 @@ struct unbuilt {
 static const struct unbuilt parts[] = {
     { "inference.alternates", "switching between drivers" },
     { "inference.compaction", "compaction" },
-    { "context.retain", "pruning of conversation records" },
-    { "trace.retain", "pruning of traces" },
     { "observability", "export of spans and evaluation" },
-    { "network.authentication", "door authentication" },
-    { "lifecycle.done_check", "done_check" },
     { "exports", "exports" },
     { "control", "the control plane" },
     { "capabilities.peer_fetch", "fetching files from peers" },

@@ -46,7 +46,13 @@ append_keep_working (const struct session *s, const struct running_task *t, stru
                     (unsigned long long)(k->limit.value - t->kept_working));
     else
         buf_puts (b, ",\"keep_working\":\"none\"");
-    buf_puts (b, ",\"done_check\":\"none\"");
+    const struct done_check *d = s->policy->lifecycle.done_check;
+    if (d)
+        buf_printf (b, ",\"done_check\":{\"used\":%llu,\"left\":%llu}",
+                    (unsigned long long)t->done_check.reopens,
+                    (unsigned long long)(d->limit.value - t->done_check.reopens));
+    else
+        buf_puts (b, ",\"done_check\":\"none\"");
 }
 
 static void

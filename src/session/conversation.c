@@ -164,13 +164,47 @@ conversation_load (struct conversation *c, struct message_list *list)
 static void
 append_header (const struct conversation *c, struct buf *out)
 {
-    buf_puts (out, "{\"capsule\":");
+    buf_puts (out, "{\"type\":\"murmur.record\",\"capsule\":");
     json_append_string (out, c->retain_owner, strlen (c->retain_owner));
-    buf_printf (out, ",\"created_ms\":%llu,\"type\":\"murmur.record\"}\n",
-                (unsigned long long)clock_unix_ms ());
+    buf_printf (out, ",\"created_ms\":%llu}\n", (unsigned long long)clock_unix_ms ());
 }
 
-/* Opens the file for appending; a file that is new begins with the header when the capsule retains.
+/* True when the first line of a record names its owner, whoever that is. */
+static bool
+has_header (const struct buf *text)
+{
+    const char *end = memchr (text->data, '\n', text->len);
+    size_t len = end ? (size_t)(end - text->data) : text->len;
+    _cleanup_json_ json_t *first = json_loadb (text->data, len, 0, NULL);
+    return str_eq (json_get_string (first, "type"), "murmur.record");
+}
+
+/* A record from before the capsule retained anything gets the header by an atomic rewrite. */
+static bool
+adopt (struct conversation *c, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf old = { 0 }, now = { 0 };
+    if (! fs_read (c->dir, RECORD_FILE, RECORD_LIMIT_BYTES, &old, err))
+        return false;
+    if (old.len == 0 || has_header (&old))
+        return true;
+    append_header (c, &now);
+    buf_append (&now, old.data, old.len);
+    return fs_write (c->dir, RECORD_FILE, now.data, now.len, 0600, true, err);
+}
+
+void
+conversation_adopt (const char *store, const char *context_id, const char *owner)
+{
+    if (! conversation_exists (store, context_id))
+        return;
+    struct conversation *c = conversation_new (store, context_id, owner);
+    if (open_dir (c, false, NULL))
+        (void)adopt (c, NULL);
+    conversation_free (c);
+}
+
+/* Opens the file for appending; with a capsule that retains it begins with the header.
  */
 static bool
 open_file (struct conversation *c, struct mur_error **err)
@@ -178,6 +212,8 @@ open_file (struct conversation *c, struct mur_error **err)
     if (c->fd >= 0)
         return true;
     if (! open_dir (c, true, err))
+        return false;
+    if (c->retain_owner && fs_exists (c->dir, RECORD_FILE, NULL) && ! adopt (c, err))
         return false;
     c->fd = fs_open_append (c->dir, RECORD_FILE, 0600, err);
     if (c->fd < 0)

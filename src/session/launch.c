@@ -17,6 +17,7 @@
 #include "session/guests.h"
 #include "session/loop.h"
 #include "session/murmur_md.h"
+#include "session/retention.h"
 #include "session/start_line.h"
 #include "session/task_text.h"
 #include "session/termination.h"
@@ -52,6 +53,8 @@ serve (struct session *s, struct mur_error **err)
         .has_network = s->policy->network_allow.len > 0,
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
     };
+    if (s->auth)
+        door_set_auth (s->door, s->auth);
     return door_serve (s->door, &facts, s->registry, err);
 }
 
@@ -61,10 +64,23 @@ make_registry (struct session *s)
     struct registry_spec spec = {
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
         .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
-        .is_public = true,
+        .is_public = ! s->auth,
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
     };
     s->registry = registry_new (&spec);
+}
+
+/* The only file that holds the door's tokens. */
+static void
+fill_tokens (const struct door_auth *auth, struct running_record *r)
+{
+    r->door_token = secret_copy (door_auth_token (auth, 0));
+    r->credential_count = door_auth_count (auth) - 1;
+    r->credentials = x_new_array (struct running_credential, r->credential_count + 1);
+    for (size_t i = 0; i < r->credential_count; i++)
+        r->credentials[i] =
+            (struct running_credential){ x_strdup (door_auth_name (auth, i + 1)),
+                                         secret_copy (door_auth_token (auth, i + 1)) };
 }
 
 static void
@@ -78,6 +94,8 @@ write_running_record (struct session *s)
     r.capsule_version = x_strdup (s->manifest->version);
     r.workdir = x_strdup (s->work_path);
     r.records_dir = x_strdup (s->dirs.records_path);
+    if (s->auth)
+        fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! running_write (&r, &err))
         diag_warn (DIAG_RUNTIME, W_SEC_023, "the running record was not written: %s", err->message);
@@ -125,6 +143,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     s->trace = trace_writer_new (s->records, s->id.text, s->redactor, err);
     if (! s->trace || ! start_line_write (s, err))
         return false;
+    retention_apply (s);
     make_registry (s);
     if (! serve (s, err))
         return false;

@@ -23,20 +23,43 @@ append_member (struct buf *b, const char *key, const char *value)
     json_append_string (b, value, strlen (value));
 }
 
-void
-readiness_print_json (const struct session *s, const char *url)
+static void
+append_tokens (struct buf *b, const struct door_auth *auth)
 {
-    _cleanup_buf_ struct buf b = { 0 };
+    buf_puts (b, ",\"tokens\":{");
+    for (size_t i = 0; i < door_auth_count (auth); i++) {
+        const char *name = door_auth_name (auth, i);
+        const char *token = secret_reveal (door_auth_token (auth, i));
+        buf_printf (b, "%s\"%s\":", i ? "," : "", name);
+        json_append_string (b, token, strlen (token));
+    }
+    buf_putc (b, '}');
+}
+
+void
+readiness_print_json (const struct session *s, const char *url, bool with_tokens)
+{
+    struct buf b = { 0 };
+    bool is_authenticated = s->auth && url[0];
     buf_putc (&b, '{');
+    if (is_authenticated)
+        append_member (&b, "auth", "bearer");
     append_member (&b, "name", announced_name (s));
     buf_printf (&b, ",\"pid\":%d", (int)getpid ());
     append_member (&b, "records_dir", s->dirs.records_path);
     append_member (&b, "session_id", s->id.text);
+    if (is_authenticated && with_tokens)
+        append_tokens (&b, s->auth);
     append_member (&b, "url", url);
     append_member (&b, "version", s->manifest->version);
     append_member (&b, "workdir", s->work_path);
     buf_putc (&b, '}');
-    diag_stdout_line ("%s", b.data);
+    if (is_authenticated && with_tokens)
+        diag_secret_line (b.data);
+    else
+        diag_stdout_line ("%s", b.data);
+    secret_wipe (b.data, b.len);
+    buf_free (&b);
 }
 
 void
@@ -44,6 +67,8 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
 {
     if (url[0])
         diag_stdout_line ("murmur: url %s", url);
+    if (url[0] && s->auth)
+        diag_stdout_line ("murmur: auth bearer (mur token %s)", s->id.text);
     diag_stdout_line ("session: %s", s->id.text);
     if (! is_verbose)
         return;

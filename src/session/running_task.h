@@ -21,6 +21,13 @@ enum attempt_ending {
     ATTEMPT_NO_ANSWER,
 };
 
+/* What the done check has come to. */
+struct done_check_state {
+    uint64_t runs, reopens;
+    bool is_met;            /* the last run passed */
+    const char *stopped_by; /* NULL: nothing did */
+};
+
 struct running_task {
     const struct task *task; /* the registry's */
     struct cancel *cancel;   /* raised with the task's own, and alone when the deadline spares a
@@ -49,7 +56,9 @@ struct running_task {
     uint64_t reopens;
     uint64_t kept_working;
     const char *keep_working_stopped_by;
-    char *standing_answer; /* of an earlier turn end; NULL: none */
+    struct done_check_state done_check;
+    char *standing_answer;             /* of an earlier turn end; NULL: none */
+    const char **continued_stopped_by; /* of what continued the task last; NULL: nothing has */
 
     /* The present attempt. */
     enum attempt_ending ending;

@@ -131,6 +131,7 @@ struct session {
     /* The launch. */
     struct trace_writer *trace;
     struct door *door;
+    struct door_auth *auth; /* NULL: a public door */
     struct registry *registry;
     struct strv guest_env; /* the runtime's own list for every guest */
     struct termination *termination;

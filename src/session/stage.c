@@ -52,6 +52,26 @@ mint_id (struct session *s, struct mur_error **err)
     return true;
 }
 
+/* The tokens of an authenticated door: minted before there is a door to show them to. */
+static bool
+mint_tokens (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    const struct door_network *network = s->manifest->network;
+    const struct door_authentication *a = network ? network->authentication : NULL;
+    if (! a || ! s->manifest->inference)
+        return true;
+    size_t count = a->credentials.len;
+    struct auth_declaration *declared =
+        arena_new_array (s->arena, struct auth_declaration, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct door_credential *c = &a->credentials.items[i];
+        declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
+    }
+    s->auth = door_auth_new (s->manifest->name, declared, count);
+    return true;
+}
+
 static bool
 open_spend (struct session *s, struct mur_error **err)
 {
@@ -146,6 +166,7 @@ static const struct stage_step {
     { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
     { "session id", mint_id },                  /* 12 */
     { "spend", open_spend },                    /* 13 */
+    { "door tokens", mint_tokens },             /* 14 */
     { "gateways", stage_gateways },             /* 14 */
     { "driver", stage_driver },                 /* 14 */
     { "script component", stage_script },       /* 16 */
@@ -191,6 +212,7 @@ session_free (struct session *s)
     trace_writer_free (s->trace);
     door_close (s->door);
     registry_freep (&s->registry);
+    door_auth_free (s->auth);
     for (size_t i = 0; i < s->artifact_count; i++)
         staged_artifact_clear (&s->artifacts[i]);
     free (s->artifacts);

@@ -171,42 +171,49 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
     return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
 }
 
-/* The sidecar's contracts say whether the artifact fits the served level, without inflating the
- * component. */
+/* --- what an http driver's interfaces must be (artifacts.md 11) --- */
+
+#define STREAM_INTERFACE "murmur:stream/events@0.1.0"
+
 static bool
-check_level (const struct staged_artifact *a, struct mur_error **err)
+judge_driver_imports (const struct staged_artifact *a, const struct wit_contracts *contracts,
+                      struct mur_error **err)
 {
-    struct store_meta meta = { 0 };
-    bool fits = true;
-    if (store_meta_read (&a->resolved->payload, a->full_name, a->version, &meta, NULL) &&
-        meta.has_contracts) {
-        struct wit_misfits misfits = { 0 };
-        if (! wit_fits (&meta.contracts, wit_served_level (), &misfits))
-            fits = wit_refuse (a->full_name, a->version, &misfits, err);
-        wit_misfits_clear (&misfits);
+    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    const char *unknown = NULL;
+    for (size_t i = 0; i < contracts->imports.len; i++) {
+        const char *name = contracts->imports.items[i];
+        bool is_stream = str_starts (name, "murmur:stream/");
+        if (is_stream || str_starts (name, "murmur:text/"))
+            wit_judge (name, WIT_IMPORTS, wit_served_level (), &misfits);
+        if (is_stream && ! str_eq (name, STREAM_INTERFACE))
+            unknown = name;
     }
-    store_meta_clear (&meta);
-    return fits;
+    if (misfits.len)
+        return wit_refuse (a->full_name, a->version, &misfits, err);
+    return ! unknown ||
+           mur_fail (err, E_RUN_029, "driver %s imports %s; of murmur:stream this version has %s",
+                     a->full_name, unknown, STREAM_INTERFACE);
 }
 
-/* An http driver answers turns through murmur:tool/run; a process driver does not (E-RUN-030). */
+/* Read from the verified bytes: a sidecar proves nothing. What the loop calls, it looks up at each
+ * call. */
 static bool
 check_http_driver (struct staged_artifact *a, struct mur_error **err)
 {
-    if (component_exports (a->component, host_tool_interface))
-        return true;
     _cleanup_contracts_ struct wit_contracts contracts = { 0 };
-    package_contracts (a->resolved->package, &contracts, NULL);
+    if (package_contracts (a->resolved->package, &contracts, err) != PACKAGE_CONTRACTS)
+        return mur_context (err, "while staging driver %s@%s", a->full_name, a->version);
+    if (! judge_driver_imports (a, &contracts, err))
+        return false;
     const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
     if (process)
         return mur_fail (err, E_RUN_030,
                          "driver %s exports %s, which is for inference.transport: process; "
                          "transport http needs %s",
                          a->full_name, process, host_tool_interface);
-    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
-    if (! wit_fits (&contracts, wit_served_level (), &misfits))
-        return wit_refuse (a->full_name, a->version, &misfits, err);
-    return mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
+    return component_exports (a->component, host_tool_interface) ||
+           mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
                      a->full_name, host_tool_interface);
 }
 
@@ -236,6 +243,10 @@ static bool
 take_payload (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     if (a->resolved->is_native) {
+        if (a->resolved->is_untagged_native)
+            diag_warn (DIAG_RUNTIME, W_REG_001,
+                       "%s@%s is native and does not say for which platform", a->full_name,
+                       a->version);
         policy_warn_native_entry (a->entry);
         if (a->entry->gateway)
             return mur_fail (err, E_CAP_017,
@@ -249,7 +260,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
         describe_skill (a);
         return true;
     }
-    if (! check_level (a, err) || ! load_component (s, a, err))
+    if (! load_component (s, a, err))
         return false;
     return ! is_configured_driver (s, a) || check_http_driver (a, err);
 }

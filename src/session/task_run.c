@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/attempt.h"
+#include "session/done_check.h"
 #include "session/ending.h"
 #include "session/task_text.h"
 #include "session/termination.h"
@@ -89,6 +90,7 @@ keep_working (struct session *s, struct running_task *t)
     if (! goes_on)
         return false;
     t->kept_working++;
+    t->continued_stopped_by = &t->keep_working_stopped_by;
     uint64_t left = attempt_turns_left (s, t);
     TRACE (s->trace, NULL, keep_working, .task_id = t->task->id, .number = t->kept_working,
            .limit = k->limit.value, .turns_remaining = { left != UINT64_MAX, (int64_t)left },
@@ -98,7 +100,7 @@ keep_working (struct session *s, struct running_task *t)
 }
 
 /* A continued task that ran out of turns, money or time ends with the answer it already had. */
-static void
+static bool
 restore_standing (struct session *s, struct running_task *t)
 {
     const char *stop = t->ending == ATTEMPT_MAX_TURNS       ? "max_turns"
@@ -106,12 +108,25 @@ restore_standing (struct session *s, struct running_task *t)
                        : t->is_spared                       ? "deadline"
                                                             : NULL;
     if (! t->standing_answer || ! stop)
-        return;
-    t->keep_working_stopped_by = stop;
+        return false;
+    *t->continued_stopped_by = stop;
     _cleanup_free_ char *answer = steal_ptr (&t->standing_answer);
     free (t->reason);
     t->reason = NULL;
     attempt_complete (s, t, answer);
+    return true;
+}
+
+static void
+record_error (struct session *s, struct running_task *t)
+{
+    if (! t->error || t->has_failed_line)
+        return;
+    t->cause = "runtime_error";
+    t->has_failed_line = true;
+    TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
+           .turn = { t->turns > 0, (int64_t)t->turns }, .cause = t->cause,
+           .reason = t->error->message);
 }
 
 static void
@@ -120,14 +135,12 @@ run_attempts (struct session *s, struct running_task *t)
     do {
         attempt_run (s, t);
         attempt_take_refusals (s, t);
-        if (t->error && ! t->has_failed_line) {
-            t->cause = "runtime_error";
-            TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
-                   .turn = { t->turns > 0, (int64_t)t->turns }, .cause = t->cause,
-                   .reason = t->error->message);
-        }
-        restore_standing (s, t);
-    } while (keep_working (s, t));
+        record_error (s, t);
+        if (restore_standing (s, t))
+            return;
+    } while (keep_working (s, t) || done_check_reopens (s, t));
+    record_error (s, t);
+    restore_standing (s, t); /* the deadline may have come during the check */
 }
 
 /* --- end --- */
@@ -148,12 +161,13 @@ static void
 end_line (struct session *s, const struct running_task *t)
 {
     _cleanup_free_ char *kept = keep_working_json (s, t);
+    _cleanup_free_ char *check = done_check_json (s, t);
     TRACE (s->trace, NULL, task_end, .task_id = t->task->id,
            .exit_status = attempt_ending_name (t->ending),
            .duration_ms = clock_monotonic_ms () - t->started_ms, .turns = t->turns,
            .input_tokens = t->input_tokens, .output_tokens = t->output_tokens,
            .tool_calls = t->tool_calls, .shell_calls = t->shell_calls, .reopen_count = t->reopens,
-           .keep_working = kept);
+           .keep_working = kept, .done_check = check);
 }
 
 static char *

@@ -530,9 +530,3 @@ def test_session_human_lines_of_a_verbose_agent(lab):
     assert labels == ["murmur", "session", "workdir", "records", "manifest", "driver", "skills", "status"]
     assert lines[5] == "driver: std/driver-scripted (scripted)"
     assert lines[6] == "skills: 1 installed" and lines[7] == "status:  ok"
-
-
-def test_session_unbuilt_parts_are_refused_by_name(lab):
-    project = lab.agent(steps=[{"text": "x"}], capabilities={"shell": {"allow": ["bash"]}})
-    project.run("--task", "x").failed("E-RUN-012")
-    assert lab.records == []
