@@ -261,7 +261,7 @@ def test_std_json_says_what_is_wrong_with_a_query_or_a_file(lab):
     assert [is_error for is_error, _ in answers] == [True] * 10
     assert answers[0][1] == "a.json: nothing is at $.b"
     assert "at character 5 of $.a[" in answers[1][1]
-    assert answers[4][1] == "bad.json is no JSON: line 2, column 10"
+    assert answers[4][1] == "bad.json is no JSON that is read here: line 2, column 10"
     assert answers[5][1] == "absent.json: No such file or directory"
     assert answers[8][1] == "give one of query, patch and merge"
 
@@ -331,6 +331,16 @@ def test_std_json_works_on_large_files_and_bounds_its_answers(lab):
         assert len(text) < 66_000 and text.endswith("[cut at 65536 bytes: ask for less, or with depth]")
     document["rows"][777]["name"] = "x"
     assert (work / "a.json").read_text() == json.dumps(document)
+
+
+def test_std_json_takes_what_is_deep_and_refuses_what_is_deeper(lab):
+    answers, _work, _session = ask(
+        lab, "json", {"path": "deep.json", "query": "$..a"}, {"path": "deep.json", "merge": {"x": 1}},
+        {"path": "deeper.json"}, files={"deep.json": '{"a":' * 500 + "1" + "}" * 500, "deeper.json": "[" * 600 + "]" * 600})
+
+    assert answers[0][0] is False and answers[0][1].endswith("[cut at 65536 bytes: ask for less, or with depth]")
+    assert answers[1] == (False, "deep.json: merged")
+    assert answers[2] == (True, "deeper.json is no JSON that is read here: line 1, column 514")
 
 
 def test_std_json_keeps_strings_and_numbers_as_they_were_written(lab):

@@ -60,7 +60,8 @@ tell_place (struct call *call, size_t wrong_at)
         column = call->text[i] == '\n' ? 1 : column + 1;
         line += call->text[i] == '\n';
     }
-    mur_failed (call->out, "%s is no JSON: line %zu, column %zu", call->path, line, column);
+    mur_failed (call->out, "%s is no JSON that is read here: line %zu, column %zu", call->path,
+                line, column);
 }
 
 static bool
