@@ -24,8 +24,6 @@ bool bridge_component_compile (const wasm_engine_t *e, const void *wasm, size_t 
                                wasmtime_component_t **out, char **error);
 bool bridge_component_load (const wasm_engine_t *e, const void *form, size_t len,
                             wasmtime_component_t **out, char **error);
-bool
-bridge_component_map (const wasm_engine_t *e, int fd, wasmtime_component_t **out, char **error);
 bool bridge_component_exports (const wasmtime_component_t *c, const char *name);
 
 /* --- link.rs --- */

@@ -181,16 +181,6 @@ component_deserialize (struct engine *e, const void *form, size_t len, struct mu
     return component_take (c);
 }
 
-struct component *
-component_deserialize_fd (struct engine *e, int fd, struct mur_error **err)
-{
-    char *text = NULL;
-    wasmtime_component_t *c = NULL;
-    if (! bridge_component_map (e->wasm, fd, &c, &text))
-        return fail_with_text (err, E_RUN_001, "the compiled form does not load", text), NULL;
-    return component_take (c);
-}
-
 bool
 component_serialize (const struct component *c, struct buf *form, struct mur_error **err)
 {

@@ -39,8 +39,6 @@ component_compile (struct engine *e, const void *wasm, size_t len, struct mur_er
  * E-RUN-001 when incompatible. */
 struct component *
 component_deserialize (struct engine *e, const void *form, size_t len, struct mur_error **err);
-/* Loads a compiled form by mapping an open file the caller has verified. Same trust as above. */
-struct component *component_deserialize_fd (struct engine *e, int fd, struct mur_error **err);
 /* Compiles wasm straight to a compiled form. */
 bool component_precompile (struct engine *e, const void *wasm, size_t len, struct buf *form,
                            struct mur_error **err);

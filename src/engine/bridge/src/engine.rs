@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's configuration, and the two things about components that the C API lacks: loading one from a descriptor, and
-// asking for an export by its exact name.
+// The engine's configuration, and components: compiled or loaded with an error text of their own, and
+// asked for an export by its exact name, which the C API lacks.
 //
 // Always true: a change of `config` changes bridge_config_text, which is part of the name of every compiled form.
 
 use crate::{slice_in, text_in, text_out};
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, OptLevel};
 use wasmtime_c_api::{wasm_engine_t, wasmtime_component_t};
@@ -51,18 +51,6 @@ pub unsafe extern "C" fn bridge_engine_new(error: *mut *mut c_char) -> *mut wasm
     }
 }
 
-/// Maps a compiled form. The caller has verified the file and vouches for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bridge_component_map(
-    engine: &wasm_engine_t,
-    fd: c_int,
-    out: &mut *mut wasmtime_component_t,
-    error: *mut *mut c_char,
-) -> bool {
-    let path = format!("/proc/self/fd/{fd}");
-    take_component(unsafe { Component::deserialize_file(engine_of(engine), path) }, out, error)
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bridge_component_load(
     engine: &wasm_engine_t,
@@ -72,7 +60,11 @@ pub unsafe extern "C" fn bridge_component_load(
     error: *mut *mut c_char,
 ) -> bool {
     let form = unsafe { slice_in(form, len) };
-    take_component(unsafe { Component::deserialize(engine_of(engine), form) }, out, error)
+    take_component(
+        unsafe { Component::deserialize(engine_of(engine), form) },
+        out,
+        error,
+    )
 }
 
 #[unsafe(no_mangle)]

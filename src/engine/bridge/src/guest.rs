@@ -70,13 +70,20 @@ unsafe impl Send for GuestData {}
 
 impl WasiView for GuestData {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
 impl WasiHttpView for GuestData {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.hooks }
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.table,
+            hooks: &mut self.hooks,
+        }
     }
 }
 
@@ -155,7 +162,9 @@ impl Drop for Guest {
 
 fn wasi_of(spec: &Spec) -> Result<WasiCtx, String> {
     let mut b = WasiCtxBuilder::new();
-    b.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    b.allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
     if spec.has_stdio {
         b.inherit_stdin().stdout(Stdio::OUT).stderr(Stdio::ERR);
     }
@@ -167,8 +176,13 @@ fn wasi_of(spec: &Spec) -> Result<WasiCtx, String> {
     for p in unsafe { slice_in(spec.preopens, spec.preopen_count) } {
         let path = format!("/proc/self/fd/{}", p.dir_fd);
         let name = unsafe { text_in(p.guest_path) };
-        let perms = if p.is_read_only { FsPerms::ReadOnly } else { FsPerms::ReadWrite };
-        b.preopened_dir(&path, &name, perms).map_err(|e| format!("preopen \"{name}\": {e:#}"))?;
+        let perms = if p.is_read_only {
+            FsPerms::ReadOnly
+        } else {
+            FsPerms::ReadWrite
+        };
+        b.preopened_dir(&path, &name, perms)
+            .map_err(|e| format!("preopen \"{name}\": {e:#}"))?;
     }
     Ok(b.build())
 }
@@ -186,7 +200,11 @@ pub unsafe extern "C" fn bridge_guest_new(
             return std::ptr::null_mut();
         }
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .max_blocking_threads(2)
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(e) => {
             text_out(error, &format!("no event loop for the guest: {e}"));
@@ -234,8 +252,9 @@ impl Guest {
     fn arm_deadline(&mut self) {
         let now = Instant::now();
         let far = now + Duration::from_secs(3600 * 24 * 365);
-        self.store.data_mut().deadline =
-            now.checked_add(Duration::from_millis(self.deadline_ms)).unwrap_or(far);
+        self.store.data_mut().deadline = now
+            .checked_add(Duration::from_millis(self.deadline_ms))
+            .unwrap_or(far);
         self.store.set_epoch_deadline(1);
     }
 
@@ -243,7 +262,11 @@ impl Guest {
     fn classify(&mut self, e: wasmtime::Error) -> (Ending, String) {
         let cause = e.root_cause().to_string();
         let limits = &mut self.store.data_mut().limits;
-        if let Some(text) = limits.refused.take().or_else(|| limits.instance_refusal(&cause)) {
+        if let Some(text) = limits
+            .refused
+            .take()
+            .or_else(|| limits.instance_refusal(&cause))
+        {
             return (Ending::Limit, text);
         }
         if let Some(Trap::Interrupt) = e.downcast_ref::<Trap>() {
@@ -254,7 +277,10 @@ impl Guest {
             );
         }
         if let Some(I32Exit(status)) = e.downcast_ref::<I32Exit>() {
-            return (Ending::Trapped, format!("the guest exited with status {status}"));
+            return (
+                Ending::Trapped,
+                format!("the guest exited with status {status}"),
+            );
         }
         (Ending::Trapped, cause)
     }
@@ -271,8 +297,11 @@ pub unsafe extern "C" fn bridge_guest_start(
 ) -> Ending {
     let stop = unsafe { stop_borrow(stop) };
     guest.arm_deadline();
-    let started =
-        drive(&guest.runtime, &stop, linked.pre.instantiate_async(&mut *guest.store));
+    let started = drive(
+        &guest.runtime,
+        &stop,
+        linked.pre.instantiate_async(&mut *guest.store),
+    );
     match started {
         Some(Ok(instance)) => {
             guest.instance = Some(instance);
@@ -324,11 +353,16 @@ pub unsafe extern "C" fn bridge_guest_call(
         }
     };
     let Some(callee) = instance.get_func(&mut *guest.store, index) else {
-        text_out(error, &format!("its \"{interface}\" has no function \"{function}\""));
+        text_out(
+            error,
+            &format!("its \"{interface}\" has no function \"{function}\""),
+        );
         return Ending::MissingExport;
     };
-    let params: Vec<Val> =
-        unsafe { slice_in(args, arg_count) }.iter().map(Val::from).collect();
+    let params: Vec<Val> = unsafe { slice_in(args, arg_count) }
+        .iter()
+        .map(Val::from)
+        .collect();
     let result_count = callee.ty(&*guest.store).results().len();
     let mut results = vec![Val::Bool(false); result_count];
 

@@ -49,12 +49,8 @@ pub struct CRequest {
 /// Mirrors struct guest_http_handler.
 #[repr(C)]
 pub struct Handler {
-    start: unsafe extern "C" fn(
-        *mut c_void,
-        *const CRequest,
-        *const Reply,
-        *mut c_int,
-    ) -> *mut c_void,
+    start:
+        unsafe extern "C" fn(*mut c_void, *const CRequest, *const Reply, *mut c_int) -> *mut c_void,
     body: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> bool,
     body_end: unsafe extern "C" fn(*mut c_void, bool),
     resume: unsafe extern "C" fn(*mut c_void),
@@ -66,7 +62,10 @@ fn wasi_error(code: c_int) -> Option<Error> {
     Some(match code {
         0 => return None,
         1 => Error::HttpRequestDenied,
-        2 => Error::DnsError { rcode: None, info_code: None },
+        2 => Error::DnsError {
+            rcode: None,
+            info_code: None,
+        },
         3 => Error::ConnectionRefused,
         4 => Error::ConnectionTerminated,
         5 => Error::ConnectionTimeout,
@@ -146,7 +145,9 @@ pub unsafe extern "C" fn guest_http_reply_head(
             let _ = map.try_append(name, value);
         }
     }
-    let status = u16::try_from(status).ok().and_then(|s| StatusCode::from_u16(s).ok());
+    let status = u16::try_from(status)
+        .ok()
+        .and_then(|s| StatusCode::from_u16(s).ok());
     let mut s = reply.lock();
     if s.has_head {
         return;
@@ -169,7 +170,8 @@ pub unsafe extern "C" fn guest_http_reply_body(reply: &Reply, data: *const u8, l
         return false;
     }
     if len > 0 && s.end.is_none() {
-        s.chunks.push_back(Bytes::copy_from_slice(unsafe { slice_in(data, len) }));
+        s.chunks
+            .push_back(Bytes::copy_from_slice(unsafe { slice_in(data, len) }));
         s.buffered += len;
     }
     let waker = s.body_waker.take();
@@ -184,7 +186,11 @@ pub unsafe extern "C" fn guest_http_reply_end(reply: &Reply, error: c_int) {
     if s.end.is_none() {
         s.end = Some(wasi_error(error));
     }
-    let wakers = [s.head_waker.take(), s.body_waker.take(), s.upload_waker.take()];
+    let wakers = [
+        s.head_waker.take(),
+        s.body_waker.take(),
+        s.upload_waker.take(),
+    ];
     drop(s);
     wakers.into_iter().for_each(wake);
 }
@@ -352,8 +358,7 @@ impl Hooks {
             between_bytes_timeout_ms: millis(options.between_bytes_timeout),
         };
         let mut refused: c_int = 0;
-        let started =
-            unsafe { ((*self.handler).start)(self.ctx, &c_request, reply, &mut refused) };
+        let started = unsafe { ((*self.handler).start)(self.ctx, &c_request, reply, &mut refused) };
         if started.is_null() {
             return Err(wasi_error(refused).unwrap_or(Error::HttpRequestDenied));
         }
@@ -367,7 +372,9 @@ fn c_text(text: &str) -> Result<CString, Error> {
 
 /// 0 = the guest set none.
 fn millis(d: Option<Duration>) -> u64 {
-    d.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX).max(1))
+    d.map_or(0, |d| {
+        u64::try_from(d.as_millis()).unwrap_or(u64::MAX).max(1)
+    })
 }
 
 type Finish = Box<dyn Future<Output = Result<(), Error>> + Send>;

@@ -15,6 +15,7 @@ mod guest;
 mod http;
 mod link;
 mod stdio;
+mod wasi;
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -28,7 +29,9 @@ pub(crate) fn text_out(out: *mut *mut c_char, text: &str) {
 
 /// Text C vouches for as UTF-8; anything else becomes U+FFFD.
 pub(crate) unsafe fn text_in(text: *const c_char) -> String {
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 pub(crate) unsafe fn slice_in<'a, T>(data: *const T, len: usize) -> &'a [T] {

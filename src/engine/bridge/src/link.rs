@@ -3,13 +3,15 @@
 // What a guest may import: WASI, wasi:http, and the host interfaces C names.
 //
 // A linker serves every guest of one kind and a pre-linked component every instance of it: host functions find the guest they
-// are called for in the store. Always true: an import that is not offered fails with its name, and a murmur interface is
+// are called for in the store. Only the WASI packages a component names are linked, since filling a linker with all of them
+// is a large part of a warm start. Always true: an import that is not offered fails with its name, and a murmur interface is
 // served in its exact version only (the engine alone would accept a compatible one).
 
 use crate::engine::{component_of, engine_of, exports_exactly};
 use crate::guest::GuestData;
+use crate::wasi::WASI_PACKAGES;
 use crate::{slice_in, text_in, text_out};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 use wasmtime::component::types::ComponentItem;
@@ -35,8 +37,42 @@ pub type HostCall = unsafe extern "C" fn(
 ) -> bool;
 
 pub struct GuestLinker {
-    linker: Linker<GuestData>,
+    /// The host interfaces alone.
+    base: Linker<GuestData>,
     served: HashSet<String>,
+    has_http: bool,
+    /// By the set of WASI packages added to the base, one bit a row of WASI_PACKAGES.
+    filled: Mutex<HashMap<u32, Linker<GuestData>>>,
+}
+
+impl GuestLinker {
+    fn packages_of(&self, component: &Component) -> u32 {
+        let ty = component.component_type();
+        let mut set = 0;
+        for (name, _) in ty.imports(component.engine()) {
+            for (bit, package) in WASI_PACKAGES.iter().enumerate() {
+                if name.starts_with(package.prefix) && (self.has_http || !package.is_http) {
+                    set |= 1 << bit;
+                }
+            }
+        }
+        set
+    }
+
+    fn link(&self, component: &Component) -> wasmtime::Result<InstancePre<GuestData>> {
+        let packages = self.packages_of(component);
+        let mut filled = self.filled.lock().unwrap_or_else(|e| e.into_inner());
+        if !filled.contains_key(&packages) {
+            let mut linker = self.base.clone();
+            for (bit, package) in WASI_PACKAGES.iter().enumerate() {
+                if packages & (1 << bit) != 0 {
+                    (package.add)(&mut linker)?;
+                }
+            }
+            filled.insert(packages, linker);
+        }
+        filled[&packages].instantiate_pre(component)
+    }
 }
 
 pub struct Linked {
@@ -54,16 +90,23 @@ impl Linked {
     /// The index of an exported function; what was found is remembered for the next instance.
     pub fn export(&self, interface: &str, function: &str) -> Result<ComponentExportIndex, Missing> {
         let mut known = self.exports.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, index)) = known.iter().find(|((i, f), _)| i == interface && f == function) {
+        if let Some((_, index)) = known
+            .iter()
+            .find(|((i, f), _)| i == interface && f == function)
+        {
             return Ok(*index);
         }
         if !exports_exactly(&self.component, interface) {
             return Err(Missing::Interface);
         }
-        let instance =
-            self.component.get_export_index(None, interface).ok_or(Missing::Interface)?;
-        let index =
-            self.component.get_export_index(Some(&instance), function).ok_or(Missing::Function)?;
+        let instance = self
+            .component
+            .get_export_index(None, interface)
+            .ok_or(Missing::Interface)?;
+        let index = self
+            .component
+            .get_export_index(Some(&instance), function)
+            .ok_or(Missing::Function)?;
         known.push(((interface.to_owned(), function.to_owned()), index));
         Ok(index)
     }
@@ -131,28 +174,24 @@ pub unsafe extern "C" fn bridge_linker_new(
     call: HostCall,
     error: *mut *mut c_char,
 ) -> *mut GuestLinker {
-    let mut linker = Linker::<GuestData>::new(engine_of(engine));
+    let mut base = Linker::<GuestData>::new(engine_of(engine));
     let mut served = HashSet::new();
-    let mut fill = || -> wasmtime::Result<()> {
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        if has_http {
-            wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-        }
-        for (index, interface) in
-            unsafe { slice_in(interfaces, interface_count) }.iter().enumerate()
-        {
-            served.insert(unsafe { text_in(interface.name) });
-            add_host_functions(&mut linker, index, interface, call)?;
-        }
-        Ok(())
-    };
-    match fill() {
-        Ok(()) => Box::into_raw(Box::new(GuestLinker { linker, served })),
-        Err(e) => {
+    for (index, interface) in unsafe { slice_in(interfaces, interface_count) }
+        .iter()
+        .enumerate()
+    {
+        served.insert(unsafe { text_in(interface.name) });
+        if let Err(e) = add_host_functions(&mut base, index, interface, call) {
             text_out(error, &format!("{e:#}"));
-            std::ptr::null_mut()
+            return std::ptr::null_mut();
         }
     }
+    Box::into_raw(Box::new(GuestLinker {
+        base,
+        served,
+        has_http,
+        filled: Mutex::new(HashMap::new()),
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -192,10 +231,13 @@ pub unsafe extern "C" fn bridge_link(
 ) -> *mut Linked {
     let component = component_of(component);
     if let Some(name) = unserved(component, &linker.served) {
-        text_out(error, &format!("it imports \"{name}\", which is not offered to it"));
+        text_out(
+            error,
+            &format!("it imports \"{name}\", which is not offered to it"),
+        );
         return std::ptr::null_mut();
     }
-    match linker.linker.instantiate_pre(component) {
+    match linker.link(component) {
         Ok(pre) => Box::into_raw(Box::new(Linked {
             pre,
             component: component.clone(),
