@@ -28,7 +28,6 @@ static const struct {
     const char *path, *value, *part;
 } values[] = {
     { "inference.transport", "process", "driving a harness process" },
-    { "artifacts[*].runtime", "hook", "hooks" },
 };
 
 static bool

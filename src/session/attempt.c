@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "session/ending.h"
 #include "session/fence.h"
+#include "session/hooks.h"
 #include "session/system_prompt.h"
 #include "session/task_text.h"
 #include "session/tools_array.h"
@@ -20,7 +21,8 @@ attempt_turns_left (const struct session *s, const struct running_task *t)
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
     if (! cap->is_set)
         return UINT64_MAX;
-    return cap->value > t->turns ? cap->value - t->turns : 0;
+    uint64_t used = t->turns + t->hook_calls;
+    return cap->value > used ? cap->value - used : 0;
 }
 
 static void
@@ -51,6 +53,7 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     _cleanup_buf_ struct buf text = { 0 };
     if (! task_text_read (s, &text, err))
         return false;
+    hooks_attempt_begin (s, text.data, text.len);
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
         s->request->resume_mode != RESUME_NONE)
         conversation_load (t->record, &t->list);
@@ -116,6 +119,8 @@ attempt_run (struct session *s, struct running_task *t)
     _cleanup_error_ struct mur_error *err = NULL;
     reset (t);
     conversation_new_attempt (t->record);
+    if (t->is_continuing)
+        hooks_attempt_begin (s, NULL, 0);
     if (attempt_take_refusals (s, t))
         return;
     if (! t->is_continuing && ! begin_list (s, t, &err)) {

@@ -16,6 +16,9 @@ struct running_task;
 struct shell_facts {
     char *binary;  /* canonical path, or the bare name */
     char *command; /* the arguments only */
+    struct strv argv;    /* as it was started */
+    const char *script;  /* an interpreter's, borrowed from command; NULL else */
+    struct buf out, err; /* what was kept of its streams, when there are hooks */
     bool is_detached;
     char work_id[37];   /* detached */
     uint64_t grace_ms;  /* detached */

@@ -54,7 +54,7 @@ driver_answer_clear (struct driver_answer *a)
 /* --- one attempt --- */
 
 static void
-run_attempt (struct session *s, struct running_task *t, const char *request, size_t len,
+run_attempt (struct session *s, const struct driver_caller *c, const char *request, size_t len,
              struct frames *frames, struct attempt *a)
 {
     struct driver *d = &s->driver;
@@ -62,22 +62,24 @@ run_attempt (struct session *s, struct running_task *t, const char *request, siz
     struct guest_setup setup = { .component = d->artifact->component,
                                  .artifact = d->artifact,
                                  .kind = GUEST_TOOL,
-                                 .env = d->env.items,
+                                 .env = c->env,
                                  .gateway = d->artifact->gateway,
                                  .contexts = contexts,
-                                 .context_count = ARRAY_LEN (contexts),
-                                 .cancel = t->cancel };
+                                 .context_count = c->task ? ARRAY_LEN (contexts) : 0,
+                                 .cancel = c->cancel };
     struct guest_store store = { 0 };
     a->arena = arena_new ();
     if (guest_store_open (s, &setup, &store, &a->how, &a->err))
-        a->how = host_tool_run (store.guest, request, len, NULL, a->arena, &a->result, t->cancel,
+        a->how = host_tool_run (store.guest, request, len, NULL, a->arena, &a->result, c->cancel,
                                 &a->err);
     if (store.http)
         guest_http_observe (store.http, &a->seen);
     guest_store_close (&store);
-    a->has_streamed = frames->has_text;
-    frames_settle (frames);
-    frames->has_text = false; /* the cursor is closed; a retry begins anew */
+    if (c->task) {
+        a->has_streamed = frames->has_text;
+        frames_settle (frames);
+        frames->has_text = false; /* the cursor is closed; a retry begins anew */
+    }
     if (a->how != GUEST_OK) {
         mur_context (&a->err, "driver %s", d->artifact->tool_name);
         return;
@@ -207,13 +209,13 @@ policy_of (const struct session *s)
 }
 
 static void
-trace_retry (struct session *s, struct running_task *t, const struct retry_failure *f,
+trace_retry (struct session *s, const struct driver_caller *c, const struct retry_failure *f,
              enum retry_reason reason, uint32_t retries_done, uint64_t delay_ms, uint64_t charged,
              const char *error)
 {
-    TRACE (s->trace, NULL, inference_retry, .turn = t->turns, .task_id = t->task->id,
-           .attempt = retries_done + 1, .max_retries = policy_of (s).max_retries,
-           .reason = retry_reason_name (reason),
+    TRACE (s->trace, NULL, inference_retry, .turn = c->turn, .task_id = c->task_id,
+           .origin = c->origin, .attempt = retries_done + 1,
+           .max_retries = policy_of (s).max_retries, .reason = retry_reason_name (reason),
            .provider_status = { reason == RETRY_BY_STATUS, f->provider_status }, .error = error,
            .delay_ms = delay_ms,
            .retry_after_ms = { f->has_retry_after, (int64_t)f->retry_after_ms },
@@ -257,6 +259,10 @@ fail_call (struct session *s, struct attempt *a, char *reason, enum retry_verdic
         return;
     }
     out->outcome = DRIVER_FAILED;
+    if (is_error_stop (a)) { /* the driver did answer: hooks see it */
+        out->body = steal_ptr (&a->body);
+        out->tokens = tokens_count (a->text, a->len);
+    }
     out->cause = a->seen.is_credential_rejected ? "credential_rejected" : "driver_error";
     out->reason = reason;
     if (a->seen.is_credential_rejected)
@@ -292,7 +298,7 @@ accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_a
 
 /* True when the attempt is over for good; false: wait and try again. */
 static bool
-judge (struct session *s, struct running_task *t, struct attempt *a, uint64_t estimate,
+judge (struct session *s, const struct driver_caller *c, struct attempt *a, uint64_t estimate,
        struct driver_answer *out)
 {
     out->usage = (struct usage){ 0 };
@@ -321,31 +327,69 @@ judge (struct session *s, struct running_task *t, struct attempt *a, uint64_t es
         fail_call (s, a, text, verdict, out);
         return true;
     }
-    trace_retry (s, t, &f, reason, out->attempts - 1, delay_ms, charged, text);
+    trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
     free (text);
-    if (! cancel_sleep (t->cancel, delay_ms)) {
+    if (! cancel_sleep (c->cancel, delay_ms)) {
         out->outcome = DRIVER_CANCELED;
         return true;
     }
     return false;
 }
 
-void
-driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
-             uint64_t estimate, struct driver_answer *out)
+static void
+call_until_over (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+                 uint64_t estimate, struct driver_answer *out)
 {
-    struct frames frames;
-    frames_begin (&frames, s, t->task, true);
+    struct frames frames = { 0 };
+    if (c->task)
+        frames_begin (&frames, s, c->task->task, true);
     for (bool is_over = false; ! is_over;) {
-        if (! spend_admit (s->spend, estimate, s->driver.output_cap, &out->refusal)) {
+        if (! spend_admit (s->spend, estimate, c->output_cap, &out->refusal)) {
             out->outcome = DRIVER_SPEND_REFUSED;
             break;
         }
         out->attempts++;
         struct attempt a = { 0 };
-        run_attempt (s, t, request, len, &frames, &a);
-        is_over = judge (s, t, &a, estimate, out);
+        run_attempt (s, c, request, len, &frames, &a);
+        is_over = judge (s, c, &a, estimate, out);
         attempt_clear (&a);
     }
     frames_clear (&frames);
+}
+
+/* An async hook may ask while the agent loop does. */
+static bool
+take_turn (struct session *s, struct cancel *cancel)
+{
+    while (atomic_exchange (&s->is_driver_busy, true))
+        if (! cancel_sleep (cancel, 5))
+            return false;
+    return true;
+}
+
+void
+driver_call_as (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+                uint64_t estimate, struct driver_answer *out)
+{
+    if (! take_turn (s, c->cancel)) {
+        out->outcome = DRIVER_CANCELED;
+        return;
+    }
+    call_until_over (s, c, request, len, estimate, out);
+    atomic_store (&s->is_driver_busy, false);
+}
+
+void
+driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
+             uint64_t estimate, struct driver_answer *out)
+{
+    const struct driver_caller agent = {
+        .task = t,
+        .task_id = t->task->id,
+        .turn = t->turns,
+        .output_cap = s->driver.output_cap,
+        .env = s->driver.env.items,
+        .cancel = t->cancel,
+    };
+    driver_call_as (s, &agent, request, len, estimate, out);
 }

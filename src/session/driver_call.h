@@ -45,8 +45,22 @@ struct driver_answer {
     struct spend_refusal refusal;
 };
 
+/* Who calls. */
+struct driver_caller {
+    struct running_task *task; /* whose stream shows the call; NULL: it is silent */
+    const char *origin;        /* "hook:<name>", NULL: the agent loop */
+    const char *task_id;
+    uint64_t turn;
+    uint64_t output_cap;
+    char *const *env;
+    struct cancel *cancel;
+};
+
 /* Calls the driver with this request until it answers. <estimate> is the request's token estimate.
- */
+ * One call is in flight at a time: another caller waits for its end. */
+void driver_call_as (struct session *s, const struct driver_caller *caller, const char *request,
+                     size_t len, uint64_t estimate, struct driver_answer *out);
+/* The same as the agent loop. */
 void driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
                   uint64_t estimate, struct driver_answer *out);
 void driver_answer_clear (struct driver_answer *a);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "session/background.h"
+#include "session/hooks.h"
 #include "session/termination.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ const char *
 attempt_ending_name (enum attempt_ending ending)
 {
     static const char *const names[] = {
-        "ok", "failed", "max_turns_reached", "spend_ceiling_reached", "canceled", "no_answer"
+        "ok", "failed", "max_turns_reached", "spend_ceiling_reached", "canceled", "no_answer",
+        "reopen_budget_exhausted"
     };
     return names[ending];
 }
@@ -49,6 +51,7 @@ write_out (struct session *s, const char *path, const char *text)
 void
 result_write (struct session *s, const struct running_task *t, const char *text)
 {
+    hooks_output (s, text);
     write_out (s, "out/result.txt", text);
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED) {
         _cleanup_free_ char *path = x_asprintf ("out/result_%s.txt", t->task->id);

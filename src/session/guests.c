@@ -25,6 +25,9 @@ parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **er
 static bool
 open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
+    if (a->role == ROLE_HOOK && a->grant->opens_records_hooks)
+        return (a->scope_fd = fs_open_dir (s->records, "hooks", err)) >= 0 ||
+               mur_context (err, "capabilities.filesystem.records of %s", a->full_name);
     const char *dir = a->grant->scope_dir;
     if (! dir || ! a->grant->opens_work_dir || ! dir[0])
         return true;
@@ -49,6 +52,8 @@ open_state (struct staged_artifact *a, struct mur_error **err)
     return true;
 }
 
+static void build_hook_env (struct staged_artifact *a);
+
 bool
 stage_guests (struct session *s, struct mur_error **err)
 {
@@ -57,6 +62,8 @@ stage_guests (struct session *s, struct mur_error **err)
         if (a->component &&
             (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
             return false;
+        if (a->role == ROLE_HOOK)
+            build_hook_env (a);
     }
     return true;
 }
@@ -119,6 +126,18 @@ add_runtime_list (struct session *s, const char *url, struct strv *env)
     set_env_value (env, "MURMUR_CAPSULE_URL", url);
 }
 
+/* A hook gets nothing of the host's and nothing of the session's but its own: its configuration
+ * first, so that it cannot shadow what follows. */
+static void
+build_hook_env (struct staged_artifact *a)
+{
+    strv_free (&a->env);
+    if (a->config_env)
+        set_env (&a->env, a->config_env);
+    if (a->gateway)
+        set_env_value (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+}
+
 /* The order of session.md 4.2: later wins. */
 static void
 build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
@@ -139,7 +158,7 @@ guests_set_env (struct session *s, const char *url)
     build_env (s, url, NULL, false, &s->guest_env);
     for (size_t i = 0; i < s->artifact_count; i++) {
         struct staged_artifact *a = &s->artifacts[i];
-        if (a->component)
+        if (a->component && a->role != ROLE_HOOK)
             build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
     }
     if (s->driver.artifact)
@@ -159,7 +178,7 @@ fill_preopens (const struct session *s, const struct guest_setup *setup,
     bool is_scoped = a && a->grant->scope_dir;
     if (a && a->scope_fd >= 0)
         preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
-    else
+    else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)
         preopens[n++] = (struct guest_preopen){ fs_root_fd (s->work), ".", false };
     if (! a || (a->role == ROLE_TOOL && ! is_scoped))
         preopens[n++] = (struct guest_preopen){ fs_root_fd (s->runtime), "murmur-runtime", true };

@@ -42,11 +42,11 @@ line_texts_clear (struct line_texts *x)
 }
 
 static void
-fill_sent (struct session *s, struct running_task *t, struct request *request, bool with_shas,
+fill_sent (struct session *s, struct message_list *list, struct request *request, bool with_shas,
            struct line_texts *x)
 {
     for (size_t i = request->first; i < request->first + request->count; i++) {
-        struct message *m = t->list.items[i];
+        struct message *m = list->items[i];
         buf_printf (&x->ids, "%s\"%s\"", i > request->first ? "," : "[", m->id);
         if (with_shas)
             buf_printf (&x->shas, "%s\"%s\"", i > request->first ? "," : "[", message_sha (m));
@@ -64,12 +64,12 @@ fill_sent (struct session *s, struct running_task *t, struct request *request, b
 }
 
 static struct trace_inference
-common_line (struct session *s, struct running_task *t, const struct driver_answer *a,
+common_line (struct session *s, uint64_t turn, const char *task_id, const struct driver_answer *a,
              const struct line_texts *x)
 {
     return (struct trace_inference){
-        .turn = t->turns,
-        .task_id = t->task->id,
+        .turn = turn,
+        .task_id = task_id,
         .input_tokens_actual = a->usage.input,
         .output_tokens_actual = a->usage.output,
         .cached_tokens = a->usage.cached,
@@ -85,7 +85,7 @@ common_line (struct session *s, struct running_task *t, const struct driver_answ
 
 /* Under capture: content, every hashed body is kept beside the trace. */
 static bool
-store_bodies (struct session *s, struct running_task *t, struct request *r,
+store_bodies (struct session *s, struct message_list *list, struct request *r,
               const struct driver_answer *a, const char *response_sha, struct mur_error **err)
 {
     if (! trace_blob_store (s->records, r->system_sha, r->system, strlen (r->system), err) ||
@@ -93,7 +93,7 @@ store_bodies (struct session *s, struct running_task *t, struct request *r,
         ! trace_blob_store (s->records, response_sha, a->text, a->text_len, err))
         return false;
     for (size_t i = r->first; i < r->first + r->count; i++) {
-        struct message *m = t->list.items[i];
+        struct message *m = list->items[i];
         if (m->is_stored)
             continue;
         if (! trace_blob_store (s->records, message_sha (m), m->wire, m->wire_len, err))
@@ -111,8 +111,8 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
     enum trace_capture capture = capture_of (s);
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
-    fill_sent (s, t, request, capture != CAPTURE_NONE, &x);
-    struct trace_inference line = common_line (s, t, a, &x);
+    fill_sent (s, &t->list, request, capture != CAPTURE_NONE, &x);
+    struct trace_inference line = common_line (s, t->turns, t->task->id, a, &x);
     const char *stop = json_get_string (a->body, "stop_reason");
     const json_t *content = json_object_get (a->body, "content");
     line.input_tokens = TRACE_NUM (input_tokens);
@@ -129,25 +129,62 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
         line.response_sha = response_sha;
         line.message_shas = x.shas.data;
     }
-    if (capture == CAPTURE_CONTENT && ! store_bodies (s, t, request, a, response_sha, err))
+    if (capture == CAPTURE_CONTENT && ! store_bodies (s, &t->list, request, a, response_sha, err))
         return false;
     return trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, err);
+}
+
+static void
+fill_failure (struct trace_inference *line, const struct driver_answer *a)
+{
+    static const char *const codes[] = { [DRIVER_FAILED] = "driver_error",
+                                         [DRIVER_MALFORMED] = "malformed_response",
+                                         [DRIVER_NOT_RUN] = "driver_failed" };
+    line->decision = line->stop_reason = "error";
+    line->error_code = a->cause ? a->cause : codes[a->outcome];
+    line->error = a->reason ? a->reason : a->error ? a->error->message : "";
+    line->provider_status = (struct trace_num){ a->provider_status > 0, a->provider_status };
+    line->retry_stopped = a->retry_stopped;
 }
 
 void
 inference_line_failed (struct session *s, struct running_task *t, struct request *request,
                        const struct driver_answer *a)
 {
-    static const char *const codes[] = { [DRIVER_FAILED] = "driver_error",
-                                         [DRIVER_MALFORMED] = "malformed_response",
-                                         [DRIVER_NOT_RUN] = "driver_failed" };
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
-    fill_sent (s, t, request, false, &x);
-    struct trace_inference line = common_line (s, t, a, &x);
-    line.decision = line.stop_reason = "error";
-    line.error_code = a->cause ? a->cause : codes[a->outcome];
-    line.error = a->reason ? a->reason : a->error ? a->error->message : "";
-    line.provider_status = (struct trace_num){ a->provider_status > 0, a->provider_status };
-    line.retry_stopped = a->retry_stopped;
+    fill_sent (s, &t->list, request, false, &x);
+    struct trace_inference line = common_line (s, t->turns, t->task->id, a, &x);
+    fill_failure (&line, a);
     trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+}
+
+void
+inference_line_hook (struct session *s, const struct driver_caller *caller, struct request *request,
+                     struct message_list *list, const struct driver_answer *a,
+                     uint64_t input_tokens)
+{
+    enum trace_capture capture = a->outcome == DRIVER_RESPONSE ? capture_of (s) : CAPTURE_NONE;
+    char response_sha[SHA256_HEX_LEN + 1] = "";
+    __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
+    fill_sent (s, list, request, capture != CAPTURE_NONE, &x);
+    struct trace_inference line = common_line (s, caller->turn, caller->task_id, a, &x);
+    line.origin = caller->origin;
+    line.max_output_tokens = TRACE_NUM (caller->output_cap);
+    if (a->outcome == DRIVER_RESPONSE) {
+        line.input_tokens = TRACE_NUM (input_tokens);
+        line.output_tokens = TRACE_NUM (a->tokens);
+        line.decision = "text";
+    } else {
+        fill_failure (&line, a);
+    }
+    if (capture != CAPTURE_NONE) {
+        sha256_hex (a->text, a->text_len, response_sha);
+        line.system_sha = request->system_sha;
+        line.tools_sha = request->tools_sha;
+        line.response_sha = response_sha;
+        line.message_shas = x.shas.data;
+    }
+    if (capture == CAPTURE_CONTENT && ! store_bodies (s, list, request, a, response_sha, NULL))
+        return;
+    trace_write_under (s->trace, TRACE_PARENT_TURN, NULL, TRACE_EVENT_inference, &line, NULL, NULL);
 }

@@ -13,6 +13,10 @@
 bool inference_line_answered (struct session *s, struct running_task *t, struct request *request,
                               const struct driver_answer *a, uint64_t input_tokens,
                               struct mur_error **err);
+/* A call a hook made, answered or failed. */
+void inference_line_hook (struct session *s, const struct driver_caller *caller,
+                          struct request *request, struct message_list *list,
+                          const struct driver_answer *a, uint64_t input_tokens);
 /* A call that failed. */
 void inference_line_failed (struct session *s, struct running_task *t, struct request *request,
                             const struct driver_answer *a);

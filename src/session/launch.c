@@ -15,6 +15,7 @@
 #include "session/confine.h"
 #include "session/deadline.h"
 #include "session/guests.h"
+#include "session/hooks.h"
 #include "session/loop.h"
 #include "session/murmur_md.h"
 #include "session/retention.h"
@@ -147,6 +148,11 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     make_registry (s);
     if (! serve (s, err))
         return false;
+    if (! hooks_start (s, err)) {
+        trace_writer_free (s->trace); /* the session never began: its records hold one line */
+        s->trace = NULL;
+        return false;
+    }
     if (has_own) {
         struct task_intake intake = { .context_id = s->request->context_id,
                                       .source = "task_md",
@@ -197,6 +203,7 @@ tear_down (struct session *s, enum session_ending ending)
 {
     if (s->registry)
         refuse_queued (s);
+    hooks_end (s, session_ending_name (ending));
     if (s->trace)
         background_abandon_begin (s);
     if (s->confined)

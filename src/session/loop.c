@@ -37,7 +37,8 @@ ending_of (enum attempt_ending ending)
                                                [ATTEMPT_MAX_TURNS] = ENDING_MAX_TURNS,
                                                [ATTEMPT_SPEND_CEILING] = ENDING_SPEND_CEILING,
                                                [ATTEMPT_CANCELED] = ENDING_CANCELED,
-                                               [ATTEMPT_NO_ANSWER] = ENDING_OK };
+                                               [ATTEMPT_NO_ANSWER] = ENDING_OK,
+                                               [ATTEMPT_REOPEN_BUDGET] = ENDING_REOPEN_BUDGET };
     return map[ending];
 }
 

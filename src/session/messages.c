@@ -65,17 +65,24 @@ message_new_user (const char *text, size_t len, const char *fence)
 }
 
 struct message *
-message_new_assistant (const json_t *content)
+message_new_content (enum message_role role, const json_t *content, const char *tool_call_id,
+                     bool is_error)
 {
-    struct message *m = message_new (MESSAGE_ASSISTANT);
+    struct message *m = message_new (role);
     struct buf b = { 0 };
     buf_puts (&b, "{\"content\":");
     if (json_is_array (content))
         json_append (&b, content, JSON_TEXT_SORTED);
     else
         buf_puts (&b, "[]");
-    finish_wire (m, &b, false, NULL);
+    finish_wire (m, &b, is_error, tool_call_id);
     return m;
+}
+
+struct message *
+message_new_assistant (const json_t *content)
+{
+    return message_new_content (MESSAGE_ASSISTANT, content, NULL, false);
 }
 
 struct message *

@@ -50,6 +50,9 @@ struct message_list {
 struct message *message_new_user (const char *text, size_t len, const char *fence);
 /* An assistant message from the content array of a driver's answer (borrowed). */
 struct message *message_new_assistant (const json_t *content);
+/* A message of any role from its content array (borrowed); <tool_call_id> is a tool message's. */
+struct message *message_new_content (enum message_role role, const json_t *content,
+                                     const char *tool_call_id, bool is_error);
 /* A tool message of one text block. */
 struct message *message_new_tool (const char *tool_call_id, bool is_error, const char *text,
                                   size_t len, const char *fence);

@@ -19,6 +19,7 @@ enum attempt_ending {
     ATTEMPT_SPEND_CEILING,
     ATTEMPT_CANCELED,
     ATTEMPT_NO_ANSWER,
+    ATTEMPT_REOPEN_BUDGET, /* a hook wanted another attempt and there was none left */
 };
 
 /* What the done check has come to. */
@@ -54,9 +55,13 @@ struct running_task {
     /* Counters of task_end. */
     uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
     uint64_t reopens;
+    uint64_t hook_calls;     /* completions hooks asked for: they count toward max_turns */
+    bool hook_spend_refused; /* a ceiling refused one of them */
     uint64_t kept_working;
     const char *keep_working_stopped_by;
     struct done_check_state done_check;
+    char *original_text;               /* of the task, once it was rewritten */
+    struct buf feedback;               /* what hooks said for attempts that began anew */
     char *standing_answer;             /* of an earlier turn end; NULL: none */
     const char **continued_stopped_by; /* of what continued the task last; NULL: nothing has */
 

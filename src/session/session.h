@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "fs/root.h"
 #include "home/paths.h"
+#include "manifest/artifact_manifest.h"
 #include "net/guest_http.h"
 #include "session/launch.h"
 #include "session/spend.h"
@@ -58,6 +59,7 @@ struct staged_artifact {
     struct strv required;
     bool is_schema_malformed;
     bool is_upstream_none;
+    struct hook_contract contract; /* hooks */
 
     /* How a guest of it is made; filled by guests.c. */
     char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
@@ -90,7 +92,14 @@ struct driver {
     uint64_t input_budget;  /* 0: none */
     const char *budget_basis;
     struct strv env;
+    struct model_cap { /* every model the driver's own manifest lists */
+        const char *model;
+        uint64_t cap;
+    } *model_caps;
+    size_t model_cap_count;
 };
+
+struct hooks;
 
 struct session {
     const struct stage_request *request;
@@ -119,6 +128,7 @@ struct session {
     struct component *script; /* script capsules */
     struct allow_list script_allow;
     struct driver driver; /* agents */
+    struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
     struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
     struct background *background; /* background.c: the newest first. Task loop only */
 
@@ -133,6 +143,8 @@ struct session {
     struct door *door;
     struct door_auth *auth; /* NULL: a public door */
     struct registry *registry;
+    atomic_bool is_driver_busy;
+    struct hooks *hooks;   /* hooks.h; NULL without hooks */
     struct strv guest_env; /* the runtime's own list for every guest */
     struct termination *termination;
     struct deadline *deadline;

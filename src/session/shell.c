@@ -142,7 +142,6 @@ static void
 set_finished (struct session *s, const char *name, const char *line, struct command *c,
               struct call_outcome *out)
 {
-    (void)s;
     struct command_result r = command_look (c);
     _cleanup_buf_ struct buf text = { 0 }, notes = { 0 };
     _cleanup_free_ char *log = is_cut (&r) ? command_write_log (c, NULL) : NULL;
@@ -155,6 +154,10 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
         buf_append (&out->text, notes.data, notes.len);
     out->is_truncated = is_cut (&r);
     out->has_shell = true;
+    if (s->hooks) {
+        buf_append (&out->shell.out, r.out.kept.data ? r.out.kept.data : "", r.out.kept.len);
+        buf_append (&out->shell.err, r.err.kept.data ? r.err.kept.data : "", r.err.kept.len);
+    }
     out->shell.exit_code = r.exit_code;
     out->shell.stdout_bytes = r.out.total_bytes;
     out->shell.stderr_bytes = r.err.total_bytes;
@@ -170,27 +173,64 @@ grace_ms (const struct session *s)
     return s->policy->lifecycle.shell_grace_secs.value * 1000;
 }
 
+static const struct exec_name *
+find_program (const struct session *s, const char *name)
+{
+    const struct exec_allowlist *allowed = confinement_allowlist (s->confined->confinement);
+    return exec_allowlist_find (allowed, name);
+}
+
+static void
+fill_argv (const char *name, const char *command, struct strv *argv)
+{
+    strv_push (argv, name);
+    if (shell_is_interpreter (name)) {
+        strv_push (argv, "-c");
+        strv_push (argv, command);
+    } else {
+        shell_split (command, argv);
+    }
+}
+
+void
+shell_request_clear (struct shell_request *r)
+{
+    free (r->binary);
+    free (r->command);
+    strv_free (&r->argv);
+}
+
+bool
+shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out)
+{
+    const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
+    if (! text || ! s->confined || ! shell_is_offered (s, name))
+        return false;
+    out->command = trimmed (text);
+    if (! out->command[0])
+        return false;
+    const struct exec_name *program = find_program (s, name);
+    out->binary = x_strdup (program && program->path ? program->path : name);
+    fill_argv (name, out->command, &out->argv);
+    out->script = shell_is_interpreter (name) ? out->command : NULL;
+    return true;
+}
+
 static struct command *
 start (struct session *s, const char *name, const char *command, const char *line,
        struct call_outcome *out, struct mur_error **err)
 {
-    const struct exec_allowlist *allowed = confinement_allowlist (s->confined->confinement);
-    const struct exec_name *program = exec_allowlist_find (allowed, name);
+    const struct exec_name *program = find_program (s, name);
     out->shell.binary = x_strdup (program && program->path ? program->path : name);
     out->shell.command = x_strdup (command);
     if (! program || ! program->path)
         return mur_fail (err, E_IO_001, "%s is not on PATH", name), NULL;
-    _cleanup_strv_ struct strv argv = { 0 };
-    strv_push (&argv, name);
-    if (shell_is_interpreter (name)) {
-        strv_push (&argv, "-c");
-        strv_push (&argv, command);
-    } else {
-        shell_split (command, &argv);
-    }
-    const struct command_start how = {
-        .path = program->unlinked, .argv = argv.items, .env = s->confined->env.items, .line = line
-    };
+    fill_argv (name, command, &out->shell.argv);
+    out->shell.script = shell_is_interpreter (name) ? out->shell.command : NULL;
+    const struct command_start how = { .path = program->unlinked,
+                                       .argv = out->shell.argv.items,
+                                       .env = s->confined->env.items,
+                                       .line = line };
     return command_start (s->confined->commands, &how, err);
 }
 

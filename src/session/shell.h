@@ -18,6 +18,18 @@ const char *shell_description (struct session *s, const char *name);
 /* True for a listed name that no artifact's tool shadows. */
 bool shell_is_offered (const struct session *s, const char *name);
 
+/* A call as a deny hook judges it. */
+struct shell_request {
+    char *binary;  /* canonical path, or the bare name */
+    char *command; /* trimmed */
+    struct strv argv;
+    const char *script; /* an interpreter's, borrowed from command; NULL else */
+};
+void shell_request_clear (struct shell_request *r);
+/* Reads a call of an offered command; false: it is none, or dispatch will refuse its input. */
+bool
+shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out);
+
 /* Runs the call; <input> may be anything. */
 void shell_call (struct session *s, struct running_task *task, const char *name,
                  const json_t *input, struct call_outcome *out);

@@ -14,6 +14,7 @@
 #include "policy/scope_report.h"
 #include "session/confine.h"
 #include "session/guests.h"
+#include "session/hooks.h"
 #include "session/murmur_md.h"
 #include "session/read_only.h"
 #include "session/session.h"
@@ -176,6 +177,7 @@ static const struct stage_step {
     { "guest directories", stage_guests },
     { "tool files", stage_tool_files },       /* 19 */
     { "tool annotations", warn_annotations }, /* 20 */
+    { "on-stage hooks", stage_hooks },        /* 21 */
     { "manifest copy", stage_manifest_copy }, /* 22 */
     { "grants report", make_report },
     { "MURMUR.md", write_first_murmur_md }, /* 23 */
@@ -209,6 +211,7 @@ session_free (struct session *s)
 {
     if (! s)
         return;
+    hooks_free (s);
     trace_writer_free (s->trace);
     door_close (s->door);
     registry_freep (&s->registry);

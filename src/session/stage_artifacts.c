@@ -13,6 +13,7 @@
 #include "host/tool.h"
 #include "manifest/artifact_manifest.h"
 #include "session/credential.h"
+#include "session/hooks.h"
 #include "session/session.h"
 #include "session/termination.h"
 
@@ -290,6 +291,8 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     a->version = x_strdup (a->resolved->version);
     a->origin = a->resolved->origin;
     a->pulled_by = a->resolved->session ? x_strdup (a->resolved->session) : NULL;
+    if (a->role == ROLE_HOOK && ! stage_hook_contract (a, err))
+        return false;
     take_manifest (a, a->resolved->package);
     _cleanup_error_ struct mur_error *caught = NULL;
     _cleanup_free_ char *config = policy_artifact_config (a->entry, s->manifest, &caught);

@@ -82,7 +82,8 @@ stage_gateways (struct session *s, struct mur_error **err)
 /* --- what the driver may send --- */
 
 static bool
-find_model (const struct driver *d, const struct model_limits **found, struct mur_error **err)
+find_model (const struct session *s, struct driver *d, const struct model_limits **found,
+            struct mur_error **err)
 {
     const struct model_limits *models;
     size_t len;
@@ -90,9 +91,14 @@ find_model (const struct driver *d, const struct model_limits **found, struct mu
     if (! artifact_manifest_models (d->artifact->resolved->package->manifest, E_RUN_052, &models,
                                     &len, err))
         return mur_context (err, "driver %s", d->artifact->full_name);
-    for (size_t i = 0; i < len && ! *found; i++)
-        if (strcmp (models[i].id, d->model) == 0)
+    d->model_caps = arena_new_array (s->arena, struct model_cap, len + 1);
+    d->model_cap_count = len;
+    for (size_t i = 0; i < len; i++) {
+        d->model_caps[i] = (struct model_cap){ arena_strdup (s->arena, models[i].id),
+                                               models[i].max_output_tokens };
+        if (! *found && strcmp (models[i].id, d->model) == 0)
             *found = &models[i];
+    }
     return true;
 }
 
@@ -125,7 +131,7 @@ set_limits (const struct session *s, struct driver *d, struct mur_error **err)
     const struct inference *inference = s->manifest->inference;
     const struct context *context = s->manifest->context;
     const struct model_limits *model;
-    if (! find_model (d, &model, err))
+    if (! find_model (s, d, &model, err))
         return false;
     if (inference->max_tokens.is_set) {
         d->output_cap = inference->max_tokens.value;

@@ -93,9 +93,10 @@ runtime_artifacts_json (const struct session *s)
     return json_text (list, JSON_TEXT_ORDERED);
 }
 
-static void
-list_capabilities (const struct policy *p, struct strv *out)
+void
+session_list_capabilities (const struct session *s, struct strv *out)
 {
+    const struct policy *p = s->policy;
     if (p->network_allow.len)
         strv_push (out, "network");
     if (p->filesystem_scope)
@@ -133,7 +134,7 @@ start_line_write (struct session *s, struct mur_error **err)
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
-    list_capabilities (s->policy, &capabilities);
+    session_list_capabilities (s, &capabilities);
     for (size_t i = 0; i < s->tool_count; i++)
         strv_push (&tools, s->tools[i].name);
     if (! hash_prompt (s, prompt_sha, err))

@@ -9,6 +9,8 @@
 #include "session/attempt.h"
 #include "session/done_check.h"
 #include "session/ending.h"
+#include "session/hooks.h"
+#include "session/reopen.h"
 #include "session/task_text.h"
 #include "session/termination.h"
 
@@ -130,17 +132,23 @@ record_error (struct session *s, struct running_task *t)
 }
 
 static void
+run_attempt (struct session *s, struct running_task *t)
+{
+    attempt_run (s, t);
+    attempt_take_refusals (s, t);
+    record_error (s, t);
+}
+
+static void
 run_attempts (struct session *s, struct running_task *t)
 {
     do {
-        attempt_run (s, t);
-        attempt_take_refusals (s, t);
+        run_attempt (s, t);
+        while (! restore_standing (s, t) && (keep_working (s, t) || done_check_reopens (s, t)))
+            run_attempt (s, t);
         record_error (s, t);
-        if (restore_standing (s, t))
-            return;
-    } while (keep_working (s, t) || done_check_reopens (s, t));
-    record_error (s, t);
-    restore_standing (s, t); /* the deadline may have come during the check */
+        restore_standing (s, t); /* the deadline may have come during the check */
+    } while (reopen (s, t));
 }
 
 /* --- end --- */
@@ -187,6 +195,7 @@ static void
 end_task (struct session *s, struct running_task *t)
 {
     end_line (s, t);
+    hooks_task_end (s);
     _cleanup_free_ char *text = status_text (t);
     struct task_ending ending = {
         .state = t->ending == ATTEMPT_OK         ? TASK_COMPLETED
@@ -207,6 +216,8 @@ running_task_clear (struct running_task *t)
     cancel_unref (t->cancel);
     free (t->continuation_id);
     free (t->standing_answer);
+    free (t->original_text);
+    buf_free (&t->feedback);
     free (t->result);
     free (t->response);
     free (t->reason);
@@ -239,6 +250,9 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     if (task->text)
         task_text_write (s, task->text, strlen (task->text), &err);
     start_lines (s, task);
+    hooks_task_begin (s, task);
+    hooks_tell_task_start (s, &t,
+                           str_eq (task->source, "a2a") ? task->parts_bytes : file_bytes (s));
     if (err)
         attempt_error (s, &t, steal_ptr (&err), TRACE_NO_NUM);
     else

@@ -11,6 +11,7 @@
 #include "session/deadline.h"
 #include "session/dispatch.h"
 #include "session/ending.h"
+#include "session/hooks.h"
 #include "session/read_only.h"
 
 #include <string.h>
@@ -160,17 +161,21 @@ static void
 run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (check_required (s, t, c, o) && check_read_only (s, t, c, o))
+    if (check_required (s, t, c, o) && check_read_only (s, t, c, o) &&
+        hooks_allow (s, t, c->turn, c->name, c->input, c->input_text, o))
         dispatch_call (s, t, c->name, c->input, c->input_text, o);
     if (o->is_refused)
         return;
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;
     if (o->is_dispatched)
         deadline_give_notice (s, c->name, t->task->id, &o->text);
+    hooks_tell_call (s, t, c->turn, c->name, c->input_text, o, duration_ms);
     if (o->is_skill)
         trace_skill_call (s, t, c, o, duration_ms);
     else
         trace_tool_call (s, t, c, o, duration_ms);
+    if (o->has_shell && ! o->shell.is_detached)
+        hooks_tell_shell (s, t, c->turn, &o->shell);
     if (o->has_shell)
         trace_shell (s, t, c, &o->shell);
     show_call (s, t, c, o, duration_ms);

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/streams.h"
-#include "session/driver_call.h"
 #include "session/ending.h"
+#include "session/hooks.h"
 #include "session/inference_line.h"
 #include "session/tool_calls.h"
 
@@ -101,6 +101,7 @@ keep_answer (struct running_task *t, const json_t *content, bool is_truncated)
 static void
 show_answer (struct session *s, struct running_task *t, const char *answer, bool has_streamed)
 {
+    hooks_show_artifacts (s, t);
     if (! has_streamed)
         streams_text (registry_streams (s->registry), t->task, answer, strlen (answer), true);
 }
@@ -262,6 +263,8 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
         attempt_cancel (s, t, "inference", TRACE_NUM (t->turns));
         return false;
     }
+    if (a.body)
+        hooks_tell_inference (s, t, request, &a, estimate);
     if (a.outcome != DRIVER_RESPONSE)
         return end_failed_call (s, t, request, &a);
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reopening. See reopen.h.
+ *
+ * Always true: the task's original text is never compounded; a cancel, a refused path and the
+ * deadline are final.
+ */
+#include "session/reopen.h"
+
+#include "base/alloc.h"
+#include "door/streams.h"
+#include "session/attempt.h"
+#include "session/ending.h"
+#include "session/hooks.h"
+#include "session/task_text.h"
+#include "session/termination.h"
+
+#include <string.h>
+
+static uint64_t
+limit_of (const struct session *s)
+{
+    return s->policy->lifecycle.max_task_reopens.value;
+}
+
+/* Nothing may follow these, whatever a hook says. */
+static bool
+is_final (const struct session *s, const struct running_task *t)
+{
+    return t->ending == ATTEMPT_CANCELED || cancel_is_raised (t->cancel) || t->was_path_refused ||
+           t->is_spared || termination_cause (s) != NOT_TERMINATED;
+}
+
+static bool
+end_without (struct session *s, struct running_task *t, const char *hook)
+{
+    _cleanup_free_ char *reason = NULL;
+    if (t->reopens >= limit_of (s))
+        reason = x_asprintf ("hook %s asked for another attempt, but lifecycle.max_task_reopens "
+                             "(%llu) is spent",
+                             hook, (unsigned long long)limit_of (s));
+    else
+        reason = x_asprintf ("hook %s asked for another attempt, but inference.max_turns leaves no "
+                             "turn for it",
+                             hook);
+    attempt_fail (s, t, "reopen_budget_exhausted", reason, NULL, TRACE_NUM (t->turns));
+    t->ending = ATTEMPT_REOPEN_BUDGET;
+    return false;
+}
+
+static void
+append_feedback (struct buf *b, uint64_t number, const char *hook, const char *text)
+{
+    buf_printf (b, "## Reopen %llu (hook %s)\n\n%s", (unsigned long long)number, hook, text);
+}
+
+/* There is no conversation to go on with: the next attempt starts from the text and all that was
+ * said of earlier ones. */
+static bool
+begin_anew (struct session *s, struct running_task *t, const char *hook, const char *text)
+{
+    struct mur_error *err = NULL;
+    _cleanup_buf_ struct buf whole = { 0 };
+    t->is_continuing = false;
+    if (! t->original_text) {
+        _cleanup_buf_ struct buf original = { 0 };
+        if (! task_text_read (s, &original, &err)) {
+            mur_error_free (err);
+            return false;
+        }
+        t->original_text = buf_steal (&original);
+    }
+    if (t->feedback.len)
+        buf_puts (&t->feedback, "\n\n");
+    append_feedback (&t->feedback, t->reopens, hook, text);
+    buf_printf (&whole, "%s\n\n---\n\n# Reopen feedback\n\n%s\n", t->original_text,
+                t->feedback.data);
+    if (task_text_write (s, whole.data, whole.len, &err))
+        return true;
+    mur_error_free (err);
+    return false;
+}
+
+static bool
+begin_next (struct session *s, struct running_task *t, const char *hook, const char *text)
+{
+    if (! t->list.len)
+        return begin_anew (s, t, hook, text);
+    _cleanup_buf_ struct buf message = { 0 };
+    buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
+    append_feedback (&message, t->reopens, hook, text);
+    attempt_continue_with (s, t, message.data);
+    return true;
+}
+
+bool
+reopen (struct session *s, struct running_task *t)
+{
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct hook_answers answers;
+    const struct hook_event event = {
+        .kind = HOOK_ON_TASK_END,
+        .task_end = { .task_id = t->task->id, .exit_status = attempt_ending_name (t->ending) },
+    };
+    hooks_tell (s, t, &event, HOOK_REOPEN_TASK, arena, &answers);
+    if (! answers.len || is_final (s, t))
+        return false;
+    const char *hook = answers.items[0].hook_name, *text = answers.items[0].output->text;
+    uint64_t left = attempt_turns_left (s, t);
+    if (t->reopens >= limit_of (s) || ! left)
+        return end_without (s, t, hook);
+    t->reopens++;
+    bool is_continued = t->list.len > 0;
+    TRACE (s->trace, NULL, task_reopened, .task_id = t->task->id, .hook_name = hook, .reason = text,
+           .reopen_number = t->reopens, .attempt_context = is_continued ? "continued" : "restarted",
+           .turns_remaining = { left != UINT64_MAX, (int64_t)left });
+    _cleanup_free_ char *status = x_asprintf ("reopened by hook %s", hook);
+    streams_working (registry_streams (s->registry), t->task, status, (unsigned)t->reopens);
+    return begin_next (s, t, hook, text);
+}
