@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launching a child, step by step (spec/spawn.md A1, A5-A11). See murmur/child.h.
+ *
+ * The order is the point: the lifeline before the folder, the folder before the process; whatever
+ * fails after the fork ends and reaps the child before the error is returned.
+ */
+#include "spawn/child.h"
+#include "spawn/environment.h"
+#include "spawn/readiness.h"
+#include "spawn/work_folder.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#define READINESS_MS 180000
+
+struct pipe {
+    int read_end, write_end;
+};
+
+static void
+pipe_close (struct pipe *p)
+{
+    cleanup_closep (&p->read_end);
+    cleanup_closep (&p->write_end);
+    p->read_end = p->write_end = -1;
+}
+#define _cleanup_pipe_ _cleanup_ (pipe_close)
+#define NO_PIPE                                                                                    \
+    {                                                                                              \
+        -1, -1                                                                                     \
+    }
+
+/* Close-on-exec from birth, both ends above the standard streams. */
+static bool
+pipe_open (struct pipe *p, const char *what, struct mur_error **err)
+{
+    int fds[2];
+    if (pipe2 (fds, O_CLOEXEC) < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot create %s", what);
+    for (size_t i = 0; i < ARRAY_LEN (fds); i++) {
+        if (fds[i] > STDERR_FILENO)
+            continue;
+        int low = fds[i];
+        fds[i] = fcntl (low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close (low);
+    }
+    *p = (struct pipe){ fds[0], fds[1] };
+    return (fds[0] >= 0 && fds[1] >= 0) || mur_fail_errno (err, E_IO_003, "cannot create %s", what);
+}
+
+/* --- what is executed ------------------------------------------------------------------------- */
+
+static bool
+push_program (struct strv *argv, struct mur_error **err)
+{
+    const char *named = getenv ("MURMUR_MUR_BINARY");
+    if (named && *named) {
+        strv_push (argv, named);
+        return true;
+    }
+    char path[4096];
+    ssize_t len = readlink ("/proc/self/exe", path, sizeof path - 1);
+    if (len < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot name the running program");
+    path[len] = '\0';
+    strv_push (argv, path);
+    return true;
+}
+
+static bool
+build_argv (const struct mur_child_launch *l, const struct work_folder *folder, struct strv *argv,
+            struct mur_error **err)
+{
+    if (! push_program (argv, err))
+        return false;
+    const char *const words[] = { "run",      "--capsule", l->capsule,  "--capsule-version",
+                                  l->version, "--workdir", folder->path };
+    for (size_t i = 0; i < ARRAY_LEN (words); i++)
+        strv_push (argv, words[i]);
+    strv_push (argv, "--workdir-identity");
+    strv_printf (argv, "%llu:%llu", (unsigned long long)folder->dev,
+                 (unsigned long long)folder->ino);
+    static const char *const fixed[] = { "--json", "--readiness-tokens", "--no-env-file",
+                                         "--spawn-grant-stdin" };
+    for (size_t i = 0; i < ARRAY_LEN (fixed); i++)
+        strv_push (argv, fixed[i]);
+    if (l->inherited_deadline_ms) {
+        strv_push (argv, "--inherited-deadline");
+        strv_printf (argv, "%llu", (unsigned long long)l->inherited_deadline_ms);
+    }
+    strv_push (argv, "--contained-launch");
+    return true;
+}
+
+/* --- hearing from it -------------------------------------------------------------------------- */
+
+/* The approval, a newline, the end: both in one write, so that nothing of it is ever left over. */
+static bool
+hand_over (int fd, const char *approval, const char *workdir, struct mur_error **err)
+{
+    _cleanup_free_ char *line = x_asprintf ("%s\n", approval);
+    size_t len = strlen (line);
+    bool was_written = fd_write_all (fd, line, len);
+    int fault = errno;
+    secret_wipe (line, len);
+    errno = fault;
+    return was_written ||
+           mur_fail_errno (err, E_IO_003, "the child in %s did not take its approval", workdir);
+}
+
+/* Its stdout closed before it was ready: the reason is its exit status and what it said last. */
+static bool
+explain_end (struct mur_child *c, uint64_t deadline_ms, struct mur_error **err)
+{
+    uint64_t now = clock_monotonic_ms ();
+    fd_wait (c->pidfd, POLLIN, now < deadline_ms ? (int64_t)(deadline_ms - now) : 0);
+    int status = -1;
+    bool has_exited = mur_child_has_exited (c, &status);
+    _cleanup_free_ char *how =
+        has_exited ? child_status_text (status) : x_strdup ("closed its stdout without exiting");
+    _cleanup_free_ char *tail = mur_child_stderr_tail (c);
+    return mur_fail (err, E_IO_003, "the child in %s ended before it was ready: %s%s%s", c->workdir,
+                     how, *tail ? "\n" : "", tail);
+}
+
+static bool
+await_readiness (struct mur_child *c, uint64_t timeout_ms, struct mur_error **err)
+{
+    _cleanup_free_ char *line = NULL;
+    uint64_t deadline_ms = clock_monotonic_ms () + timeout_ms;
+    switch (output_first_line (c->output, deadline_ms, &line)) {
+    case OUTPUT_LINE:
+        return readiness_read (c, line, err);
+    case OUTPUT_ENDED:
+        return explain_end (c, deadline_ms, err);
+    default:
+        return mur_fail (err, E_IO_003, "the child in %s was not ready within %llu s", c->workdir,
+                         (unsigned long long)(timeout_ms / 1000));
+    }
+}
+
+/* --- the launch ------------------------------------------------------------------------------- */
+
+/* From the fork to readiness; on failure the caller's cleanup ends what was started. */
+static bool
+run_child (struct mur_child *c, const struct mur_child_launch *l, struct pipe *lifeline,
+           struct mur_error **err)
+{
+    _cleanup_pipe_ struct pipe in = NO_PIPE, out = NO_PIPE, error = NO_PIPE;
+    if (! pipe_open (&in, "a pipe for the child", err) ||
+        ! pipe_open (&out, "a pipe for the child", err) ||
+        ! pipe_open (&error, "a pipe for the child", err))
+        return false;
+    const struct child_stdio stdio = { in.read_end, out.write_end, error.write_end,
+                                       lifeline->read_end };
+    bool has_started = child_start (c, &stdio, err);
+    close (steal_fd (&lifeline->read_end));
+    close (steal_fd (&in.read_end));
+    close (steal_fd (&out.write_end));
+    close (steal_fd (&error.write_end));
+    if (! has_started)
+        return false;
+    c->output = output_new (steal_fd (&out.read_end), steal_fd (&error.read_end), err);
+    if (! c->output || ! hand_over (in.write_end, l->approval, c->workdir, err))
+        return false;
+    close (steal_fd (&in.write_end));
+    return await_readiness (c, l->readiness_timeout_ms ? l->readiness_timeout_ms : READINESS_MS,
+                            err);
+}
+
+struct mur_child *
+mur_child_launch (const struct mur_child_launch *l, struct mur_error **err)
+{
+    _cleanup_pipe_ struct pipe lifeline = NO_PIPE;
+    struct work_folder folder;
+    if (! pipe_open (&lifeline, "the child's lifeline", err) ||
+        ! work_folder_make (l->parent_records_dir, l->capsule, &folder, err))
+        return NULL;
+    _cleanup_ (mur_child_freep) struct mur_child *c = child_new ();
+    const struct child_environment environment = { l->env_allow, l->roost_url, lifeline.read_end,
+                                                   l->spawner, l->formation_id };
+    if (! build_argv (l, &folder, &c->argv, err)) {
+        work_folder_discard (&folder);
+        return NULL;
+    }
+    environment_build (&environment, &c->environment);
+    c->lifeline_fd = steal_fd (&lifeline.write_end);
+    c->workdir = x_strdup (folder.path);
+    c->workdir_fd = fcntl (folder.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    bool is_ready = run_child (c, l, &lifeline, err);
+    if (is_ready) {
+        close (folder.fd);
+        free (folder.path);
+        return steal_ptr (&c);
+    }
+    mur_child_end (c);
+    work_folder_discard (&folder); /* what the child left in it stays, with the parent's records */
+    return NULL;
+}
