@@ -10,6 +10,7 @@
 #include "home/paths.h"
 #include "manifest/config.h"
 #include "manifest/roster.h"
+#include "sandbox/host.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -63,13 +64,27 @@ report (struct doctor *d, const char *home)
     door_line (d);
     doctor_namespaces (d);
     doctor_home (d, home);
+    doctor_grants (d);
     doctor_memory (d);
+    doctor_environment (d);
+    doctor_control_secrets (d);
     doctor_wit_level (d);
+    doctor_leftovers (d);
     doctor_checklist (d);
-    doctor_session_dirs (d, home);
+    doctor_model_limits (d);
+    doctor_directories (d);
+    doctor_concerns (d);
     int status = summary (d);
     strv_free (&d->fixes);
+    strv_free (&d->natives);
     return status;
+}
+
+static struct secret *
+configured_credential (void *ctx, const char *name)
+{
+    const struct secret *value = config_credential (ctx, name);
+    return value ? secret_copy (value) : NULL;
 }
 
 /* A malformed manifest, lock or configuration is the answer: no checklist then. */
@@ -96,14 +111,21 @@ check_project (const char *project, const char *bind, struct mur_error **err)
     struct policy *policy = stores ? policy_lower (manifest, &request, err) : NULL;
     int status = CLI_FAILED;
     if (policy) {
-        policy_warn_parse (policy, NULL, NULL);
+        policy_warn_parse (policy, configured_credential, config);
+        struct host_containment host = host_containment_facts ();
+        struct capsule_containment capsule = { .workdir_exec = policy->workdir_exec_allowed };
+        struct containment containment = { 0 };
+        containment_decide (&host, policy->containment_floor, &capsule, &containment);
         struct doctor d = { .project = project,
                             .manifest_path = path,
                             .manifest = manifest,
                             .policy = policy,
+                            .containment = &containment,
+                            .config = config,
                             .stores = stores,
                             .lock = lock };
         status = report (&d, home);
+        containment_clear (&containment);
     }
     policy_free (policy);
     capsule_manifest_free (manifest);

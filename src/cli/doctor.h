@@ -9,24 +9,36 @@
 
 #include "artifact/lock.h"
 #include "artifact/store.h"
+#include "manifest/config.h"
 #include "policy/policy.h"
 
 struct doctor {
     const char *project; /* the project folder, absolute */
     const char *manifest_path;
     const struct capsule_manifest *manifest;
-    const struct policy *policy;
+    struct policy *policy;
+    const struct containment *containment;
+    const struct config *config;
     const struct stores *stores;
     const struct lock *lock;
     size_t passed, errors, warnings;
-    struct strv fixes; /* commands, each once */
+    struct strv fixes;   /* commands, each once */
+    struct strv natives; /* name@version of declared native artifacts */
 };
 
 /* doctor_host.c */
 void doctor_namespaces (struct doctor *d); /* and Landlock: one probe feeds both */
 void doctor_home (struct doctor *d, const char *home);
 void doctor_memory (struct doctor *d);
-void doctor_session_dirs (struct doctor *d, const char *home);
+/* doctor_grants.c */
+void doctor_grants (struct doctor *d);      /* preopens, protected paths, install grant */
+void doctor_directories (struct doctor *d); /* runtime, records, temporary */
+void doctor_concerns (struct doctor *d);    /* what a launch would refuse, as warnings on stderr */
+/* doctor_environment.c */
+void doctor_environment (struct doctor *d); /* silent when there is nothing to say, like the next */
+void doctor_control_secrets (struct doctor *d);
 /* doctor_artifacts.c */
 void doctor_wit_level (struct doctor *d);
+void doctor_leftovers (struct doctor *d);
 void doctor_checklist (struct doctor *d);
+void doctor_model_limits (struct doctor *d);

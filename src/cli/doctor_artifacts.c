@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/text_table.h"
+#include "manifest/artifact_manifest.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +59,20 @@ doctor_wit_level (struct doctor *d)
         print_installed (d, &rows.items[i]);
     if (rows.len == 0)
         out_puts ("    none installed\n");
+}
+
+void
+doctor_leftovers (struct doctor *d)
+{
+    _cleanup_strv_ struct strv paths = { 0 };
+    for (size_t i = 0; i < STORE_COUNT; i++)
+        if (d->stores->at[i].root)
+            store_leftovers (&d->stores->at[i], &paths);
+    if (! paths.len)
+        return;
+    out_puts ("\nArtifact stores\n  of an older layout, not read any more and safe to delete:\n");
+    for (size_t i = 0; i < paths.len; i++)
+        out_printf ("    %s\n", paths.items[i]);
 }
 
 /* --- the checklist --- */
@@ -140,6 +155,8 @@ check_stored (struct doctor *d, const struct artifact_entry *e)
     }
     d->passed++;
     out_printf ("  ✓  %s   %s\n", what, platform);
+    if (r->is_native)
+        strv_push (&d->natives, what);
     if (r->is_untagged_native) {
         d->warnings++;
         diag_warn (DIAG_DOCTOR, W_REG_001, "%s is native and does not say for which platform",
@@ -157,5 +174,123 @@ doctor_checklist (struct doctor *d)
             check_source (d, e);
         else
             check_stored (d, e);
+    }
+    for (size_t i = 0; i < d->lock->count; i++) {
+        const struct lock_entry *e = &d->lock->entries[i];
+        if (e->origin == LOCK_RUNTIME)
+            out_printf ("  ·  %s@%s   pulled by %s; a run does not stage it\n", e->name, e->version,
+                        e->session ? e->session : "a session");
+    }
+    if (d->natives.len)
+        out_puts ("\nNative tools\n");
+    for (size_t i = 0; i < d->natives.len; i++)
+        out_printf ("  - %s: runs under %s, with no network but the capsule's\n",
+                    d->natives.items[i], containment_tier_name (d->containment->applied));
+}
+
+/* --- model limits --- */
+
+/* What a driver's packed manifest says of its models. NULL when it cannot be read: the checklist
+ * has said why. The caller frees the package. */
+static struct package *
+driver_package (const struct doctor *d, const struct artifact_entry *e)
+{
+    _cleanup_payload_ struct store_payload payload = { 0 };
+    if (e->source ||
+        stores_find (d->stores, e->name, e->version, NULL, &payload, NULL) != STORE_FOUND)
+        return NULL;
+    struct package *package = package_from_file (payload.path, NULL);
+    if (package && package_open_zip (package, NULL))
+        return package;
+    if (package)
+        package_free (package);
+    return NULL;
+}
+
+static const struct model_limits *
+find_model (const struct package *p, const char *model, struct mur_error **err)
+{
+    const struct model_limits *models;
+    size_t len;
+    if (! artifact_manifest_models (p->manifest, E_RUN_052, &models, &len, err))
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        if (strcmp (models[i].id, model) == 0)
+            return &models[i];
+    return NULL;
+}
+
+static void
+model_failed (struct doctor *d, const char *label, const char *why, char *fix)
+{
+    d->errors++;
+    out_printf ("  ✗  %s: %s\n", label, why);
+    add_fix (d, fix);
+}
+
+/* One driver choice: its output cap, context window and input budget as a launch computes them. */
+static void
+check_choice (struct doctor *d, const char *choice, const char *model,
+              const struct artifact_entry *e)
+{
+    const struct inference *inference = d->manifest->inference;
+    const struct context *context = d->manifest->context;
+    _cleanup_package_ struct package *package = driver_package (d, e);
+    if (! package)
+        return;
+    _cleanup_free_ char *label =
+        x_asprintf ("%s (%s@%s, model %s)", choice, e->name, e->version, model);
+    _cleanup_error_ struct mur_error *err = NULL;
+    const struct model_limits *row = find_model (package, model, &err);
+    if (err) {
+        model_failed (d, label, err->message, x_asprintf ("mur install %s", e->name));
+        return;
+    }
+    if (! inference->max_tokens.is_set && ! row) {
+        model_failed (d, label, "no output cap: the driver does not list this model (E-RUN-052)",
+                      x_strdup ("set inference.max_tokens in murmur.yaml"));
+        return;
+    }
+    bool caps_here = inference->max_tokens.is_set;
+    bool window_here = context && context->max_tokens.is_set;
+    uint64_t cap = caps_here ? inference->max_tokens.value : row->max_output_tokens;
+    uint64_t window = window_here ? context->max_tokens.value : row ? row->context_window : 0;
+    if (window && window <= cap) {
+        model_failed (d, label, "the output cap fills the context window (E-RUN-055)",
+                      x_strdup ("lower inference.max_tokens in murmur.yaml"));
+        return;
+    }
+    d->passed++;
+    out_printf ("  ✓  %s: output cap %llu (%s)", label, (unsigned long long)cap,
+                caps_here ? "manifest" : "driver");
+    if (window)
+        out_printf (", context window %llu (%s)", (unsigned long long)window,
+                    window_here ? "manifest" : "driver");
+    else
+        out_puts (", context window unknown: nothing is compacted");
+    if (row && row->max_input_tokens)
+        out_printf (", input ceiling %llu (driver)", (unsigned long long)row->max_input_tokens);
+    out_puts ("\n");
+    if (row || (caps_here && window_here))
+        return;
+    d->warnings++;
+    diag_warn (DIAG_DOCTOR, W_RUN_009,
+               "driver %s does not list model %s and context.max_tokens is not set", e->name,
+               model);
+}
+
+void
+doctor_model_limits (struct doctor *d)
+{
+    const struct inference *inference = d->manifest->inference;
+    if (! inference || inference->transport != TRANSPORT_HTTP || ! inference->driver_entry)
+        return;
+    const char *model = inference->model ? inference->model : "";
+    out_puts ("\nModel limits:\n");
+    check_choice (d, "primary", model, inference->driver_entry);
+    for (size_t i = 0; i < inference->alternates.len; i++) {
+        const struct alternate *a = &inference->alternates.items[i];
+        if (a->entry)
+            check_choice (d, a->name, a->model ? a->model : model, a->entry);
     }
 }

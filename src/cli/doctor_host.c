@@ -7,7 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "home/paths.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/host.h"
 #include "sandbox/landlock.h"
 #include "sandbox/probe.h"
 
@@ -58,24 +59,23 @@ void
 doctor_namespaces (struct doctor *d)
 {
     (void)d;
-    struct host_probe probe;
-    host_probe_run (&probe);
+    const struct host_probe *probe = host_probe_once ();
     char program[4096];
     ssize_t len = readlink ("/proc/self/exe", program, sizeof (program) - 1);
     out_puts ("AppArmor / user namespaces\n");
     out_printf ("  this binary: %.*s\n", len > 0 ? (int)len : 0, program);
     out_printf ("  profile attached: %s\n",
-                *probe.profile ? probe.profile : "none, or not readable");
-    out_printf ("  userns grant: %s\n    %s\n", userns_grant_name (probe.userns),
-                userns_words (probe.userns));
-    attempt_line ("network namespace", &probe.network, "commands can have a network of their own");
-    blocker_line (host_probe_network_blocker (&probe));
-    attempt_line ("mount namespace", &probe.mounts, "/tmp can be the session's own");
-    attempt_line ("sealed root", &probe.sealed, "commands can be given a root of their own");
-    blocker_line (host_probe_sealed_blocker (&probe));
+                *probe->profile ? probe->profile : "none, or not readable");
+    out_printf ("  userns grant: %s\n    %s\n", userns_grant_name (probe->userns),
+                userns_words (probe->userns));
+    attempt_line ("network namespace", &probe->network, "commands can have a network of their own");
+    blocker_line (host_probe_network_blocker (probe));
+    attempt_line ("mount namespace", &probe->mounts, "/tmp can be the session's own");
+    attempt_line ("sealed root", &probe->sealed, "commands can be given a root of their own");
+    blocker_line (host_probe_sealed_blocker (probe));
     struct landlock_plan plan;
-    landlock_plan_init (&plan, probe.landlock_abi);
-    out_printf ("\nLandlock\n  kernel ABI: %d\n  ruleset ABI: %d\n", probe.landlock_abi, plan.abi);
+    landlock_plan_init (&plan, probe->landlock_abi);
+    out_printf ("\nLandlock\n  kernel ABI: %d\n  ruleset ABI: %d\n", probe->landlock_abi, plan.abi);
 }
 
 /* --- ~/.murmur --- */
@@ -121,23 +121,52 @@ doctor_home (struct doctor *d, const char *home)
     }
 }
 
-/* --- limits and directories --- */
+/* --- the memory bound --- */
 
+static size_t
+active_swap_areas (void)
+{
+    _cleanup_fclose_ FILE *f = fopen ("/proc/swaps", "re");
+    size_t lines = 0;
+    for (int c; f && (c = fgetc (f)) != EOF;)
+        lines += c == '\n';
+    return lines ? lines - 1 : 0;
+}
+
+/* A control group is made as a session makes it, read, and removed. */
 void
 doctor_memory (struct doctor *d)
 {
-    unsigned long limit = (unsigned long)d->policy->resources.cgroup_memory_bytes.value;
-    out_printf ("\nMemory bound\n  cgroup_memory_bytes: %lu\n", limit);
-}
-
-void
-doctor_session_dirs (struct doctor *d, const char *home)
-{
-    _cleanup_free_ char *work_root = home_work_root (NULL, d->project, NULL);
-    _cleanup_free_ char *group = work_root ? home_records_group (work_root, NULL) : NULL;
-    if (! group)
+    const struct cap_resources *r = &d->policy->resources;
+    struct cgroup_limits limits = { .memory_bytes = r->cgroup_memory_bytes.value,
+                                    .pids_max = r->cgroup_pids_max.value,
+                                    .cpu_percent = r->cgroup_cpu_percent.value };
+    out_printf ("\nMemory bound\n  cgroup_memory_bytes: %llu\n",
+                (unsigned long long)limits.memory_bytes);
+    _cleanup_error_ struct mur_error *err = NULL;
+    struct cgroup_scope *scope = cgroup_scope_new ("doctor", &limits, &err);
+    if (! scope) {
+        out_printf ("  not applied: %s\n", err->message);
+        if (err->hint)
+            out_printf ("    %s\n", err->hint);
+        if (! policy_may_run_native (d->policy, false) || d->config->cgroup_is_optional)
+            return;
+        d->warnings++;
+        diag_warn (DIAG_DOCTOR, E_RUN_012, "%s", err->message);
         return;
-    out_printf ("\nRuntime directory\n  path:      %s/sessions/<session-id>/runtime\n", home);
-    out_printf ("\nRecords directory\n  path:      %s/<session-id>\n", group);
-    out_printf ("\nTemporary folder\n  path:      %s/<session-id>/tmp\n", group);
+    }
+    _cleanup_free_ char *limit = NULL, *swap = NULL;
+    cgroup_scope_memory (scope, &limit, &swap);
+    out_printf ("  memory.max %s (control groups %s)\n", *limit ? limit : "unreadable",
+                cgroup_scope_version (scope));
+    size_t areas = active_swap_areas ();
+    if (*swap)
+        out_printf ("  memory.swap.max %s (%zu active swap area%s)\n", swap, areas,
+                    areas == 1 ? "" : "s");
+    else if (areas)
+        out_printf ("  memory.swap.max absent: swap is not bounded, and %zu swap area%s active\n",
+                    areas, areas == 1 ? " is" : "s are");
+    else
+        out_puts ("  memory.swap.max absent: swap is not bounded, but none is active\n");
+    cgroup_scope_free (scope);
 }

@@ -6,33 +6,9 @@
 #include "base/alloc.h"
 #include "base/version.h"
 #include "cli/cli.h"
+#include "cli/roff.h"
 
 #include <string.h>
-
-/* Text as roff reads it: nothing in it is a request or an escape. */
-static void
-put (struct buf *out, const char *text)
-{
-    for (const char *c = text; *c; c++) {
-        bool begins_line = out->len && out->data[out->len - 1] == '\n';
-        if (begins_line && (*c == '.' || *c == '\''))
-            buf_puts (out, "\\&");
-        if (*c == '\\')
-            buf_puts (out, "\\e");
-        else if (*c == '-')
-            buf_puts (out, "\\-");
-        else
-            buf_putc (out, *c);
-    }
-}
-
-static void
-line (struct buf *out, const char *request, const char *text)
-{
-    buf_printf (out, ".%s ", request);
-    put (out, text);
-    buf_putc (out, '\n');
-}
 
 static void
 put_option (struct buf *out, const struct cli_option *o)
@@ -40,18 +16,18 @@ put_option (struct buf *out, const struct cli_option *o)
     buf_puts (out, ".TP\n\\fB");
     if (o->letter)
         buf_printf (out, "\\-%c\\fR, \\fB", o->letter);
-    put (out, o->name);
+    roff_put (out, o->name);
     buf_puts (out, "\\fR");
     if (o->value_name) {
         buf_puts (out, " \\fI");
-        put (out, o->value_name);
+        roff_put (out, o->value_name);
         buf_puts (out, "\\fR");
     }
     buf_putc (out, '\n');
-    put (out, o->help);
+    roff_put (out, o->help);
     if (o->fallback) {
         buf_puts (out, " (default: ");
-        put (out, o->fallback);
+        roff_put (out, o->fallback);
         buf_puts (out, ")");
     }
     buf_putc (out, '\n');
@@ -61,20 +37,20 @@ static void
 put_command (struct buf *out, const struct cli_command *c)
 {
     _cleanup_free_ char *usage = cli_usage_line (c);
-    line (out, "SS", usage);
-    put (out, c->summary);
+    roff_line (out, "SS", usage);
+    roff_put (out, c->summary);
     buf_puts (out, ".\n");
     if (c->details) {
-        put (out, c->details);
+        roff_put (out, c->details);
         buf_putc (out, '\n');
     }
     if (! c->run)
         buf_puts (out, "Not in this version yet.\n");
     for (const struct cli_positional *p = c->positionals; p->name; p++) {
         buf_puts (out, ".TP\n\\fI");
-        put (out, p->name);
+        roff_put (out, p->name);
         buf_puts (out, "\\fR\n");
-        put (out, p->help);
+        roff_put (out, p->help);
         buf_putc (out, '\n');
     }
     for (const struct cli_option *o = c->options; o->name; o++)
@@ -82,7 +58,7 @@ put_command (struct buf *out, const struct cli_command *c)
             put_option (out, o);
     if (c->example) {
         buf_puts (out, ".PP\n.nf\n");
-        put (out, c->example);
+        roff_put (out, c->example);
         buf_puts (out, "\n.fi\n");
     }
 }
@@ -94,9 +70,9 @@ put_diagnostics (struct buf *out)
                    "\\fBmur explain\\fR says of each code what to do.\n");
     for (int i = 0; i < DIAG_COUNT; i++) {
         buf_puts (out, ".TP\n.B ");
-        put (out, diag_code_name ((enum diag_code)i));
+        roff_put (out, diag_code_name ((enum diag_code)i));
         buf_putc (out, '\n');
-        put (out, diag_code_meaning ((enum diag_code)i));
+        roff_put (out, diag_code_meaning ((enum diag_code)i));
         buf_putc (out, '\n');
     }
 }
@@ -127,6 +103,7 @@ main (void)
         ".TP\n.I ~/.murmur/records\nwhat sessions left behind\n"
         ".TP\n.I murmur.lock\nthe artifacts a project runs, by digest\n");
     put_diagnostics (&out);
+    buf_puts (&out, ".SH SEE ALSO\n.BR murmur.yaml (5)\n");
     fwrite (out.data, 1, out.len, stdout);
     return fflush (stdout) == 0 ? 0 : 1;
 }

@@ -374,6 +374,14 @@ policy_check_stage (const struct policy *p, const struct containment *c, struct 
            run_checks (after, ARRAY_LEN (after), p, err);
 }
 
+bool
+policy_check_concern (const struct policy *p, size_t which, bool *is_last, struct mur_error **err)
+{
+    static check_fn *const concerns[] = { check_artifact_scopes, check_staged_runtime, check_env };
+    *is_last = which >= ARRAY_LEN (concerns);
+    return *is_last || concerns[which](p, err);
+}
+
 /* --- gateway keys --- */
 
 static bool

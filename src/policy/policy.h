@@ -108,6 +108,10 @@ bool policy_check_explain (const struct policy *p, struct mur_error **err);
  * E-IO-001 (source paths). */
 bool
 policy_check_stage (const struct policy *p, const struct containment *c, struct mur_error **err);
+/* What `mur doctor` only warns of: E-CAP-002 of artifact entries, E-CAP-004, E-CAP-016, numbered from
+ * 0. True when number <which> finds nothing wrong, or does not exist: then *is_last is set. */
+bool
+policy_check_concern (const struct policy *p, size_t which, bool *is_last, struct mur_error **err);
 /* Looks a gateway key up in the operator's config: the value (the caller frees it) or NULL. */
 typedef struct secret *policy_credential_fn (void *ctx, const char *name);
 /* Every ${NAME} of a gateway must have a value somewhere: E-MAN-003. Names in control.secrets are

@@ -74,6 +74,14 @@ put_temp (struct buf *out, const struct report_facts *f)
         buf_printf (out, "  /tmp:      not mapped — %s\n\n", f->temp_not_mapped_because);
 }
 
+void
+scope_text_directories (const struct report_facts *facts, struct buf *out)
+{
+    put_directory (out, "Runtime directory", &facts->runtime_dir);
+    put_directory (out, "Records directory", &facts->records_dir);
+    put_temp (out, facts);
+}
+
 static void
 put_not_protected (struct buf *out, const struct report_facts *f)
 {
@@ -112,8 +120,8 @@ preopen_words (const struct policy *p, const struct report_facts *f, size_t i)
                        rest);
 }
 
-static void
-put_preopens (struct buf *out, const struct policy *p, const struct report_facts *f)
+void
+scope_text_preopens (const struct policy *p, const struct report_facts *f, struct buf *out)
 {
     struct strv lines = { 0 };
     for (size_t i = 0; i < p->grants_len; i++) {
@@ -126,8 +134,8 @@ put_preopens (struct buf *out, const struct policy *p, const struct report_facts
     put_lines (out, "preopens", &lines);
 }
 
-static void
-put_read_only (struct buf *out, const struct policy *p)
+void
+scope_text_read_only (const struct policy *p, struct buf *out)
 {
     put_list (out, "read_only", &p->read_only_paths);
     if (! p->read_only_paths.len)
@@ -137,6 +145,15 @@ put_read_only (struct buf *out, const struct policy *p)
     for (size_t i = 0; i < interpreters.len; i++)
         buf_printf (out, "%s%s", i ? ", " : "advisory against ", interpreters.items[i]);
     buf_puts (out, interpreters.len ? "\n" : "every tool and command\n");
+}
+
+void
+scope_text_install (const struct policy *p, struct buf *out)
+{
+    put_list (out, "install skill", &p->install_skill);
+    put_list (out, "install tool", &p->install_tool);
+    if (p->install_is_declared)
+        buf_printf (out, "  install from: stores%s\n", p->install_from_sources ? ", sources" : "");
 }
 
 static void
@@ -166,18 +183,15 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     buf_printf (out, "  filesystem scope: %s\n",
                 p->filesystem_scope ? p->filesystem_scope : "<none>");
     buf_printf (out, "  workdir exec:     %s\n", p->workdir_exec_allowed ? "true" : "false");
-    put_read_only (out, p);
-    put_preopens (out, p, f);
+    scope_text_read_only (p, out);
+    scope_text_preopens (p, f, out);
     put_list (out, "network allow", &p->network_allow);
     buf_printf (out, "  unix sockets:     %s\n", p->unix_sockets_allowed ? "true" : "false");
     put_list (out, "shell allow", &p->shell_allow);
     put_list (out, "spawn allow", &p->spawn_allow);
     put_list (out, "env allow", &p->env_allow);
     buf_printf (out, "  plan submit:      %s\n", p->plan_submit ? "true" : "false");
-    put_list (out, "install skill", &p->install_skill);
-    put_list (out, "install tool", &p->install_tool);
-    if (p->install_is_declared)
-        buf_printf (out, "  install from: stores%s\n", p->install_from_sources ? ", sources" : "");
+    scope_text_install (p, out);
     put_lines (out, "interpreter runtime", &interpreters);
     put_list (out, "derived interpreter runtime", &p->derived_interpreter_runtime);
     put_list (out, "trust store", &p->trust_store);
@@ -236,9 +250,7 @@ void
 scope_report_text (const struct policy *p, const struct report_facts *facts, struct buf *out)
 {
     put_containment (out, facts->containment);
-    put_directory (out, "Runtime directory", &facts->runtime_dir);
-    put_directory (out, "Records directory", &facts->records_dir);
-    put_temp (out, facts);
+    scope_text_directories (facts, out);
     put_not_protected (out, facts);
     put_grants (out, p, facts);
     put_resource_plane (out, p, facts);

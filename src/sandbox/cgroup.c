@@ -537,6 +537,33 @@ cgroup_scope_remove (const struct cgroup_scope *s)
             rmdir (s->groups[h].path);
 }
 
+/* The first word of a file of a group, "" when it cannot be read. Owned. */
+static char *
+group_word (const struct group *g, const char *file)
+{
+    char *text = g->dir_fd >= 0 ? read_at (g->dir_fd, file) : NULL;
+    if (text)
+        text[strcspn (text, " \n")] = '\0';
+    return text ? text : x_strdup ("");
+}
+
+void
+cgroup_scope_memory (const struct cgroup_scope *s, char **limit, char **swap)
+{
+    if (s->is_v2) {
+        *limit = group_word (&s->groups[H_UNIFIED], "memory.max");
+        *swap = group_word (&s->groups[H_UNIFIED], "memory.swap.max");
+        return;
+    }
+    *limit = group_word (&s->groups[H_MEMORY], "memory.limit_in_bytes");
+    *swap = group_word (&s->groups[H_MEMORY], "memory.memsw.limit_in_bytes");
+    if (**swap) {
+        unsigned long long both = strtoull (*swap, NULL, 10), memory = strtoull (*limit, NULL, 10);
+        free (*swap);
+        *swap = x_asprintf ("%llu", both > memory ? both - memory : 0);
+    }
+}
+
 const char *
 cgroup_scope_version (const struct cgroup_scope *s)
 {

@@ -62,5 +62,8 @@ enum cgroup_io_status cgroup_scope_io_status (const struct cgroup_scope *s, cons
 size_t cgroup_scope_fds (const struct cgroup_scope *s, int fds[CGROUP_MAX_FDS]);
 /* Removes the directories, for a process that does not own the scope. */
 void cgroup_scope_remove (const struct cgroup_scope *s);
+/* What the kernel made of the memory limit, as its files say: *limit the bytes, *swap the bytes of
+ * swap beside them, "" without swap accounting. Owned. */
+void cgroup_scope_memory (const struct cgroup_scope *s, char **limit, char **swap);
 /* "v2" or "v1", for reports. */
 const char *cgroup_scope_version (const struct cgroup_scope *s);

@@ -279,7 +279,7 @@ def test_cli_24_doctor_names_a_missing_artifact_and_its_fix(lab):
     result = project.mur("doctor").failed()
     assert "  ✗  ana/tool-x@1.2.0   " in result.stdout
     assert "Fix: mur install ana/tool-x@1.2.0\n" in result.stdout
-    assert "1 check passed, 1 error found" in result.stdout
+    assert "2 checks passed, 1 error found" in result.stdout
     assert "error[" not in result.stderr
 
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Guides whose commands run as they stand.
+
+import os
+import re
+import subprocess
+
+from tests.support.lab import BUILD, ROOT, SLOWER
+
+
+def shell_blocks(name):
+    return "\n".join(re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs" / name).read_text(), re.MULTILINE | re.DOTALL))
+
+
+def test_docs_the_packaging_guide_runs_as_it_stands(lab):
+    folder = lab.directory / "guide"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", "-euxc", shell_blocks("packaging.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({
+            "PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}", "COMPONENT": BUILD / "guests/echo.wasm"}))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "All checks passed." in done.stdout and "status:  ok" in done.stdout
+    assert (folder / "release/artifacts-index.json").is_file()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `mur doctor`: its blocks and their order, the variables a launch needs, limits, and what it only warns of.
+
+from tests.support.lab import BUILD
+from tests.support.polling import tree_of
+
+STEPS = [{"text": "hi"}]
+KID = BUILD / "guests/script-task.wasm"
+
+
+def kid(lab, name, env=(), spawn=()):
+    return lab.publish(name, KID, "capsule", capabilities={"env": {"allow": list(env)}, "spawn": {"allow": list(spawn)}})
+
+
+def test_cli_24_doctor_prints_its_blocks_in_order_and_leaves_nothing(lab):
+    project = lab.agent(steps=STEPS, control={"secrets": ["LAB_KEY"]}, tools=[
+        {"name": "std/fetch", "version": "0.1.0", "runtime": "tool",
+         "gateway": {"endpoint": "http://127.0.0.1:9", "api_key": "${LAB_KEY}"}}])
+    before = tree_of(lab.directory)
+    result = project.mur("doctor").ok()
+    headings = [line.split(" (")[0] for line in result.stdout.splitlines() if line[:1].isupper()]
+    assert [heading for heading in headings if not heading.startswith("Checking ")][:13] == [
+        "AppArmor / user namespaces", "Landlock", "Murmur home", "Filesystem preopens", "Read-only paths",
+        "Install grant", "Memory bound", "Control secrets", "WIT level", "Model limits:", "Runtime directory",
+        "Records directory", "Temporary folder"]
+    assert tree_of(lab.directory) == before
+
+
+def test_cli_24_doctor_says_what_explain_scope_says(lab):
+    project = lab.agent(steps=STEPS, tools=[
+        {"name": "std/files", "version": "0.1.0", "runtime": "tool", "capabilities": {"filesystem": {"scope": "data"}}}],
+        capabilities={"filesystem": {"read_only": ["kept"]}})
+    report = project.mur("doctor").ok().stdout
+    scope = project.run("--explain-scope").ok().stdout
+    for line in ("std/files (tool): one subtree of the accessible workdir — capabilities.filesystem.scope: data",
+                 "  read_only enforcement: every tool and command", "  install skill: <none>"):
+        assert line in report and line in scope
+    for block in ("Runtime directory", "Records directory", "Temporary folder"):
+        text = scope[scope.index(block):]
+        assert text[:text.index("\n\n")] in report
+
+
+def test_cli_24_doctor_shows_the_limits_of_the_model(lab):
+    result = lab.agent(steps=STEPS).mur("doctor").ok()
+    assert ("  ✓  primary (std/driver-scripted@0.1.0, model scripted): output cap 1024 (manifest), "
+            "context window 200000 (driver)\n") in result.stdout
+
+
+def test_cli_24_doctor_fails_a_model_without_an_output_cap(lab):
+    project = lab.agent(steps=STEPS, inference={"model": "unheard-of", "max_tokens": None})
+    result = project.mur("doctor").failed()
+    assert "  ✗  primary (std/driver-scripted@0.1.0, model unheard-of): no output cap" in result.stdout
+    assert "Fix: set inference.max_tokens in murmur.yaml\n" in result.stdout
+
+
+def test_cli_24_doctor_fails_a_cap_that_fills_the_window(lab):
+    project = lab.agent(steps=STEPS, context={"max_tokens": 1000})
+    assert "E-RUN-055" in project.mur("doctor").failed().stdout
+
+
+def test_cli_24_doctor_measures_the_memory_bound(lab):
+    project = lab.agent(steps=STEPS, capabilities={"resources": {"cgroup_memory_bytes": 268435456}})
+    text = project.mur("doctor").ok().stdout
+    block = text[text.index("Memory bound\n"):].split("\n\n")[0].splitlines()
+    assert block[1] == "  cgroup_memory_bytes: 268435456"
+    assert block[2].startswith(("  memory.max 268435456", "  not applied: "))
+
+
+def test_containment_26_doctor_only_warns_of_an_artifact_scope_outside(lab):
+    project = lab.agent(steps=STEPS, tools=[
+        {"name": "std/files", "version": "0.1.0", "runtime": "tool", "capabilities": {"filesystem": {"scope": "../x"}}}])
+    result = project.mur("doctor").ok()
+    assert "[mur doctor] warning[E-CAP-002]: " in result.stderr
+    project.run("--explain-scope").failed("E-CAP-002")
+
+
+def test_cli_24_doctor_warns_of_a_credential_the_filter_takes(lab):
+    project = lab.agent(steps=STEPS, capabilities={"env": {"allow": ["ANTHROPIC_API_KEY"]}})
+    assert "[mur doctor] warning[E-CAP-016]: " in project.mur("doctor").ok().stderr
+
+
+# --- variables ---
+
+
+def test_artifacts_37_doctor_names_variables_and_who_needs_them_never_a_value(lab):
+    kid(lab, "kid", env=["LAB_ONE", "LAB_TWO"])
+    project = lab.agent(name="sp", steps=STEPS, capabilities={
+        "spawn": {"allow": ["local/kid"]}, "env": {"allow": ["LAB_ONE", "LAB_TWO", "LAB_THREE"]}})
+    project.write(".env", "LAB_THREE=from-the-file\n")
+    result = project.mur("doctor", env={"LAB_TWO": "the-value"}).failed()
+    assert "  capsules: sp@0.1.0, local/kid@0.1.0\n" in result.stdout
+    assert "    ✗  LAB_ONE   unset   — sp@0.1.0, local/kid@0.1.0\n" in result.stdout
+    assert "    ✓  LAB_TWO   set     — sp@0.1.0, local/kid@0.1.0\n" in result.stdout
+    assert "    ✓  LAB_THREE   set     — sp@0.1.0\n" in result.stdout
+    assert "[mur doctor] error[E-CAP-014]: LAB_ONE is not set" in result.stderr
+    assert "Fix: export LAB_ONE\n" in result.stdout
+    assert "the-value" not in result.stdout + result.stderr and "from-the-file" not in result.stdout + result.stderr
+
+
+def test_artifacts_37_a_child_that_wants_what_its_spawner_lacks_fails(lab):
+    kid(lab, "kid", env=["LAB_ONE"])
+    project = lab.agent(name="sp", steps=STEPS, capabilities={"spawn": {"allow": ["local/kid"]}})
+    result = project.mur("doctor", env={"LAB_ONE": "x"}).failed()
+    assert "error[E-CAP-015]: local/kid@0.1.0 wants LAB_ONE, which sp@0.1.0 does not hold" in result.stderr
+
+
+def test_artifacts_37_capsules_that_lead_back_or_are_missing_are_named(lab):
+    kid(lab, "kid", spawn=["local/friend", "local/absent"])
+    kid(lab, "friend", spawn=["local/kid"])
+    project = lab.agent(name="sp", steps=STEPS, capabilities={"spawn": {"allow": ["local/kid", "local/friend"]}})
+    result = project.mur("doctor").ok()
+    assert result.stdout.count("  cycle: ") == 1
+    assert "warning[W-REG-002]: cannot look into local/absent: it is not installed" in result.stderr
+
+
+def test_artifacts_37_doctor_is_silent_without_delegation_and_unset_references(lab):
+    gateway = {"endpoint": "http://127.0.0.1:9", "api_key": "${LAB_KEY}"}
+    project = lab.agent(driver="std/driver-anthropic@0.1.0", gateway=gateway, capabilities={"env": {"allow": ["LAB_ONE"]}})
+    assert "Environment requirements" not in project.mur("doctor", env={"LAB_KEY": "k"}).stdout
+    unset = project.mur("doctor").failed()
+    assert "    ✗  LAB_KEY   unset   — agent@0.1.0\n" in unset.stdout
+    lab.mur("config", "set", "-g", "credentials.LAB_KEY", "hidden").ok()
+    answered = project.mur("doctor")
+    assert "Environment requirements" not in answered.stdout
+    assert "W-SEC-027" not in answered.stderr and "hidden" not in answered.stdout + answered.stderr
+
+
+def test_artifacts_doctor_names_what_a_session_pulled(lab):
+    project = lab.agent(steps=STEPS)
+    project.run("--task", "x").ok()
+    lock = project / "murmur.lock"
+    lock.write_text(lock.read_text() + "- name: ana/pulled\n  resolved_version: 1.0.0\n  sha256:\n"
+                    f"    any: {'0' * 64}\n  origin: runtime\n  session: ses_abc\n")
+    assert "  ·  ana/pulled@1.0.0   pulled by ses_abc; a run does not stage it\n" in project.mur("doctor").ok().stdout
+
+
+def test_artifacts_doctor_names_leftovers_of_the_old_layout(lab):
+    old = lab.murmur_home / "artifacts/tool-x/1.0.0"
+    old.mkdir(parents=True)
+    (old / "tool-x-1.0.0.mur.zip").write_bytes(b"old")
+    result = lab.agent(steps=STEPS).mur("doctor").ok()
+    assert "Artifact stores\n" in result.stdout and f"    {old.parent}\n" in result.stdout
