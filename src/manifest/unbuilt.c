@@ -20,7 +20,6 @@ static const struct unbuilt parts[] = {
     { "capabilities.peer_fetch", "fetching files from peers" },
     { "capabilities.spawn", "starting other capsules" },
     { "capabilities.plan", "plans" },
-    { "capabilities.install", "pulling artifacts while running" },
 };
 
 /* Values that ask for what is missing, where the key as such is fine. */

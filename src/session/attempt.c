@@ -82,16 +82,65 @@ end_max_turns (struct session *s, struct running_task *t)
 }
 
 static void
+take_names (const struct session *s, struct strv *names)
+{
+    strv_free (names);
+    for (size_t i = 0; i < s->tool_count; i++)
+        strv_push (names, s->tools[i].name);
+}
+
+/* Names of <names> that <others> does not have. */
+static void
+only_in (const struct strv *names, const struct strv *others, struct strv *out)
+{
+    for (size_t i = 0; i < names->len; i++)
+        if (! strv_contains (others, names->items[i]))
+            strv_push (out, names->items[i]);
+}
+
+/* What the model itself pulled or removed is in the array of its next turn (session.md 5.4). */
+static void
+refresh_tools (struct session *s, struct running_task *t, struct request *request,
+               struct strv *names)
+{
+    static char *const none[] = { NULL };
+    _cleanup_strv_ struct strv now = { 0 }, added = { 0 }, removed = { 0 };
+    char *tools = tools_array_text (s);
+    if (strcmp (tools, request->tools) == 0) {
+        free (tools);
+        return;
+    }
+    request_set_tools (request, tools);
+    tools_array_log (s, tools);
+    t->has_provider_count = false;
+    take_names (s, &now);
+    only_in (&now, names, &added);
+    only_in (names, &now, &removed);
+    TRACE (s->trace, NULL, tools_refreshed, .turn = t->turns, .task_id = t->task->id,
+           .trigger = "agent", .added = added.len ? added.items : none,
+           .removed = removed.len ? removed.items : none, .tools = now.len ? now.items : none);
+    take_names (s, names);
+}
+
+static void
 run_turns (struct session *s, struct running_task *t)
 {
+    _cleanup_strv_ struct strv names = { 0 };
+    uint64_t generation = s->tools_generation;
+    take_names (s, &names);
     char *tools = tools_array_text (s);
     tools_array_log (s, tools);
     struct request request;
     request_init (&request, s->driver.model, tools, system_text (s), s->manifest->name,
                   s->manifest->version, t->task->context_id);
     bool goes_on = true;
-    while (goes_on && attempt_turns_left (s, t))
+    while (goes_on && attempt_turns_left (s, t)) {
+        if (generation != s->tools_generation) {
+            generation = s->tools_generation;
+            refresh_tools (s, t, &request, &names);
+        }
         goes_on = turn_run (s, t, &request);
+    }
     if (goes_on)
         end_max_turns (s, t);
     request_free (&request);

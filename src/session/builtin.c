@@ -23,6 +23,12 @@ const struct builtin_tool builtin_tools[] = {
       "Asks after a command that moved to the background: its state and the end of its output, or "
       "waits for it, or stops it.",
       background_parameters, "capabilities.shell.allow", background_is_offered, background_call },
+    { "pull-artifact",
+      "Fetches a tool or skill this capsule may install: <scope>/<name> for the newest that fits, "
+      "<scope>/<name>@<version>, or a pattern ending in * to list what there is.",
+      pull_parameters, "capabilities.install", pull_is_offered, builtin_pull },
+    { "remove-artifact", "Takes a tool or skill away again that this capsule pulled.",
+      pull_parameters, "capabilities.install", pull_is_offered, builtin_remove },
 };
 const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
 

@@ -29,5 +29,13 @@ extern const size_t builtin_tool_count;
 /* The row of a name, or NULL. */
 const struct builtin_tool *builtin_find (const char *name);
 
+/* builtin_pull.c */
+extern const char pull_parameters[];
+bool pull_is_offered (const struct session *s);
+void builtin_pull (struct session *s, struct running_task *task, const json_t *input,
+                   struct call_outcome *out);
+void builtin_remove (struct session *s, struct running_task *task, const json_t *input,
+                     struct call_outcome *out);
+
 void builtin_session_status (struct session *s, struct running_task *task, const json_t *input,
                              struct call_outcome *out);

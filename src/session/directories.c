@@ -116,17 +116,20 @@ write_provided (struct session *s, const char *name, const char *description,
 }
 
 bool
+stage_artifact_files (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    return write_tool_file (s, a->tool_name, "murmur.yaml", a->manifest_text, a->manifest_len,
+                            err) &&
+           (a->role != ROLE_SKILL || write_tool_file (s, a->tool_name, "skill.md",
+                                                      a->skill_text.data, a->skill_text.len, err));
+}
+
+bool
 stage_tool_files (struct session *s, struct mur_error **err)
 {
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
-        if (! write_tool_file (s, a->tool_name, "murmur.yaml", a->manifest_text, a->manifest_len,
-                               err))
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (! stage_artifact_files (s, &s->artifacts[i], err))
             return false;
-        if (a->role == ROLE_SKILL && ! write_tool_file (s, a->tool_name, "skill.md",
-                                                        a->skill_text.data, a->skill_text.len, err))
-            return false;
-    }
     if (! stage_native_tools (s, err))
         return false;
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {

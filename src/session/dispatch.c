@@ -213,6 +213,8 @@ dispatch_call (struct session *s, struct running_task *task, const char *name, c
     else if (a)
         outcome_set_error (out, "%s is a %s and cannot be called", name,
                            artifact_role_name (a->role));
+    else if (session_has_removed (s, name))
+        outcome_set_error (out, "%s was removed from this session", name);
     else
         outcome_set_error (out, "there is no tool named %s in this session", name);
 }

@@ -165,6 +165,15 @@ guests_set_env (struct session *s, const char *url)
         build_env (s, url, s->driver.artifact, true, &s->driver.env);
 }
 
+bool
+guests_add (struct session *s, struct staged_artifact *a, const char *url, struct mur_error **err)
+{
+    if (! a->component)
+        return true;
+    build_env (s, url, a, false, &a->env);
+    return parse_allow (s, a, err) && open_scope (s, a, err) && open_state (a, err);
+}
+
 /* --- one store --- */
 
 #define PREOPENS_MAX 3

@@ -71,6 +71,17 @@ make_registry (struct session *s)
     s->registry = registry_new (&spec);
 }
 
+/* A gateway will be asked: the client is loaded while the launcher reads the URL. */
+static void
+warm_client (struct session *s)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].gateway) {
+            http_client_warm (s->http);
+            return;
+        }
+}
+
 /* The only file that holds the door's tokens. */
 static void
 fill_tokens (const struct door_auth *auth, struct running_record *r)
@@ -163,6 +174,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     }
     write_running_record (s);
     options->announce (options->ctx, s, door_url (s->door));
+    warm_client (s);
     return termination_listen (s, err);
 }
 
@@ -230,8 +242,9 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     s->launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
     bool has_own = false;
-    if (confine_start (s, &outcome.error))
+    if (confine_start (s, &outcome.error)) {
         has_own = task_text_import (s);
+    }
     if (! outcome.error && begin (s, has_own, options, &outcome.error)) {
         loop_run (s, has_own, &outcome);
     } else {

@@ -42,6 +42,16 @@ write_one (struct session *s, struct staged_artifact *a, const struct buf *image
 }
 
 bool
+stage_native_tool (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf image = { 0 };
+    return ! is_native (a) ||
+           (package_read_native (a->resolved->package, &image, err) &&
+            platform_check_binary (a->full_name, image.data, image.len, err) &&
+            write_one (s, a, &image, err));
+}
+
+bool
 stage_native_tools (struct session *s, struct mur_error **err)
 {
     struct buf *images = x_new_array (struct buf, s->artifact_count + 1);

@@ -13,6 +13,9 @@
  * exactly 0755. E-RUN-021 before the first is written. */
 bool stage_native_tools (struct session *s, struct mur_error **err);
 
+/* The same for one pulled artifact; nothing to do for a component or a skill. */
+bool stage_native_tool (struct session *s, struct staged_artifact *a, struct mur_error **err);
+
 /* Runs one: {"data","log_path"} on its stdin, its result from its stdout. */
 void native_call (struct session *s, struct running_task *task, struct staged_artifact *tool,
                   const char *input_text, struct call_outcome *out);

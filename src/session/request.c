@@ -40,6 +40,15 @@ request_init (struct request *r, const char *model, char *tools, char *system, c
 }
 
 void
+request_set_tools (struct request *r, char *tools)
+{
+    free (r->tools);
+    r->tools = tools;
+    sha256_hex (tools, strlen (tools), r->tools_sha);
+    r->fixed_tokens = 0;
+}
+
+void
 request_free (struct request *r)
 {
     free (r->model);

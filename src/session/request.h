@@ -31,6 +31,8 @@ struct request {
 /* <name>, <version>, <context_id> make the prompt cache key. Takes tools and system over. */
 void request_init (struct request *r, const char *model, char *tools, char *system,
                    const char *name, const char *version, const char *context_id);
+/* Another tool array, taken over: the next request is built anew. */
+void request_set_tools (struct request *r, char *tools);
 void request_free (struct request *r);
 /* Builds the request of list[first..len). The text is valid until the next call. */
 void request_build (struct request *r, struct message_list *list, size_t first, uint64_t max_tokens,

@@ -14,6 +14,7 @@
 #include "host/tool_registry.h"
 #include "session/dispatch.h"
 #include "session/guests.h"
+#include "session/pull.h"
 #include "session/termination.h"
 
 #include <string.h>
@@ -73,7 +74,9 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
     const struct tool_entry *tool = session_tool (s, name);
     if (! tool || ! tool->artifact || tool->artifact->role != ROLE_TOOL ||
         ! tool->artifact->component) {
-        *refusal = arena_printf (arena, "tool %s is not among this capsule's tools", name);
+        *refusal = session_has_removed (s, name)
+                       ? arena_printf (arena, "tool %s was removed from this session", name)
+                       : arena_printf (arena, "tool %s is not among this capsule's tools", name);
         return false;
     }
     _cleanup_error_ struct mur_error *err = NULL;
@@ -88,7 +91,9 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
 static struct artifact_summary
 summary_of (const struct staged_artifact *a)
 {
-    return (struct artifact_summary){ a->full_name, a->version, false };
+    return (struct artifact_summary){
+        a->full_name, a->version, a->role == ROLE_TOOL && a->resolved && a->resolved->is_native
+    };
 }
 
 static void
@@ -100,7 +105,8 @@ list_artifacts (void *ctx, struct arena *arena, const struct artifact_summary **
         arena_new_array (arena, struct artifact_summary, s->artifact_count + 1);
     *count = 0;
     for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].role == ROLE_TOOL || s->artifacts[i].role == ROLE_SKILL)
+        if (! s->artifacts[i].is_removed &&
+            (s->artifacts[i].role == ROLE_TOOL || s->artifacts[i].role == ROLE_SKILL))
             list[(*count)++] = summary_of (&s->artifacts[i]);
     *items = list;
 }
@@ -112,7 +118,8 @@ describe_artifact (void *ctx, const char *name, struct arena *arena, struct arti
     struct session *s = ctx;
     for (size_t i = 0; i < s->artifact_count; i++) {
         const struct staged_artifact *a = &s->artifacts[i];
-        if (strcmp (a->full_name, name) != 0 || a->role == ROLE_DRIVER || a->role == ROLE_HOOK)
+        if (strcmp (a->full_name, name) != 0 || a->is_removed || a->role == ROLE_DRIVER ||
+            a->role == ROLE_HOOK)
             continue;
         info->summary = summary_of (a);
         info->description = a->description ? a->description : "";
@@ -145,23 +152,71 @@ search_artifacts (void *ctx, const char *query, struct arena *arena,
     return true;
 }
 
-static bool
-refuse_pull (void *ctx, const char *name, const char *version, struct arena *arena,
-             struct artifact_summary *pulled, const char **refusal)
+/* What was pulled is recorded once the run is over. */
+#define PULLS_MAX 256
+
+static struct pulled *
+next_pull (struct session *s)
 {
-    (void)ctx, (void)version, (void)pulled;
-    *refusal = arena_printf (
-        arena, "not-granted: this capsule declares no capabilities.install (%s)", name);
-    return false;
+    if (! s->script_pulls)
+        s->script_pulls = arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
+    return s->script_pull_count < PULLS_MAX ? &s->script_pulls[s->script_pull_count] : NULL;
 }
 
 static bool
-refuse_remove (void *ctx, const char *name, struct arena *arena, bool *was_removed,
-               const char **refusal)
+pull_one (void *ctx, const char *name, const char *version, struct arena *arena,
+          struct artifact_summary *pulled, const char **refusal)
 {
-    (void)ctx, (void)was_removed;
-    *refusal = arena_printf (arena, "not-removable: %s was not pulled by this session", name);
+    struct session *s = ctx;
+    struct pulled *p = next_pull (s);
+    _cleanup_free_ char *why = NULL;
+    if (! p) {
+        *refusal = "not-fetched: this session has pulled as much as it may";
+        return false;
+    }
+    if (! pull_artifact (s, name, version, guest_current_cancel (), p, &why)) {
+        pulled_clear (p);
+        *refusal = arena_strdup (arena, why);
+        return false;
+    }
+    *pulled = summary_of (p->artifact);
+    if (p->is_new)
+        s->script_pull_count++;
+    else
+        pulled_clear (p);
+    return true;
+}
+
+static bool
+remove_one (void *ctx, const char *name, struct arena *arena, bool *was_removed,
+            const char **refusal)
+{
+    _cleanup_free_ char *why = NULL;
+    if (pull_remove (ctx, name, was_removed, &why))
+        return true;
+    *refusal = arena_strdup (arena, why);
     return false;
+}
+
+static void
+record_pulls (struct session *s)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (s->script_pull_count && ! s->trace)
+        s->trace = trace_writer_new (s->records, s->id.text, s->redactor, &err);
+    for (size_t i = 0; i < s->script_pull_count; i++) {
+        if (s->trace)
+            pull_record (s, &s->script_pulls[i]);
+        pulled_clear (&s->script_pulls[i]);
+    }
+    s->script_pull_count = 0;
+}
+
+static void
+put_patterns (struct buf *b, const char *tier, const struct str_list *patterns)
+{
+    for (size_t i = 0; i < patterns->len; i++)
+        buf_printf (b, "%s%s %s", b->len ? ", " : "", tier, patterns->items[i]);
 }
 
 static bool
@@ -169,9 +224,12 @@ diagnose (void *ctx, struct arena *arena, struct artifact_state *state, const ch
 {
     struct session *s = ctx;
     (void)refusal;
+    _cleanup_buf_ struct buf grant = { 0 };
+    put_patterns (&grant, "skill", &s->policy->install_skill);
+    put_patterns (&grant, "tool", &s->policy->install_tool);
     list_artifacts (ctx, arena, &state->installed, &state->installed_count);
     state->capsule_id = s->id.text;
-    state->capabilities = "install: none";
+    state->capabilities = arena_printf (arena, "install: %s", grant.len ? grant.data : "none");
     return true;
 }
 
@@ -219,7 +277,7 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
 {
     struct tool_registry_host registry = { s, invoke_tool };
     struct artifact_manager_host manager = {
-        s, list_artifacts, describe_artifact, search_artifacts, refuse_pull, refuse_remove, diagnose
+        s, list_artifacts, describe_artifact, search_artifacts, pull_one, remove_one, diagnose
     };
     struct message_host message = { s, refuse_send };
     struct linkage_context contexts[] = { { &host_tool_registry, &registry },
@@ -235,6 +293,7 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     enum guest_ending how = GUEST_OK;
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_capsule_run (store.guest, NULL, err);
+    record_pulls (s);
     if (how != GUEST_OK) {
         *ending = how == GUEST_TRAPPED ? ENDING_TRAPPED : ENDING_FAILED;
         return explain_failure (s, how, err);

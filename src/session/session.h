@@ -59,6 +59,7 @@ struct staged_artifact {
     struct strv required;
     bool is_schema_malformed;
     bool is_upstream_none;
+    bool is_removed; /* live: pulled and taken away again; the name answers as removed */
     struct hook_contract contract; /* hooks */
 
     /* How a guest of it is made; filled by guests.c. */
@@ -123,9 +124,13 @@ struct session {
     /* Artifacts. */
     struct staged_artifact *artifacts;
     size_t artifact_count;
+    size_t artifact_cap;       /* places: pulled artifacts never move the others */
+    uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
     struct tool_entry *tools; /* what the model sees, sorted by name */
     size_t tool_count;
     struct component *script; /* script capsules */
+    struct pulled *script_pulls; /* live: what the script pulled, not recorded yet */
+    size_t script_pull_count;
     struct allow_list script_allow;
     struct driver driver; /* agents */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
@@ -168,6 +173,10 @@ struct session {
 /* stage_artifacts.c: step 10. */
 bool stage_artifacts (struct session *s, struct mur_error **err);
 void staged_artifact_clear (struct staged_artifact *a);
+/* What a pull adds: the package (taken over), read as an entry of the manifest without grants would
+ * be. Nothing is written. */
+bool stage_pulled (struct session *s, struct staged_artifact *a, const char *full_name,
+                   enum artifact_role role, struct package *package, struct mur_error **err);
 /* stage_driver.c: steps 13-14. */
 bool stage_gateways (struct session *s, struct mur_error **err);
 bool stage_driver (struct session *s, struct mur_error **err);
@@ -175,11 +184,15 @@ bool stage_driver (struct session *s, struct mur_error **err);
 bool stage_work_dir (struct session *s, struct mur_error **err);
 bool stage_session_dirs (struct session *s, struct mur_error **err);
 bool stage_tool_files (struct session *s, struct mur_error **err);
+/* The files of one artifact, its native program aside. */
+bool stage_artifact_files (struct session *s, struct staged_artifact *a, struct mur_error **err);
 bool stage_manifest_copy (struct session *s, struct mur_error **err);
 /* tool_inventory.c */
 bool stage_inventory (struct session *s, struct mur_error **err);
 const struct tool_entry *session_tool (const struct session *s, const char *name);
 struct staged_artifact *session_artifact (const struct session *s, const char *tool_name);
+/* True when an artifact of that tool name was pulled and removed again, and none is there now. */
+bool session_has_removed (const struct session *s, const char *tool_name);
 /* system_prompt.c */
 bool stage_system_prompt (struct session *s, struct mur_error **err);
 /* script.c: step 16. */

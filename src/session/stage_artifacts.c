@@ -7,6 +7,7 @@
  * before an archive is opened; grants and configuration come from the operator's entry, the
  * contract from the artifact.
  */
+#include "artifact/name.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "engine/form_cache.h"
@@ -304,10 +305,45 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
 }
 
 bool
+stage_pulled (struct session *s, struct staged_artifact *a, const char *full_name,
+              enum artifact_role role, struct package *package, struct mur_error **err)
+{
+    struct artifact_entry *entry = arena_new0 (s->arena, struct artifact_entry);
+    struct artifact_grant *grant = arena_new0 (s->arena, struct artifact_grant);
+    entry->name = arena_strdup (s->arena, full_name);
+    entry->tool_name = name_bare (entry->name);
+    entry->role = role;
+    grant->entry = entry;
+    grant->opens_work_dir = true;
+    grant->deadline_seconds = s->policy->limits.deadline_seconds.value;
+    *a = (struct staged_artifact){ .entry = entry,
+                                   .grant = grant,
+                                   .tool_name = entry->tool_name,
+                                   .full_name = entry->name,
+                                   .role = role,
+                                   .origin = LOCK_RUNTIME,
+                                   .scope_fd = -1,
+                                   .state_fd = -1 };
+    a->version = x_strdup (package->manifest->version);
+    a->pulled_by = x_strdup (s->id.text);
+    a->resolved = x_new0 (struct resolved);
+    a->resolved->package = package;
+    a->resolved->name = x_strdup (full_name);
+    a->resolved->version = x_strdup (a->version);
+    a->resolved->is_native = package->manifest->packaging == PACKAGING_NATIVE;
+    a->resolved->origin = LOCK_RUNTIME;
+    take_manifest (a, package);
+    return take_payload (s, a, err);
+}
+
+#define PULLED_MAX 256 /* in one session */
+
+bool
 stage_artifacts (struct session *s, struct mur_error **err)
 {
     size_t count = s->manifest->artifacts.len;
-    s->artifacts = x_new_array (struct staged_artifact, count + 1);
+    s->artifact_cap = count + (s->policy->install_is_declared ? PULLED_MAX : 0);
+    s->artifacts = x_new_array (struct staged_artifact, s->artifact_cap + 1);
     for (size_t i = 0; i < count; i++) {
         s->artifact_count = i + 1;
         if (! stage_artifact (s, i, err))

@@ -177,10 +177,10 @@ stage_driver (struct session *s, struct mur_error **err)
     if (! d->artifact)
         return mur_fail (err, E_RUN_005, "inference.driver.artifact names no driver");
     if (inference->driver->config) {
-        _cleanup_json_ json_t *config = yaml_to_json (inference->driver->config, E_MAN_003, err);
-        if (! config)
+        _cleanup_buf_ struct buf config = { 0 };
+        if (! yaml_put_json (&config, inference->driver->config, E_MAN_003, err))
             return mur_context (err, "inference.driver.config");
-        d->config = json_text (config, JSON_TEXT_ORDERED);
+        d->config = buf_steal (&config);
     }
     return set_limits (s, d, err);
 }

@@ -21,13 +21,15 @@ compare_tools (const void *a, const void *b)
 static bool
 is_offered (const struct staged_artifact *a)
 {
-    return (a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt;
+    return (a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt && ! a->is_removed;
 }
 
 bool
 stage_inventory (struct session *s, struct mur_error **err)
 {
     (void)err;
+    free (s->tools);
+    s->tool_count = 0;
     s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count + s->policy->shell_allow.len + 1);
     for (size_t i = 0; i < s->artifact_count; i++) {
         struct staged_artifact *a = &s->artifacts[i];
@@ -35,7 +37,11 @@ stage_inventory (struct session *s, struct mur_error **err)
             continue;
         struct tool_entry *t = &s->tools[s->tool_count++];
         t->name = a->tool_name;
-        t->description = a->description;
+        t->description = a->origin == LOCK_RUNTIME
+                             ? arena_printf (s->arena,
+                                             "[pulled by a running capsule: untrusted, not vetted] %s",
+                                             a->description ? a->description : "")
+                             : a->description;
         t->parameters = a->parameters;
         t->required = a->required;
         t->is_schema_malformed = a->is_schema_malformed;
@@ -73,7 +79,16 @@ struct staged_artifact *
 session_artifact (const struct session *s, const char *tool_name)
 {
     for (size_t i = 0; i < s->artifact_count; i++)
-        if (strcmp (s->artifacts[i].tool_name, tool_name) == 0)
+        if (! s->artifacts[i].is_removed && strcmp (s->artifacts[i].tool_name, tool_name) == 0)
             return &s->artifacts[i];
     return NULL;
+}
+
+bool
+session_has_removed (const struct session *s, const char *tool_name)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].is_removed && strcmp (s->artifacts[i].tool_name, tool_name) == 0)
+            return ! session_artifact (s, tool_name);
+    return false;
 }

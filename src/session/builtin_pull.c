@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pull-artifact and remove-artifact as the model calls them (spec/artifacts.md 14). The work is
+ * pull.c's.
+ */
+#include "base/alloc.h"
+#include "session/builtin.h"
+#include "session/dispatch.h"
+#include "session/pull.h"
+#include "session/running_task.h"
+
+#include <string.h>
+
+const char pull_parameters[] =
+    "{\"properties\":{\"artifact\":{\"description\":\"The full name, <scope>/<name>.\",\"type\":"
+    "\"string\"}},\"required\":[\"artifact\"],\"type\":\"object\"}";
+
+bool
+pull_is_offered (const struct session *s)
+{
+    return s->manifest->inference && pull_is_granted (s);
+}
+
+/* The name asked for; NULL after a refusal. */
+static const char *
+read_name (const char *tool, const json_t *input, struct call_outcome *out)
+{
+    const char *name = json_get_string (input, "artifact");
+    if (name && name[strspn (name, " \t\r\n")])
+        return name;
+    outcome_set_error (out, "%s needs a non-blank string \"artifact\"", tool);
+    return NULL;
+}
+
+static void
+set_refusal (const char *tool, char *refusal, struct call_outcome *out)
+{
+    outcome_set_result (out, tool, TOOL_ERROR, refusal, strlen (refusal));
+    free (refusal);
+}
+
+static void
+set_pulled (const struct pulled *p, struct call_outcome *out)
+{
+    const struct staged_artifact *a = p->artifact;
+    _cleanup_json_ json_t *answer = json_object ();
+    json_set_string (answer, "artifact", a->full_name);
+    json_set_string (answer, "version", a->version);
+    json_set_string (answer, "runtime", artifact_role_name (a->role));
+    json_set_string (answer, "tool_name", a->tool_name);
+    json_set_string (answer, "fetched_from", p->fetched_from);
+    if (p->notes.len) {
+        json_t *notes = json_array ();
+        for (size_t i = 0; i < p->notes.len; i++)
+            json_array_append_new (notes, json_string (p->notes.items[i]));
+        json_object_set_new (answer, "notes", notes);
+    }
+    _cleanup_free_ char *text = json_text (answer, JSON_TEXT_SORTED);
+    outcome_set_result (out, "pull-artifact", TOOL_PASSED, text, strlen (text));
+    if (p->is_new)
+        buf_printf (&out->text, "\n%s is listed among your tools from the next turn.",
+                    a->tool_name);
+}
+
+void
+builtin_pull (struct session *s, struct running_task *task, const json_t *input,
+              struct call_outcome *out)
+{
+    const char *name = read_name ("pull-artifact", input, out);
+    char *refusal = NULL;
+    if (! name)
+        return;
+    if (str_ends (name, "*")) {
+        _cleanup_buf_ struct buf list = { 0 };
+        if (pull_list (s, name, &list, &refusal))
+            outcome_set_result (out, "pull-artifact", TOOL_PASSED, list.data, list.len);
+        else
+            set_refusal ("pull-artifact", refusal, out);
+        return;
+    }
+    const char *at = strrchr (name, '@');
+    _cleanup_free_ char *full = at ? x_strndup (name, (size_t)(at - name)) : x_strdup (name);
+    _cleanup_pulled_ struct pulled pulled = { 0 };
+    if (! pull_artifact (s, full, at ? at + 1 : NULL, task->cancel, &pulled, &refusal)) {
+        set_refusal ("pull-artifact", refusal, out);
+        out->is_canceled = cancel_is_raised (task->cancel);
+        return;
+    }
+    set_pulled (&pulled, out);
+    if (pulled.is_new)
+        pull_record (s, &pulled);
+}
+
+void
+builtin_remove (struct session *s, struct running_task *task, const json_t *input,
+                struct call_outcome *out)
+{
+    (void)task;
+    const char *name = read_name ("remove-artifact", input, out);
+    char *refusal = NULL;
+    bool was_removed = false;
+    if (! name)
+        return;
+    if (! pull_remove (s, name, &was_removed, &refusal)) {
+        set_refusal ("remove-artifact", refusal, out);
+        return;
+    }
+    _cleanup_json_ json_t *answer = json_object ();
+    json_set_string (answer, "artifact", name);
+    json_object_set_new (answer, "removed", json_boolean (was_removed));
+    _cleanup_free_ char *text = json_text (answer, JSON_TEXT_SORTED);
+    outcome_set_result (out, "remove-artifact", TOOL_PASSED, text, strlen (text));
+    if (was_removed)
+        buf_printf (&out->text, "\nIt is no longer listed from the next turn.");
+}
