@@ -61,6 +61,33 @@ emit (int fd, const char *data, size_t len, bool may_fall_back)
     pthread_mutex_unlock (&sink.lock);
 }
 
+/* Names and texts of manifests, packages and models stand in these lines: what would steer a
+ * terminal (C0 but tab and newline, DEL, C1) is shown as \xNN. */
+static void
+make_printable (struct buf *line)
+{
+    bool is_plain = true;
+    for (size_t i = 0; i < line->len && is_plain; i++) {
+        unsigned char c = (unsigned char)line->data[i];
+        is_plain = (c >= 0x20 || c == '\n' || c == '\t') && c != 0x7f && c != 0xc2;
+    }
+    if (is_plain)
+        return;
+    struct buf safe = { 0 };
+    for (size_t i = 0; i < line->len; i++) {
+        unsigned char c = (unsigned char)line->data[i];
+        unsigned char next = i + 1 < line->len ? (unsigned char)line->data[i + 1] : 0;
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+            buf_printf (&safe, "\\x%02x", line->data[++i] & 0xff);
+        else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+            buf_printf (&safe, "\\x%02x", c);
+        else
+            buf_putc (&safe, (char)c);
+    }
+    buf_free (line);
+    *line = safe;
+}
+
 static void
 emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
 {
@@ -68,6 +95,7 @@ emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
     buf_puts (&line, prefix);
     buf_vprintf (&line, fmt, ap);
     buf_putc (&line, '\n');
+    make_printable (&line);
     emit (fd, line.data, line.len, true);
 }
 
@@ -81,6 +109,7 @@ diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
     buf_vprintf (&line, fmt, ap);
     va_end (ap);
     buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
+    make_printable (&line);
     emit (STDERR_FILENO, line.data, line.len, true);
 }
 
@@ -109,6 +138,7 @@ diag_error (const struct mur_error *e)
     buf_printf (&line, "error[%s]: %s\n", diag_code_name (e->code), e->message);
     if (e->hint)
         buf_printf (&line, "  hint: %s\n", e->hint);
+    make_printable (&line);
     emit (STDERR_FILENO, line.data, line.len, true);
 }
 

@@ -92,3 +92,13 @@ def test_cli_05_lines_a_stream_refuses_during_a_session_are_kept_in_its_log(lab)
     log = (records / "logs/bootstrap.log").read_text()
     assert "W-RUN-001" in log
     assert (records / "out/result.txt").is_file()
+
+
+# --- texts of others in our lines ---
+
+
+def test_a_manifest_cannot_steer_the_terminal_of_who_reads_its_warnings(lab):
+    project = lab.agent(steps=[{"text": "hi"}], **{"a\x1b[2J\x9b2Jb\x7f": 1})
+    result = project.run("--task", "x").ok()
+    assert "unknown key 'a\\x1b[2J\\x9b2Jb\\x7f'" in result.stderr
+    assert not set(result.stderr) & set("\x1b\x9b\x7f")
