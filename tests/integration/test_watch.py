@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.support.lab import SLOWER
 from tests.support.polling import eventually, pid_exists
 
 STREAM = "https://docs.murmur.nexus/reference/streaming-protocol/#murmur-stream-v1"
@@ -33,7 +34,7 @@ def sleeping(lab, steps, **manifest):
     def has_ended():
         with open(trace, encoding="utf-8") as text:
             return '"event_type":"task_end"' in text.read()
-    eventually(has_ended, message="the end of the first task")
+    eventually(has_ended, 30 * SLOWER, "the end of the first task")
     return running, line
 
 
@@ -127,14 +128,18 @@ def at_a_terminal(lab, until, env=None):
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(lab.mur_path, ["mur", "watch"], lab.environment({"TERM": "xterm-256color", **(env or {})}))
+    os.set_blocking(terminal, False)
     seen = b""
 
     def has_come():
         nonlocal seen
-        seen += os.read(terminal, 65536)
+        try:
+            seen += os.read(terminal, 65536)
+        except BlockingIOError:
+            pass
         return until in seen
     try:
-        eventually(has_come, message=f"{until!r} on the terminal")
+        eventually(has_come, 30 * SLOWER, f"{until!r} on the terminal")
     finally:
         os.kill(pid, signal.SIGINT)
         os.waitpid(pid, 0)
