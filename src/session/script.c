@@ -6,6 +6,7 @@
  * there is no door, no task and, unless something was sent, no trace file.
  */
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/digest.h"
 #include "engine/form_cache.h"
 #include "host/artifact_manager.h"
@@ -18,6 +19,8 @@
 #include "session/termination.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
 
@@ -271,9 +274,34 @@ explain_failure (const struct session *s, enum guest_ending how, struct mur_erro
     return false;
 }
 
-bool
-launch_script (struct session *s, const struct launch_options *options, enum session_ending *ending,
-               struct mur_error **err)
+/* Lines a closed stream refuses are held in memory: a script that loses none leaves no log. */
+static void
+hold_refused_lines (struct session *s)
+{
+    s->bootstrap_fd = memfd_create ("refused-lines", MFD_CLOEXEC);
+    if (s->bootstrap_fd >= 0)
+        diag_set_fallback (s->bootstrap_fd);
+}
+
+static void
+keep_refused_lines (struct session *s)
+{
+    if (s->bootstrap_fd < 0)
+        return;
+    diag_set_fallback (-1);
+    char piece[4096];
+    off_t at = 0;
+    for (ssize_t n; (n = pread (s->bootstrap_fd, piece, sizeof (piece), at)) > 0; at += n)
+        if (! fs_make_dirs (s->records, "logs", 0777, false, NULL) ||
+            ! fs_append (s->records, "logs/bootstrap.log", piece, (size_t)n, NULL))
+            break;
+    close (s->bootstrap_fd);
+    s->bootstrap_fd = -1;
+}
+
+static bool
+run_script (struct session *s, const struct launch_options *options, enum session_ending *ending,
+            struct mur_error **err)
 {
     struct tool_registry_host registry = { s, invoke_tool };
     struct artifact_manager_host manager = {
@@ -301,4 +329,14 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     *ending = ENDING_OK;
     options->announce (options->ctx, s, "");
     return true;
+}
+
+bool
+launch_script (struct session *s, const struct launch_options *options, enum session_ending *ending,
+               struct mur_error **err)
+{
+    hold_refused_lines (s);
+    bool is_good = run_script (s, options, ending, err);
+    keep_refused_lines (s);
+    return is_good;
 }
