@@ -356,9 +356,6 @@ check_resume_record (struct run *r, struct mur_error **err)
 {
     if (! r->resumed_session)
         return true;
-    if (str_eq (cli_value (r->args, "--resume-mode"), "compact"))
-        return mur_fail (err, E_RUN_018,
-                         "--resume-mode compact: no artifact of this capsule hooks on-compaction");
     if (! conversation_exists (r->policy->record_store, r->context_id))
         return mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no record to load",
                          r->context_id, r->resumed_session);
@@ -457,7 +454,8 @@ fill_request (struct run *r, uint64_t started_ms)
     q->system_prompt = r->system_prompt;
     q->system_prompt_is_overridden = cli_has (r->args, "--system-prompt");
     q->context_id = r->context_id;
-    q->resume_mode = r->resumed_session ? RESUME_FULL : RESUME_NONE;
+    bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
+    q->resume_mode = ! r->resumed_session ? RESUME_NONE : is_compact ? RESUME_COMPACT : RESUME_FULL;
     q->resumed_session = r->resumed_session;
     q->process_start_ms = started_ms;
     q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;

@@ -13,7 +13,6 @@ struct unbuilt {
 
 static const struct unbuilt parts[] = {
     { "inference.alternates", "switching between drivers" },
-    { "inference.compaction", "compaction" },
     { "observability", "export of spans and evaluation" },
     { "exports", "exports" },
     { "control", "the control plane" },

@@ -5,9 +5,11 @@
 #include "session/attempt.h"
 
 #include "base/alloc.h"
+#include "session/compaction.h"
 #include "session/ending.h"
 #include "session/fence.h"
 #include "session/hooks.h"
+#include "session/seed.h"
 #include "session/system_prompt.h"
 #include "session/task_text.h"
 #include "session/tools_array.h"
@@ -57,14 +59,22 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
         s->request->resume_mode != RESUME_NONE)
         conversation_load (t->record, &t->list);
-    if (! t->is_fenced) {
-        add_user (t, text.data, text.len, NULL);
-        return true;
+    if (s->request->resume_mode == RESUME_COMPACT && ! s->has_compacted_resume) {
+        s->has_compacted_resume = true;
+        if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
+            return false;
     }
-    _cleanup_buf_ struct buf fenced = { 0 };
-    _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
-    fence_append (&fenced, source, text.data, text.len);
-    add_user (t, fenced.data, fenced.len, source);
+    if (t->is_fenced) {
+        _cleanup_buf_ struct buf fenced = { 0 };
+        _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
+        fence_append (&fenced, source, text.data, text.len);
+        add_user (t, fenced.data, fenced.len, source);
+    } else {
+        add_user (t, text.data, text.len, NULL);
+    }
+    free (t->task_message_id);
+    t->task_message_id = x_strdup (t->list.items[t->list.len - 1]->id);
+    seed_place (t);
     return true;
 }
 
@@ -173,7 +183,7 @@ attempt_run (struct session *s, struct running_task *t)
     if (attempt_take_refusals (s, t))
         return;
     if (! t->is_continuing && ! begin_list (s, t, &err)) {
-        if (! attempt_take_refusals (s, t))
+        if (! attempt_take_refusals (s, t) && err)
             attempt_error (s, t, steal_ptr (&err), TRACE_NO_NUM);
         return;
     }

@@ -152,6 +152,26 @@ build_env (struct session *s, const char *url, const struct staged_artifact *a, 
         set_env_value (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
 }
 
+/* inference.compaction.driver_config laid over the driver's own. */
+static void
+build_compaction_env (struct session *s)
+{
+    const struct compaction *c = s->manifest->inference->compaction;
+    if (! c || ! c->driver_config)
+        return;
+    _cleanup_json_ json_t *config =
+        s->driver.config ? json_loads (s->driver.config, 0, NULL) : json_object ();
+    _cleanup_json_ json_t *over = yaml_to_json (c->driver_config, E_MAN_003, NULL);
+    if (! json_is_object (over) || ! json_is_object (config))
+        return;
+    json_object_update (config, over);
+    _cleanup_free_ char *text = json_text (config, JSON_TEXT_ORDERED);
+    strv_free (&s->compaction_env);
+    for (size_t i = 0; i < s->driver.env.len; i++)
+        strv_push (&s->compaction_env, s->driver.env.items[i]);
+    set_env_value (&s->compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
+}
+
 void
 guests_set_env (struct session *s, const char *url)
 {
@@ -161,8 +181,10 @@ guests_set_env (struct session *s, const char *url)
         if (a->component && a->role != ROLE_HOOK)
             build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
     }
-    if (s->driver.artifact)
+    if (s->driver.artifact) {
         build_env (s, url, s->driver.artifact, true, &s->driver.env);
+        build_compaction_env (s);
+    }
 }
 
 bool

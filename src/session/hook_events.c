@@ -135,21 +135,3 @@ hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
                                                  .duration_ms = f->duration_ms } };
     hooks_tell (s, t, &event, HOOK_NONE, arena, &none);
 }
-
-/* --- tasks --- */
-
-void
-hooks_tell_task_start (struct session *s, struct running_task *t, uint64_t input_bytes)
-{
-    if (! hooks_watch (s, HOOK_ON_TASK_START))
-        return;
-    _cleanup_arena_ struct arena *arena = arena_new ();
-    struct hook_answers answers;
-    const struct hook_event event = { .kind = HOOK_ON_TASK_START,
-                                      .task_start = { .task_id = t->task->id,
-                                                      .context_id = t->task->context_id,
-                                                      .source = t->task->source,
-                                                      .input_bytes = input_bytes,
-                                                      .context_window = s->driver.window } };
-    hooks_tell (s, t, &event, HOOK_NONE, arena, &answers);
-}

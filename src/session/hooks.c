@@ -32,16 +32,8 @@ is_optional (enum hook_event_kind kind)
 bool
 stage_hook_contract (struct staged_artifact *a, struct mur_error **err)
 {
-    const struct hook_contract *c = &a->contract;
-    if (! artifact_manifest_hook (a->resolved->package->manifest, a->tool_name, a->version,
-                                  &a->contract, err))
-        return false;
-    if (c->binding == BIND_ON_COMPACTION || c->commit == COMMIT_REPLACE_CONTEXT ||
-        c->commit == COMMIT_SEED_CONTEXT)
-        return mur_fail (err, E_MAN_003,
-                         "hook %s@%s: this version of mur does not have compaction and seeds yet",
-                         a->tool_name, a->version);
-    return true;
+    return artifact_manifest_hook (a->resolved->package->manifest, a->tool_name, a->version,
+                                   &a->contract, err);
 }
 
 /* --- faults --- */

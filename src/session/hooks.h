@@ -56,7 +56,6 @@ void hooks_task_end (struct session *s);
 
 /* --- events (hook_events.c) --- */
 
-void hooks_tell_task_start (struct session *s, struct running_task *t, uint64_t input_bytes);
 /* Before the inference line; the artifacts hooks answered are kept for the turn's end. */
 void hooks_tell_inference (struct session *s, struct running_task *t, const struct request *request,
                            const struct driver_answer *a, uint64_t estimate);

@@ -130,6 +130,13 @@ request_build (struct request *r, struct message_list *list, size_t first, uint6
     append_tail (r);
 }
 
+void
+request_forget (struct request *r)
+{
+    buf_truncate (&r->text, 0);
+    r->count = 0;
+}
+
 uint64_t
 request_tokens (struct request *r, struct message_list *list)
 {

@@ -37,6 +37,8 @@ void request_free (struct request *r);
 /* Builds the request of list[first..len). The text is valid until the next call. */
 void request_build (struct request *r, struct message_list *list, size_t first, uint64_t max_tokens,
                     const char *continuation_id);
+/* The list was replaced: nothing of the last text may be kept. */
+void request_forget (struct request *r);
 /* The runtime's estimate of the whole payload: all of the list, whatever a continuation leaves out.
  */
 uint64_t request_tokens (struct request *r, struct message_list *list);

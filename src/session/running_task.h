@@ -38,7 +38,9 @@ struct running_task {
 
     struct conversation *record;
     struct message_list list;
-    bool is_continuing; /* the next attempt goes on with the list */
+    struct message_list seed; /* what a hook put before the conversation, until it begins */
+    char *task_message_id;    /* compaction never loses that one */
+    bool is_continuing;       /* the next attempt goes on with the list */
 
     /* The last count the provider gave, and how many messages of the list it covers. */
     bool has_provider_count;
@@ -56,7 +58,8 @@ struct running_task {
     uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
     uint64_t reopens;
     uint64_t hook_calls;     /* completions hooks asked for: they count toward max_turns */
-    bool hook_spend_refused; /* a ceiling refused one of them */
+    bool hook_spend_refused; /* a ceiling refused one of them: */
+    struct spend_refusal hook_refusal;
     uint64_t kept_working;
     const char *keep_working_stopped_by;
     struct done_check_state done_check;

@@ -133,6 +133,8 @@ struct session {
     size_t script_pull_count;
     struct allow_list script_allow;
     struct driver driver; /* agents */
+    const char *compaction_prompt; /* NULL: none */
+    bool has_compacted_resume;     /* live: --resume-mode compact was spent */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
     struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
     struct background *background; /* background.c: the newest first. Task loop only */

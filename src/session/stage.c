@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "manifest/unbuilt.h"
 #include "policy/scope_report.h"
+#include "session/compaction.h"
 #include "session/confine.h"
 #include "session/guests.h"
 #include "session/hooks.h"
@@ -170,6 +171,7 @@ static const struct stage_step {
     { "door tokens", mint_tokens },             /* 14 */
     { "gateways", stage_gateways },             /* 14 */
     { "driver", stage_driver },                 /* 14 */
+    { "compaction", stage_compaction },         /* 14, 15 */
     { "script component", stage_script },       /* 16 */
     { "inventory", stage_inventory },
     { "work folder", stage_work_dir },             /* 17 */
@@ -241,6 +243,7 @@ session_free (struct session *s)
     redactor_free (s->redactor);
     strv_free (&s->guest_env);
     strv_free (&s->driver.env);
+    strv_free (&s->compaction_env);
     free (s->driver.config);
     free (s->system_prompt);
     free (s->effective_grants);

@@ -11,6 +11,7 @@
 #include "session/ending.h"
 #include "session/hooks.h"
 #include "session/reopen.h"
+#include "session/seed.h"
 #include "session/task_text.h"
 #include "session/termination.h"
 
@@ -213,6 +214,8 @@ running_task_clear (struct running_task *t)
 {
     conversation_freep (&t->record);
     message_list_clear (&t->list);
+    message_list_clear (&t->seed);
+    free (t->task_message_id);
     cancel_unref (t->cancel);
     free (t->continuation_id);
     free (t->standing_answer);
@@ -251,8 +254,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
         task_text_write (s, task->text, strlen (task->text), &err);
     start_lines (s, task);
     hooks_task_begin (s, task);
-    hooks_tell_task_start (s, &t,
-                           str_eq (task->source, "a2a") ? task->parts_bytes : file_bytes (s));
+    seed_ask (s, &t, str_eq (task->source, "a2a") ? task->parts_bytes : file_bytes (s));
     if (err)
         attempt_error (s, &t, steal_ptr (&err), TRACE_NO_NUM);
     else

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/streams.h"
+#include "session/compaction.h"
 #include "session/ending.h"
 #include "session/hooks.h"
 #include "session/inference_line.h"
@@ -278,5 +279,14 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     count_turn (s, t, estimate, a.tokens);
     take_continuation (t, &a);
     measure (s, t, &a, estimate);
+    switch (compaction_after_turn (s, t, request, turn)) {
+    case COMPACTION_FAILED:
+        return false;
+    case COMPACTION_REFUSED:
+        return end_spend_refused (s, t, &t->hook_refusal);
+    case COMPACTION_NONE:
+    case COMPACTION_DONE:
+        break;
+    }
     return follow_response (s, t, &a, turn);
 }

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fixtures import own_component
 from tests.support.lab import SLOWER
-from tests.support.model_server import answer
+from tests.support.model_server import answer, call
 
 
 class Hook:
@@ -360,3 +360,214 @@ def test_hooks_run_inference_is_one_recorded_call_of_the_sessions_driver(lab, mo
     assert "origin" not in own and line["origin"] == "hook:watch"
     assert session.result_text == "the answer"
     assert session.trace.one("session_end")["total_turns"] == 1
+
+
+# --- compaction ------------------------------------------------------------------------------------------------------
+
+
+FULL = {"input_tokens": 5000, "output_tokens": 10}
+LITTLE = {"input_tokens": 10, "output_tokens": 5}
+
+
+def agent_with_window(lab, model, hooks, window=6000, tools=(), inference=None, **manifest):
+    """An agent whose input budget is the window less its output cap of 1024."""
+    driver = lab.publish("driver-messages", own_component("driver-anthropic"), "driver",
+                         upstream_auth={"header": "x-api-key", "value": "{key}"})
+    return lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True}, inference=inference,
+                     tools=[*tools, *(hook.entry for hook in hooks)],
+                     **{"context": {"max_tokens": window}, **manifest})
+
+
+def summarizer(lab, messages=({"role": "user", "content": "the summary"},), name="shorten", **rule):
+    return Hook(lab, name=name, binding="on-compaction", commit_policy="replace-context",
+                on={"on-compaction": {"answer": "replace-context", "messages": list(messages), **rule}})
+
+
+def texts(request):
+    return [block.get("text") for message in request.json["messages"] for block in message["content"]
+            if block["type"] == "text"]
+
+
+def record_of(lab):
+    path, = (lab.murmur_home / "conversations").rglob("conversation.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_session_28_a_summary_replaces_the_context_but_never_the_task(lab, model):
+    model.script(call("echo", {"n": 1}, usage=FULL), answer("done", usage=LITTLE))
+    hook = summarizer(lab)
+    project = agent_with_window(lab, model, [hook], tools=[echo_tool(lab)],
+                                inference={"compaction": {"dump_summaries": True, "system_prompt": "be short"}})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    told, = hook.seen(session, "on-compaction")
+    assert (told["session_tokens"], told["threshold"], told["system_prompt"]) == (5010, 0.98, "be short")
+    assert [message["role"] for message in told["messages"]] == ["user"]
+    assert texts(model.requests[1])[:2] == ["do X", "the summary"]
+    compaction = session.trace.one("compaction")
+    assert (compaction["turn"], compaction["tokens_before"], compaction["tokens_before_source"]) == (0, 5010, "actual")
+    assert compaction["tokens_after"] < 5010
+    lines = record_of(lab)
+    assert [line["role"] for line in lines] == ["user", "user", "assistant", "tool", "assistant"]
+    assert lines[1]["inserted_by"] == "replace-context" and "inserted_by" not in lines[0]
+    assert len({line["id"] for line in lines}) == 5
+    dumped, = (session.records / "out/compaction-summaries.jsonl").read_text().splitlines()
+    assert json.loads(dumped) == {"turn": 0, "tokens_before": 5010, "tokens_after": compaction["tokens_after"],
+                                  "summary": "the summary"}
+    assert session.result_text == "done"
+
+
+def test_session_29_an_unpaired_call_in_the_replacement_keeps_the_context(lab, model):
+    model.script(call("echo", {"n": 1}, usage=FULL), answer("done", usage=LITTLE))
+    orphan = json.dumps([{"type": "tool_call", "id": "c9", "name": "echo", "input": {}}])
+    project = agent_with_window(lab, model, [summarizer(lab, [{"role": "assistant", "content": orphan}])],
+                                tools=[echo_tool(lab)])
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    declined = session.trace.one("compaction_declined")
+    assert (declined["reason"], declined["tokens"], declined["tokens_source"]) == ("unresolved_tool_call", 5010, "actual")
+    assert "compaction" not in session.trace.types
+    assert texts(model.requests[1])[0] == "do X"
+
+
+def test_session_compaction_without_a_replacement_is_declined(lab, model):
+    model.script(answer("done", usage=FULL))
+    hook = Hook(lab, name="shorten", binding="on-compaction", commit_policy="replace-context")
+    project = agent_with_window(lab, model, [hook])
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert session.trace.one("compaction_declined")["reason"] == "no_hook_replacement"
+    assert session.result_text == "done"
+
+
+def test_session_a_failing_compaction_hook_fails_the_attempt(lab, model):
+    model.script(answer("done", usage=FULL))
+    hook = Hook(lab, name="broken", binding="on-compaction", commit_policy="replace-context",
+                on={"on-compaction": {"answer": "error", "text": "out of ideas"}})
+    project = agent_with_window(lab, model, [summarizer(lab), hook])
+
+    session = lab.session(project.run("--task", "do X").failed())
+
+    failed = session.trace.one("task_failed")
+    assert failed["cause"] == "compaction_hook" and "broken" in failed["reason"] and "out of ideas" in failed["reason"]
+    assert "compaction" not in session.trace.types
+
+
+def test_session_a_compaction_hook_asks_with_the_compaction_model_and_cap(lab, model):
+    model.script(call("echo", {}, usage=FULL), answer("in short", usage=LITTLE), answer("done", usage=LITTLE))
+    hook = summarizer(lab, [{"role": "user", "content": "so far: {{asked}}"}], ask="sum it up", model="small")
+    project = agent_with_window(lab, model, [hook], tools=[echo_tool(lab)],
+                                inference={"compaction": {"max_tokens": 77, "model": "small"}})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    asked = model.requests[1].json
+    assert (asked["model"], asked["max_tokens"]) == ("small", 77)
+    assert texts(model.requests[2])[:2] == ["do X", "so far: in short"]
+    assert [line.get("origin") for line in session.trace.all("inference")] == [None, "hook:shorten", None]
+    assert hook.seen(session, "on-compaction")[0]["model"] == "small"
+
+
+def test_session_32_resume_mode_compact_needs_a_compaction_hook(lab, model):
+    model.script(answer("one"))
+    project = agent_with_window(lab, model, [])
+    project.run("--task", "first").ok()
+    before = [path.name for path in lab.records]
+
+    project.run("--task", "second", "--resume", "--resume-mode", "compact").failed("E-RUN-018")
+
+    assert [path.name for path in lab.records] == before
+
+
+def test_session_resume_mode_compact_replaces_what_was_loaded_once(lab, model):
+    model.script(answer("one"), answer("two"))
+    project = agent_with_window(lab, model, [summarizer(lab)])
+    project.run("--task", "first").ok()
+
+    session = lab.session(project.run("--task", "second", "--resume", "--resume-mode", "compact").ok())
+
+    assert texts(model.requests[1]) == ["the summary", "second"]
+    assert session.trace.one("compaction")["tokens_before_source"] == "estimate"
+
+
+# --- seeds -----------------------------------------------------------------------------------------------------------
+
+
+WORDS = "alpha " * 15
+
+
+def seeder(lab, messages, extra=None):
+    rules = {"on-task-start": {"answer": "seed-context", "messages": messages}, **(extra or {})}
+    return Hook(lab, name="remember", on=rules)
+
+
+def test_session_a_seed_goes_before_the_task_and_after_it_in_the_record(lab, model):
+    model.script(answer("done"))
+    hook = seeder(lab, [{"role": "user", "content": "known before"}])
+    project = agent_with_window(lab, model, [hook], window=11024)
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert texts(model.requests[0]) == ["known before", "do X"]
+    seeded = session.trace.one("context_seed")
+    assert (seeded["hook_name"], seeded["outcome"], seeded["budget_tokens"]) == ("remember", "seeded", 1000)
+    assert seeded["tokens"] == seeded["proposed_tokens"] > 0 and "reason" not in seeded
+    lines = record_of(lab)
+    assert [line.get("inserted_by") for line in lines] == [None, "seed-context", None]
+    assert seeded["message_ids"] == [lines[1]["id"]]
+    start, = hook.seen(session, "on-task-start")
+    assert (start["budget_tokens"], start["context_window"], start["prior_tokens"]) == (1000, 11024, 0)
+
+
+@pytest.mark.parametrize("count, content, window, reason", [
+    (1, "word " * 200, 2024, "message_over_budget"), (12, WORDS, 1524, "overflow_over_limit")])
+def test_session_a_seed_beyond_its_budget_is_rejected_and_fails_nothing(lab, model, count, content, window, reason):
+    model.script(answer("done"))
+    project = agent_with_window(lab, model, [seeder(lab, [{"role": "user", "content": content}] * count)], window=window)
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    rejected = session.trace.one("context_seed")
+    assert (rejected["outcome"], rejected["reason"], rejected["tokens"], rejected["message_ids"]) == \
+        ("rejected", reason, 0, [])
+    fault = session.trace.one("hook_dispatch_error")
+    assert (fault["hook_name"], fault["event"], fault["arm"]) == ("remember", "on-task-start", "seed-rejected")
+    assert texts(model.requests[0]) == ["do X"]
+
+
+def test_session_a_seed_a_little_too_large_loses_its_oldest_messages(lab, model):
+    model.script(answer("done"))
+    hook = seeder(lab, [{"role": "user", "content": name + WORDS} for name in ("old ", "new ")])
+    project = agent_with_window(lab, model, [hook], window=1524,
+                                context={"max_tokens": 1524, "seed_overflow_margin": 1.0})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert session.trace.one("context_seed")["outcome"] == "trimmed"
+    assert texts(model.requests[0]) == ["new " + WORDS, "do X"]
+
+
+def test_session_a_seed_too_large_is_summarised_by_compaction(lab, model):
+    model.script(answer("done"))
+    hook = seeder(lab, [{"role": "user", "content": name + 2 * WORDS} for name in ("old ", "mid ", "new ")],
+                  {"on-compaction": {"answer": "replace-context", "messages": [{"role": "user", "content": "short"}]}})
+    project = agent_with_window(lab, model, [hook], window=2224,
+                                context={"max_tokens": 2224, "seed_overflow_margin": 0.0})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    seeded = session.trace.one("context_seed")
+    assert seeded["outcome"] == "compacted" and seeded["tokens"] <= seeded["budget_tokens"] == 120
+    assert texts(model.requests[0]) == ["short", "mid " + 2 * WORDS, "new " + 2 * WORDS, "do X"]
+
+
+def test_hooks_an_artifact_of_on_inference_is_a_frame_and_changes_no_answer(lab):
+    hook = Hook(lab, on={"on-inference": {"answer": "artifact", "text": "a note"}})
+    project = lab.agent(tools=[hook.entry], steps=[{"text": "done"}])
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert session.result_text == "done" and "hook_dispatch_error" not in session.trace.types
