@@ -741,7 +741,6 @@ test_what_is_not_built_is_refused_by_name (void **state _unused_)
         { HEAD "exports: {peer_tasks: {accept: true}}\n", "exports" },
         { CAPS ("spawn: {allow: [a/b]}"), "capabilities.spawn" },
         { HEAD PROCESS "inference: {transport: process, driver: {artifact: a/d}}\n", "inference.transport" },
-        { ENTRY ("runtime: hook"), "artifacts[0].runtime" },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
         struct mur_error *err = NULL;
