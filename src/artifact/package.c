@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "fs/root.h"
 #include "manifest/artifact_manifest.h"
+#include "manifest/yaml.h"
 
 #include <string.h>
 
@@ -52,6 +53,26 @@ package_free (struct package *p)
  * --------------------------------------------------------------------------------------------------------
  */
 
+/* murmur.yaml and the build level are parsed as one text: what a text of this kind may not have is
+ * not inflated. */
+static bool
+read_small_entry (const struct package *p, const char *name, struct buf *out,
+                  struct mur_error **err)
+{
+    const struct zip_entry *entry = zip_find (p->zip, name);
+    if (! entry)
+        return mur_fail (err, E_IO_003, "%s: the archive has no %s", p->label, name);
+    uint64_t ceiling = zip_ceiling ();
+    bool is_lowered = ceiling > YAML_BYTES_MAX, is_over = false;
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (zip_read (p->zip, entry, is_lowered ? YAML_BYTES_MAX : ceiling, out, &is_over, &caught))
+        return true;
+    if (is_lowered && is_over)
+        return mur_fail (err, E_MAN_002, "%s!%s: a file of this kind has at most %u bytes",
+                         p->label, name, YAML_BYTES_MAX);
+    return mur_propagate (err, steal_ptr (&caught));
+}
+
 static bool
 read_entry (const struct package *p, const char *name, struct buf *out, bool *is_over_ceiling,
             struct mur_error **err)
@@ -67,7 +88,7 @@ read_entry (const struct package *p, const char *name, struct buf *out, bool *is
 static bool
 read_text_entry (const struct package *p, const char *name, struct buf *out, struct mur_error **err)
 {
-    if (! read_entry (p, name, out, NULL, err))
+    if (! read_small_entry (p, name, out, err))
         return false;
     if (! utf8_is_valid (out->data ? out->data : "", out->len))
         return mur_fail (err, E_IO_003, "%s: entry \"%s\" is not UTF-8", p->label, name);

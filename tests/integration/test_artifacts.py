@@ -449,6 +449,14 @@ def test_artifacts_a_bomb_is_stopped_at_the_ceiling_in_little_memory(lab):
     assert peak < PEAK_KIB
 
 
+def test_artifacts_a_bomb_of_a_manifest_is_stopped_in_little_memory(lab):
+    project = lab.project()
+    path = project.write("x.mur.zip", zip_of({"murmur.yaml": b"#" * (100 << 20), "tool.wasm": component()}))
+    status, peak, stderr = peak_kib(lab, project, "publish", path)
+    assert status == 1 and "error[E-MAN-002]" in stderr and "murmur.yaml" in stderr
+    assert peak < PEAK_KIB
+
+
 def test_artifacts_65535_entries_are_read_in_little_memory(lab):
     project = lab.project()
     entries = {"murmur.yaml": manifest("x"), "tool.wasm": component()}
