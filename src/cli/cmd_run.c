@@ -17,6 +17,7 @@
 #include "policy/scope_report.h"
 #include "sandbox/host.h"
 #include "session/conversation.h"
+#include "session/grants.h"
 #include "session/launch.h"
 #include "session/readiness.h"
 
@@ -313,6 +314,10 @@ explain_scope (struct run *r, struct mur_error **err)
     report_facts_fill (r->policy, &r->containment, &facts);
     facts.artifact_is_native = is_native;
     facts.artifact_is_resolved = is_resolved;
+    bool has_native = false;
+    for (size_t i = 0; i < r->manifest->artifacts.len; i++)
+        has_native |= is_native[i];
+    grants_look (r->policy, r->work_root, policy_may_run_native (r->policy, has_native), &facts);
     _cleanup_buf_ struct buf text = { 0 };
     if (r->is_json) {
         _cleanup_json_ json_t *report = scope_report_json (r->policy, &facts);

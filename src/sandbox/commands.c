@@ -367,6 +367,8 @@ ensure_thread (struct commands *all, struct mur_error **err)
 void
 commands_kill_all (struct commands *all)
 {
+    if (! all)
+        return;
     pthread_mutex_lock (&all->lock);
     for (struct command *c = all->running; c; c = c->next)
         signal_group (c, SIGKILL);

@@ -251,6 +251,12 @@ confinement_allowlist (const struct confinement *c)
     return &c->allowlist;
 }
 
+const struct strv *
+confinement_trust_store (const struct confinement *c)
+{
+    return &c->trust_store;
+}
+
 const char *
 confinement_cgroup_shortfall (const struct confinement *c)
 {

@@ -131,7 +131,7 @@ is_stripped (const struct environment_spec *spec, const char *name)
 }
 
 void
-environment_build (const struct environment_spec *spec, struct strv *env)
+command_environment_build (const struct environment_spec *spec, struct strv *env)
 {
     for (size_t i = 0; i < ARRAY_LEN (host_names); i++)
         copy_from_host (env, spec->host, host_names[i]);

@@ -17,7 +17,7 @@ struct environment_spec {
 };
 
 /* Fills <env> with "NAME=value" entries, each name once, sorted. */
-void environment_build (const struct environment_spec *spec, struct strv *env);
+void command_environment_build (const struct environment_spec *spec, struct strv *env);
 
 /* "NAME" matches an exact pattern, "X*", "*X" or "*X*", case-sensitive. */
 bool environment_pattern_matches (const char *pattern, const char *name);

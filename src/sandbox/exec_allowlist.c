@@ -44,6 +44,28 @@ push_once (struct strv *v, const char *s)
         strv_push (v, s);
 }
 
+static bool
+is_program (const char *candidate, char resolved[PATH_MAX])
+{
+    struct stat st;
+    return realpath (candidate, resolved) && stat (resolved, &st) == 0 && S_ISREG (st.st_mode) &&
+           access (resolved, X_OK) == 0;
+}
+
+char *
+exec_find_on_path (const char *name, const char *path)
+{
+    _cleanup_free_ char *dirs = x_strdup (path ? path : "");
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        char resolved[PATH_MAX];
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, name);
+        if (dir[0] == '/' && is_program (candidate, resolved))
+            return x_strdup (resolved);
+    }
+    return NULL;
+}
+
 /* Every executable regular file of this name on PATH. */
 static void
 resolve_name (struct exec_allowlist *list, struct exec_name *n, const char *path)
@@ -52,12 +74,10 @@ resolve_name (struct exec_allowlist *list, struct exec_name *n, const char *path
     char *rest = dirs;
     for (char *dir; (dir = strsep (&rest, ":"));) {
         char resolved[PATH_MAX];
-        struct stat st;
         if (dir[0] != '/')
             continue;
         _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, n->name);
-        if (! realpath (candidate, resolved) || stat (resolved, &st) < 0 ||
-            ! S_ISREG (st.st_mode) || access (resolved, X_OK) < 0)
+        if (! is_program (candidate, resolved))
             continue;
         if (! n->path) {
             n->path = x_strdup (resolved);
@@ -155,8 +175,8 @@ add_extension_libraries (const char *dir, struct strv *out)
 }
 
 static void
-keep_entry (struct exec_allowlist *list, const char *entry, const char *binary_dir,
-            const char *const *writable_roots)
+keep_entry (struct exec_allowlist *list, struct exec_name *n, const char *entry,
+            const char *binary_dir, const char *const *writable_roots)
 {
     char resolved[PATH_MAX];
     struct stat st;
@@ -166,6 +186,7 @@ keep_entry (struct exec_allowlist *list, const char *entry, const char *binary_d
         path_is_below_any (resolved, writable_roots))
         return;
     push_once (&list->readable, resolved);
+    push_once (&n->derived, resolved);
     if (! S_ISDIR (st.st_mode))
         return;
     add_extension_libraries (resolved, &list->readable);
@@ -175,13 +196,14 @@ keep_entry (struct exec_allowlist *list, const char *entry, const char *binary_d
 }
 
 static void
-derive (struct exec_allowlist *list, const struct exec_name *n, const char *const *writable_roots)
+derive (struct exec_allowlist *list, struct exec_name *n, const char *const *writable_roots)
 {
     if (path_is_below_any (n->path, writable_roots))
         return;
     for (size_t i = 0; i < ARRAY_LEN (interpreters); i++) {
         if (! elf_has_symbol (n->path, interpreters[i].symbol))
             continue;
+        n->is_interpreter = true;
         _cleanup_buf_ struct buf output = { 0 };
         /* The name it was found by, links included: an interpreter finds its prefix from it. */
         if (! run_query (n->unlinked, (char *const *)(uintptr_t)interpreters[i].argv, &output)) {
@@ -193,7 +215,7 @@ derive (struct exec_allowlist *list, const struct exec_name *n, const char *cons
         *strrchr (dir, '/') = '\0';
         buf_append (&output, "", 0);
         for (size_t at = 0; at < output.len; at += strlen (output.data + at) + 1)
-            keep_entry (list, output.data + at, dir, writable_roots);
+            keep_entry (list, n, output.data + at, dir, writable_roots);
         return;
     }
 }
@@ -224,6 +246,7 @@ exec_allowlist_free (struct exec_allowlist *list)
         free (list->names[i].name);
         free (list->names[i].path);
         free (list->names[i].unlinked);
+        strv_free (&list->names[i].derived);
     }
     free (list->names);
     strv_free (&list->files);

@@ -15,6 +15,8 @@ struct exec_name {
     char *path; /* canonical path of the first match on PATH, NULL when there is none */
     char
         *unlinked; /* the first match before links were resolved: what is executed, NULL likewise */
+    bool is_interpreter; /* it was asked for its import path */
+    struct strv derived; /* what its answer granted, read only */
 };
 
 struct exec_allowlist {
@@ -32,6 +34,9 @@ void exec_allowlist_resolve (struct exec_allowlist *list, const char *const *nam
                              const char *path, const char *const *writable_roots);
 void exec_allowlist_free (struct exec_allowlist *list);
 const struct exec_name *exec_allowlist_find (const struct exec_allowlist *list, const char *name);
+
+/* The first executable of this name on <path>, links resolved; the caller owns it, NULL: none. */
+char *exec_find_on_path (const char *name, const char *path);
 
 /* Certificate files and directories a command may read when it may also use the network. */
 void trust_store_paths (const char *const *writable_roots, struct strv *out);

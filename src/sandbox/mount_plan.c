@@ -44,7 +44,7 @@ is_at_or_below (const char *path, const char *dir)
 static void
 add (struct draft *d, struct mount_entry e)
 {
-    struct stat st;
+    struct stat st = { 0 };
     for (size_t i = 0; i < d->len; i++)
         if (str_eq (d->entries[i].target, e.target))
             return;
@@ -74,6 +74,23 @@ add_folder (struct draft *d, const struct mount_folder *f, const char *target, b
                                   .is_verified = true,
                                   .dev = f->dev,
                                   .ino = f->ino });
+}
+
+/* The entries below the last one's target would be covered by it: they come after. */
+static void
+move_behind_last (struct draft *d)
+{
+    size_t kept = 0, moved = 0, last = d->len - 1;
+    struct mount_entry *below = x_new_array (struct mount_entry, d->len);
+    for (size_t i = 0; i < last; i++)
+        if (is_at_or_below (d->entries[i].target, d->entries[last].target))
+            below[moved++] = d->entries[i];
+        else
+            d->entries[kept++] = d->entries[i];
+    d->entries[kept++] = d->entries[last];
+    if (moved)
+        memcpy (d->entries + kept, below, moved * sizeof *below);
+    free (below);
 }
 
 static void
@@ -145,6 +162,7 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
         expose (&d, &f->runtime, true);
         expose (&d, &f->records, true);
         expose (&d, &f->home, false);
+        expose (&d, &f->temp, false);
         for (size_t i = 0; f->read_only && f->read_only[i]; i++)
             if (is_at_or_below (f->read_only[i], "/tmp"))
                 add_tree (&d, f->read_only[i], false);
@@ -221,10 +239,12 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
                                        .is_required = true });
     }
     add_folder (&d, &f->temp, "/tmp", false);
+    move_behind_last (&d);
     add_folder (&d, &f->work, f->work.path, false);
     add_folder (&d, &f->runtime, f->runtime.path, true);
     add_folder (&d, &f->records, f->records.path, true);
     add_folder (&d, &f->home, f->home.path, false);
+    add_folder (&d, &f->temp, f->temp.path, false);
     finish (plan, &d, f->work.path);
     return true;
 }
@@ -248,40 +268,57 @@ make_read_only (int tree_fd)
                          sizeof attr);
 }
 
+/* Descriptor onto descriptor: the path is not walked again. Closes the mount point. */
 static int
-attach (int tree_fd, const char *target)
+attach (int tree_fd, int point_fd)
 {
-    return (int)syscall (SYS_move_mount, tree_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
+    int status = (int)syscall (SYS_move_mount, tree_fd, "", point_fd, "",
+                               MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+    int saved = errno;
+    close (point_fd);
+    errno = saved;
+    return status;
 }
 
-/* Creates every missing directory of an absolute path but the last component, or all of it. Follows
- * no link in what it creates; existing levels are left as they are. */
+/* Creates what is missing of an absolute path, level by level, and opens it. No link is followed:
+ * below a session's temporary folder every level may be a command's doing. -1 with errno. */
 static int
-make_mount_point (const char *path, bool is_file)
+open_mount_point (const char *path, bool is_file)
 {
-    char part[PATH_MAX];
-    size_t len = strlen (path);
-    if (len >= sizeof part) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy (part, path, i);
-        part[i] = '\0';
-        bool is_last = path[i] == '\0';
-        if (is_last && is_file) {
-            int fd = open (part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-            if (fd < 0 && errno != EACCES)
-                return -1;
-            if (fd >= 0)
-                close (fd);
-        } else if (mkdir (part, is_last ? 0700 : 0755) < 0 && errno != EEXIST) {
-            return -1;
+    char name[NAME_MAX + 1];
+    int at = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (path += strspn (path, "/"); at >= 0 && *path; path += strspn (path, "/")) {
+        size_t len = strcspn (path, "/");
+        int next = -1, saved;
+        struct stat st;
+        if (len <= NAME_MAX) {
+            memcpy (name, path, len);
+            name[len] = '\0';
+            path += len;
+            bool is_last = ! path[strspn (path, "/")];
+            if (is_last && is_file) {
+                int made = openat (at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+                if (made >= 0)
+                    close (made);
+                next = openat (at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+                if (next >= 0 && fstat (next, &st) == 0 && S_ISLNK (st.st_mode)) {
+                    close (next);
+                    next = -1;
+                    errno = ELOOP;
+                }
+            } else {
+                (void)mkdirat (at, name, is_last ? 0700 : 0755);
+                next = openat (at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            }
+        } else {
+            errno = ENAMETOOLONG;
         }
+        saved = errno;
+        close (at);
+        errno = saved;
+        at = next;
     }
-    return 0;
+    return at;
 }
 
 /* Clones every source. A missing optional one leaves -1. */
@@ -321,9 +358,10 @@ attach_all (const struct mount_plan *plan, const char **detail)
         if (plan->tree_fds[i] < 0)
             continue;
         *detail = e->target;
-        if (make_mount_point (e->staged_target, e->is_file) < 0)
+        int point = open_mount_point (e->staged_target, e->is_file);
+        if (point < 0)
             return "create a mount point";
-        if (attach (plan->tree_fds[i], e->staged_target) < 0)
+        if (attach (plan->tree_fds[i], point) < 0)
             return "move_mount";
         close (plan->tree_fds[i]);
     }
@@ -391,8 +429,8 @@ make_dev (const char *dev, const char **detail)
             continue;
         if (! devices[i].is_writable && make_read_only (tree) < 0)
             return "mount_setattr(MOUNT_ATTR_RDONLY)";
-        if (make_mount_point (join (path, dev, devices[i].name), true) < 0 ||
-            attach (tree, path) < 0)
+        int point = open_mount_point (join (path, dev, devices[i].name), true);
+        if (point < 0 || attach (tree, point) < 0)
             return "bind a device";
         close (tree);
     }
@@ -418,7 +456,8 @@ make_proc (const char *proc, int host_proc_fd, const char **detail)
     for (size_t i = 0; i < ARRAY_LEN (options); i++)
         if (mount ("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options[i]) == 0)
             return *detail = NULL, NULL;
-    if (host_proc_fd < 0 || attach (host_proc_fd, proc) < 0)
+    int point = open_mount_point (proc, false);
+    if (host_proc_fd < 0 || point < 0 || attach (host_proc_fd, point) < 0)
         return "bind /proc";
     close (host_proc_fd);
     *detail = NULL;

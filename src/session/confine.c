@@ -12,11 +12,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* How often the folders are measured: at most every 10 s, oftener while a look costs little. */
 #define MEASURE_EVERY_MS 10000
+#define MEASURE_SHARE    50 /* a look takes at most this part of the time */
 
 extern char **environ;
 
@@ -37,6 +41,89 @@ confine_check_host (const struct session *s, bool has_native_artifact, struct mu
     _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
     return ! blocker ||
            mur_fail (err, E_CAP_005, "no network namespace can be made here: %s", blocker);
+}
+
+/* The bare name of the program a script asks for, one `env` hop taken; NULL when it is no script.
+ */
+static char *
+script_interpreter (const char *path)
+{
+    char head[513];
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read (fd, head, sizeof head - 1);
+    if (n < 2 || head[0] != '#' || head[1] != '!')
+        return NULL;
+    head[n] = '\0';
+    head[strcspn (head, "\n")] = '\0';
+    char *rest = head + 2;
+    bool was_env = false;
+    for (char *word; (word = strsep (&rest, " \t\r"));) {
+        if (! *word || (was_env && (*word == '-' || strchr (word, '='))))
+            continue;
+        const char *slash = strrchr (word, '/');
+        const char *name = slash ? slash + 1 : word;
+        if (was_env || ! str_eq (name, "env"))
+            return x_strdup (name);
+        was_env = true;
+    }
+    return x_strdup ("env");
+}
+
+static bool
+is_reachable (const struct cap_shell *shell, const char *name, const char *path,
+              const char *interpreter)
+{
+    static const char *const in_every_root[] = { "/usr",   "/bin",   "/sbin",   "/lib",
+                                                 "/lib32", "/lib64", "/libx32", NULL };
+    bool is_held = path_is_below_any (path, in_every_root);
+    for (size_t i = 0; i < shell->staged_runtime.len && ! is_held; i++) {
+        const struct staged_runtime *g = &shell->staged_runtime.items[i];
+        const char *const roots[] = { g->source_path, NULL };
+        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter) ||
+                  path_is_below_any (path, roots);
+    }
+    for (size_t i = 0; i < shell->interpreter_runtime.len && ! is_held; i++) {
+        const struct interpreter_runtime *g = &shell->interpreter_runtime.items[i];
+        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter);
+        for (size_t d = 0; d < g->dirs.len && ! is_held; d++) {
+            const char *const roots[] = { g->dirs.items[d].path, NULL };
+            is_held = path_is_below_any (path, roots);
+        }
+    }
+    return is_held;
+}
+
+bool
+confine_check_entries (const struct session *s, struct mur_error **err)
+{
+    const struct policy *p = s->policy;
+    if (! p->shell || p->containment_floor < CONTAINMENT_SEALED)
+        return true;
+    _cleanup_buf_ struct buf lost = { 0 };
+    for (size_t i = 0; i < p->shell_allow.len; i++) {
+        const char *name = p->shell_allow.items[i];
+        _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
+        _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
+        if (interpreter && ! is_reachable (p->shell, name, path, interpreter))
+            buf_printf (&lost, "%s%s (%s, run by %s)", lost.len ? ", " : "", name, path,
+                        interpreter);
+    }
+    if (! lost.len)
+        return true;
+    capsule_manifest_fail (p->manifest, err, E_CAP_006, "capabilities.shell.allow",
+                           "a sealed root holds neither these scripts nor what runs them: %s",
+                           lost.data);
+    return mur_hint (err, "grant the interpreter in interpreter_runtime or staged_runtime");
+}
+
+void
+confine_warn_host (const struct session *s)
+{
+    if (policy_may_run_native (s->policy, false) &&
+        host_probe_once ()->userns == USERNS_RESTRICTION_DISABLED)
+        diag_warn (DIAG_RUNTIME, W_SEC_013,
+                   "this host lets any program create user namespaces, which murmur uses but does "
+                   "not need for every program");
 }
 
 /* --- folders --- */
@@ -130,6 +217,17 @@ fill_trees (struct session *s)
     s->confined->spec.tree_count = n;
 }
 
+void
+confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgroup_limits *out)
+{
+    const struct cap_resources *r = &p->resources;
+    *out = (struct cgroup_limits){ .memory_bytes = r->cgroup_memory_bytes.value,
+                                   .pids_max = r->cgroup_pids_max.value,
+                                   .cpu_percent = r->cgroup_cpu_percent.value,
+                                   .io_bytes_per_sec = r->cgroup_io_bytes_per_sec.value,
+                                   .io_path = io_path };
+}
+
 static void
 fill_limits (struct session *s)
 {
@@ -140,11 +238,7 @@ fill_limits (struct session *s)
                                           .max_file_size_bytes = r->max_file_size_bytes.value,
                                           .cpu_seconds = r->cpu_seconds.value,
                                           .memory_bytes = r->memory_bytes.value };
-    spec->cgroup = (struct cgroup_limits){ .memory_bytes = r->cgroup_memory_bytes.value,
-                                           .pids_max = r->cgroup_pids_max.value,
-                                           .cpu_percent = r->cgroup_cpu_percent.value,
-                                           .io_bytes_per_sec = r->cgroup_io_bytes_per_sec.value,
-                                           .io_path = s->work_path };
+    confine_cgroup_limits (s->policy, s->work_path, &spec->cgroup);
     spec->cgroup_is_optional = s->request->config->cgroup_is_optional;
     s->confined->workdir_max_bytes = r->workdir_max_bytes.value;
 }
@@ -173,20 +267,55 @@ tier_of (const struct session *s)
     return tiers[s->request->containment->applied];
 }
 
+/* On stderr and in logs/bootstrap.log, where it outlives the terminal. */
+static _printf_ (3, 4) void launch_warning (const struct session *s, enum diag_code code,
+                                            const char *fmt, ...)
+{
+    va_list args;
+    va_start (args, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, args);
+    va_end (args);
+    diag_warn (DIAG_RUNTIME, code, "%s", text);
+    if (s->bootstrap_fd >= 0)
+        dprintf (s->bootstrap_fd, "[capsule-runtime] warning[%s]: %s\n", diag_code_name (code),
+                 text);
+}
+
+/* What confines the commands of shell.allow, for each tier. */
+static const struct {
+    enum diag_code code;
+    const char *text;
+} tier_warnings[] = {
+    [TIER_NONE] = { W_SEC_001, "nothing on this system confines commands" },
+    [TIER_SECCOMP] = { W_SEC_002, "this kernel has no usable Landlock: commands have a network of "
+                                  "their own and fewer system calls, but files are not kept from "
+                                  "them and shell.allow is only a check of names" },
+    [TIER_LANDLOCK] = { W_SEC_005, "the kernel confines commands and native tools: files and "
+                                   "programs (Landlock), system calls (seccomp), network (a "
+                                   "namespace of their own)" },
+    [TIER_SEALED] = { W_SEC_005, "the kernel confines commands and native tools: a root of their "
+                                 "own (mount namespace), files and programs (Landlock), system "
+                                 "calls (seccomp), network (a namespace of their own)" },
+};
+
 static void
 warn (const struct session *s)
 {
+    const enum containment_tier tier = s->request->containment->applied;
+    if (s->policy->shell_allow.len)
+        launch_warning (s, tier_warnings[tier].code, "%s", tier_warnings[tier].text);
     const struct confined *c = s->confined;
     const char *reason = NULL;
     const char *shortfall = confinement_cgroup_shortfall (c->confinement);
     if (shortfall)
-        diag_warn (DIAG_RUNTIME, W_SEC_010,
-                   "commands run without a control group, under process limits alone: %s",
-                   shortfall);
+        launch_warning (s, W_SEC_010,
+                        "commands run without a control group, under process limits alone: %s",
+                        shortfall);
     else if (cgroup_scope_io_status (confinement_scope (c->confinement), &reason) ==
              CGROUP_IO_UNAVAILABLE)
-        diag_warn (DIAG_RUNTIME, W_SEC_021,
-                   "capabilities.resources.cgroup_io_bytes_per_sec is not applied: %s", reason);
+        launch_warning (s, W_SEC_021,
+                        "capabilities.resources.cgroup_io_bytes_per_sec is not applied: %s",
+                        reason);
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
     for (size_t i = 0; i < list->notes.len; i++)
         diag_note ("%s", list->notes.items[i]);
@@ -232,7 +361,7 @@ confine_set_env (struct session *s)
         .records_dir = s->dirs.records_path,
         .temp_dir = confinement_temp_dir (c->confinement),
     };
-    environment_build (&spec, &c->env);
+    command_environment_build (&spec, &c->env);
 }
 
 void
@@ -290,12 +419,13 @@ confine_check_size (struct session *s, struct mur_error **err)
     uint64_t now = clock_monotonic_ms ();
     if (! c)
         return true;
-    if (! c->is_over && (! c->measured_ms || now - c->measured_ms >= MEASURE_EVERY_MS)) {
+    if (! c->is_over && now >= c->measure_at_ms) {
         const struct mount_folders *f = &c->spec.folders;
-        c->measured_ms = now;
         c->observed_bytes =
             measure_path (f->work.path) + measure_path (f->temp.path) + measure_path (f->home.path);
         c->is_over = c->observed_bytes > c->workdir_max_bytes;
+        uint64_t pause = (clock_monotonic_ms () - now) * MEASURE_SHARE;
+        c->measure_at_ms = now + (pause < MEASURE_EVERY_MS ? pause : MEASURE_EVERY_MS);
     }
     return ! c->is_over ||
            mur_fail (err, E_RUN_013,

@@ -21,7 +21,7 @@ struct confined {
     struct commands *commands;
     struct strv env; /* of every command */
     uint64_t workdir_max_bytes;
-    uint64_t measured_ms; /* monotonic; 0: never */
+    uint64_t measure_at_ms; /* monotonic; when the folders are looked at next */
     uint64_t observed_bytes;
     bool is_over; /* the ceiling was passed: nothing more is started */
 };
@@ -31,8 +31,15 @@ bool session_may_run_native (const struct session *s);
 /* E-CAP-005 when it may and this host gives no network namespace. A staging step, and again once
  * artifacts are known. */
 bool confine_check_host (const struct session *s, bool has_native_artifact, struct mur_error **err);
+/* E-CAP-006 under a sealed floor: every name of shell.allow that is a script the composed root
+ * would hold no interpreter for. A staging step. */
+bool confine_check_entries (const struct session *s, struct mur_error **err);
+/* W-SEC-013 where any program of the host may create user namespaces. A staging step. */
+void confine_warn_host (const struct session *s);
 /* Makes s->confined. E-RUN-012, E-RUN-014, E-CAP-005, E-IO-003. */
 bool confine_start (struct session *s, struct mur_error **err);
+/* The limits a session's control group gets. The path is borrowed. */
+void confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgroup_limits *out);
 /* The environment, once the URL is known. */
 void confine_set_env (struct session *s);
 /* Kills what runs and lets go. Safe when never started. */

@@ -14,6 +14,7 @@
 #include "session/background.h"
 #include "session/confine.h"
 #include "session/deadline.h"
+#include "session/grants.h"
 #include "session/guests.h"
 #include "session/hooks.h"
 #include "session/loop.h"
@@ -243,6 +244,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     open_bootstrap_log (s);
     bool has_own = false;
     if (confine_start (s, &outcome.error)) {
+        grants_record (s);
         has_own = task_text_import (s);
     }
     if (! outcome.error && begin (s, has_own, options, &outcome.error)) {

@@ -114,6 +114,13 @@ loop_record_canceled (struct session *s, const struct task *task)
                        NULL);
 }
 
+/* Nothing more may run after these: the work folder is over its bound, or no root could be composed. */
+static bool
+ends_session (const struct mur_error *e)
+{
+    return e && (e->code == E_RUN_013 || e->code == E_RUN_014);
+}
+
 void
 loop_run (struct session *s, bool has_own, struct launch_outcome *out)
 {
@@ -135,10 +142,11 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         task_run (s, task, &run);
         runs++;
         bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
-        if (counts (s, task))
+        bool is_fatal = ends_session (run.error);
+        if (is_fatal || counts (s, task))
             fold (s, out, &run);
         task_outcome_clear (&run);
-        if (is_own_failure)
+        if (is_own_failure || is_fatal)
             break;
     }
     if (! out->is_decided && termination_cause (s) == TERMINATED_BY_DEADLINE) {

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "session/command_writes.h"
+#include "session/shell.h"
 
 #include <string.h>
 
@@ -170,11 +172,43 @@ walk (const struct session *s, const struct tool_entry *tool, const json_t *valu
     return false;
 }
 
+/* --- commands --- */
+
+struct command_judge {
+    const struct session *session;
+    const struct tool_entry *tool;
+    struct read_only_hit *hit;
+};
+
+static bool
+judge_write (void *ctx, const char *path, const char *signal)
+{
+    const struct command_judge *j = ctx;
+    return *path && judge (j->session, j->tool, path, x_strdup (signal), j->hit);
+}
+
+static bool
+command_hits (const struct session *s, const struct tool_entry *tool, const json_t *input,
+              struct read_only_hit *hit)
+{
+    struct command_judge j = { s, tool, hit };
+    const char *command = json_get_string (input, "command");
+    if (! command)
+        return false;
+    return shell_is_interpreter (tool->name)
+               ? command_writes_of_script (command, judge_write, &j)
+               : command_writes_of_program (tool->name, command, judge_write, &j);
+}
+
 bool
 read_only_hits (const struct session *s, const struct tool_entry *tool, const json_t *input,
                 struct read_only_hit *hit)
 {
-    if (! s->policy->read_only_paths.len || ! tool || tool->is_skill || tool->is_builtin)
+    if (! s->policy->read_only_paths.len || ! tool || tool->is_skill)
+        return false;
+    if (! tool->artifact && shell_is_offered (s, tool->name))
+        return command_hits (s, tool, input, hit);
+    if (tool->is_builtin)
         return false;
     _cleanup_json_ json_t *schema = json_loads (tool->parameters, 0, NULL);
     return walk (s, tool, input, schema, hit);

@@ -142,6 +142,7 @@ struct session {
     char *system_prompt; /* resolved, NULL: none */
     const char *system_prompt_source;
     char *effective_grants; /* JSON text */
+    char *host_facts;       /* JSON text */
 
     struct spend_meter *spend;
 

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/unbuilt.h"
-#include "policy/scope_report.h"
 #include "session/compaction.h"
 #include "session/confine.h"
 #include "session/guests.h"
@@ -29,8 +28,9 @@ check_policy (struct session *s, struct mur_error **err)
     if (! policy_check_stage (s->policy, s->request->containment, err) ||
         ! manifest_refuse_unbuilt (s->manifest, err))
         return false;
-    if (! confine_check_host (s, false, err))
+    if (! confine_check_entries (s, err) || ! confine_check_host (s, false, err))
         return false;
+    confine_warn_host (s);
     policy_warn_inert (s->policy);
     policy_warn_stage (s->policy);
     return true;
@@ -85,27 +85,6 @@ open_spend (struct session *s, struct mur_error **err)
     s->spend =
         spend_meter_new (s->id.text, ceiling, s->request->config->machine_tokens_per_day, err);
     return s->spend != NULL;
-}
-
-static bool
-make_report (struct session *s, struct mur_error **err)
-{
-    (void)err;
-    if (! s->manifest->inference)
-        return true;
-    bool *is_native = arena_alloc (s->arena, s->artifact_count + 1);
-    bool *is_resolved = arena_alloc (s->arena, s->artifact_count + 1);
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        is_native[i] = s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
-        is_resolved[i] = true;
-    }
-    struct report_facts facts = { 0 };
-    report_facts_fill (s->policy, s->request->containment, &facts);
-    facts.artifact_is_native = is_native;
-    facts.artifact_is_resolved = is_resolved;
-    _cleanup_json_ json_t *report = scope_report_json (s->policy, &facts);
-    s->effective_grants = json_text (report, JSON_TEXT_ORDERED);
-    return true;
 }
 
 /* A first run pins what it resolved; then the archives go, so that an idle session does not hold
@@ -181,7 +160,6 @@ static const struct stage_step {
     { "tool annotations", warn_annotations }, /* 20 */
     { "on-stage hooks", stage_hooks },        /* 21 */
     { "manifest copy", stage_manifest_copy }, /* 22 */
-    { "grants report", make_report },
     { "MURMUR.md", write_first_murmur_md }, /* 23 */
     { "pins and packages", pin_and_drop_packages },
     { "refused paths", drain_latch }, /* 24 */
@@ -247,6 +225,7 @@ session_free (struct session *s)
     free (s->driver.config);
     free (s->system_prompt);
     free (s->effective_grants);
+    free (s->host_facts);
     free (s->work_path);
     free (s->logged_tools);
     pthread_mutex_destroy (&s->lock);

@@ -156,6 +156,6 @@ start_line_write (struct session *s, struct mur_error **err)
         .credential_source = source_of (s->driver.artifact), .gateways = gateways,
         .tool_refresh =
             inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
-        .runtime_artifacts = pins, .host_facts = "[]", .resumed_from = s->request->resumed_session,
+        .runtime_artifacts = pins, .host_facts = s->host_facts, .resumed_from = s->request->resumed_session,
         .context_id = s->request->context_id);
 }

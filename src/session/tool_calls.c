@@ -13,6 +13,7 @@
 #include "session/ending.h"
 #include "session/hooks.h"
 #include "session/read_only.h"
+#include "session/shell.h"
 
 #include <string.h>
 
@@ -63,9 +64,8 @@ trace_shell (struct session *s, struct running_task *t, const struct call *c,
         if (! TRACE (s->trace, &err, shell_detached, .turn = c->turn, .task_id = t->task->id,
                      .work_id = f->work_id, .binary = f->binary, .command = f->command,
                      .grace_ms = f->grace_ms))
-            TRACE (s->trace, NULL, shell_detach_unrecorded, .turn = c->turn,
-                   .task_id = t->task->id, .work_id = f->work_id, .binary = f->binary,
-                   .reason = err ? err->message : "");
+            TRACE (s->trace, NULL, shell_detach_unrecorded, .turn = c->turn, .task_id = t->task->id,
+                   .work_id = f->work_id, .binary = f->binary, .reason = err ? err->message : "");
         mur_error_free (err);
     } else {
         TRACE (s->trace, NULL, shell, .turn = c->turn, .task_id = t->task->id, .binary = f->binary,
@@ -147,8 +147,9 @@ check_read_only (struct session *s, struct running_task *t, const struct call *c
                        c->name, hit.path[0] ? hit.path : ".", hit.rule, hit.signal);
     o->is_refused = true;
     struct mur_error *err = NULL;
-    if (! TRACE (s->trace, &err, protected_path_denied, .turn = c->turn, .call = "tool",
-                 .target = c->name, .path = hit.path, .rule = hit.rule, .signal = hit.signal,
+    if (! TRACE (s->trace, &err, protected_path_denied, .turn = c->turn,
+                 .call = shell_is_offered (s, c->name) ? "shell" : "tool", .target = c->name,
+                 .path = hit.path, .rule = hit.rule, .signal = hit.signal,
                  .reason = o->runtime_error))
         t->fatal = err;
     read_only_hit_clear (&hit);

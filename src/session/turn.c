@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "door/streams.h"
 #include "session/compaction.h"
+#include "session/confine.h"
 #include "session/ending.h"
 #include "session/hooks.h"
 #include "session/inference_line.h"
@@ -247,6 +248,11 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     }
     if (t->input_timed_out) {
         attempt_fail (s, t, "input_timeout", "input-timeout", NULL, TRACE_NUM (t->turns));
+        return false;
+    }
+    struct mur_error *full = NULL;
+    if (! confine_check_size (s, &full)) {
+        attempt_error (s, t, full, TRACE_NUM (t->turns));
         return false;
     }
     request_build (request, &t->list, t->continuation_id ? t->acknowledged : 0,

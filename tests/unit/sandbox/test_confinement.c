@@ -51,7 +51,7 @@ test_containment_31_the_session_owns_home_whatever_the_baseline (void **state _u
                                      .records_dir = NULL,
                                      .temp_dir = "/tmp" };
     struct strv env = { 0 };
-    environment_build (&spec, &env);
+    command_environment_build (&spec, &env);
     assert_string_equal (value_of (&env, "HOME"), "/r/home");
     assert_string_equal (value_of (&env, "USERPROFILE"), "/r/home");
     assert_string_equal (value_of (&env, "PATH"), "/bin");
@@ -66,7 +66,7 @@ test_containment_31_the_session_owns_home_whatever_the_baseline (void **state _u
         assert_null (value_of (&env, absent[i]));
     strv_free (&env);
     spec.strip = strip;
-    environment_build (&spec, &env);
+    command_environment_build (&spec, &env);
     assert_null (value_of (&env, "PATH"));
     assert_string_equal (value_of (&env, "HOME"), "/r/home");
     strv_free (&env);

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The escape table of spec/containment.md 17, run as commands of a real agent at every tier this host reaches.
+#
+# A row is one attempt of the probe (probe.c) and what must come of it at advisory, scoped and sealed: R refused, A allowed
+# inside but the host unaffected, C contained, S succeeds, "-" not asserted. Below scoped the probe runs on what looks like a
+# kernel without Landlock. Every run begins with a preflight call, so that a broken probe is never read as a refusal. A class
+# this host cannot back is skipped by name, never silently.
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import answers, command_agent, host_offers
+from tests.support.lab import BUILD, IS_SANITIZED
+
+PROBE = BUILD / "tests/escape/escape-probe"
+CLASSES = ["advisory", "scoped", "sealed"]
+PATH = f"{PROBE.parent}:/usr/local/bin:/usr/bin:/bin"
+MIB = 1 << 20
+
+
+@pytest.fixture(params=CLASSES)
+def tier(request, lab):
+    """A class this host reaches; `lab` runs on a kernel without Landlock for advisory."""
+    assert PROBE.is_file(), f"{PROBE} is missing: run scripts/build {BUILD}"
+    offered = host_offers(lab)
+    if CLASSES.index(request.param) > CLASSES.index(offered):
+        pytest.skip(f"this host backs {offered}, not {request.param}")
+    if request.param == "advisory":
+        if IS_SANITIZED:
+            pytest.skip("a filter of system calls and the sanitizers do not go together")
+        script = lab.directory / "mur-without-landlock"
+        script.write_text(f'#!/bin/sh\nexec {PROBE} without-landlock {lab.mur_path} "$@"\n')
+        script.chmod(0o755)
+        lab.mur_path = script
+    return request.param
+
+
+def attempt(lab, tier, *calls, timeout=60, env=None, prepare=None, **more):
+    """Runs probe calls (lists of words, or a bash line) as commands; returns what each printed, the preflight checked."""
+    steps = [{"tool_calls": [{"name": "escape-probe", "input": {"command": "preflight"}}]}]
+    for words in calls:
+        is_line = isinstance(words, str)
+        steps.append({"tool_calls": [{"name": "bash" if is_line else "escape-probe", "input": {
+            "command": words if is_line else " ".join(f"'{word}'" for word in words)}}]})
+    capabilities = {"containment": tier, **more.pop("capabilities", {})}
+    project = command_agent(lab, steps, shell=("escape-probe", "bash"), name=f"agent-{len(os.listdir(lab.directory))}",
+                            capabilities=capabilities, **more)
+    if prepare:
+        prepare(project)
+    result = project.run("--task", "go", "--workdir", project / "work", timeout=timeout, env={"PATH": PATH, **(env or {})}).ok()
+    told = answers(project)
+    assert told[0].stdout == "ok the probe runs\n", f"preflight: {told[0]}\n{result}"
+    start = lab.session(result).trace.one("session_start")
+    assert start["effective_grants"]["enforcement_tier"] == {
+        "advisory": "seccomp-only", "scoped": "landlock+seccomp", "sealed": "mountns+pivot_root+landlock+seccomp"}[tier]
+    return [answer.stdout.strip() or answer.text for answer in told[1:]]
+
+
+def is_refused(text, *errnos):
+    return text.startswith("refused ") and (not errnos or text.split()[1] in errnos)
+
+
+def expect(tier, text, advisory="-", scoped="R", sealed="R"):
+    """R or S of the table for what the probe printed."""
+    wanted = {"advisory": advisory, "scoped": scoped, "sealed": sealed}[tier]
+    if wanted == "R":
+        assert is_refused(text), f"{tier}: {text}"
+    elif wanted == "S":
+        assert text.startswith("ok"), f"{tier}: {text}"
+
+
+@pytest.fixture
+def outside():
+    """A folder of the host that no session has anything to do with; not below /tmp, which commands have their own of."""
+    directory = Path(tempfile.mkdtemp(prefix="murmur-escape-", dir="/var/tmp"))
+    (directory / "secret").write_text("the host's\n")
+    yield directory
+    shutil.rmtree(directory)
+
+
+@contextmanager
+def listener(family=socket.AF_INET, address=("127.0.0.1", 0), kind=socket.SOCK_STREAM):
+    """A server of the host that counts who reaches it; its answer is `reached`."""
+    server = socket.socket(family, kind)
+    server.bind(address)
+    seen = []
+
+    def serve():
+        while True:
+            try:
+                if kind == socket.SOCK_DGRAM:
+                    data, peer = server.recvfrom(100)
+                    seen.append(data)
+                    server.sendto(b"reached\n", peer)
+                else:
+                    client, _ = server.accept()
+                    seen.append(client.recv(100))
+                    client.sendall(b"reached\n")
+                    client.close()
+            except OSError:
+                return
+    if kind == socket.SOCK_STREAM:
+        server.listen()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield server.getsockname(), seen
+    finally:
+        try:
+            server.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        server.close()
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_escape_files_outside_the_grant(lab, tier, outside):
+    secret = outside / "secret"
+    host_tmp = f"/tmp/escape-{os.getpid()}-{tier}"
+    before = os.stat(secret)
+    read, write, stat, list_, truncate, unlink, reopen = attempt(
+        lab, tier, ["read", "/etc/shadow"], ["write", host_tmp], ["stat", "/etc/shadow"], ["list", outside],
+        ["truncate", secret], ["unlink", secret] if tier != "advisory" else ["stat", secret], ["reopen", secret])
+
+    assert not os.path.exists(host_tmp), "a command wrote into the host's /tmp"
+    expect(tier, read)
+    expect(tier, stat, "S", "S", "R")
+    if tier == "sealed":
+        assert is_refused(stat, "ENOENT") and is_refused(read, "ENOENT")
+    for told in (list_, truncate, unlink, reopen):
+        expect(tier, told)
+    if tier != "advisory":
+        assert secret.read_text() == "the host's\n" and os.stat(secret).st_ino == before.st_ino
+
+
+def test_escape_links_and_renames_across_the_boundary(lab, tier, outside):
+    secret = outside / "secret"
+    linked, renamed, moved_out, through = attempt(
+        lab, tier, ["link", secret, "stolen"], ["rename", secret, "stolen"] if tier != "advisory" else ["preflight"],
+        ["rename", "mine", outside / "moved"], ["read", "passwd"],
+        prepare=lambda project: (project.write("work/mine", "x"), os.symlink("/etc/passwd", project / "work/passwd")))
+
+    for told in (linked, renamed, moved_out):
+        expect(tier, told)
+    if tier == "scoped":
+        assert is_refused(through, "EACCES")
+    if tier == "sealed":
+        assert through.startswith("ok root:x:0:0:") and "/home" in through, through
+    if tier != "advisory":
+        assert secret.read_text() == "the host's\n" and os.listdir(outside) == ["secret"]
+
+
+def test_escape_by_proc(lab, tier, outside):
+    secret = outside / "secret"
+    up = "/proc/self/cwd" + "/.." * 20
+    by_cwd, by_root, by_parent = attempt(
+        lab, tier, ["read", f"{up}{secret}"], ["read", f"/proc/self/root{secret}"], ["read", f"/proc/{os.getpid()}/root{secret}"])
+
+    for told in (by_cwd, by_root, by_parent):
+        expect(tier, told)
+
+
+def test_escape_into_the_runtime(lab, tier):
+    """Its memory, environment, descriptors and records; it is the parent of every command."""
+    environ, mem, fds, ptrace, vm, records, runtime = attempt(
+        lab, tier,
+        'escape-probe read /proc/$PPID/environ', 'escape-probe read /proc/$PPID/mem', 'escape-probe list /proc/$PPID/fd',
+        'escape-probe ptrace $PPID', ["call", "process_vm_readv"],
+        'escape-probe truncate "$MURMUR_RECORDS_DIR/trace.jsonl"', 'escape-probe write "$MURMUR_RUNTIME_DIR/planted"',
+        env={"LAB_SECRET": "do-not-show"})
+
+    for told in (environ, mem, ptrace, vm):
+        assert is_refused(told), f"{tier}: {told}"
+    expect(tier, fds)  # below scoped the numbers can be listed, not what they lead to
+    expect(tier, records)
+    expect(tier, runtime)
+
+
+def test_escape_by_a_leaked_descriptor(lab, tier):
+    fds, leaked = attempt(lab, tier, ["fds"], ["read-fd", "7"])
+    assert fds == "ok 0,1,2"
+    assert is_refused(leaked, "EBADF")
+
+
+def test_escape_by_a_device(lab, tier):
+    node, tty = attempt(lab, tier, ["mknod", "disk"], ["tiocsti"])
+    assert is_refused(node), node
+    assert is_refused(tty), tty
+
+
+def test_escape_by_executing_what_is_not_allowed(lab, tier):
+    by_path, by_copy = attempt(
+        lab, tier, ["exec", shutil.which("id", path="/usr/bin:/bin")], ["exec", "./bash"],
+        prepare=lambda project: shutil.copy(shutil.which("id", path="/usr/bin:/bin"), project / "work/bash"))
+    for told in (by_path, by_copy):
+        expect(tier, told)
+        assert tier == "advisory" or is_refused(told, "EACCES")
+
+
+# --- network ---------------------------------------------------------------------------------------------------------
+
+
+def test_escape_by_network(lab, tier):
+    with listener() as (allowed, reached), listener() as (unlisted, leaked), \
+            listener(kind=socket.SOCK_DGRAM) as (datagram, sent):
+        to_allowed, to_unlisted, to_datagram, to_other_host, name, local = attempt(
+            lab, tier, ["connect", *allowed], ["connect", *unlisted], ["udp", *datagram], ["connect", "192.0.2.1", allowed[1]],
+            ["dns", "c2VjcmV0.example.com", 1], ["dns", "127.0.0.1", 1],
+            capabilities={"network": {"allow": [f"127.0.0.1:{allowed[1]}", "example.invalid"]}})
+
+    assert to_allowed == "ok reached" and b"hello\n" in reached
+    assert is_refused(to_unlisted, "ECONNREFUSED") and b"hello\n" not in leaked
+    assert is_refused(to_datagram) and b"probe" not in sent
+    assert is_refused(to_other_host, "ECONNRESET"), to_other_host
+    assert name == "ok rcode=5 answers=0" and local == "ok rcode=5 answers=0"
+
+
+def test_escape_without_any_network(lab, tier):
+    with listener() as (server, seen):
+        told, dns = attempt(lab, tier, ["connect", *server], ["dns", "example.com", 1])
+    assert is_refused(told, "ECONNREFUSED") and b"hello\n" not in seen
+    assert is_refused(dns), dns
+
+
+def test_escape_by_unix_sockets(lab, tier):
+    name = f"\0escape-{os.getpid()}-{tier}"
+    path = str(lab.directory / "s")
+    with listener(socket.AF_UNIX, name) as (_, abstract_seen), listener(socket.AF_UNIX, path) as (_, seen):
+        told = attempt(lab, tier, ["unix", "@" + name[1:]], ["unix", path], ["socket", socket.AF_UNIX, 1],
+                       ["socket", socket.AF_NETLINK, 3], ["socket", socket.AF_PACKET, 3], ["socket", 38, 5])
+    assert told[:5] == ["refused EACCES"] * 5
+    assert told[5] == "refused EPERM"
+    assert abstract_seen == [] and seen == []
+
+
+def test_escape_by_unix_sockets_that_are_granted_stays_in_the_session(lab, tier):
+    """The names of abstract sockets belong to a network namespace, and the session has its own."""
+    name = f"\0escape-{os.getpid()}-{tier}"
+    with listener(socket.AF_UNIX, name) as (_, seen):
+        made, netlink, told = attempt(lab, tier, ["socket", socket.AF_UNIX, 1], ["socket", socket.AF_NETLINK, 3],
+                                      ["unix", "@" + name[1:]], capabilities={"network": {"unix_sockets": True}})
+    assert made == "ok" and netlink == "refused EACCES"
+    assert is_refused(told, "ECONNREFUSED") and seen == []
+
+
+# --- the kernel ------------------------------------------------------------------------------------------------------
+
+
+def test_escape_by_system_calls(lab, tier):
+    names = ["io_uring_setup", "userfaultfd", "bpf", "open_by_handle_at", "perf_event_open", "keyctl", "add_key",
+             "process_vm_readv", "process_vm_writev", "ptrace", "unshare", "setns", "mount", "umount2", "pivot_root", "chroot",
+             "seccomp", "personality", "kexec_load", "init_module", "reboot", "kcmp"]
+    told = attempt(lab, tier, *[["call", name] for name in names])
+    assert dict(zip(names, told)) == {name: "refused EPERM" for name in names}
+
+
+def test_escape_by_privilege(lab, tier):
+    capabilities, nested, kill = attempt(lab, tier, ["capabilities"], ["nested", "."], ["kill", os.getpid()])
+    assert capabilities == "ok effective=000000000 bounding=0 nnp=1", capabilities
+    assert is_refused(nested, "EPERM"), nested
+    del kill  # not asserted: processes of the same user may be signalled
+
+
+# --- bombs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="limits of address space and sanitizers do not go together")
+def test_escape_by_exhaustion(lab, tier):
+    files, size, forks, memory, after = attempt(
+        lab, tier, ["fd-bomb", 10000], ["file-bomb", "big", 64], ["fork-bomb", 500], ["memory-hog", 1024], ["preflight"],
+        capabilities={"resources": {"max_open_files": 64, "max_file_size_bytes": 8 * MIB, "cgroup_pids_max": 32,
+                                    "memory_bytes": 256 * MIB}})
+
+    assert is_refused(files, "EMFILE")
+    assert is_refused(size, "EFBIG")
+    assert is_refused(forks, "EAGAIN")
+    assert is_refused(memory, "ENOMEM")
+    assert after == "ok the probe runs"
+
+
+def test_escape_by_filling_the_disk(lab, tier):
+    project = command_agent(lab, [
+        {"tool_calls": [{"name": "escape-probe", "input": {"command": "preflight"}}]},
+        {"tool_calls": [{"name": "escape-probe", "input": {"command": "file-bomb big 16"}}]},
+        {"tool_calls": [{"name": "escape-probe", "input": {"command": "file-bomb again 16"}}]}],
+        shell=("escape-probe",), capabilities={"containment": tier, "resources": {"workdir_max_bytes": 4 * MIB}})
+    project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
+    # Nothing more is started once the ceiling was seen to be passed; how soon that is, is a matter of time.
+    written = sum(path.stat().st_size for path in (project / "work").iterdir())
+    assert written <= 40 * MIB
+
+
+# --- the driver itself -------------------------------------------------------------------------------------------------
+
+
+def test_escape_preflight_the_probe_succeeds_where_nothing_confines_it(tmp_path):
+    """What is refused above is refused by the sandbox, not by the probe."""
+    def probe(*words):
+        done = subprocess.run([PROBE, *map(str, words)], cwd=tmp_path, capture_output=True, text=True, timeout=20,
+                              start_new_session=True)
+        assert done.returncode == 0, done
+        return done.stdout.strip()
+
+    (tmp_path / "file").write_text("text\n")
+    assert probe("read", "file") == "ok text"
+    assert probe("reopen", "file") == "ok text"
+    assert probe("write", "new") == "ok" and (tmp_path / "new").read_text() == "probe\n"
+    assert probe("link", "file", "hard") == "ok" and probe("rename", "hard", "moved") == "ok"
+    assert probe("exec", shutil.which("true")) == "ok"
+    assert probe("socket", socket.AF_UNIX, 1) == "ok" and probe("socket", socket.AF_NETLINK, 3) == "ok"
+    with listener() as (server, seen):
+        assert probe("connect", *server) == "ok reached" and seen
+    with listener(kind=socket.SOCK_DGRAM) as (server, _):
+        assert probe("udp", *server) == "ok"
+    with listener(socket.AF_UNIX, "\0escape-preflight") as _:
+        assert probe("unix", "@escape-preflight") == "ok"
+    assert probe("fork-bomb", 4) == "ok 4 children"
+    assert probe("memory-hog", 32) == "ok" and probe("file-bomb", "big", 2) == "ok"
+    assert probe("fd-bomb", 4) == "ok 4"
+    assert not probe("call", "keyctl").endswith("EPERM") or os.geteuid() != 0
