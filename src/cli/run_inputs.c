@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "spawn/lifeline.h"
 #include "trace/address.h"
 #include "trace/reader.h"
 
@@ -36,18 +37,20 @@ check_spawner (struct mur_error **err)
 {
     const char *text = variable ("MURMUR_SPAWNER");
     if (! text)
-        return ! variable ("MURMUR_SPAWNER_LIFELINE") ||
-               mur_fail (err, E_RUN_020, "MURMUR_SPAWNER_LIFELINE is set without MURMUR_SPAWNER");
-    _cleanup_json_ json_t *value =
-        json_parse (text, strlen (text), "MURMUR_SPAWNER", E_RUN_020, err);
+        return true;
+    /* Its value is never quoted, a parser's message would. */
+    _cleanup_json_ json_t *value = json_loads (text, 0, NULL);
     if (! value)
-        return false;
+        return mur_fail (err, E_RUN_020,
+                         "MURMUR_SPAWNER is not JSON; a child that cannot report its end may not "
+                         "run");
     if (! is_text (value, "session_id") || ! is_text (value, "context_id") ||
         ! is_text (value, "delegation_id") ||
         (json_object_get (value, "url") && ! is_text (value, "url")))
         return mur_fail (err, E_RUN_020,
                          "MURMUR_SPAWNER must be an object with session_id, context_id and "
-                         "delegation_id, and a url that is not empty when it has one");
+                         "delegation_id, and a url that is not empty when it has one; a child that "
+                         "cannot report its end may not run");
     return mur_fail (err, E_RUN_020,
                      "MURMUR_SPAWNER is set, but this version of mur does not run delegated "
                      "capsules yet");
@@ -78,7 +81,7 @@ check_formation (struct mur_error **err)
 bool
 run_check_launcher_variables (struct mur_error **err)
 {
-    return check_spawner (err) && check_formation (err);
+    return check_spawner (err) && check_formation (err) && lifeline_take (err);
 }
 
 /* --- resuming --- */
@@ -134,5 +137,5 @@ run_parse_identity (const char *text, unsigned long long *dev, unsigned long lon
     char rest;
     if (sscanf (text, "%llu:%llu%c", dev, ino, &rest) == 2)
         return true;
-    return mur_fail (err, E_IO_003, "--workdir-identity %s is not DEV:INO", text);
+    return mur_fail (err, E_RUN_051, "--workdir-identity %s is not DEV:INO", text);
 }

@@ -22,6 +22,6 @@ bool run_resolve_resume (const char *address, const char *work_root, char **sess
  * E-IO-003. */
 char *run_find_component (const char *dir, struct mur_error **err);
 
-/* "DEV:INO". E-IO-003. */
+/* "DEV:INO". E-RUN-051. */
 bool run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,
                          struct mur_error **err);

@@ -17,12 +17,16 @@
 #include "session/guests.h"
 #include "session/pull.h"
 #include "session/termination.h"
+#include "spawn/lifeline.h"
 
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
+#define FORCED_EXIT_STATUS    143
 
 /* --- staging --- */
 
@@ -256,6 +260,55 @@ refuse_send (void *ctx, const char *peer_url, const struct peer_message *message
     return false;
 }
 
+/* --- the spawner's lifeline --- */
+
+struct lifeline_watch {
+    struct session *session;
+    int stop_fd;
+    pthread_t thread;
+    bool is_on;
+};
+
+/* A script has nothing to wind down: the process goes at once, its runtime directory with it. */
+static void *
+watch_lifeline (void *arg)
+{
+    struct lifeline_watch *w = arg;
+    struct pollfd fds[] = { { w->stop_fd, POLLIN, 0 }, { lifeline_fd (), POLLIN, 0 } };
+    while (! fds[0].revents) {
+        if (poll (fds, ARRAY_LEN (fds), -1) < 0)
+            continue;
+        if (fds[0].revents || ! fds[1].revents || ! lifeline_has_ended (fds[1].fd))
+            continue;
+        diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
+        home_session_end (&w->session->dirs);
+        _exit (FORCED_EXIT_STATUS);
+    }
+    return NULL;
+}
+
+static bool
+lifeline_watch_start (struct lifeline_watch *w, struct session *s, struct mur_error **err)
+{
+    *w = (struct lifeline_watch){ .session = s, .stop_fd = -1 };
+    if (lifeline_fd () < 0)
+        return true;
+    w->stop_fd = eventfd (0, EFD_CLOEXEC);
+    w->is_on = w->stop_fd >= 0 && pthread_create (&w->thread, NULL, watch_lifeline, w) == 0;
+    return w->is_on || mur_fail (err, E_IO_003, "cannot watch the spawner lifeline");
+}
+
+static void
+lifeline_watch_stop (struct lifeline_watch *w)
+{
+    if (w->is_on) {
+        eventfd_write (w->stop_fd, 1);
+        pthread_join (w->thread, NULL);
+    }
+    if (w->stop_fd >= 0)
+        close (w->stop_fd);
+}
+
 /* --- the run --- */
 
 /* The three ways a script fails read differently (containment.md 5). */
@@ -319,8 +372,15 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
                                  .context_count = ARRAY_LEN (contexts) };
     _cleanup_store_ struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
+    struct lifeline_watch watch;
+    if (! lifeline_watch_start (&watch, s, err)) {
+        lifeline_watch_stop (&watch);
+        *ending = ENDING_FAILED;
+        return false;
+    }
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_capsule_run (store.guest, NULL, err);
+    lifeline_watch_stop (&watch);
     record_pulls (s);
     if (how != GUEST_OK) {
         *ending = how == GUEST_TRAPPED ? ENDING_TRAPPED : ENDING_FAILED;

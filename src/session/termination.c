@@ -9,6 +9,7 @@
 #include "home/running.h"
 #include "session/deadline.h"
 #include "session/running_task.h"
+#include "spawn/lifeline.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -62,7 +63,7 @@ termination_arm (struct session *s, struct mur_error **err)
     sigset_t signals = termination_signals ();
     termination_hold_signals (&x->before);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
-    x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC);
+    x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     x->stop_fd = eventfd (0, EFD_CLOEXEC);
     if (x->signal_fd < 0 || x->timer_fd < 0 || x->stop_fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot watch for signals");
@@ -105,19 +106,28 @@ cancel_tasks (struct session *s, enum termination_cause cause)
 static void
 begin (struct session *s, enum termination_cause cause)
 {
+    static const char *const lines[] = {
+        [TERMINATED_BY_SIGNAL] = "[capsule-runtime] asked to stop: winding down",
+        [TERMINATED_BY_DEADLINE] =
+            "[capsule-runtime] the session's deadline was reached: winding down",
+        [TERMINATED_BY_SPAWNER] = LIFELINE_ENDED_LINE,
+    };
+    /* A deadline that has passed by now came first. */
+    if (! deadline_left_ms (s->deadline))
+        cause = TERMINATED_BY_DEADLINE;
     struct termination *x = s->termination;
     if (cause == TERMINATED_BY_DEADLINE)
         TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
                .deadline_secs = s->deadline->secs,
                .source = s->deadline->is_inherited ? "inherited" : "own");
+    if (cause == TERMINATED_BY_SPAWNER)
+        TRACE (s->trace, NULL, spawner_ended);
     pthread_mutex_lock (&s->lock);
     x->cause = cause;
     pthread_mutex_unlock (&s->lock);
     cancel_tasks (s, cause);
     registry_interrupt (s->registry);
-    diag_stderr_line (cause == TERMINATED_BY_DEADLINE
-                          ? "[capsule-runtime] the session's deadline was reached: winding down"
-                          : "[capsule-runtime] asked to stop: winding down");
+    diag_stderr_line ("%s", lines[cause]);
     set_timer (x, TEARDOWN_LIMIT_SECS * 1000);
 }
 
@@ -160,7 +170,8 @@ listen_thread (void *arg)
     struct termination *x = s->termination;
     struct pollfd fds[] = { { x->signal_fd, POLLIN, 0 },
                             { x->timer_fd, POLLIN, 0 },
-                            { x->stop_fd, POLLIN, 0 } };
+                            { x->stop_fd, POLLIN, 0 },
+                            { lifeline_fd (), POLLIN, 0 } };
     for (;;) {
         if (poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR)
             return NULL;
@@ -170,6 +181,11 @@ listen_thread (void *arg)
             on_signal (s);
         if (fds[1].revents)
             on_timer (s);
+        if (fds[3].revents && lifeline_has_ended (fds[3].fd)) {
+            fds[3].fd = -1;
+            if (x->cause == NOT_TERMINATED)
+                begin (s, TERMINATED_BY_SPAWNER);
+        }
     }
 }
 
@@ -208,7 +224,10 @@ termination_disarm (struct session *s)
         close (x->timer_fd);
     if (x->stop_fd >= 0)
         close (x->stop_fd);
-    termination_release_signals (&x->before);
+    /* Once asked to end, the process is on its way out: a further signal that came too late to be
+     * taken must not kill it between here and the exit. */
+    if (x->cause == NOT_TERMINATED)
+        termination_release_signals (&x->before);
     free (x);
     s->termination = NULL;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ending a running session from outside: the first SIGTERM or SIGINT, or its deadline
- * (spec/session.md 15.2).
+ * Ending a running session from outside: the first SIGTERM or SIGINT, its deadline, or the end of
+ * its spawner's lifeline (spec/session.md 15.2, spec/spawn.md A10).
  *
- * One thread waits for the signal, the deadline and the teardown timer in one poll. Callers:
- * launch.c, and whoever needs to know the cause. Always true: a termination begins once; a second
- * signal or the timer ends the process at once, leaving neither a child nor the runtime directory.
+ * One thread waits for the signal, the deadline, the lifeline and the teardown timer in one poll.
+ * Callers: launch.c, and whoever needs to know the cause. Always true: a termination begins once; a
+ * second signal or the timer ends the process at once, leaving neither a child nor the runtime
+ * directory.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ enum termination_cause {
     NOT_TERMINATED,
     TERMINATED_BY_SIGNAL,
     TERMINATED_BY_DEADLINE,
+    TERMINATED_BY_SPAWNER, /* its lifeline closed */
 };
 
 /* Threads made between these two never take the signals of a termination: the engine starts threads
@@ -29,6 +31,7 @@ void termination_release_signals (const sigset_t *before);
 bool termination_arm (struct session *s, struct mur_error **err);
 /* Begins at once when the deadline has passed; else starts listening. Before any task may start. */
 bool termination_listen (struct session *s, struct mur_error **err);
-/* Stops listening and lets the signals through again. Safe when never armed. */
+/* Stops listening; lets the signals through again unless one has ended the session. Safe when never
+ * armed. */
 void termination_disarm (struct session *s);
 enum termination_cause termination_cause (const struct session *s);

@@ -80,12 +80,12 @@ class Result:
 class Running:
     """A command that is still running; its output is read as it comes."""
 
-    def __init__(self, argv, cwd, env, stdin=None, stdout=None):
+    def __init__(self, argv, cwd, env, stdin=None, stdout=None, pass_fds=()):
         self.argv = argv
         self._text = {"stdout": "", "stderr": ""}
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
-            [str(word) for word in argv], cwd=cwd, env=env, start_new_session=True,
+            [str(word) for word in argv], cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds,
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=stdout if stdout is not None else subprocess.PIPE, stderr=subprocess.PIPE)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True)
@@ -280,9 +280,9 @@ class Lab:
         return Result(argv, done.returncode, (done.stdout or b"").decode(errors="replace"),
                       done.stderr.decode(errors="replace"))
 
-    def start(self, *arguments, cwd=None, env=None, stdin=None, stdout=None):
+    def start(self, *arguments, cwd=None, env=None, stdin=None, stdout=None, pass_fds=()):
         running = Running([self.mur_path, *map(str, arguments)], cwd or self.directory, self.environment(env), stdin,
-                          stdout)
+                          stdout, pass_fds)
         self._running.append(running)
         return running
 
