@@ -258,6 +258,7 @@ static bool
 is_inside (const char *path, const char *dir)
 {
     size_t len = strlen (dir);
+    len -= len && dir[len - 1] == '/'; /* the root of the file system ends in one */
     return strncmp (path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
