@@ -99,6 +99,8 @@ def listener(family=socket.AF_INET, address=("127.0.0.1", 0), kind=socket.SOCK_S
             try:
                 if kind == socket.SOCK_DGRAM:
                     data, peer = server.recvfrom(100)
+                    if peer is None:  # shut down
+                        return
                     seen.append(data)
                     server.sendto(b"reached\n", peer)
                 else:
