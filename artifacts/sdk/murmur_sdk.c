@@ -39,13 +39,22 @@ mur_path_error (const char *path)
                        is_outside ? "outside of what may be reached here" : strerror (errno));
 }
 
+/* Opening a pipe or a device may wait for ever: only plain files are opened. */
+static bool
+is_special (const struct stat *facts)
+{
+    return ! S_ISREG (facts->st_mode) && ! S_ISDIR (facts->st_mode);
+}
+
 char *
 mur_file_read (const char *path, size_t limit_bytes, size_t *len, char **error)
 {
     struct stat facts;
     FILE *file = NULL;
-    if (stat (path, &facts) < 0 ||
-        (! S_ISDIR (facts.st_mode) && (file = fopen (path, "rb")) == NULL))
+    bool is_there = stat (path, &facts) == 0;
+    if (is_there && is_special (&facts))
+        return set_error (error, mur_format ("%s is no regular file", path)), NULL;
+    if (! is_there || (! S_ISDIR (facts.st_mode) && (file = fopen (path, "rb")) == NULL))
         return set_error (error, mur_path_error (path)), NULL;
     if (file == NULL)
         return set_error (error, mur_format ("%s is a folder", path)), NULL;
@@ -91,6 +100,11 @@ mur_file_write (const char *path, const char *bytes, size_t len, bool make_folde
 {
     if (make_folders && ! make_parents (path, error))
         return false;
+    struct stat facts;
+    if (stat (path, &facts) == 0 && is_special (&facts)) {
+        set_error (error, mur_format ("%s is no regular file", path));
+        return false;
+    }
     int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     bool is_fine = fd >= 0;
     for (size_t done = 0; is_fine && done < len;) {

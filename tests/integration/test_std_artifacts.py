@@ -87,6 +87,19 @@ def test_files_reaches_nothing_outside_its_folder(lab):
     assert not (work.parent / "escaped.txt").exists()
 
 
+def test_files_never_wait_for_a_pipe_in_their_folder(lab):
+    agent = lab.agent(tools=[FILES], steps=[
+        {"tool_calls": [{"name": "files", "input": {"action": "read", "path": "pipe"}},
+                        {"name": "files", "input": {"action": "write", "path": "pipe", "content": "x"}},
+                        {"name": "files", "input": {"action": "search", "path": ".", "text": "x"}}]},
+        {"text": "done", "save_request": "request.json"}])
+    (agent / "work").mkdir()
+    os.mkfifo(agent / "work/pipe")
+    agent.run("--task", "go", "--workdir", agent / "work", "--deadline", "60").ok()
+    told = (agent / "work/request.json").read_text()
+    assert told.count("pipe is no regular file") == 2
+
+
 def test_files_answers_are_bounded(lab):
     answers, _work, session = ask(
         lab, {"action": "read", "path": "long.txt"}, {"action": "list", "path": "many"}, {"action": "search", "text": "x"},
