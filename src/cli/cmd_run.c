@@ -253,15 +253,6 @@ lower_policy (struct run *r, struct mur_error **err)
     return policy_check_tool_names (r->manifest, err);
 }
 
-/* ~/.murmur inside the work folder is out of every sandbox's protection. */
-static bool
-is_inside (const char *path, const char *dir)
-{
-    size_t len = strlen (dir);
-    len -= len && dir[len - 1] == '/'; /* the root of the file system ends in one */
-    return strncmp (path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* A script capsule without a floor starts no native process and records no tier: nothing would read
  * the probe. */
 static bool
@@ -275,7 +266,8 @@ static bool
 decide_containment (struct run *r, struct mur_error **err)
 {
     (void)err;
-    if (is_inside (r->home, r->work_root))
+    /* ~/.murmur inside the work folder is out of every sandbox's protection. */
+    if (fs_path_is_within (r->home, r->work_root))
         r->dir_inside_workdir = x_strdup (r->home);
     struct host_containment host = { .tier = TIER_NONE };
     if (needs_probe (r))

@@ -166,3 +166,12 @@ fs_canonical_path (const char *path, struct mur_error **err)
         *slash = '\0';
     }
 }
+
+bool
+fs_path_is_within (const char *path, const char *dir)
+{
+    size_t len = strlen (dir);
+    if (len && dir[len - 1] == '/')
+        len--;
+    return strncmp (path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}

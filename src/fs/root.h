@@ -112,3 +112,5 @@ bool fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_e
 /* Absolute path with its nearest existing ancestor canonicalised and the rest appended, "." and
  * ".." removed. Owned. */
 char *fs_canonical_path (const char *path, struct mur_error **err);
+/* True when the absolute path is <dir> or lies below it, by component; "/" holds every one. */
+bool fs_path_is_within (const char *path, const char *dir);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "fs/root.h"
 #include "manifest/grammar.h"
+#include "net/auth_header.h"
 
 #include <string.h>
 #include <strings.h>
@@ -268,30 +269,11 @@ artifact_manifest_models (const struct artifact_manifest *m, enum diag_code code
 static const char *
 header_problem (const char *header)
 {
-    static const char *const refused[] = {
-        "host",
-        "origin",
-        "referer",
-        "cookie",
-        "connection",
-        "content-length",
-        "content-type",
-        "content-encoding",
-        "expect",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    };
     static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "!#$%&'*+-.^_`|~";
     if (! *header || header[strspn (header, token)] != '\0')
         return "it is no HTTP field name";
-    for (size_t i = 0; i < ARRAY_LEN (refused); i++)
-        if (strcasecmp (header, refused[i]) == 0)
-            return "this header is not for credentials";
-    return NULL;
+    return auth_header_is_reserved (header) ? "this header is not for credentials" : NULL;
 }
 
 static const char *

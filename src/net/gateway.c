@@ -5,6 +5,7 @@
 #include "net/gateway.h"
 
 #include "base/alloc.h"
+#include "net/auth_header.h"
 #include "net/url.h"
 
 #include <ctype.h>
@@ -74,23 +75,6 @@ gateway_endpoint_masked (const char *endpoint)
               : x_strdup (endpoint);
 }
 
-static const char *const reserved_headers[] = {
-    "host",
-    "origin",
-    "referer",
-    "cookie",
-    "connection",
-    "content-length",
-    "content-type",
-    "content-encoding",
-    "expect",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-};
-
 const char *
 gateway_auth_fault (const char *header, const char *value)
 {
@@ -99,9 +83,8 @@ gateway_auth_fault (const char *header, const char *value)
     for (const char *p = header; *p; p++)
         if (! isalnum ((unsigned char)*p) && ! strchr ("!#$%&'*+-.^_`|~", *p))
             return "names a header that is no HTTP field name";
-    for (size_t i = 0; i < ARRAY_LEN (reserved_headers); i++)
-        if (strcasecmp (header, reserved_headers[i]) == 0)
-            return "names a header a key cannot go in";
+    if (auth_header_is_reserved (header))
+        return "names a header a key cannot go in";
     if (! value)
         return "has no value";
     const char *mark = strstr (value, "{key}");

@@ -6,6 +6,7 @@
 #include "sandbox/elf_closure.h"
 
 #include "base/alloc.h"
+#include "fs/root.h"
 
 #include <elf.h>
 #include <endian.h>
@@ -220,7 +221,7 @@ struct resolution {
 static bool
 is_below (const char *path, const char *dir)
 {
-    return dir && str_starts (path, dir) && (path[strlen (dir)] == '/' || ! path[strlen (dir)]);
+    return dir && fs_path_is_within (path, dir);
 }
 
 static bool

@@ -5,6 +5,7 @@
 #include "sandbox/environment.h"
 
 #include "base/alloc.h"
+#include "manifest/grammar.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -13,58 +14,12 @@ static const char *const host_names[] = {
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "CARGO_HOME", "RUSTUP_HOME", "TERM",
 };
 
-/* No manifest can exempt a name from these. */
-static const char *const credentials[] = {
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "GOOGLE_API_KEY",
-    "HUGGING_FACE_HUB_TOKEN",
-    "AWS_*",
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "DOCKER_*",
-    "KUBECONFIG",
-    "NPM_TOKEN",
-    "PYPI_TOKEN",
-    "CARGO_REGISTRY_TOKEN",
-    "*_API_KEY",
-};
-
 /* Baseline names are never taken for these: they belong to the process that launched the runtime.
  */
 static const char *const withheld[] = {
     "MURMUR_FORMATION_ID",    "MURMUR_FORMATION_CHANNEL", "MURMUR_FORMATION_LIFELINE",
     "MURMUR_FORMATION_PEERS", "MURMUR_SPAWNER_LIFELINE",
 };
-
-bool
-environment_pattern_matches (const char *pattern, const char *name)
-{
-    size_t len = strlen (pattern);
-    bool is_open_start = len && pattern[0] == '*';
-    bool is_open_end = len > 1 && pattern[len - 1] == '*';
-    if (len == 1 && is_open_start)
-        return true;
-    const char *word = pattern + is_open_start;
-    size_t word_len = len - is_open_start - is_open_end;
-    size_t name_len = strlen (name);
-    if (is_open_start && is_open_end)
-        return memmem (name, name_len, word, word_len) != NULL;
-    if (is_open_start)
-        return name_len >= word_len && memcmp (name + name_len - word_len, word, word_len) == 0;
-    if (is_open_end)
-        return strncmp (name, word, word_len) == 0;
-    return str_eq (pattern, name);
-}
-
-const char *
-environment_credential_pattern (const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN (credentials); i++)
-        if (environment_pattern_matches (credentials[i], name))
-            return credentials[i];
-    return NULL;
-}
 
 static size_t
 name_len (const char *entry)
@@ -119,15 +74,15 @@ copy_from_host (struct strv *env, char *const *host, const char *name)
         }
 }
 
+/* No manifest can exempt a name from the backstop. */
 static bool
 is_stripped (const struct environment_spec *spec, const char *name)
 {
-    if (environment_credential_pattern (name))
-        return true;
-    for (size_t i = 0; spec->strip && spec->strip[i]; i++)
-        if (environment_pattern_matches (spec->strip[i], name))
-            return true;
-    return false;
+    size_t count = 0;
+    while (spec->strip && spec->strip[count])
+        count++;
+    bool is_builtin;
+    return env_stripped_by (name, spec->strip, count, &is_builtin) != NULL;
 }
 
 void

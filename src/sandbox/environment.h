@@ -18,8 +18,3 @@ struct environment_spec {
 
 /* Fills <env> with "NAME=value" entries, each name once, sorted. */
 void command_environment_build (const struct environment_spec *spec, struct strv *env);
-
-/* "NAME" matches an exact pattern, "X*", "*X" or "*X*", case-sensitive. */
-bool environment_pattern_matches (const char *pattern, const char *name);
-/* The credential pattern that takes <name> away, or NULL. Static storage. */
-const char *environment_credential_pattern (const char *name);

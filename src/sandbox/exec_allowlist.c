@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "fs/root.h"
 #include "sandbox/elf_closure.h"
 
 #include <errno.h>
@@ -19,20 +20,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static bool
-is_below (const char *path, const char *root)
-{
-    size_t len = strlen (root);
-    if (len && root[len - 1] == '/')
-        len--;
-    return strncmp (path, root, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 bool
 path_is_below_any (const char *path, const char *const *roots)
 {
     for (size_t i = 0; roots && roots[i]; i++)
-        if (is_below (path, roots[i]))
+        if (fs_path_is_within (path, roots[i]))
             return true;
     return false;
 }
@@ -182,7 +174,7 @@ keep_entry (struct exec_allowlist *list, struct exec_name *n, const char *entry,
     struct stat st;
     if (entry[0] != '/' || ! realpath (entry, resolved) || stat (resolved, &st) < 0)
         return;
-    if (str_eq (resolved, "/") || is_below (binary_dir, resolved) ||
+    if (str_eq (resolved, "/") || fs_path_is_within (binary_dir, resolved) ||
         path_is_below_any (resolved, writable_roots))
         return;
     push_once (&list->readable, resolved);
@@ -298,7 +290,7 @@ add_link_targets (const char *dir, const char *const *writable_roots, struct str
         *strrchr (resolved, '/') = '\0';
         bool encloses_kept = ! *resolved;
         for (size_t i = 0; i < out->len && ! encloses_kept; i++)
-            encloses_kept = is_below (out->items[i], resolved);
+            encloses_kept = fs_path_is_within (out->items[i], resolved);
         if (! encloses_kept && ! path_is_below_any (resolved, writable_roots))
             push_once (out, resolved);
     }

@@ -303,6 +303,17 @@ test_an_absolute_walk_creates_private_levels_and_follows_no_link (void **state)
     mur_error_free (err);
 }
 
+static void
+test_a_path_is_within_itself_its_parents_and_the_root (void **state _unused_)
+{
+    assert_true (fs_path_is_within ("/a/b", "/a"));
+    assert_true (fs_path_is_within ("/a", "/a"));
+    assert_true (fs_path_is_within ("/a/b", "/a/"));
+    assert_true (fs_path_is_within ("/a", "/"));
+    assert_false (fs_path_is_within ("/ab", "/a"));
+    assert_false (fs_path_is_within ("/", "/a"));
+}
+
 int
 main (void)
 {
@@ -320,6 +331,7 @@ main (void)
         T (test_a_full_disk_leaves_the_old_file_and_no_temp),
         T (test_canonical_paths_agree_before_and_after_the_directory_exists),
         T (test_an_absolute_walk_creates_private_levels_and_follows_no_link),
+        T (test_a_path_is_within_itself_its_parents_and_the_root),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
