@@ -20,6 +20,7 @@
 #include "session/grants.h"
 #include "session/launch.h"
 #include "session/readiness.h"
+#include "session/task_text.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -27,7 +28,6 @@
 #include <sys/stat.h>
 
 #define MANIFEST_LIMIT_BYTES ((size_t)64 * 1024 * 1024)
-#define TASK_LIMIT_BYTES     ((size_t)1 << 30)
 
 struct run {
     const struct cli_args *args;
@@ -369,7 +369,8 @@ read_task (struct run *r, struct mur_error **err)
     if (! value)
         return true;
     if (stat (value, &st) == 0 && ! S_ISDIR (st.st_mode))
-        return fs_read_path (value, TASK_LIMIT_BYTES, &r->task, err) || mur_context (err, "--task");
+        return fs_read_path (value, TASK_TEXT_LIMIT_BYTES, &r->task, err) ||
+               mur_context (err, "--task");
     buf_puts (&r->task, value);
     return true;
 }

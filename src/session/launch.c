@@ -111,7 +111,7 @@ write_running_record (struct session *s)
         fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! running_write (&r, &err))
-        diag_warn (DIAG_RUNTIME, W_SEC_023, "the running record was not written: %s", err->message);
+        diag_warn (DIAG_RUNTIME, W_SEC_023, "%s", err->message);
     running_record_clear (&r);
 }
 

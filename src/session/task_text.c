@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#define TASK_FILE        "task.md"
-#define TASK_LIMIT_BYTES ((size_t)16777216)
+#define TASK_FILE "task.md"
 
 static const char *const sources[] = { "task.md", "input.txt" };
 
@@ -22,7 +21,7 @@ import_file (struct session *s, const char *name)
         return false;
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *err = NULL;
-    if (fs_read (s->work, name, TASK_LIMIT_BYTES, &text, &err))
+    if (fs_read (s->work, name, TASK_TEXT_LIMIT_BYTES, &text, &err))
         fs_write (s->runtime, TASK_FILE, text.data, text.len, 0666, false, &err);
     if (err && err->code != E_RUN_050)
         diag_plain_warning ("%s of the work folder was not taken: %s", name, err->message);
@@ -57,7 +56,7 @@ is_blank (const struct buf *text)
 bool
 task_text_read (struct session *s, struct buf *out, struct mur_error **err)
 {
-    if (! fs_read (s->runtime, TASK_FILE, TASK_LIMIT_BYTES, out, err))
+    if (! fs_read (s->runtime, TASK_FILE, TASK_TEXT_LIMIT_BYTES, out, err))
         return mur_context (err, "the task's text");
     if (is_blank (out)) {
         mur_fail (err, E_RUN_007, "the task is blank");

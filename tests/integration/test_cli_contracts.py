@@ -102,3 +102,10 @@ def test_a_manifest_cannot_steer_the_terminal_of_who_reads_its_warnings(lab):
     result = project.run("--task", "x").ok()
     assert "unknown key 'a\\x1b[2J\\x9b2Jb\\x7f'" in result.stderr
     assert not set(result.stderr) & set("\x1b\x9b\x7f")
+
+
+def test_a_task_file_without_end_is_refused_before_anything_starts(lab):
+    project = lab.agent(steps=[{"text": "hi"}])
+    result = project.run("--task", "/dev/zero").failed("E-IO-003")
+    assert "--task: /dev/zero is larger than 16777216 bytes" in result.stderr
+    assert tree_of(project.directory) == ["murmur.yaml"]
