@@ -12,8 +12,11 @@
 #include "base/fdio.h"
 #include "base/json.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FREE_TEXT_LIMIT_BYTES 2000
 #define KEPT_BUFFER_BYTES     (256 * 1024)
@@ -21,6 +24,7 @@
 struct trace_writer {
     pthread_mutex_t lock; /* base/locks.h: trace */
     int fd;
+    off_t size; /* of the whole lines in the file */
     struct redactor *redactor;
     struct id session;
     struct id session_node, task_node, turn_node; /* "" while there is none */
@@ -37,6 +41,8 @@ trace_writer_new (struct fs_root *records, const char *session_id, struct redact
     struct trace_writer *w = x_new0 (struct trace_writer);
     pthread_mutex_init (&w->lock, NULL);
     w->fd = fd;
+    struct stat st;
+    w->size = fstat (fd, &st) == 0 ? st.st_size : -1;
     w->redactor = redactor;
     snprintf (w->session.text, sizeof (w->session.text), "%s", session_id);
     return w;
@@ -210,6 +216,22 @@ usual_parent (enum trace_event_type event, const void *payload)
     return trace_event_info (event)->parent;
 }
 
+/* One whole line, or nothing: what a full disk let through of a line is taken back, so that a later
+ * line does not continue it. */
+static bool
+append_line (struct trace_writer *w, const struct buf *line)
+{
+    if (fd_write_all (w->fd, line->data, line->len)) {
+        w->size += w->size < 0 ? 0 : (off_t)line->len;
+        return true;
+    }
+    int saved = errno;
+    if (w->size >= 0 && ftruncate (w->fd, w->size) < 0)
+        w->size = -1;
+    errno = saved;
+    return false;
+}
+
 bool
 trace_write_under (struct trace_writer *w, enum trace_parent parent, const char *parent_id,
                    enum trace_event_type event, const void *payload, struct id *id,
@@ -233,7 +255,7 @@ trace_write_under (struct trace_writer *w, enum trace_parent parent, const char 
                 (unsigned long long)clock_unix_ms ());
     append_fields (w, info, payload);
     buf_append (b, "}\n", 2);
-    bool ok = fd_write_all (w->fd, b->data, b->len);
+    bool ok = append_line (w, b);
     if (! ok)
         mur_fail_errno (err, E_IO_003, "cannot write the %s line of the trace", info->name);
     else

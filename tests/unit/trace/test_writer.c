@@ -9,8 +9,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir_path[64];
@@ -144,6 +147,29 @@ test_free_text_is_redacted_and_cut_on_a_character (void **state)
     redactor_free (redactor);
 }
 
+static void
+test_a_line_that_does_not_fit_leaves_nothing_behind (void **state)
+{
+    (void)state;
+    struct trace_writer *w = trace_writer_new (records, "ses_x", NULL, NULL);
+    assert_succeeds (TRACE (w, &err, session_start, .capsule_name = "c", .effective_grants = "{}"));
+    struct stat st;
+    _cleanup_free_ char *path = x_asprintf ("%s/trace.jsonl", dir_path);
+    assert_int_equal (stat (path, &st), 0);
+    struct rlimit before, small;
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){ (rlim_t)st.st_size + 10, before.rlim_max };
+    signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &small), 0);
+    assert_false (TRACE (w, NULL, inference, .turn = 0, .task_id = "tsk_1", .decision = "text"));
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &before), 0);
+    assert_succeeds (TRACE (w, &err, session_end, .exit_status = "ok"));
+    trace_writer_free (w);
+    _cleanup_json_ json_t *all = lines ();
+    assert_int_equal (json_array_size (all), 2);
+    assert_string_equal (member (all, 1, "event_type"), "session_end");
+}
+
 static void *
 write_many (void *arg)
 {
@@ -192,6 +218,7 @@ main (void)
         WITH_DIR (test_without_a_session_start_every_parent_is_null),
         WITH_DIR (test_unset_members_are_null_or_left_out),
         WITH_DIR (test_free_text_is_redacted_and_cut_on_a_character),
+        WITH_DIR (test_a_line_that_does_not_fit_leaves_nothing_behind),
         WITH_DIR (test_lines_of_several_threads_stay_whole),
         WITH_DIR (test_a_link_in_place_of_a_blob_is_refused),
     };
