@@ -3,6 +3,7 @@
 # Fixtures of every integration test. A test asks for `lab` and gets a world of its own; when it ends, whatever it left
 # running or lying about fails it.
 
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
+    # Started in the background, the tests inherit an ignored SIGINT, and so would every program they interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not MUR.is_file():
         raise pytest.UsageError(f"{MUR} is missing: run `make build` first")
 

@@ -141,7 +141,7 @@ def at_a_terminal(lab, until, env=None):
     try:
         eventually(has_come, 30 * SLOWER, f"{until!r} on the terminal")
     finally:
-        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
         os.waitpid(pid, 0)
         os.close(terminal)
     return seen.decode()
