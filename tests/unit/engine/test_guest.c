@@ -342,7 +342,7 @@ is_cancelled_at_once (const struct guest_spec *spec, const char *script)
         cancel_unref (c);
         if (ending != GUEST_CANCELLED)
             fail_msg ("ended %d: %s %s", ending, err ? err->message : "", text.data);
-        assert_in_range (took, 95, 250);
+        assert_in_range (took, 95, 600);
         if (round == 0) { /* the ticker and, for files, the first worker exist from here on */
             fds = test_open_fds ();
             threads = test_threads ();
@@ -384,13 +384,13 @@ test_a_guest_waiting_on_a_fifo_is_cancelled (void **state)
     struct test_timer *t = test_raise_after (c, 100);
     _cleanup_buf_ struct buf text = { 0 };
     uint64_t start = clock_monotonic_ms ();
-    enum guest_ending ending = test_probe (&spec, "read fifo\n", &text, c, NULL);
-    assert_in_range (clock_monotonic_ms () - start, 95, 250);
+    enum guest_ending ending = test_probe (&spec, "append fifo x\n", &text, c, NULL);
+    assert_in_range (clock_monotonic_ms () - start, 95, 600);
     assert_int_equal (ending, GUEST_CANCELLED);
     test_timer_join (t);
     cancel_unref (c);
-    _cleanup_close_ int writer = openat (fd, "fifo", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    assert_true (writer >= 0); /* lets the worker go */
+    _cleanup_close_ int reader = openat (fd, "fifo", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true (reader >= 0); /* lets the worker go */
 }
 
 static void
