@@ -84,30 +84,6 @@ static const struct {
     { "/dev/random", LANDLOCK_DEVICE_READ, true },
 };
 
-static const char *const sealed_readable[] = {
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ca-certificates.conf",
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/nsswitch.conf",
-    "/etc/localtime",
-    "/etc/timezone",
-    "/etc/ld.so.conf.d",
-    "/etc/alternatives",
-    "/etc/ssl",
-    "/etc/pki",
-    "/etc/ca-certificates",
-    "/etc/terminfo",
-};
-
 static bool
 build_landlock (struct confinement *c, struct mur_error **err)
 {
@@ -126,8 +102,10 @@ build_landlock (struct confinement *c, struct mur_error **err)
             grant (c, devices[i].path, devices[i].grant);
     if (! is_sealed)
         return true;
-    for (size_t i = 0; i < ARRAY_LEN (sealed_readable); i++)
-        grant (c, sealed_readable[i], LANDLOCK_READABLE_TREE);
+    const char *const *const shown[] = { mount_system_trees, mount_etc_entries };
+    for (size_t n = 0; n < ARRAY_LEN (shown); n++)
+        for (size_t i = 0; shown[n][i]; i++)
+            grant (c, shown[n][i], LANDLOCK_READABLE_TREE);
     static const char *const synthetic[] = { "passwd", "group" };
     for (size_t i = 0; i < ARRAY_LEN (synthetic); i++) {
         const char *path =

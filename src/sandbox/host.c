@@ -5,42 +5,14 @@
 #include "sandbox/host.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 static struct host_probe probe;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_started;
 
 static void
 run (void)
 {
     host_probe_run (&probe);
-}
-
-static void *
-run_early (void *arg)
-{
-    pthread_once (&once, run);
-    return arg;
-}
-
-void
-host_probe_start (void)
-{
-    sigset_t all, old;
-    pthread_t thread;
-    pthread_mutex_lock (&start_lock);
-    if (! is_started) {
-        is_started = true;
-        /* Signals are the main thread's. */
-        sigfillset (&all);
-        pthread_sigmask (SIG_SETMASK, &all, &old);
-        if (pthread_create (&thread, NULL, run_early, NULL) == 0)
-            pthread_detach (thread);
-        pthread_sigmask (SIG_SETMASK, &old, NULL);
-    }
-    pthread_mutex_unlock (&start_lock);
 }
 
 const struct host_probe *

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "fs/root.h"
 #include "sandbox/child.h"
 
 #include <errno.h>
@@ -32,13 +33,6 @@ struct draft {
     struct mount_link *links;
     size_t link_len, link_cap;
 };
-
-static bool
-is_at_or_below (const char *path, const char *dir)
-{
-    size_t len = strlen (dir);
-    return strncmp (path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
 
 /* The first entry of a target wins. */
 static void
@@ -83,7 +77,7 @@ move_behind_last (struct draft *d)
     size_t kept = 0, moved = 0, last = d->len - 1;
     struct mount_entry *below = x_new_array (struct mount_entry, d->len);
     for (size_t i = 0; i < last; i++)
-        if (is_at_or_below (d->entries[i].target, d->entries[last].target))
+        if (fs_path_is_within (d->entries[i].target, d->entries[last].target))
             below[moved++] = d->entries[i];
         else
             d->entries[kept++] = d->entries[i];
@@ -133,10 +127,10 @@ finish (struct mount_plan *plan, struct draft *d, const char *work_dir)
 static void
 expose (struct draft *d, const struct mount_folder *f, bool is_read_only)
 {
-    if (! is_at_or_below (f->path, "/tmp"))
+    if (! fs_path_is_within (f->path, "/tmp"))
         return;
     for (size_t i = 1; i < d->len; i++)
-        if (! d->entries[i].is_read_only && is_at_or_below (f->path, d->entries[i].target) &&
+        if (! d->entries[i].is_read_only && fs_path_is_within (f->path, d->entries[i].target) &&
             ! is_read_only)
             return;
     add_folder (d, f, f->path, is_read_only);
@@ -164,22 +158,21 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
         expose (&d, &f->home, false);
         expose (&d, &f->temp, false);
         for (size_t i = 0; f->read_only && f->read_only[i]; i++)
-            if (is_at_or_below (f->read_only[i], "/tmp"))
+            if (fs_path_is_within (f->read_only[i], "/tmp"))
                 add_tree (&d, f->read_only[i], false);
     }
     finish (plan, &d, f->work.path);
 }
 
-static const char *const system_trees[] = {
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-};
+const char *const mount_system_trees[] = { "/usr",   "/bin",   "/sbin",   "/lib",
+                                           "/lib32", "/lib64", "/libx32", NULL };
 
-static const char *const etc_entries[] = {
+const char *const mount_etc_entries[] = {
     "/etc/ld.so.cache",     "/etc/ld.so.conf", "/etc/ca-certificates.conf",
     "/etc/resolv.conf",     "/etc/hosts",      "/etc/nsswitch.conf",
     "/etc/localtime",       "/etc/timezone",   "/etc/ld.so.conf.d",
     "/etc/alternatives",    "/etc/ssl",        "/etc/pki",
-    "/etc/ca-certificates", "/etc/terminfo",
+    "/etc/ca-certificates", "/etc/terminfo",   NULL
 };
 
 static const char *const bases[] = { "/tmp", "/run", "/var/tmp", "/mnt", "/media" };
@@ -189,7 +182,7 @@ choose_base (const char *work_dir)
 {
     struct stat st;
     for (size_t i = 0; i < ARRAY_LEN (bases); i++)
-        if (! is_at_or_below (work_dir, bases[i]) && stat (bases[i], &st) == 0 &&
+        if (! fs_path_is_within (work_dir, bases[i]) && stat (bases[i], &st) == 0 &&
             S_ISDIR (st.st_mode))
             return bases[i];
     return NULL;
@@ -223,13 +216,13 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
     /* Required first: a later, optional bind of the same target must not downgrade one. */
     for (size_t i = 0; f->staged_trees && f->staged_trees[i]; i++)
         add_tree (&d, f->staged_trees[i], true);
-    for (size_t i = 0; i < ARRAY_LEN (system_trees); i++)
-        add_system_tree (&d, system_trees[i]);
+    for (size_t i = 0; mount_system_trees[i]; i++)
+        add_system_tree (&d, mount_system_trees[i]);
     for (size_t i = 0; f->read_only && f->read_only[i]; i++)
-        if (! is_at_or_below (f->read_only[i], "/usr"))
+        if (! fs_path_is_within (f->read_only[i], "/usr"))
             add_tree (&d, f->read_only[i], false);
-    for (size_t i = 0; i < ARRAY_LEN (etc_entries); i++)
-        add_tree (&d, etc_entries[i], false);
+    for (size_t i = 0; mount_etc_entries[i]; i++)
+        add_tree (&d, mount_etc_entries[i], false);
     static const char *const synthetic[] = { "passwd", "group" };
     for (size_t i = 0; i < ARRAY_LEN (synthetic); i++) {
         const char *source = arena_printf (a, "%s/%s", f->sealed_etc, synthetic[i]);

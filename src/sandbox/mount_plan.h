@@ -78,6 +78,11 @@ void mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, str
 bool mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struct arena *a,
                         struct mur_error **err);
 
+/* What a composed root shows of the host, read-only; each is granted by Landlock too.
+ * NULL-terminated. */
+extern const char *const mount_system_trees[];
+extern const char *const mount_etc_entries[];
+
 /* Builds it. In the child, after joining the session's namespaces; async-signal-safe.
  * Returns NULL, or the step that failed with errno set and *detail naming the path (or NULL). */
 const char *mount_plan_apply (const struct mount_plan *plan, const char **detail);
