@@ -35,14 +35,17 @@ struct mur_child_launch {
     const char *formation_id;       /* NULL: none */
     uint64_t inherited_deadline_ms; /* Unix milliseconds; 0: none */
     uint64_t readiness_timeout_ms;  /* from the process's start; 0: 180 000 */
+    /* The child begins with a copy of this folder (absolute, canonical); NULL: with an empty one. */
+    const char *snapshot_source;
+    uint64_t snapshot_limit_bytes; /* what the copy's files may come to */
 };
 
 /* Makes the lifeline, then the work folder, starts `mur run`, hands the approval over and waits
  * until the child has said it is ready. The program is MURMUR_MUR_BINARY, when set and not empty,
  * else this process's own image.
  * Returns the handle, or NULL with *err set (owned by the caller): E-RUN-050 when a link stands
- * where the folder belongs, E-IO-003 for everything else; then neither a process nor a zombie is
- * left. No message holds the approval. */
+ * where the folder belongs, E-RUN-013 when the copy would pass its limit, E-IO-003 for everything
+ * else; then no process, no zombie and no folder is left. No message holds the approval. */
 struct mur_child *mur_child_launch (const struct mur_child_launch *launch, struct mur_error **err);
 
 /* Ends the child (mur_child_end) and frees the handle. NULL is fine. */
@@ -58,6 +61,8 @@ const char *mur_child_door_token (const struct mur_child *c);   /* NULL: an open
 const char *mur_child_formation_id (const struct mur_child *c); /* NULL: none */
 const char *mur_child_workdir (const struct mur_child *c);      /* absolute */
 const char *mur_child_records_dir (const struct mur_child *c);  /* absolute, checked */
+/* What the copy of the parent's folder came to, compact JSON; NULL: there was none. */
+const char *mur_child_snapshot_report (const struct mur_child *c);
 /* Descriptors of these two folders, opened without following a link. */
 int mur_child_workdir_fd (const struct mur_child *c);
 int mur_child_records_fd (const struct mur_child *c);

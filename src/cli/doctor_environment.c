@@ -10,8 +10,8 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "cli/doctor.h"
-#include "manifest/artifact_manifest.h"
 #include "manifest/dotenv.h"
+#include "spawn/packed.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 struct node {
     char *label; /* name@version */
-    struct strv env, spawn;
+    struct packed packed;
     bool is_open; /* on the path of the walk */
 };
 
@@ -34,18 +34,6 @@ struct walk {
 };
 
 /* --- reading one capsule --- */
-
-static void
-take_texts (const struct yaml_node *list, struct strv *out)
-{
-    if (! list || list->kind != YAML_LIST)
-        return;
-    for (size_t i = 0; i < list->len; i++) {
-        const char *text = yaml_text (list->items[i]);
-        if (text && ! strv_contains (out, text))
-            strv_push (out, text);
-    }
-}
 
 /* The version a spawn would take: the pinned one, else the only one installed. NULL with *why. */
 static char *
@@ -74,21 +62,11 @@ static bool
 read_capsule (const struct doctor *d, const char *name, const char *version, struct node *out,
               char **why)
 {
-    _cleanup_payload_ struct store_payload payload = { 0 };
     _cleanup_error_ struct mur_error *err = NULL;
-    if (stores_find (d->stores, name, version, NULL, &payload, &err) != STORE_FOUND) {
-        *why = x_strdup (err ? err->message : "it is not installed");
-        return false;
-    }
-    _cleanup_package_ struct package *package = package_from_file (payload.path, &err);
-    if (! package || ! package_open_zip (package, &err)) {
-        *why = x_strdup (err ? err->message : "its archive cannot be read");
-        return false;
-    }
-    const struct yaml_node *grants = yaml_get (package->manifest->root, "capabilities");
-    take_texts (yaml_get (yaml_get (grants, "env"), "allow"), &out->env);
-    take_texts (yaml_get (yaml_get (grants, "spawn"), "allow"), &out->spawn);
-    return true;
+    bool is_read = packed_read (d->stores, name, version, &out->packed, &err);
+    if (! is_read)
+        *why = x_strdup (err->message);
+    return is_read;
 }
 
 /* --- the walk --- */
@@ -105,11 +83,11 @@ find_node (struct walk *w, const char *label)
 static void
 compare_env (struct walk *w, const struct node *parent, const struct node *child)
 {
-    for (size_t i = 0; i < child->env.len; i++)
-        if (! strv_contains (&parent->env, child->env.items[i]))
+    for (size_t i = 0; i < child->packed.env_allow.len; i++)
+        if (! strv_contains (&parent->packed.env_allow, child->packed.env_allow.items[i]))
             strv_printf (&w->unreachable,
                          "%s\t%s wants %s, which %s does not hold and cannot hand on",
-                         child->env.items[i], child->label, child->env.items[i], parent->label);
+                         child->packed.env_allow.items[i], child->label, child->packed.env_allow.items[i], parent->label);
 }
 
 static void visit (struct walk *w, struct node *parent);
@@ -145,8 +123,8 @@ static void
 visit (struct walk *w, struct node *node)
 {
     node->is_open = true;
-    for (size_t i = 0; i < node->spawn.len; i++)
-        visit_child (w, node, node->spawn.items[i]);
+    for (size_t i = 0; i < node->packed.spawn_allow.len; i++)
+        visit_child (w, node, node->packed.spawn_allow.items[i]);
     node->is_open = false;
 }
 
@@ -155,8 +133,7 @@ walk_clear (struct walk *w)
 {
     for (size_t i = 0; i < w->len; i++) {
         free (w->nodes[i].label);
-        strv_free (&w->nodes[i].env);
-        strv_free (&w->nodes[i].spawn);
+        packed_clear (&w->nodes[i].packed);
     }
     strv_free (&w->cycles);
     strv_free (&w->missing);
@@ -229,7 +206,7 @@ needed_by (const struct walk *w, const struct strv *references, const char *name
     if (strv_contains (references, name))
         strv_push (&who, w->nodes[0].label);
     for (size_t i = 0; i < w->len; i++)
-        if (strv_contains (&w->nodes[i].env, name) && ! strv_contains (&who, w->nodes[i].label))
+        if (strv_contains (&w->nodes[i].packed.env_allow, name) && ! strv_contains (&who, w->nodes[i].label))
             strv_push (&who, w->nodes[i].label);
     return strv_join (&who, ", ");
 }
@@ -259,9 +236,9 @@ print_block (struct walk *w, const struct strv *references)
         strv_push (&names, references->items[i]);
     for (size_t i = 0; i < w->len; i++) {
         strv_push (&labels, w->nodes[i].label);
-        for (size_t j = 0; j < w->nodes[i].env.len; j++)
-            if (! strv_contains (&names, w->nodes[i].env.items[j]))
-                strv_push (&names, w->nodes[i].env.items[j]);
+        for (size_t j = 0; j < w->nodes[i].packed.env_allow.len; j++)
+            if (! strv_contains (&names, w->nodes[i].packed.env_allow.items[j]))
+                strv_push (&names, w->nodes[i].packed.env_allow.items[j]);
     }
     strv_sort (&names);
     _cleanup_free_ char *capsules = strv_join (&labels, ", ");
@@ -312,9 +289,9 @@ doctor_environment (struct doctor *d)
     root->label = x_asprintf ("%s@%s", d->manifest->name, d->manifest->version);
     if (p->spawn_allow.len) {
         for (size_t i = 0; i < p->env_allow.len; i++)
-            strv_push (&root->env, p->env_allow.items[i]);
+            strv_push (&root->packed.env_allow, p->env_allow.items[i]);
         for (size_t i = 0; i < p->spawn_allow.len; i++)
-            strv_push (&root->spawn, p->spawn_allow.items[i]);
+            strv_push (&root->packed.spawn_allow, p->spawn_allow.items[i]);
     }
     visit (w, root);
     print_block (w, &references);

@@ -210,6 +210,7 @@ mur_child_free (struct mur_child *c)
     free (c->session_id);
     free (c->url);
     free (c->formation_id);
+    free (c->snapshot_report);
     secret_free (c->door_token);
     pthread_mutex_destroy (&c->lock);
     free (c);
@@ -279,6 +280,12 @@ const char *
 mur_child_records_dir (const struct mur_child *c)
 {
     return c->records_dir;
+}
+
+const char *
+mur_child_snapshot_report (const struct mur_child *c)
+{
+    return c->snapshot_report;
 }
 
 int

@@ -10,6 +10,7 @@
 #include "murmur/child.h"
 
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/secret.h"
 #include "spawn/output.h"
@@ -39,8 +40,13 @@ struct mur_child {
     char *records_dir;
     int records_fd;
     char *session_id, *url, *formation_id;
+    char *snapshot_report; /* NULL: no copy was made */
     struct secret *door_token;
 };
+
+/* mur_child_launch, given up early when <cancel> (may be NULL) is raised. */
+struct mur_child *child_launch (const struct mur_child_launch *launch, struct cancel *cancel,
+                                struct mur_error **err);
 
 /* An empty handle: no process yet. */
 struct mur_child *child_new (void);

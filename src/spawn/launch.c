@@ -8,6 +8,7 @@
 #include "spawn/child.h"
 #include "spawn/environment.h"
 #include "spawn/readiness.h"
+#include "spawn/snapshot.h"
 #include "spawn/work_folder.h"
 
 #include "base/alloc.h"
@@ -76,8 +77,8 @@ push_program (struct strv *argv, struct mur_error **err)
 }
 
 static bool
-build_argv (const struct mur_child_launch *l, const struct work_folder *folder, struct strv *argv,
-            struct mur_error **err)
+build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
+            const char *snapshot_report, struct strv *argv, struct mur_error **err)
 {
     if (! push_program (argv, err))
         return false;
@@ -95,6 +96,10 @@ build_argv (const struct mur_child_launch *l, const struct work_folder *folder, 
     if (l->inherited_deadline_ms) {
         strv_push (argv, "--inherited-deadline");
         strv_printf (argv, "%llu", (unsigned long long)l->inherited_deadline_ms);
+    }
+    if (snapshot_report) {
+        strv_push (argv, "--parent-workdir-snapshot");
+        strv_push (argv, snapshot_report);
     }
     strv_push (argv, "--contained-launch");
     return true;
@@ -131,16 +136,28 @@ explain_end (struct mur_child *c, uint64_t deadline_ms, struct mur_error **err)
                      how, *tail ? "\n" : "", tail);
 }
 
+static void
+leave_output (void *ctx)
+{
+    output_leave (ctx);
+}
+
 static bool
-await_readiness (struct mur_child *c, uint64_t timeout_ms, struct mur_error **err)
+await_readiness (struct mur_child *c, uint64_t timeout_ms, struct cancel *cancel,
+                 struct mur_error **err)
 {
     _cleanup_free_ char *line = NULL;
     uint64_t deadline_ms = clock_monotonic_ms () + timeout_ms;
-    switch (output_first_line (c->output, deadline_ms, &line)) {
+    uint64_t listener = cancel_add (cancel, leave_output, c->output);
+    enum output_line found = output_first_line (c->output, deadline_ms, &line);
+    cancel_remove (cancel, listener);
+    switch (found) {
     case OUTPUT_LINE:
         return readiness_read (c, line, err);
     case OUTPUT_ENDED:
         return explain_end (c, deadline_ms, err);
+    case OUTPUT_LEFT:
+        return mur_fail (err, E_IO_003, "the launch of the child in %s was cancelled", c->workdir);
     default:
         return mur_fail (err, E_IO_003, "the child in %s was not ready within %llu s", c->workdir,
                          (unsigned long long)(timeout_ms / 1000));
@@ -152,7 +169,7 @@ await_readiness (struct mur_child *c, uint64_t timeout_ms, struct mur_error **er
 /* From the fork to readiness; on failure the caller's cleanup ends what was started. */
 static bool
 run_child (struct mur_child *c, const struct mur_child_launch *l, struct pipe *lifeline,
-           struct mur_error **err)
+           struct cancel *cancel, struct mur_error **err)
 {
     _cleanup_pipe_ struct pipe in = NO_PIPE, out = NO_PIPE, error = NO_PIPE;
     if (! pipe_open (&in, "a pipe for the child", err) ||
@@ -173,11 +190,41 @@ run_child (struct mur_child *c, const struct mur_child_launch *l, struct pipe *l
         return false;
     close (steal_fd (&in.write_end));
     return await_readiness (c, l->readiness_timeout_ms ? l->readiness_timeout_ms : READINESS_MS,
-                            err);
+                            cancel, err);
+}
+
+static bool
+copy_work_folder (const struct mur_child_launch *l, const struct work_folder *folder,
+                  struct cancel *cancel, char **report, struct mur_error **err)
+{
+    if (! l->snapshot_source)
+        return true;
+    const struct snapshot what = { .source_path = l->snapshot_source,
+                                   .target_path = folder->path,
+                                   .target_fd = folder->fd,
+                                   .limit_bytes = l->snapshot_limit_bytes,
+                                   .capsule = l->capsule,
+                                   .cancel = cancel };
+    *report = snapshot_take (&what, err);
+    return *report != NULL;
+}
+
+/* What the folder is to hold and what is executed in it. */
+static bool
+prepare (struct mur_child *c, const struct mur_child_launch *l, const struct work_folder *folder,
+         int lifeline_fd, struct cancel *cancel, struct mur_error **err)
+{
+    const struct child_environment environment = { l->env_allow, l->roost_url, lifeline_fd,
+                                                   l->spawner, l->formation_id };
+    environment_build (&environment, &c->environment);
+    c->workdir = x_strdup (folder->path);
+    c->workdir_fd = fcntl (folder->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return copy_work_folder (l, folder, cancel, &c->snapshot_report, err) &&
+           build_argv (l, folder, c->snapshot_report, &c->argv, err);
 }
 
 struct mur_child *
-mur_child_launch (const struct mur_child_launch *l, struct mur_error **err)
+child_launch (const struct mur_child_launch *l, struct cancel *cancel, struct mur_error **err)
 {
     _cleanup_pipe_ struct pipe lifeline = NO_PIPE;
     struct work_folder folder;
@@ -185,23 +232,19 @@ mur_child_launch (const struct mur_child_launch *l, struct mur_error **err)
         ! work_folder_make (l->parent_records_dir, l->capsule, &folder, err))
         return NULL;
     _cleanup_ (mur_child_freep) struct mur_child *c = child_new ();
-    const struct child_environment environment = { l->env_allow, l->roost_url, lifeline.read_end,
-                                                   l->spawner, l->formation_id };
-    if (! build_argv (l, &folder, &c->argv, err)) {
-        work_folder_discard (&folder);
-        return NULL;
-    }
-    environment_build (&environment, &c->environment);
+    bool is_prepared = prepare (c, l, &folder, lifeline.read_end, cancel, err);
     c->lifeline_fd = steal_fd (&lifeline.write_end);
-    c->workdir = x_strdup (folder.path);
-    c->workdir_fd = fcntl (folder.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    bool is_ready = run_child (c, l, &lifeline, err);
-    if (is_ready) {
-        close (folder.fd);
-        free (folder.path);
+    if (is_prepared && run_child (c, l, &lifeline, cancel, err)) {
+        work_folder_close (&folder);
         return steal_ptr (&c);
     }
     mur_child_end (c);
-    work_folder_discard (&folder); /* what the child left in it stays, with the parent's records */
+    work_folder_discard (&folder);
     return NULL;
+}
+
+struct mur_child *
+mur_child_launch (const struct mur_child_launch *l, struct mur_error **err)
+{
+    return child_launch (l, NULL, err);
 }

@@ -26,7 +26,7 @@ struct output {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t has_news;
     struct buf first; /* of stdout, until its line is whole */
-    bool has_first, out_ended, err_ended;
+    bool has_first, out_ended, err_ended, is_left;
     struct buf part;               /* of stderr: a line not yet ended */
     char *tail[OUTPUT_TAIL_LINES]; /* a ring */
     size_t tail_count;             /* ever */
@@ -205,15 +205,25 @@ enum output_line
 output_first_line (struct output *o, uint64_t deadline_ms, char **line)
 {
     pthread_mutex_lock (&o->lock);
-    while (! o->has_first && ! o->out_ended && wait_until (o, deadline_ms))
+    while (! o->has_first && ! o->out_ended && ! o->is_left && wait_until (o, deadline_ms))
         ;
     enum output_line found = o->has_first   ? OUTPUT_LINE
                              : o->out_ended ? OUTPUT_ENDED
+                             : o->is_left   ? OUTPUT_LEFT
                                             : OUTPUT_TIMEOUT;
     if (found == OUTPUT_LINE)
         *line = buf_steal (&o->first);
     pthread_mutex_unlock (&o->lock);
     return found;
+}
+
+void
+output_leave (struct output *o)
+{
+    pthread_mutex_lock (&o->lock);
+    o->is_left = true;
+    pthread_cond_broadcast (&o->has_news);
+    pthread_mutex_unlock (&o->lock);
 }
 
 char *

@@ -26,9 +26,12 @@ enum output_line {
     OUTPUT_LINE,
     OUTPUT_ENDED,   /* the stream closed before a whole line came */
     OUTPUT_TIMEOUT, /* neither, until the deadline */
+    OUTPUT_LEFT,    /* output_leave was called */
 };
 /* The first line of stdout, without its newline. *line is owned by the caller when OUTPUT_LINE. */
 enum output_line output_first_line (struct output *o, uint64_t deadline_ms, char **line);
+/* Makes a waiting output_first_line, and every later one that finds no line, return OUTPUT_LEFT. */
+void output_leave (struct output *o);
 /* The last lines of stderr joined by newlines, owned; waits up to <wait_ms> for the stream's end.
  */
 char *output_stderr_tail (struct output *o, uint64_t wait_ms);

@@ -6,7 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/diag.h"
 #include "base/digest.h"
+#include "fs/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +49,7 @@ work_folder_make (const char *parent_records_dir, const char *capsule, struct wo
                   struct mur_error **err)
 {
     struct stat st;
-    *out = (struct work_folder){ .fd = -1 };
+    *out = (struct work_folder){ .fd = -1, .children_fd = -1 };
     _cleanup_free_ char *path = work_folder_path (parent_records_dir, capsule);
     const char *name = strrchr (path, '/') + 1;
     _cleanup_free_ char *children = x_strndup (path, (size_t)(name - path - 1));
@@ -66,17 +68,25 @@ work_folder_make (const char *parent_records_dir, const char *capsule, struct wo
     _cleanup_close_ int fd = open_level (children_fd, name, path, err);
     if (fd < 0 || fstat (fd, &st) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", path);
-    *out = (struct work_folder){ steal_ptr (&path), steal_fd (&fd), st.st_dev, st.st_ino };
+    *out = (struct work_folder){ steal_ptr (&path), steal_fd (&fd), steal_fd (&children_fd),
+                                 st.st_dev, st.st_ino };
     return true;
+}
+
+void
+work_folder_close (struct work_folder *f)
+{
+    cleanup_closep (&f->fd);
+    cleanup_closep (&f->children_fd);
+    free (f->path);
+    *f = (struct work_folder){ .fd = -1, .children_fd = -1 };
 }
 
 void
 work_folder_discard (struct work_folder *f)
 {
-    if (f->path)
-        rmdir (f->path);
-    if (f->fd >= 0)
-        close (f->fd);
-    free (f->path);
-    *f = (struct work_folder){ .fd = -1 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (f->path && ! fs_remove_tree_at (f->children_fd, strrchr (f->path, '/') + 1, &err))
+        diag_plain_warning ("%s was not removed: %s", f->path, err->message);
+    work_folder_close (f);
 }

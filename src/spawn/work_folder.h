@@ -14,6 +14,7 @@
 struct work_folder {
     char *path; /* absolute */
     int fd;
+    int children_fd; /* the directory it lies in */
     dev_t dev;
     ino_t ino;
 };
@@ -23,5 +24,7 @@ char *work_folder_path (const char *parent_records_dir, const char *capsule);
 /* Makes one. E-RUN-050 (a link or no directory on the way), E-IO-003. */
 bool work_folder_make (const char *parent_records_dir, const char *capsule, struct work_folder *out,
                        struct mur_error **err);
-/* Takes an unused one away again. */
+/* Takes it away again with whatever was put into it: its child never became one. */
 void work_folder_discard (struct work_folder *f);
+/* Lets go of one that stays. */
+void work_folder_close (struct work_folder *f);
