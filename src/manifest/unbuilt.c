@@ -18,7 +18,6 @@ static const struct unbuilt parts[] = {
     { "control", "the control plane" },
     { "capabilities.peer_fetch", "fetching files from peers" },
     { "capabilities.spawn", "starting other capsules" },
-    { "capabilities.plan", "plans" },
 };
 
 /* Values that ask for what is missing, where the key as such is fine. */

@@ -29,6 +29,12 @@ const struct builtin_tool builtin_tools[] = {
       pull_parameters, "capabilities.install", pull_is_offered, builtin_pull },
     { "remove-artifact", "Takes a tool or skill away again that this capsule pulled.",
       pull_parameters, "capabilities.install", pull_is_offered, builtin_remove },
+    { "submit-plan",
+      "Runs a plan: steps that call tools, run commands or have other capsules work, each as soon as "
+      "the steps it depends on are done, and answers once with what every step gave. Any string of a "
+      "step's input that is exactly $<step id>.output or $<step id>.status is replaced by that "
+      "step's output or status.",
+      plan_parameters, "capabilities.plan.submit", plan_is_offered, builtin_plan },
 };
 const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
 

@@ -39,3 +39,9 @@ void builtin_remove (struct session *s, struct running_task *task, const json_t 
 
 void builtin_session_status (struct session *s, struct running_task *task, const json_t *input,
                              struct call_outcome *out);
+
+/* builtin_plan.c */
+extern const char plan_parameters[];
+bool plan_is_offered (const struct session *s);
+void builtin_plan (struct session *s, struct running_task *task, const json_t *input,
+                   struct call_outcome *out);

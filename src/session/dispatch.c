@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#define DATA_FILE_MAX 10485760 /* of a plan step's result */
+
 void
 call_outcome_clear (struct call_outcome *o)
 {
@@ -32,16 +34,26 @@ call_outcome_clear (struct call_outcome *o)
     *o = (struct call_outcome){ 0 };
 }
 
+/* The text under the fence "<kind>:<name>"; a step of a plan is fenced with its whole report. */
+static void
+set_text (struct call_outcome *o, const char *kind, const char *name, const char *text, size_t len)
+{
+    buf_truncate (&o->text, 0);
+    free (o->fence_source);
+    o->fence_source = o->is_plan_step ? NULL : x_asprintf ("%s:%s", kind, name);
+    if (o->fence_source)
+        fence_append (&o->text, o->fence_source, text, len);
+    else
+        buf_append (&o->text, text, len);
+}
+
 void
 outcome_set_result (struct call_outcome *o, const char *name, enum tool_status status,
                     const char *text, size_t len)
 {
     o->status = status;
     o->is_dispatched = true;
-    free (o->fence_source);
-    o->fence_source = x_asprintf ("tool:%s", name);
-    buf_truncate (&o->text, 0);
-    fence_append (&o->text, o->fence_source, text, len);
+    set_text (o, "tool", name, text, len);
 }
 
 void
@@ -148,6 +160,16 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
         outcome_set_error (out, "%s", err->message);
         return;
     }
+    _cleanup_buf_ struct buf file = { 0 };
+    if (out->is_plan_step && ! result.data && result.data_path) {
+        if (! fs_read (s->work, result.data_path, DATA_FILE_MAX, &file, &err)) {
+            outcome_set_error (out, "tool %s left its result at a path that cannot be read: %s",
+                               tool->tool_name, err->message);
+            return;
+        }
+        result.data = file.data ? file.data : "";
+        result.data_len = file.len;
+    }
     /* data, else summary: the choice is made at the fence so that no unfenced copy is left. */
     const char *text = result.data      ? result.data
                        : result.summary ? result.summary
@@ -184,12 +206,10 @@ call_skill (const struct staged_artifact *skill, struct call_outcome *out)
     out->is_dispatched = true;
     out->status = TOOL_PASSED;
     const char *text = skill->skill_text.data ? skill->skill_text.data : "";
-    if (skill->origin == LOCK_RUNTIME) {
-        out->fence_source = x_asprintf ("skill:%s", skill->tool_name);
-        fence_append (&out->text, out->fence_source, text, skill->skill_text.len);
-    } else {
+    if (skill->origin == LOCK_RUNTIME)
+        set_text (out, "skill", skill->tool_name, text, skill->skill_text.len);
+    else
         buf_append (&out->text, text, skill->skill_text.len);
-    }
 }
 
 void

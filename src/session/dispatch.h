@@ -42,6 +42,8 @@ struct call_outcome {
     struct shell_facts shell;
     bool is_canceled;   /* the task was cancelled while it ran */
     bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
+    bool is_plan_step;  /* set by the caller: nothing is fenced, a command is waited for, a result
+                           may lie in a file */
 };
 
 void call_outcome_clear (struct call_outcome *o);

@@ -72,9 +72,8 @@ stage_native_tools (struct session *s, struct mur_error **err)
 
 /* --- calling --- */
 
-/* Everything a stream wrote, up to the limit. */
-static char *
-whole_text (const struct command_stream *stream, size_t *len)
+char *
+native_stream_text (const struct command_stream *stream, size_t *len)
 {
     if (stream->spill_fd < 0 || stream->total_bytes > OUTPUT_MAX) {
         *len = stream->kept.len;
@@ -115,7 +114,7 @@ static void
 read_result (const char *name, const struct command_result *r, struct call_outcome *out)
 {
     size_t len, err_len;
-    _cleanup_free_ char *text = whole_text (&r->out, &len);
+    _cleanup_free_ char *text = native_stream_text (&r->out, &len);
     _cleanup_json_ json_t *o = len ? json_loadb (text, len, 0, NULL) : NULL;
     if (json_is_object (o)) {
         _cleanup_free_ char *data = member_text (o, "data");
@@ -124,7 +123,7 @@ read_result (const char *name, const struct command_result *r, struct call_outco
         outcome_set_result (out, name, status_of (json_get_string (o, "status")), shown,
                             strlen (shown));
     } else if (len == 0) {
-        _cleanup_free_ char *complaint = whole_text (&r->err, &err_len);
+        _cleanup_free_ char *complaint = native_stream_text (&r->err, &err_len);
         outcome_set_result (out, name, r->exit_code == 0 ? TOOL_PASSED : TOOL_FAILED, complaint,
                             err_len);
     } else {

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "sandbox/commands.h"
 #include "session/dispatch.h"
 
 /* Classifies every native payload for this platform, then writes each to tools/<n>/<n>, mode
@@ -19,3 +20,6 @@ bool stage_native_tool (struct session *s, struct staged_artifact *a, struct mur
 /* Runs one: {"data","log_path"} on its stdin, its result from its stdout. */
 void native_call (struct session *s, struct running_task *task, struct staged_artifact *tool,
                   const char *input_text, struct call_outcome *out);
+
+/* Everything a finished command wrote to a stream, or what was kept of more than 16 MiB. Owned. */
+char *native_stream_text (const struct command_stream *stream, size_t *len);

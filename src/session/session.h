@@ -171,6 +171,7 @@ struct session {
     bool notice_is_given;      /* deadline notice */
     char *logged_tools;        /* the tool array bootstrap.log holds last */
     bool has_cap_warning;      /* W-RUN-001 was printed */
+    uint64_t plan_count;       /* plans stored: the number in the newest file's name */
 };
 
 /* stage_artifacts.c: step 10. */

@@ -216,10 +216,17 @@ shell_read (struct session *s, const char *name, const json_t *input, struct she
     return true;
 }
 
-static struct command *
-start (struct session *s, const char *name, const char *command, const char *line,
-       struct call_outcome *out, struct mur_error **err)
+char *
+shell_line (const char *name, const char *command)
 {
+    return shell_is_interpreter (name) ? x_strdup (command) : x_asprintf ("%s %s", name, command);
+}
+
+struct command *
+shell_start (struct session *s, const char *name, const char *command, struct call_outcome *out,
+             struct mur_error **err)
+{
+    _cleanup_free_ char *line = shell_line (name, command);
     const struct exec_name *program = find_program (s, name);
     out->shell.binary = x_strdup (program && program->path ? program->path : name);
     out->shell.command = x_strdup (command);
@@ -239,9 +246,8 @@ run (struct session *s, struct running_task *task, const char *name, const char 
      struct call_outcome *out)
 {
     struct mur_error *err = NULL;
-    _cleanup_free_ char *line =
-        shell_is_interpreter (name) ? x_strdup (command) : x_asprintf ("%s %s", name, command);
-    _cleanup_ (command_unrefp) struct command *c = start (s, name, command, line, out, &err);
+    _cleanup_free_ char *line = shell_line (name, command);
+    _cleanup_ (command_unrefp) struct command *c = shell_start (s, name, command, out, &err);
     if (! c) {
         /* Nothing may run in a root that could not be composed: the session ends. */
         if (err->code == E_RUN_014)
@@ -252,8 +258,11 @@ run (struct session *s, struct running_task *task, const char *name, const char 
             mur_error_free (err);
         return;
     }
-    if (command_wait (c, (int64_t)grace_ms (s), task->cancel))
+    int64_t patience_ms = out->is_plan_step ? -1 : (int64_t)grace_ms (s);
+    if (command_wait (c, patience_ms, task->cancel))
         set_finished (s, name, line, c, out);
+    else if (out->is_plan_step)
+        command_kill (c);
     else
         background_take (s, task, name, line, c, grace_ms (s), out);
     out->is_canceled = cancel_is_raised (task->cancel);

@@ -30,6 +30,13 @@ void shell_request_clear (struct shell_request *r);
 bool
 shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out);
 
+/* Starts the command of a tool and leaves what a record of it needs in out->shell. The caller waits
+ * and unrefs. NULL: E-IO-001 (not on PATH) or the errors of command_start. */
+struct command *shell_start (struct session *s, const char *name, const char *command,
+                             struct call_outcome *out, struct mur_error **err);
+/* The line as it is shown: what an interpreter is given, else name and arguments. Owned. */
+char *shell_line (const char *name, const char *command);
+
 /* Runs the call; <input> may be anything. */
 void shell_call (struct session *s, struct running_task *task, const char *name,
                  const json_t *input, struct call_outcome *out);

@@ -6,28 +6,18 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/diag.h"
 #include "door/streams.h"
 #include "session/deadline.h"
 #include "session/dispatch.h"
 #include "session/ending.h"
+#include "session/gate.h"
 #include "session/hooks.h"
-#include "session/read_only.h"
-#include "session/shell.h"
 
 #include <string.h>
 
-/* One call as the model asked for it. */
-struct call {
-    uint64_t turn;
-    const char *id; /* "" when the model gave none */
-    const char *name;
-    const json_t *input;
-    char *input_text;
-};
 
 static void
-trace_tool_call (struct session *s, struct running_task *t, const struct call *c,
+trace_tool_call (struct session *s, struct running_task *t, const struct gated_call *c,
                  const struct call_outcome *o, uint64_t duration_ms)
 {
     const struct trace_block *trace = s->manifest->trace;
@@ -44,7 +34,7 @@ trace_tool_call (struct session *s, struct running_task *t, const struct call *c
 }
 
 static void
-trace_skill_call (struct session *s, struct running_task *t, const struct call *c,
+trace_skill_call (struct session *s, struct running_task *t, const struct gated_call *c,
                   const struct call_outcome *o, uint64_t duration_ms)
 {
     bool is_runtime = o->skill_origin == LOCK_RUNTIME;
@@ -56,7 +46,7 @@ trace_skill_call (struct session *s, struct running_task *t, const struct call *
 
 /* A finished command, or one that went to the background; it counts once either way. */
 static void
-trace_shell (struct session *s, struct running_task *t, const struct call *c,
+trace_shell (struct session *s, struct running_task *t, const struct gated_call *c,
              const struct shell_facts *f)
 {
     struct mur_error *err = NULL;
@@ -79,7 +69,7 @@ trace_shell (struct session *s, struct running_task *t, const struct call *c,
 
 /* What a watcher sees of the call: exactly what the model reads. */
 static void
-show_call (struct session *s, const struct running_task *t, const struct call *c,
+show_call (struct session *s, const struct running_task *t, const struct gated_call *c,
            const struct call_outcome *o, uint64_t duration_ms)
 {
     struct stream_artifact artifact = {
@@ -97,73 +87,13 @@ show_call (struct session *s, const struct running_task *t, const struct call *c
     streams_artifact (registry_streams (s->registry), t->task, &artifact);
 }
 
-/* --- required fields --- */
-
-/* A refusal names every missing field at once. True when the call may run. */
-static bool
-check_required (struct session *s, struct running_task *t, const struct call *c,
-                struct call_outcome *o)
-{
-    struct tool_entry *tool = (struct tool_entry *)(uintptr_t)session_tool (s, c->name);
-    if (! tool || tool->is_skill)
-        return true;
-    if (tool->is_schema_malformed) {
-        if (! tool->is_warned)
-            diag_warn (DIAG_RUNTIME, W_RUN_004,
-                       "the input_schema of tool %s is malformed; its calls are not checked",
-                       c->name);
-        tool->is_warned = true;
-        return true;
-    }
-    _cleanup_strv_ struct strv missing = { 0 };
-    for (size_t i = 0; i < tool->required.len; i++)
-        if (! json_object_get (c->input, tool->required.items[i]))
-            strv_push (&missing, tool->required.items[i]);
-    if (! missing.len)
-        return true;
-    _cleanup_free_ char *names = strv_join (&missing, ", ");
-    outcome_set_error (o, "the call to %s lacks required input: %s; nothing ran", c->name, names);
-    TRACE (s->trace, NULL, tool_input_refused, .turn = c->turn, .tool_name = c->name,
-           .tool_call_id = c->id[0] ? c->id : NULL, .missing = missing.items,
-           .reason = o->runtime_error);
-    (void)t;
-    return false;
-}
-
-/* --- protected paths --- */
-
-/* True when the call may run. A refusal is the runtime's own text and the only thing recorded; one
- * that cannot be traced ends the session. */
-static bool
-check_read_only (struct session *s, struct running_task *t, const struct call *c,
-                 struct call_outcome *o)
-{
-    struct read_only_hit hit = { 0 };
-    if (! read_only_hits (s, session_tool (s, c->name), c->input, &hit))
-        return true;
-    outcome_set_error (o,
-                       "%s was refused: %s lies under the read-only path %s (%s). Nothing ran, and "
-                       "other ways to write there are refused too.",
-                       c->name, hit.path[0] ? hit.path : ".", hit.rule, hit.signal);
-    o->is_refused = true;
-    struct mur_error *err = NULL;
-    if (! TRACE (s->trace, &err, protected_path_denied, .turn = c->turn,
-                 .call = shell_is_offered (s, c->name) ? "shell" : "tool", .target = c->name,
-                 .path = hit.path, .rule = hit.rule, .signal = hit.signal,
-                 .reason = o->runtime_error))
-        t->fatal = err;
-    read_only_hit_clear (&hit);
-    return false;
-}
-
 /* --- one call --- */
 
 static void
-run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
+run_call (struct session *s, struct running_task *t, const struct gated_call *c, struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (check_required (s, t, c, o) && check_read_only (s, t, c, o) &&
-        hooks_allow (s, t, c->turn, c->name, c->input, c->input_text, o))
+    if (gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
         dispatch_call (s, t, c->name, c->input, c->input_text, o);
     if (o->is_refused)
         return;
@@ -193,7 +123,7 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
         const char *id = json_get_string (block, "id"), *name = json_get_string (block, "name");
         const json_t *input = json_object_get (block, "input");
         _cleanup_free_ char *input_text = json_text (input, JSON_TEXT_SORTED);
-        struct call c = { turn, id ? id : "", name ? name : "", input, input_text };
+        struct gated_call c = { turn, id ? id : "", name ? name : "", input, input_text };
         _cleanup_outcome_ struct call_outcome o = { 0 };
         run_call (s, t, &c, &o);
         if (attempt_take_refusals (s, t))

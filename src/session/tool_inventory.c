@@ -24,6 +24,29 @@ is_offered (const struct staged_artifact *a)
     return (a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt && ! a->is_removed;
 }
 
+/* The names a schema of the runtime's own requires; in the session's arena. */
+static struct strv
+required_of (struct session *s, const char *parameters)
+{
+    _cleanup_json_ json_t *schema = json_loads (parameters, 0, NULL);
+    const json_t *list = json_object_get (schema, "required");
+    struct strv names = { .len = json_array_size (list) };
+    names.items = arena_new_array (s->arena, char *, names.len + 1);
+    for (size_t i = 0; i < names.len; i++)
+        names.items[i] = arena_strdup (s->arena, json_string_value (json_array_get (list, i)));
+    return names;
+}
+
+static void
+add_builtin (struct session *s, const char *name, const char *description, const char *parameters)
+{
+    s->tools[s->tool_count++] = (struct tool_entry){ .name = name,
+                                                     .description = description,
+                                                     .parameters = parameters,
+                                                     .required = required_of (s, parameters),
+                                                     .is_builtin = true };
+}
+
 bool
 stage_inventory (struct session *s, struct mur_error **err)
 {
@@ -49,21 +72,14 @@ stage_inventory (struct session *s, struct mur_error **err)
         t->artifact = a;
     }
     for (size_t i = 0; i < builtin_tool_count; i++)
-        if (builtin_tools[i].exists (s)) {
-            struct tool_entry *t = &s->tools[s->tool_count++];
-            t->name = builtin_tools[i].name;
-            t->description = builtin_tools[i].description;
-            t->parameters = builtin_tools[i].parameters;
-            t->is_builtin = true;
-        }
-    for (size_t i = 0; i < s->policy->shell_allow.len; i++)
-        if (shell_is_offered (s, s->policy->shell_allow.items[i])) {
-            struct tool_entry *t = &s->tools[s->tool_count++];
-            t->name = s->policy->shell_allow.items[i];
-            t->description = shell_description (s, t->name);
-            t->parameters = shell_parameters;
-            t->is_builtin = true;
-        }
+        if (builtin_tools[i].exists (s))
+            add_builtin (s, builtin_tools[i].name, builtin_tools[i].description,
+                         builtin_tools[i].parameters);
+    for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
+        const char *name = s->policy->shell_allow.items[i];
+        if (shell_is_offered (s, name))
+            add_builtin (s, name, shell_description (s, name), shell_parameters);
+    }
     qsort (s->tools, s->tool_count, sizeof (*s->tools), compare_tools);
     return true;
 }
