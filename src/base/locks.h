@@ -6,9 +6,10 @@
  *
  *   1. session    the task loop's shared state (session/)
  *   2. registry   tasks and streams of the door (door/)
- *   3. http       the HTTP client's transfers (net/http_client.c)
- *   4. trace      one line at a time (trace/writer.c)
- *   5. cancel     listeners of one cancel (base/cancel.c)
- *   6. redactor, diagnostics sink, id counter: leaves
+ *   3. control    what may be changed while a session runs (session/control.c)
+ *   4. http       the HTTP client's transfers (net/http_client.c)
+ *   5. trace      one line at a time (trace/writer.c)
+ *   6. cancel     listeners of one cancel (base/cancel.c)
+ *   7. redactor, diagnostics sink, id counter: leaves
  */
 #pragma once

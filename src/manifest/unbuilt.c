@@ -12,10 +12,10 @@ struct unbuilt {
 };
 
 static const struct unbuilt parts[] = {
-    { "inference.alternates", "switching between drivers" },
     { "observability", "export of spans and evaluation" },
     { "exports", "exports" },
-    { "control", "the control plane" },
+    { "control.settings", "the control plane" },
+    { "control.secrets", "the control plane" },
     { "capabilities.peer_fetch", "fetching files from peers" },
     { "capabilities.spawn", "starting other capsules" },
 };

@@ -393,6 +393,18 @@ is_controllers (const struct capsule_manifest *m, const char *name)
     return false;
 }
 
+/* The driver of alternates alone: without its key the choice is not available, that is all. */
+static bool
+is_alternate_only (const struct inference *inf, const struct artifact_entry *e)
+{
+    if (! inf || e == inf->driver_entry)
+        return false;
+    for (size_t i = 0; i < inf->alternates.len; i++)
+        if (inf->alternates.items[i].entry == e)
+            return true;
+    return false;
+}
+
 bool
 policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
                            void *ctx, const char *config_path, struct mur_error **err)
@@ -400,7 +412,8 @@ policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct artifact_entry *e = p->grants[i].entry;
         const char *name = e->gateway ? e->gateway->key_reference : NULL;
-        if (! name || is_controllers (p->manifest, name))
+        if (! name || is_controllers (p->manifest, name) ||
+            is_alternate_only (p->manifest->inference, e))
             continue;
         _cleanup_secret_ struct secret *value =
             config_credential ? config_credential (ctx, name) : NULL;

@@ -115,7 +115,7 @@ policy_check_concern (const struct policy *p, size_t which, bool *is_last, struc
 /* Looks a gateway key up in the operator's config: the value (the caller frees it) or NULL. */
 typedef struct secret *policy_credential_fn (void *ctx, const char *name);
 /* Every ${NAME} of a gateway must have a value somewhere: E-MAN-003. Names in control.secrets are
- * not looked up. */
+ * not looked up, nor those of drivers only inference.alternates names. */
 bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
                                 void *ctx, const char *config_path, struct mur_error **err);
 /* True when the launch may start a native process (shell, spawn, tool pulls, done_check, process

@@ -108,7 +108,9 @@ only_in (const struct strv *names, const struct strv *others, struct strv *out)
             strv_push (out, names->items[i]);
 }
 
-/* What the model itself pulled or removed is in the array of its next turn (session.md 5.4). */
+/* What the model itself pulled or removed is in the array of its next turn, and what a compaction
+ * began anew shows what is there now (session.md 5.4). The set changes by the model's own hand
+ * alone, so there is nothing inference.tool_refresh could bring sooner. */
 static void
 refresh_tools (struct session *s, struct running_task *t, struct request *request,
                struct strv *names)
@@ -127,7 +129,7 @@ refresh_tools (struct session *s, struct running_task *t, struct request *reques
     only_in (&now, names, &added);
     only_in (names, &now, &removed);
     TRACE (s->trace, NULL, tools_refreshed, .turn = t->turns, .task_id = t->task->id,
-           .trigger = "agent", .added = added.len ? added.items : none,
+           .trigger = t->has_compacted ? "compaction" : "agent", .added = added.len ? added.items : none,
            .removed = removed.len ? removed.items : none, .tools = now.len ? now.items : none);
     take_names (s, names);
 }
@@ -149,6 +151,7 @@ run_turns (struct session *s, struct running_task *t)
             generation = s->tools_generation;
             refresh_tools (s, t, &request, &names);
         }
+        t->has_compacted = false;
         goes_on = turn_run (s, t, &request);
     }
     if (goes_on)

@@ -35,6 +35,10 @@ const struct builtin_tool builtin_tools[] = {
       "step's input that is exactly $<step id>.output or $<step id>.status is replaced by that "
       "step's output or status.",
       plan_parameters, "capabilities.plan.submit", plan_is_offered, builtin_plan },
+    { "switch-driver",
+      "Selects the model that goes on from the next inference call on. The conversation stays.",
+      NULL, "control.agent_settings with inference.driver", switch_driver_is_offered,
+      builtin_switch_driver, switch_driver_parameters },
 };
 const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
 

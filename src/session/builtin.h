@@ -15,12 +15,14 @@ struct running_task;
 struct builtin_tool {
     const char *name;
     const char *description;
-    const char *parameters; /* compact JSON with sorted keys */
+    const char *parameters; /* compact JSON with sorted keys; NULL: parameters_of makes it */
     const char *missing;    /* the declaration a refused call lacks: "capabilities.plan.submit" */
     bool (*exists) (const struct session *s);
     /* Answers a call; <input> is the parsed object. */
     void (*call) (struct session *s, struct running_task *task, const json_t *input,
                   struct call_outcome *out);
+    /* What depends on the manifest; lives in the session's arena. */
+    const char *(*parameters_of) (const struct session *s);
 };
 
 extern const struct builtin_tool builtin_tools[];
@@ -28,6 +30,12 @@ extern const size_t builtin_tool_count;
 
 /* The row of a name, or NULL. */
 const struct builtin_tool *builtin_find (const char *name);
+
+/* builtin_switch_driver.c */
+bool switch_driver_is_offered (const struct session *s);
+const char *switch_driver_parameters (const struct session *s);
+void builtin_switch_driver (struct session *s, struct running_task *task, const json_t *input,
+                            struct call_outcome *out);
 
 /* builtin_pull.c */
 extern const char pull_parameters[];

@@ -56,16 +56,16 @@ append_keep_working (const struct session *s, const struct running_task *t, stru
 }
 
 static void
-append_context (const struct session *s, const struct running_task *t, struct buf *b)
+append_context (const struct running_task *t, struct buf *b)
 {
-    const struct driver *d = &s->driver;
+    const struct call_choice *c = &t->choice;
     buf_puts (b, ",\"context\":{");
     append_number (b, "used_tokens", t->context_is_known, t->context_tokens, "unknown");
     buf_putc (b, ',');
-    append_number (b, "window_tokens", d->window != 0, d->window, "none");
+    append_number (b, "window_tokens", c->driver->window != 0, c->driver->window, "none");
     buf_putc (b, ',');
-    append_number (b, "budget_tokens", d->input_budget != 0, d->input_budget, "none");
-    buf_printf (b, ",\"budget_basis\":\"%s\",\"measured_by\":\"%s\"}", d->budget_basis,
+    append_number (b, "budget_tokens", c->input_budget != 0, c->input_budget, "none");
+    buf_printf (b, ",\"budget_basis\":\"%s\",\"measured_by\":\"%s\"}", c->budget_basis,
                 t->context_is_known && t->context_is_actual ? "actual" : "estimate");
 }
 
@@ -104,7 +104,7 @@ builtin_session_status (struct session *s, struct running_task *t, const json_t 
     append_number (&b, "cap", cap->is_set, cap->value, "none");
     buf_putc (&b, '}');
     append_keep_working (s, t, &b);
-    append_context (s, t, &b);
+    append_context (t, &b);
     append_spend (s, &b);
     buf_putc (&b, '}');
     TRACE (s->trace, NULL, session_status, .task_id = t->task->id, .status = b.data);

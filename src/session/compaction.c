@@ -179,6 +179,8 @@ reuse (struct message_list *old, struct message *m)
     struct message *was = old->items[at];
     if (! is_unchanged (was, m)) {
         m->inserted_by = x_strdup ("replace-context");
+        if (was->produced_by_driver)
+            message_set_producer (m, was->produced_by_driver, was->produced_by_model);
         m->is_recorded = was->is_recorded; /* an id is never written twice */
         return m;
     }
@@ -232,6 +234,7 @@ commit (struct session *s, struct running_task *t, struct message_list *fresh)
     free (t->continuation_id);
     t->continuation_id = NULL;
     t->acknowledged = 0;
+    t->has_compacted = true;
     for (size_t i = 0; i < t->list.len; i++)
         if (! t->list.items[i]->is_recorded)
             conversation_append_one (t->record, t->list.items[i]);
@@ -327,7 +330,7 @@ enum compaction_end
 compaction_after_turn (struct session *s, struct running_task *t, struct request *request,
                        uint64_t turn)
 {
-    uint64_t budget = s->driver.input_budget;
+    uint64_t budget = t->choice.input_budget;
     if (! budget || (double)t->context_tokens < threshold_of (s) * (double)budget)
         return COMPACTION_NONE;
     return compact (s, t, request, turn, t->context_tokens);

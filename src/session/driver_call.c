@@ -57,7 +57,7 @@ static void
 run_attempt (struct session *s, const struct driver_caller *c, const char *request, size_t len,
              struct frames *frames, struct attempt *a)
 {
-    struct driver *d = &s->driver;
+    const struct driver *d = c->driver;
     struct linkage_context contexts[] = { { &host_stream, &frames->host } };
     struct guest_setup setup = { .component = d->artifact->component,
                                  .artifact = d->artifact,
@@ -234,19 +234,19 @@ note_retries (struct driver_answer *out, enum retry_verdict verdict)
 }
 
 static void
-warn_credential (struct session *s)
+warn_credential (const struct driver *d)
 {
     struct mur_error *error = NULL;
     mur_fail (&error, E_RUN_027,
               "the provider refused the credential of %s after it was read again",
-              s->driver.artifact->full_name);
+              d->artifact->full_name);
     diag_error (error);
     mur_error_free (error);
 }
 
 /* The attempt failed for good. */
 static void
-fail_call (struct session *s, struct attempt *a, char *reason, enum retry_verdict verdict,
+fail_call (const struct driver *d, struct attempt *a, char *reason, enum retry_verdict verdict,
            struct driver_answer *out)
 {
     note_retries (out, verdict);
@@ -266,7 +266,18 @@ fail_call (struct session *s, struct attempt *a, char *reason, enum retry_verdic
     out->cause = a->seen.is_credential_rejected ? "credential_rejected" : "driver_error";
     out->reason = reason;
     if (a->seen.is_credential_rejected)
-        warn_credential (s);
+        warn_credential (d);
+}
+
+struct request_reader
+request_reader_of (const struct session *s, const struct driver *d, const char *model)
+{
+    return (struct request_reader){
+        .driver = s->choice_count > 1 ? d->artifact->full_name : NULL,
+        .model = model,
+        .primary_driver = s->driver.artifact->full_name,
+        .primary_model = s->driver.model,
+    };
 }
 
 /* --- the call --- */
@@ -324,7 +335,7 @@ judge (struct session *s, const struct driver_caller *c, struct attempt *a, uint
                       &reason, &delay_ms);
     char *text = failure_text (s, a);
     if (verdict != RETRY_AFTER_DELAY) {
-        fail_call (s, a, text, verdict, out);
+        fail_call (c->driver, a, text, verdict, out);
         return true;
     }
     trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
@@ -383,12 +394,14 @@ void
 driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
              uint64_t estimate, struct driver_answer *out)
 {
+    const struct driver *d = t->choice.driver;
     const struct driver_caller agent = {
+        .driver = d,
         .task = t,
         .task_id = t->task->id,
         .turn = t->turns,
-        .output_cap = s->driver.output_cap,
-        .env = s->driver.env.items,
+        .output_cap = t->choice.output_cap,
+        .env = d->env.items,
         .cancel = t->cancel,
     };
     driver_call_as (s, &agent, request, len, estimate, out);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "host/tool.h"
+#include "session/request.h"
 #include "session/running_task.h"
 
 struct usage {
@@ -45,8 +46,13 @@ struct driver_answer {
     struct spend_refusal refusal;
 };
 
+/* How this choice reads a conversation, asked for <model> (borrowed). */
+struct request_reader request_reader_of (const struct session *s, const struct driver *d,
+                                         const char *model);
+
 /* Who calls. */
 struct driver_caller {
+    const struct driver *driver;
     struct running_task *task; /* whose stream shows the call; NULL: it is silent */
     const char *origin;        /* "hook:<name>", NULL: the agent loop */
     const char *task_id;
@@ -60,7 +66,7 @@ struct driver_caller {
  * One call is in flight at a time: another caller waits for its end. */
 void driver_call_as (struct session *s, const struct driver_caller *caller, const char *request,
                      size_t len, uint64_t estimate, struct driver_answer *out);
-/* The same as the agent loop. */
+/* The same as the agent loop, with the choice of this turn. */
 void driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
                   uint64_t estimate, struct driver_answer *out);
 void driver_answer_clear (struct driver_answer *a);

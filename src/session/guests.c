@@ -105,13 +105,11 @@ add_allowed (const struct policy *p, struct strv *env)
     }
 }
 
-/* What every guest of the session gets. */
+/* What every guest of the session gets. <d>: the choice it speaks of. */
 static void
-add_runtime_list (struct session *s, const char *url, struct strv *env)
+add_runtime_list (struct session *s, const char *url, const struct driver *d, struct strv *env)
 {
-    const struct inference *inference = s->manifest->inference;
-    if (inference) {
-        const struct driver *d = &s->driver;
+    if (d) {
         set_env_value (env, "MURMUR_INFERENCE_TRANSPORT", "http");
         set_env_value (env, "MURMUR_INFERENCE_ENDPOINT",
                        d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
@@ -140,16 +138,23 @@ build_hook_env (struct staged_artifact *a)
 
 /* The order of session.md 4.2: later wins. */
 static void
-build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
-           struct strv *env)
+build_env_for (struct session *s, const char *url, const struct driver *d,
+               const struct staged_artifact *a, bool with_gateway, struct strv *env)
 {
     strv_free (env);
     add_allowed (s->policy, env);
     if (a && a->config_env)
         set_env (env, a->config_env);
-    add_runtime_list (s, url, env);
+    add_runtime_list (s, url, d, env);
     if (a && with_gateway && a->gateway)
         set_env_value (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+}
+
+static void
+build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
+           struct strv *env)
+{
+    build_env_for (s, url, s->manifest->inference ? &s->driver : NULL, a, with_gateway, env);
 }
 
 /* inference.compaction.driver_config laid over the driver's own. */
@@ -181,10 +186,10 @@ guests_set_env (struct session *s, const char *url)
         if (a->component && a->role != ROLE_HOOK)
             build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
     }
-    if (s->driver.artifact) {
-        build_env (s, url, s->driver.artifact, true, &s->driver.env);
+    for (size_t i = 0; i < s->choice_count; i++)
+        build_env_for (s, url, s->choices[i], s->choices[i]->artifact, true, &s->choices[i]->env);
+    if (s->choice_count)
         build_compaction_env (s);
-    }
 }
 
 bool

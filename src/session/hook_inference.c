@@ -27,8 +27,20 @@ cap_of (const struct session *s, const struct hook *h, const char *model)
     return s->driver.output_cap;
 }
 
+/* A message that came from the task's list keeps who made it: another model's thinking is not sent
+ * on. */
+static void
+keep_producer (const struct running_task *t, struct message *m)
+{
+    long at = t ? message_list_find (&t->list, m->id) : -1;
+    if (at >= 0 && t->list.items[at]->produced_by_driver)
+        message_set_producer (m, t->list.items[at]->produced_by_driver,
+                              t->list.items[at]->produced_by_model);
+}
+
 static bool
-take_messages (const struct hook_messages *given, struct message_list *list, const char **refusal)
+take_messages (const struct hook_messages *given, const struct running_task *t,
+               struct message_list *list, const char **refusal)
 {
     for (size_t i = 0; i < given->len; i++) {
         struct message *m = hook_message_take (&given->items[i]);
@@ -36,6 +48,7 @@ take_messages (const struct hook_messages *given, struct message_list *list, con
             *refusal = "a tool message lost its envelope: it cannot be sent";
             return false;
         }
+        keep_producer (t, m);
         message_list_add (list, m);
     }
     return true;
@@ -61,7 +74,7 @@ take_text (const json_t *content, struct arena *arena, struct inference_response
 
 static const char *
 why_not (struct session *s, enum hook_event_kind kind, struct running_task *t,
-         const struct driver_answer *a, struct arena *arena)
+         const struct driver_answer *a, const char *origin, struct arena *arena)
 {
     switch (a->outcome) {
     case DRIVER_SPEND_REFUSED:
@@ -70,7 +83,7 @@ why_not (struct session *s, enum hook_event_kind kind, struct running_task *t,
             TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t ? t->turns : 0,
                    .task_id = t ? t->task->id : NULL, .limit = spend_limit_name (a->refusal.limit),
                    .ceiling = a->refusal.ceiling, .used = a->refusal.used,
-                   .requested = a->refusal.requested);
+                   .requested = a->refusal.requested, .origin = origin);
         return arena_printf (arena, "the %s spend ceiling was reached",
                              spend_limit_name (a->refusal.limit));
     case DRIVER_CANCELED:
@@ -107,6 +120,7 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     uint64_t estimate = request_tokens (r, list);
     _cleanup_free_ char *origin = x_asprintf ("hook:%s", h->name);
     const struct driver_caller caller = {
+        .driver = &s->driver,
         .origin = origin,
         .task_id = h->serving.task_id[0] ? h->serving.task_id : NULL,
         .turn = h->serving.turn,
@@ -125,11 +139,12 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     if (a.outcome == DRIVER_SPEND_REFUSED && t) {
         t->hook_spend_refused = true;
         t->hook_refusal = a.refusal;
+        snprintf (t->hook_refused_origin, sizeof (t->hook_refused_origin), "%s", origin);
     }
     if (a.outcome != DRIVER_RESPONSE) {
         if (a.outcome != DRIVER_SPEND_REFUSED && a.outcome != DRIVER_CANCELED)
             inference_line_hook (s, &caller, r, list, &a, estimate);
-        *refusal = why_not (s, h->serving.kind, t, &a, arena);
+        *refusal = why_not (s, h->serving.kind, t, &a, origin, arena);
         return false;
     }
     inference_line_hook (s, &caller, r, list, &a, estimate);
@@ -160,13 +175,14 @@ hook_run_inference (void *ctx, const struct inference_request *request, struct a
     if (! may_call (h, t, refusal))
         return false;
     _cleanup_messages_ struct message_list list = { 0 };
-    if (! take_messages (&request->messages, &list, refusal))
+    if (! take_messages (&request->messages, t, &list, refusal))
         return false;
     struct request r;
     request_init (&r, request->model && request->model[0] ? request->model : s->driver.model,
                   x_strdup ("[]"), x_strdup (request->system_prompt ? request->system_prompt : ""),
                   s->manifest->name, s->manifest->version,
                   h->serving.task_id[0] ? h->serving.task_id : s->id.text);
+    r.reader = request_reader_of (s, &s->driver, r.model);
     bool is_done = call (h, t, &r, &list, arena, response, refusal);
     request_free (&r);
     return is_done;

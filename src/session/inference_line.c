@@ -42,40 +42,43 @@ line_texts_clear (struct line_texts *x)
 }
 
 static void
-fill_sent (struct session *s, struct message_list *list, struct request *request, bool with_shas,
-           struct line_texts *x)
+fill_sent (struct session *s, struct message_list *list, struct request *request,
+           uint64_t input_budget, bool with_shas, struct line_texts *x)
 {
     for (size_t i = request->first; i < request->first + request->count; i++) {
-        struct message *m = list->items[i];
-        buf_printf (&x->ids, "%s\"%s\"", i > request->first ? "," : "[", m->id);
+        struct message *m = request_view (request, list->items[i]);
+        if (! m)
+            continue;
+        buf_printf (&x->ids, "%s\"%s\"", x->ids.len ? "," : "[", m->id);
         if (with_shas)
-            buf_printf (&x->shas, "%s\"%s\"", i > request->first ? "," : "[", message_sha (m));
+            buf_printf (&x->shas, "%s\"%s\"", x->shas.len ? "," : "[", message_sha (m));
     }
-    buf_puts (&x->ids, request->count ? "]" : "[]");
+    buf_puts (&x->ids, x->ids.len ? "]" : "[]");
     if (with_shas)
-        buf_puts (&x->shas, request->count ? "]" : "[]");
+        buf_puts (&x->shas, x->shas.len ? "]" : "[]");
     x->driver_config =
         s->driver.config ? redact_json_text (s->redactor, s->driver.config) : x_strdup ("null");
-    if (s->driver.input_budget)
-        snprintf (x->budget, sizeof (x->budget), "%llu",
-                  (unsigned long long)s->driver.input_budget);
+    if (input_budget)
+        snprintf (x->budget, sizeof (x->budget), "%llu", (unsigned long long)input_budget);
     else
         snprintf (x->budget, sizeof (x->budget), "null");
 }
 
+/* <choice> and <output_cap> are the call's; the choice is named only where there are several. */
 static struct trace_inference
-common_line (struct session *s, uint64_t turn, const char *task_id, const struct driver_answer *a,
-             const struct line_texts *x)
+common_line (const struct session *s, const struct driver *choice, uint64_t output_cap,
+             const struct driver_answer *a, const struct line_texts *x)
 {
+    bool has_choices = s->choice_count > 1;
     return (struct trace_inference){
-        .turn = turn,
-        .task_id = task_id,
+        .driver_choice = has_choices ? choice->name : NULL,
+        .model = has_choices ? choice->model : NULL,
         .input_tokens_actual = a->usage.input,
         .output_tokens_actual = a->usage.output,
         .cached_tokens = a->usage.cached,
         .cache_write_tokens = a->usage.cache_write,
         .thinking_tokens = a->usage.thinking,
-        .max_output_tokens = TRACE_NUM (s->driver.output_cap),
+        .max_output_tokens = TRACE_NUM (output_cap),
         .input_budget = x->budget,
         .driver_config = x->driver_config,
         .message_ids = x->ids.data,
@@ -93,14 +96,25 @@ store_bodies (struct session *s, struct message_list *list, struct request *r,
         ! trace_blob_store (s->records, response_sha, a->text, a->text_len, err))
         return false;
     for (size_t i = r->first; i < r->first + r->count; i++) {
-        struct message *m = list->items[i];
-        if (m->is_stored)
+        struct message *m = request_view (r, list->items[i]);
+        if (! m || m->is_stored)
             continue;
         if (! trace_blob_store (s->records, message_sha (m), m->wire, m->wire_len, err))
             return false;
         m->is_stored = true;
     }
     return true;
+}
+
+static struct trace_inference
+turn_line (const struct session *s, const struct running_task *t, const struct driver_answer *a,
+           const struct line_texts *x)
+{
+    struct trace_inference line =
+        common_line (s, t->choice.driver, t->choice.output_cap, a, x);
+    line.turn = t->turns;
+    line.task_id = t->task->id;
+    return line;
 }
 
 bool
@@ -111,8 +125,8 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
     enum trace_capture capture = capture_of (s);
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
-    fill_sent (s, &t->list, request, capture != CAPTURE_NONE, &x);
-    struct trace_inference line = common_line (s, t->turns, t->task->id, a, &x);
+    fill_sent (s, &t->list, request, t->choice.input_budget, capture != CAPTURE_NONE, &x);
+    struct trace_inference line = turn_line (s, t, a, &x);
     const char *stop = json_get_string (a->body, "stop_reason");
     const json_t *content = json_object_get (a->body, "content");
     line.input_tokens = TRACE_NUM (input_tokens);
@@ -152,8 +166,8 @@ inference_line_failed (struct session *s, struct running_task *t, struct request
                        const struct driver_answer *a)
 {
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
-    fill_sent (s, &t->list, request, false, &x);
-    struct trace_inference line = common_line (s, t->turns, t->task->id, a, &x);
+    fill_sent (s, &t->list, request, t->choice.input_budget, false, &x);
+    struct trace_inference line = turn_line (s, t, a, &x);
     fill_failure (&line, a);
     trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
 }
@@ -166,10 +180,15 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
     enum trace_capture capture = a->outcome == DRIVER_RESPONSE ? capture_of (s) : CAPTURE_NONE;
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
-    fill_sent (s, list, request, capture != CAPTURE_NONE, &x);
-    struct trace_inference line = common_line (s, caller->turn, caller->task_id, a, &x);
+    const char *basis;
+    fill_sent (s, list, request, driver_input_budget (caller->driver, caller->output_cap, &basis),
+               capture != CAPTURE_NONE, &x);
+    struct trace_inference line =
+        common_line (s, caller->driver, caller->output_cap, a, &x);
+    line.turn = caller->turn;
+    line.task_id = caller->task_id;
     line.origin = caller->origin;
-    line.max_output_tokens = TRACE_NUM (caller->output_cap);
+    line.model = request->model;
     if (a->outcome == DRIVER_RESPONSE) {
         line.input_tokens = TRACE_NUM (input_tokens);
         line.output_tokens = TRACE_NUM (a->tokens);

@@ -149,6 +149,7 @@ message_free (struct message *m)
     free (m->fence);
     free (m->produced_by_driver);
     free (m->produced_by_model);
+    message_free (m->bare);
     free (m);
 }
 
@@ -190,6 +191,50 @@ message_append_line (const struct message *m, struct buf *out)
     if (m->is_truncated)
         buf_puts (out, ",\"truncated\":true");
     buf_putc (out, '}');
+}
+
+void
+message_set_producer (struct message *m, const char *driver, const char *model)
+{
+    free (m->produced_by_driver);
+    free (m->produced_by_model);
+    m->produced_by_driver = x_strdup (driver);
+    m->produced_by_model = x_strdup (model);
+}
+
+static bool
+is_thinking (const json_t *block)
+{
+    return str_eq (json_get_string (block, "type"), "thinking");
+}
+
+static void
+make_bare (struct message *m)
+{
+    _cleanup_json_ json_t *wire = json_loadb (m->wire, m->wire_len, 0, NULL);
+    json_t *content = json_object_get (wire, "content");
+    size_t before = json_array_size (content);
+    for (size_t i = before; i-- > 0;)
+        if (is_thinking (json_array_get (content, i)))
+            json_array_remove (content, i);
+    size_t left = json_array_size (content);
+    m->is_bare_known = true;
+    m->is_bare_empty = left == 0 && before > 0;
+    if (left == before || m->is_bare_empty)
+        return;
+    m->bare = message_new_content (m->role, content, NULL, false);
+    free (m->bare->id);
+    m->bare->id = x_strdup (m->id);
+}
+
+struct message *
+message_without_thinking (struct message *m)
+{
+    if (m->role != MESSAGE_ASSISTANT)
+        return m;
+    if (! m->is_bare_known)
+        make_bare (m);
+    return m->is_bare_empty ? NULL : m->bare ? m->bare : m;
 }
 
 const char *

@@ -38,6 +38,11 @@ struct message {
     char *produced_by_driver, *produced_by_model;
     bool is_canceled;
     bool is_truncated;
+
+    /* What another model is sent of it, made when first asked for. */
+    struct message *bare; /* NULL: not made, or the same as this */
+    bool is_bare_known;
+    bool is_bare_empty; /* nothing is left of it */
 };
 
 struct message_list {
@@ -65,6 +70,11 @@ DEFINE_CLEANUP (struct message, message_free)
 /* Appends the message as the record holds it: content, role and the runtime's keys, sorted, no
  * newline. */
 void message_append_line (const struct message *m, struct buf *out);
+/* The message without its thinking blocks: the message itself when it has none, NULL when nothing
+ * else is in it. Borrowed. */
+struct message *message_without_thinking (struct message *m);
+/* Names the choice that made it. */
+void message_set_producer (struct message *m, const char *driver, const char *model);
 /* The digest of the wire text. Borrowed. */
 const char *message_sha (struct message *m);
 /* Tokens of the wire text, counted once. */

@@ -49,6 +49,33 @@ request_set_tools (struct request *r, char *tools)
 }
 
 void
+request_set_reader (struct request *r, const struct request_reader *reader)
+{
+    bool is_same = str_eq (r->reader.driver, reader->driver) && str_eq (r->model, reader->model);
+    r->reader = *reader;
+    if (is_same)
+        return;
+    free (r->model);
+    r->model = x_strdup (reader->model);
+    r->fixed_tokens = 0;
+    request_forget (r);
+}
+
+struct message *
+request_view (const struct request *r, struct message *m)
+{
+    const struct request_reader *reader = &r->reader;
+    if (! reader->driver || m->role != MESSAGE_ASSISTANT)
+        return m;
+    bool says = m->produced_by_driver != NULL;
+    const char *driver = says ? m->produced_by_driver : reader->primary_driver,
+               *model = says ? m->produced_by_model : reader->primary_model;
+    return str_eq (driver, reader->driver) && str_eq (model, reader->model)
+               ? m
+               : message_without_thinking (m);
+}
+
+void
 request_free (struct request *r)
 {
     free (r->model);
@@ -80,6 +107,7 @@ append_head (struct request *r)
     buf_printf (&r->text, "\"max_tokens\":%llu,\"messages\":[", (unsigned long long)r->max_tokens);
     r->messages_end = r->text.len;
     r->count = 0;
+    r->has_messages = false;
 }
 
 static void
@@ -121,10 +149,14 @@ request_build (struct request *r, struct message_list *list, size_t first, uint6
     }
     buf_truncate (&r->text, r->messages_end);
     for (size_t i = first + r->count; i < list->len; i++) {
-        if (i > first)
-            buf_putc (&r->text, ',');
-        buf_append (&r->text, list->items[i]->wire, list->items[i]->wire_len);
+        const struct message *m = request_view (r, list->items[i]);
         r->count++;
+        if (! m)
+            continue;
+        if (r->has_messages)
+            buf_putc (&r->text, ',');
+        r->has_messages = true;
+        buf_append (&r->text, m->wire, m->wire_len);
     }
     r->messages_end = r->text.len;
     append_tail (r);
@@ -152,7 +184,9 @@ request_tokens (struct request *r, struct message_list *list)
         buf_free (&bare.text);
     }
     uint64_t total = r->fixed_tokens;
-    for (size_t i = 0; i < list->len; i++)
-        total += message_tokens (list->items[i]);
+    for (size_t i = 0; i < list->len; i++) {
+        struct message *m = request_view (r, list->items[i]);
+        total += m ? message_tokens (m) : 0;
+    }
     return total;
 }

@@ -10,9 +10,17 @@
 
 #include "session/messages.h"
 
+/* Who reads a request, where several models share a conversation. */
+struct request_reader {
+    const char *driver; /* full name; NULL: there is one model, which reads everything */
+    const char *model;
+    const char *primary_driver, *primary_model; /* who made a message that does not say */
+};
+
 struct request {
     /* What stays for a task. */
     char *model;
+    struct request_reader reader; /* borrowed strings */
     char *tools;  /* JSON text of the array */
     char *system; /* the system string itself */
     char *cache_key;
@@ -25,12 +33,17 @@ struct request {
     char *continuation_id;
     uint64_t max_tokens;
     size_t messages_end; /* offset right after the last message */
-    size_t first, count; /* messages of the list it holds */
+    size_t first, count; /* messages of the list it holds, those left out included */
+    bool has_messages;   /* at least one was not left out */
 };
 
 /* <name>, <version>, <context_id> make the prompt cache key. Takes tools and system over. */
 void request_init (struct request *r, const char *model, char *tools, char *system,
                    const char *name, const char *version, const char *context_id);
+/* Another reader, and with it another model: the next request is built anew when it differs. */
+void request_set_reader (struct request *r, const struct request_reader *reader);
+/* The message as this request's reader is sent it, or NULL when it is left out. Borrowed. */
+struct message *request_view (const struct request *r, struct message *m);
 /* Another tool array, taken over: the next request is built anew. */
 void request_set_tools (struct request *r, char *tools);
 void request_free (struct request *r);

@@ -8,8 +8,8 @@
  */
 #pragma once
 
+#include "session/control.h"
 #include "session/conversation.h"
-#include "session/session.h"
 
 /* How an attempt ended. */
 enum attempt_ending {
@@ -36,23 +36,29 @@ struct running_task {
     bool is_fenced;          /* its text is untrusted */
     uint64_t started_ms;     /* monotonic */
 
+    struct call_choice choice; /* of the present turn's call; before the first, what it would be */
+
     struct conversation *record;
     struct message_list list;
     struct message_list seed; /* what a hook put before the conversation, until it begins */
     char *task_message_id;    /* compaction never loses that one */
     bool is_continuing;       /* the next attempt goes on with the list */
 
-    /* The last count the provider gave, and how many messages of the list it covers. */
+    /* The last count a provider gave, for which choice, and how many messages of the list it
+     * covers. */
     bool has_provider_count;
+    const struct driver *provider_choice;
     uint64_t provider_count;
     size_t provider_len;
 
     char *continuation_id; /* NULL: none */
-    size_t acknowledged;   /* messages the driver's side holds */
+    const struct driver *continuation_choice; /* whose side holds it */
+    size_t acknowledged;                      /* messages the driver's side holds */
 
     uint64_t context_tokens; /* occupancy after the last response */
     bool context_is_actual;
     bool context_is_known;
+    bool has_compacted; /* since the last call */
 
     /* Counters of task_end. */
     uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
@@ -60,6 +66,7 @@ struct running_task {
     uint64_t hook_calls;     /* completions hooks asked for: they count toward max_turns */
     bool hook_spend_refused; /* a ceiling refused one of them: */
     struct spend_refusal hook_refusal;
+    char hook_refused_origin[72]; /* "hook:<name>" */
     uint64_t kept_working;
     const char *keep_working_stopped_by;
     struct done_check_state done_check;

@@ -79,12 +79,13 @@ enum limit_source {
     LIMIT_DRIVER,
 };
 
-/* A driver choice: primary. */
+/* A driver choice: primary, or one of inference.alternates. */
 struct driver {
-    const char *name; /* "primary" */
+    const char *name; /* "primary", or the alternate's */
     const char *model;
     struct staged_artifact *artifact;
-    char *config; /* compact JSON or NULL */
+    char *config; /* compact JSON or NULL; all choices have the primary's */
+    bool is_available; /* its credential could be resolved when it was staged */
     uint64_t output_cap;
     enum limit_source output_cap_source;
     uint64_t window; /* 0: none */
@@ -132,7 +133,10 @@ struct session {
     struct pulled *script_pulls; /* live: what the script pulled, not recorded yet */
     size_t script_pull_count;
     struct allow_list script_allow;
-    struct driver driver; /* agents */
+    struct driver driver; /* agents: the primary choice */
+    struct driver **choices; /* the primary, then inference.alternates in order */
+    size_t choice_count;     /* 0 for a script */
+    struct control_state *control; /* what is selected of them now */
     const char *compaction_prompt; /* NULL: none */
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
@@ -184,6 +188,11 @@ bool stage_pulled (struct session *s, struct staged_artifact *a, const char *ful
 /* stage_driver.c: steps 13-14. */
 bool stage_gateways (struct session *s, struct mur_error **err);
 bool stage_driver (struct session *s, struct mur_error **err);
+/* What a call of this choice may send when it reserves <output_cap> for the answer; 0: no bound is
+ * known. <*basis> is its name in the trace. */
+uint64_t driver_input_budget (const struct driver *d, uint64_t output_cap, const char **basis);
+/* True when this entry is the driver of some choice of the http loop. */
+bool session_is_driver_entry (const struct session *s, const struct artifact_entry *entry);
 /* directories.c: steps 17-19, 22. */
 bool stage_work_dir (struct session *s, struct mur_error **err);
 bool stage_session_dirs (struct session *s, struct mur_error **err);

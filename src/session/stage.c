@@ -13,6 +13,7 @@
 #include "manifest/unbuilt.h"
 #include "session/compaction.h"
 #include "session/confine.h"
+#include "session/control.h"
 #include "session/guests.h"
 #include "session/hooks.h"
 #include "session/murmur_md.h"
@@ -218,9 +219,11 @@ session_free (struct session *s)
         home_session_end (&s->dirs);
     fs_latch_free (s->latch);
     spend_meter_freep (&s->spend);
+    control_freep (&s->control);
     redactor_free (s->redactor);
     strv_free (&s->guest_env);
-    strv_free (&s->driver.env);
+    for (size_t i = 0; i < s->choice_count; i++)
+        strv_free (&s->choices[i]->env);
     strv_free (&s->compaction_env);
     free (s->driver.config);
     free (s->system_prompt);

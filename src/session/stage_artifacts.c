@@ -221,12 +221,6 @@ check_http_driver (struct staged_artifact *a, struct mur_error **err)
 
 /* --- one artifact --- */
 
-static bool
-is_configured_driver (const struct session *s, const struct staged_artifact *a)
-{
-    return s->manifest->inference && s->manifest->inference->driver_entry == a->entry;
-}
-
 static struct resolve_use
 use_of (const struct staged_artifact *a, char field[40], size_t index)
 {
@@ -264,7 +258,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
     }
     if (! load_component (s, a, err))
         return false;
-    return ! is_configured_driver (s, a) || check_http_driver (a, err);
+    return ! session_is_driver_entry (s, a->entry) || check_http_driver (a, err);
 }
 
 static bool

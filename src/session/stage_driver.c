@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Staging steps 13 and 14: gateways with their keys, the driver choice and what it may send
- * (spec/manifest.md 5.4, 7.1).
+ * Staging steps 13 and 14: gateways with their keys, the driver choices and what each may send
+ * (spec/manifest.md 5.4, 7.1, 7.3).
  *
  * Callers: stage.c. Always true: manifest values are never clamped by the driver's table; a key is
  * looked at, never kept.
@@ -9,18 +9,30 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/artifact_manifest.h"
+#include "session/control.h"
 #include "session/credential.h"
-#include "session/session.h"
 
 #include <string.h>
 
 /* --- gateways --- */
 
 static bool
-is_inference_driver (const struct session *s, const struct staged_artifact *a)
+is_primary_driver (const struct session *s, const struct staged_artifact *a)
 {
     return s->manifest->inference && s->manifest->inference->transport == TRANSPORT_HTTP &&
            s->manifest->inference->driver_entry == a->entry;
+}
+
+bool
+session_is_driver_entry (const struct session *s, const struct artifact_entry *entry)
+{
+    const struct inference *inf = s->manifest->inference;
+    if (! inf || inf->transport != TRANSPORT_HTTP)
+        return false;
+    bool is_driver = inf->driver_entry == entry;
+    for (size_t i = 0; i < inf->alternates.len; i++)
+        is_driver = is_driver || inf->alternates.items[i].entry == entry;
+    return is_driver;
 }
 
 static bool
@@ -31,17 +43,16 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
     if (! artifact_manifest_upstream_auth (a->resolved->package->manifest, E_RUN_025, &header,
                                            &value, err))
         return mur_context (err, "artifact %s has a gateway", a->full_name);
-    bool is_inference = is_inference_driver (s, a);
     if (! block->is_keyless)
-        a->credential =
-            credential_new (s, a->full_name, is_inference, block, s->request->config->global_path);
+        a->credential = credential_new (s, a->full_name, is_primary_driver (s, a), block,
+                                        s->request->config->global_path);
     struct gateway_spec spec = {
         .artifact = a->full_name,
         .endpoint = block->endpoint.text,
         .auth_header = header,
         .auth_value = value,
         .is_keyless = block->is_keyless,
-        .is_metered = is_inference,
+        .is_metered = session_is_driver_entry (s, a->entry),
         .read_key = a->credential ? credential_read : NULL,
         .on_event = a->credential ? credential_event : NULL,
         .ctx = a->credential,
@@ -68,7 +79,7 @@ stage_gateways (struct session *s, struct mur_error **err)
         struct staged_artifact *a = &s->artifacts[i];
         if (a->entry->gateway && ! stage_gateway (s, a, err))
             return false;
-        if (is_inference_driver (s, a) && ! a->entry->gateway && ! a->is_upstream_none) {
+        if (session_is_driver_entry (s, a->entry) && ! a->entry->gateway && ! a->is_upstream_none) {
             char path[64];
             snprintf (path, sizeof (path), "artifacts[%zu].gateway", i);
             return capsule_manifest_fail (s->manifest, err, E_MAN_003, path,
@@ -103,20 +114,25 @@ find_model (const struct session *s, struct driver *d, const struct model_limits
 }
 
 /* The smaller of the ceiling and what the window leaves after the answer. */
+uint64_t
+driver_input_budget (const struct driver *d, uint64_t output_cap, const char **basis)
+{
+    *basis = "none";
+    if (! d->window)
+        return 0;
+    uint64_t left = d->window > output_cap ? d->window - output_cap : 0;
+    *basis = "context_window_less_output_cap";
+    if (! d->input_ceiling || d->input_ceiling >= left)
+        return left;
+    *basis = "max_input_tokens";
+    return d->input_ceiling;
+}
+
 static bool
 set_budget (struct driver *d, struct mur_error **err)
 {
-    d->budget_basis = "none";
-    if (! d->window)
-        return true;
-    uint64_t left = d->window > d->output_cap ? d->window - d->output_cap : 0;
-    d->input_budget = left;
-    d->budget_basis = "context_window_less_output_cap";
-    if (d->input_ceiling && d->input_ceiling < left) {
-        d->input_budget = d->input_ceiling;
-        d->budget_basis = "max_input_tokens";
-    }
-    if (! d->input_budget)
+    d->input_budget = driver_input_budget (d, d->output_cap, &d->budget_basis);
+    if (d->window && ! d->input_budget)
         return mur_fail (err, E_RUN_055,
                          "no input budget is left for model %s: an output cap of %llu tokens fills "
                          "the context window of %llu",
@@ -162,25 +178,73 @@ set_limits (const struct session *s, struct driver *d, struct mur_error **err)
     return set_budget (d, err);
 }
 
+/* --- the choices --- */
+
+static struct staged_artifact *
+artifact_of (struct session *s, const struct artifact_entry *entry)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].entry == entry)
+            return &s->artifacts[i];
+    return NULL;
+}
+
+static bool
+read_config (struct driver *d, const struct inference *inference, struct mur_error **err)
+{
+    if (! inference->driver->config)
+        return true;
+    _cleanup_buf_ struct buf config = { 0 };
+    if (! yaml_put_json (&config, inference->driver->config, E_MAN_003, err))
+        return mur_context (err, "inference.driver.config");
+    d->config = buf_steal (&config);
+    return true;
+}
+
+/* An alternate whose key is nowhere is kept: the key may come while the session runs. */
+static void
+judge_availability (struct driver *d, bool is_primary)
+{
+    d->is_available = is_primary || ! d->artifact->credential ||
+                      credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
+    if (! d->is_available)
+        diag_warn (DIAG_RUNTIME, W_RUN_003,
+                   "the driver choice %s (%s, %s) is not available: its gateway key has no value "
+                   "now",
+                   d->name, d->artifact->full_name, d->model);
+}
+
+static bool
+add_choice (struct session *s, struct driver *d, const char *name, const char *model,
+            const struct artifact_entry *entry, struct mur_error **err)
+{
+    d->name = name;
+    d->model = model ? model : "";
+    d->artifact = artifact_of (s, entry);
+    if (! d->artifact)
+        return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
+    judge_availability (d, d == &s->driver);
+    s->choices[s->choice_count++] = d;
+    return set_limits (s, d, err);
+}
+
 bool
 stage_driver (struct session *s, struct mur_error **err)
 {
     const struct inference *inference = s->manifest->inference;
     if (! inference)
         return true;
-    struct driver *d = &s->driver;
-    d->name = "primary";
-    d->model = inference->model ? inference->model : "";
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].entry == inference->driver_entry)
-            d->artifact = &s->artifacts[i];
-    if (! d->artifact)
-        return mur_fail (err, E_RUN_005, "inference.driver.artifact names no driver");
-    if (inference->driver->config) {
-        _cleanup_buf_ struct buf config = { 0 };
-        if (! yaml_put_json (&config, inference->driver->config, E_MAN_003, err))
-            return mur_context (err, "inference.driver.config");
-        d->config = buf_steal (&config);
+    s->choices = arena_new_array (s->arena, struct driver *, inference->alternates.len + 1);
+    if (! read_config (&s->driver, inference, err) ||
+        ! add_choice (s, &s->driver, "primary", inference->model, inference->driver_entry, err))
+        return false;
+    for (size_t i = 0; i < inference->alternates.len; i++) {
+        const struct alternate *a = &inference->alternates.items[i];
+        struct driver *d = arena_new0 (s->arena, struct driver);
+        d->config = s->driver.config;
+        if (! add_choice (s, d, a->name, a->model, a->entry, err))
+            return false;
     }
-    return set_limits (s, d, err);
+    s->control = control_new ();
+    return true;
 }

@@ -93,6 +93,51 @@ runtime_artifacts_json (const struct session *s)
     return json_text (list, JSON_TEXT_ORDERED);
 }
 
+static json_t *
+name_list (const struct str_list *names)
+{
+    json_t *list = json_array ();
+    for (size_t i = 0; i < names->len; i++)
+        json_array_append_new (list, json_string (names->items[i]));
+    return list;
+}
+
+/* What may be changed while the session runs, names only; NULL without a control block. */
+static char *
+control_json (const struct session *s)
+{
+    const struct control *c = s->manifest->control;
+    if (! c)
+        return NULL;
+    _cleanup_json_ json_t *out = json_object ();
+    json_object_set_new (out, "settings", name_list (&c->settings));
+    json_object_set_new (out, "secrets", name_list (&c->secrets));
+    if (c->agent_settings.len)
+        json_object_set_new (out, "agent_settings", name_list (&c->agent_settings));
+    return json_text (out, JSON_TEXT_ORDERED);
+}
+
+/* The driver choices, the primary first; NULL when there is one. */
+static char *
+choices_json (const struct session *s)
+{
+    struct buf b = { 0 };
+    if (s->choice_count < 2)
+        return NULL;
+    for (size_t i = 0; i < s->choice_count; i++) {
+        const struct driver *d = s->choices[i];
+        _cleanup_free_ char *limits = model_limits_json (d);
+        buf_printf (&b, "%s{\"name\":\"%s\",\"driver\":", i ? "," : "[", d->name);
+        json_append_string (&b, d->artifact->full_name, strlen (d->artifact->full_name));
+        buf_puts (&b, ",\"model\":");
+        json_append_string (&b, d->model, strlen (d->model));
+        buf_printf (&b, ",\"credential_source\":\"%s\",\"available\":%s,\"model_limits\":%s}",
+                    source_of (d->artifact), d->is_available ? "true" : "false", limits);
+    }
+    buf_putc (&b, ']');
+    return buf_steal (&b);
+}
+
 void
 session_list_capabilities (const struct session *s, struct strv *out)
 {
@@ -134,6 +179,7 @@ start_line_write (struct session *s, struct mur_error **err)
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
+    _cleanup_free_ char *control = control_json (s), *choices = choices_json (s);
     session_list_capabilities (s, &capabilities);
     for (size_t i = 0; i < s->tool_count; i++)
         strv_push (&tools, s->tools[i].name);
@@ -154,6 +200,7 @@ start_line_write (struct session *s, struct mur_error **err)
         .effective_grants = s->effective_grants, .system_prompt_source = s->system_prompt_source,
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
         .credential_source = source_of (s->driver.artifact), .gateways = gateways,
+        .control = control, .inference_choices = choices,
         .tool_refresh =
             inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
         .runtime_artifacts = pins, .host_facts = s->host_facts, .resumed_from = s->request->resumed_session,

@@ -247,6 +247,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     const struct context *context = s->manifest->context;
     t.record = conversation_new (s->policy->record_store, task->context_id,
                                  context && context->retain ? s->manifest->name : NULL);
+    control_peek (s, &t.choice);
     uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);
     publish (s, &t);
     _cleanup_error_ struct mur_error *err = NULL;

@@ -74,7 +74,8 @@ stage_inventory (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < builtin_tool_count; i++)
         if (builtin_tools[i].exists (s))
             add_builtin (s, builtin_tools[i].name, builtin_tools[i].description,
-                         builtin_tools[i].parameters);
+                         builtin_tools[i].parameters_of ? builtin_tools[i].parameters_of (s)
+                                                        : builtin_tools[i].parameters);
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
         const char *name = s->policy->shell_allow.items[i];
         if (shell_is_offered (s, name))

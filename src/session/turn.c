@@ -26,7 +26,7 @@ static uint64_t
 estimate_request (const struct running_task *t, struct request *request)
 {
     struct running_task *task = (struct running_task *)(uintptr_t)t; /* message counts are cached */
-    if (! t->has_provider_count)
+    if (! t->has_provider_count || t->provider_choice != t->choice.driver)
         return request_tokens (request, &task->list);
     uint64_t total = t->provider_count;
     for (size_t i = t->provider_len; i < t->list.len; i++)
@@ -37,11 +37,12 @@ estimate_request (const struct running_task *t, struct request *request)
 /* --- endings of a turn --- */
 
 static bool
-end_spend_refused (struct session *s, struct running_task *t, const struct spend_refusal *r)
+end_spend_refused (struct session *s, struct running_task *t, const struct spend_refusal *r,
+                   const char *origin)
 {
     TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns, .task_id = t->task->id,
            .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
-           .requested = r->requested);
+           .requested = r->requested, .origin = origin);
     t->ending = ATTEMPT_SPEND_CEILING;
     free (t->reason);
     t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
@@ -86,11 +87,22 @@ answer_text (const json_t *content)
     return buf_steal (&out);
 }
 
-/* Adds the answer to the list and the record. */
-static void
-keep_answer (struct running_task *t, const json_t *content, bool is_truncated)
+/* The answer as a message; it says who made it where there is more than one who could have. */
+static struct message *
+answer_message (const struct session *s, const struct running_task *t, const json_t *content)
 {
     struct message *m = message_new_assistant (content);
+    const struct driver *d = t->choice.driver;
+    if (s->choice_count > 1)
+        message_set_producer (m, d->artifact->full_name, d->model);
+    return m;
+}
+
+/* Adds the answer to the list and the record. */
+static void
+keep_answer (struct session *s, struct running_task *t, const json_t *content, bool is_truncated)
+{
+    struct message *m = answer_message (s, t, content);
     m->is_truncated = is_truncated;
     message_list_add (&t->list, m);
     if (t->continuation_id)
@@ -111,7 +123,7 @@ show_answer (struct session *s, struct running_task *t, const char *answer, bool
 static bool
 end_complete (struct session *s, struct running_task *t, const json_t *content, bool has_streamed)
 {
-    keep_answer (t, content, false);
+    keep_answer (s, t, content, false);
     _cleanup_free_ char *answer = answer_text (content);
     attempt_complete (s, t, answer);
     show_answer (s, t, answer, has_streamed);
@@ -121,15 +133,15 @@ end_complete (struct session *s, struct running_task *t, const json_t *content, 
 static bool
 end_truncated (struct session *s, struct running_task *t, const json_t *content, bool has_streamed)
 {
-    keep_answer (t, content, true);
+    keep_answer (s, t, content, true);
     _cleanup_free_ char *answer = answer_text (content);
     _cleanup_free_ char *text =
         x_asprintf ("%s%s[The reply was cut at inference.max_tokens (%llu tokens).]", answer,
-                    answer[0] ? "\n\n" : "", (unsigned long long)s->driver.output_cap);
+                    answer[0] ? "\n\n" : "", (unsigned long long)t->choice.output_cap);
     if (! s->has_cap_warning)
         diag_warn (DIAG_RUNTIME, W_RUN_001,
                    "the reply was cut at inference.max_tokens (%llu tokens)",
-                   (unsigned long long)s->driver.output_cap);
+                   (unsigned long long)t->choice.output_cap);
     s->has_cap_warning = true;
     attempt_complete (s, t, text);
     show_answer (s, t, text, has_streamed);
@@ -143,6 +155,7 @@ take_continuation (struct running_task *t, struct driver_answer *a)
 {
     free (t->continuation_id);
     t->continuation_id = steal_ptr (&a->continuation_id);
+    t->continuation_choice = t->choice.driver;
     if (! t->continuation_id)
         t->acknowledged = 0;
 }
@@ -164,6 +177,7 @@ measure (struct session *s, struct running_task *t, const struct driver_answer *
     t->provider_count =
         (uint64_t)(u->input.value + u->cached.value + u->cache_write.value + u->output.value);
     t->has_provider_count = true;
+    t->provider_choice = t->choice.driver;
     t->provider_len = t->list.len + 1; /* the answer is the completion */
     t->context_tokens = t->provider_count;
     s->usage.input += (uint64_t)u->input.value;
@@ -199,7 +213,7 @@ run_calls (struct session *s, struct running_task *t, const json_t *content, uin
     _cleanup_messages_ struct message_list results = { 0 };
     if (! tool_calls_run (s, t, content, turn, &results))
         return false;
-    message_list_add (&t->list, message_new_assistant (content));
+    message_list_add (&t->list, answer_message (s, t, content));
     if (t->continuation_id)
         t->acknowledged = t->list.len;
     for (size_t i = 0; i < results.len; i++)
@@ -239,6 +253,21 @@ show_working (struct session *s, const struct running_task *t)
     streams_working (registry_streams (s->registry), t->task, text, 0);
 }
 
+/* What this call uses is read once; a continuation another choice holds is none of this one's. */
+static void
+choose (struct session *s, struct running_task *t, struct request *request)
+{
+    control_take (s, t->task->id, t->turns, &t->choice);
+    const struct driver *d = t->choice.driver;
+    const struct request_reader reader = request_reader_of (s, d, d->model);
+    request_set_reader (request, &reader);
+    if (t->continuation_id && t->continuation_choice != d) {
+        free (t->continuation_id);
+        t->continuation_id = NULL;
+        t->acknowledged = 0;
+    }
+}
+
 bool
 turn_run (struct session *s, struct running_task *t, struct request *request)
 {
@@ -255,8 +284,9 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
         attempt_error (s, t, full, TRACE_NUM (t->turns));
         return false;
     }
+    choose (s, t, request);
     request_build (request, &t->list, t->continuation_id ? t->acknowledged : 0,
-                   s->driver.output_cap, t->continuation_id);
+                   t->choice.output_cap, t->continuation_id);
     uint64_t estimate = estimate_request (t, request);
     if (attempt_take_refusals (s, t))
         return false;
@@ -265,7 +295,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     _cleanup_answer_ struct driver_answer a = { 0 };
     driver_call (s, t, request->text.data, request->text.len, estimate, &a);
     if (a.outcome == DRIVER_SPEND_REFUSED)
-        return end_spend_refused (s, t, &a.refusal);
+        return end_spend_refused (s, t, &a.refusal, NULL);
     if (a.outcome == DRIVER_CANCELED) {
         attempt_cancel (s, t, "inference", TRACE_NUM (t->turns));
         return false;
@@ -289,7 +319,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     case COMPACTION_FAILED:
         return false;
     case COMPACTION_REFUSED:
-        return end_spend_refused (s, t, &t->hook_refusal);
+        return end_spend_refused (s, t, &t->hook_refusal, t->hook_refused_origin);
     case COMPACTION_NONE:
     case COMPACTION_DONE:
         break;
