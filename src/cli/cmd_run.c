@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "cli/cli.h"
+#include "cli/launcher_inputs.h"
 #include "cli/run_inputs.h"
 #include "fs/root.h"
 #include "home/paths.h"
@@ -51,6 +52,7 @@ struct run {
     char *system_prompt;
     struct buf task;
     char *component_path;
+    struct launcher_inputs launcher;
     struct stage_request request;
 };
 
@@ -75,6 +77,7 @@ run_clear (struct run *r)
     free (r->system_prompt);
     buf_free (&r->task);
     free (r->component_path);
+    launcher_inputs_clear (&r->launcher);
 }
 
 /* --- arguments and places --- */
@@ -86,9 +89,6 @@ refuse_unbuilt_flags (struct run *r, struct mur_error **err)
         const char *flag, *part;
     } unbuilt[] = {
         { "--roster", "formations" },
-        { "--spawn-grant-stdin", "delegated capsules" },
-        { "--parent-workdir-snapshot", "delegated capsules" },
-        { "--contained-launch", "delegated capsules" },
     };
     for (size_t i = 0; i < ARRAY_LEN (unbuilt); i++)
         if (cli_has (r->args, unbuilt[i].flag))
@@ -127,10 +127,18 @@ check_home (struct run *r, struct mur_error **err)
 }
 
 static bool
-check_launcher (struct run *r, struct mur_error **err)
+read_grant (struct run *r, struct mur_error **err)
 {
-    (void)r;
-    return run_check_launcher_variables (err);
+    if (! cli_has (r->args, "--spawn-grant-stdin"))
+        return true;
+    r->launcher.grant = launcher_read_grant (err);
+    return r->launcher.grant != NULL;
+}
+
+static bool
+read_launcher (struct run *r, struct mur_error **err)
+{
+    return launcher_inputs_read (&r->launcher, err);
 }
 
 static bool
@@ -458,9 +466,12 @@ fill_request (struct run *r, uint64_t started_ms)
     q->resumed_session = r->resumed_session;
     q->process_start_ms = started_ms;
     q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
-    q->inherited_deadline_ms = cli_has (r->args, "--inherited-deadline")
-                                   ? cli_number (r->args, "--inherited-deadline")
-                                   : 0;
+    q->has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
+    q->inherited_deadline_ms =
+        q->has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
+    q->spawn_grant = r->launcher.grant;
+    q->spawner = &r->launcher.spawner;
+    q->formation_id = r->launcher.formation_id;
     q->bind_addr = cli_value (r->args, "--bind");
 }
 
@@ -490,8 +501,8 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
 }
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
-    refuse_unbuilt_flags, find_places,   check_home,   check_launcher,     check_resume,
-    load_dotenv,          read_manifest, lower_policy, decide_containment,
+    refuse_unbuilt_flags, read_grant,  find_places,   check_home,   read_launcher,
+    check_resume,         load_dotenv, read_manifest, lower_policy, decide_containment,
 };
 
 static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `mur run` learns before it reads a manifest: the launcher's variables, a session to resume,
- * where the script's component lies (spec/cli.md 2, 9).
+ * What `mur run` learns before it stages: a session to resume, where the script's component lies
+ * (spec/cli.md 2).
  *
  * Callers: cmd_run.c.
  */
 #pragma once
 
 #include "base/error.h"
-
-/* MURMUR_SPAWNER, MURMUR_FORMATION_* and the lifelines: blank is none, malformed is refused, and
- * what this version cannot do is refused by name. E-RUN-020, E-RUN-044, E-RUN-046. */
-bool run_check_launcher_variables (struct mur_error **err);
 
 /* The context of a recorded session's first task. *session_id and *context_id are owned. E-TRC-002,
  * E-RUN-016. */

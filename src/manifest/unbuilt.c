@@ -17,7 +17,6 @@ static const struct unbuilt parts[] = {
     { "control.settings", "the control plane" },
     { "control.secrets", "the control plane" },
     { "capabilities.peer_fetch", "fetching files from peers" },
-    { "capabilities.spawn", "starting other capsules" },
 };
 
 /* Values that ask for what is missing, where the key as such is fine. */

@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* Ten years: what lies further away is no bound. */
+#define LIMIT_SECS ((uint64_t)315360000)
+
 static uint64_t
 derived_notice (uint64_t secs)
 {
@@ -27,9 +30,11 @@ deadline_fill (const struct session *s, struct deadline *out)
         out->secs = r->own_deadline_secs;
         out->at_ms = r->process_start_ms + r->own_deadline_secs * 1000;
     }
-    if (r->inherited_deadline_ms) {
+    if (r->has_inherited_deadline) {
         uint64_t left_ms =
             r->inherited_deadline_ms > now_unix_ms ? r->inherited_deadline_ms - now_unix_ms : 0;
+        if (left_ms > LIMIT_SECS * 1000)
+            left_ms = LIMIT_SECS * 1000;
         if (! out->is_set || now_ms + left_ms <= out->at_ms) {
             out->is_set = out->is_inherited = true;
             out->secs = (left_ms + 999) / 1000;

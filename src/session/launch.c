@@ -19,7 +19,9 @@
 #include "session/hooks.h"
 #include "session/loop.h"
 #include "session/murmur_md.h"
+#include "session/registered.h"
 #include "session/retention.h"
+#include "session/spawned.h"
 #include "session/start_line.h"
 #include "session/task_text.h"
 #include "session/termination.h"
@@ -96,6 +98,12 @@ fill_tokens (const struct door_auth *auth, struct running_record *r)
                                          secret_copy (door_auth_token (auth, i + 1)) };
 }
 
+static char *
+copy_of (const char *text)
+{
+    return text ? x_strdup (text) : NULL;
+}
+
 static void
 write_running_record (struct session *s)
 {
@@ -107,6 +115,8 @@ write_running_record (struct session *s)
     r.capsule_version = x_strdup (s->manifest->version);
     r.workdir = x_strdup (s->work_path);
     r.records_dir = x_strdup (s->dirs.records_path);
+    r.formation_id = copy_of (s->request->formation_id);
+    r.spawned_by = copy_of (s->request->spawner->session_id);
     if (s->auth)
         fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
@@ -224,10 +234,19 @@ tear_down (struct session *s, enum session_ending ending)
     if (s->trace)
         background_abandon_end (s);
     confine_end (s);
+    termination_settle (s);
     if (s->trace)
         end_line (s, ending);
     door_close (s->door);
     s->door = NULL;
+}
+
+/* What others are owed once nothing runs any more; still bounded by the termination's timer. */
+static void
+settle (struct session *s, bool is_good)
+{
+    spawned_report (s, is_good);
+    registered_end (s, is_good);
     running_remove (s->id.text);
     termination_disarm (s);
 }
@@ -243,7 +262,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     s->launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
     bool has_own = false;
-    if (confine_start (s, &outcome.error)) {
+    if (registered_begin (s, &outcome.error) && confine_start (s, &outcome.error)) {
         grants_record (s);
         has_own = task_text_import (s);
     }
@@ -253,6 +272,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
         outcome.ending = ENDING_FAILED;
     }
     tear_down (s, outcome.ending);
+    settle (s, ! outcome.error);
     *ending = outcome.ending;
     s->deadline = NULL;
     return outcome.error ? mur_propagate (err, outcome.error) : true;

@@ -10,12 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *
-announced_name (const struct session *s)
-{
-    return s->request->capsule_artifact ? s->request->capsule_artifact : s->manifest->name;
-}
-
 static void
 append_member (struct buf *b, const char *key, const char *value)
 {
@@ -44,7 +38,9 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
     buf_putc (&b, '{');
     if (is_authenticated)
         append_member (&b, "auth", "bearer");
-    append_member (&b, "name", announced_name (s));
+    if (s->request->formation_id)
+        append_member (&b, "formation_id", s->request->formation_id);
+    append_member (&b, "name", s->manifest->name);
     buf_printf (&b, ",\"pid\":%d", (int)getpid ());
     append_member (&b, "records_dir", s->dirs.records_path);
     append_member (&b, "session_id", s->id.text);
@@ -82,4 +78,6 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
         skills += s->artifacts[i].role == ROLE_SKILL;
     if (skills)
         diag_stdout_line ("skills: %zu installed", skills);
+    if (s->request->formation_id)
+        diag_stdout_line ("formation: %s", s->request->formation_id);
 }

@@ -6,6 +6,7 @@
  * there is no door, no task and, unless something was sent, no trace file.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/digest.h"
 #include "engine/form_cache.h"
@@ -16,6 +17,8 @@
 #include "session/dispatch.h"
 #include "session/guests.h"
 #include "session/pull.h"
+#include "session/registered.h"
+#include "session/spawned.h"
 #include "session/termination.h"
 #include "spawn/lifeline.h"
 
@@ -282,6 +285,7 @@ watch_lifeline (void *arg)
             continue;
         diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
         home_session_end (&w->session->dirs);
+        registered_abandon (w->session);
         _exit (FORCED_EXIT_STATUS);
     }
     return NULL;
@@ -396,7 +400,11 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
                struct mur_error **err)
 {
     hold_refused_lines (s);
-    bool is_good = run_script (s, options, ending, err);
+    s->launched_ms = clock_monotonic_ms ();
+    *ending = ENDING_FAILED;
+    bool is_good = registered_begin (s, err) && run_script (s, options, ending, err);
+    spawned_report (s, is_good);
+    registered_end (s, is_good);
     keep_refused_lines (s);
     return is_good;
 }

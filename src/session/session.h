@@ -150,6 +150,10 @@ struct session {
 
     struct spend_meter *spend;
 
+    /* registered.h: with mur-roost; NULL: not registered. Delegations ask it with these. */
+    struct secret *roost_credential;
+    const char *roost_url; /* borrowed from the environment */
+
     /* The launch. */
     struct trace_writer *trace;
     struct door *door;

@@ -161,7 +161,7 @@ static const struct stage_step {
     { "tool annotations", warn_annotations }, /* 20 */
     { "on-stage hooks", stage_hooks },        /* 21 */
     { "manifest copy", stage_manifest_copy }, /* 22 */
-    { "MURMUR.md", write_first_murmur_md }, /* 23 */
+    { "MURMUR.md", write_first_murmur_md },   /* 23 */
     { "pins and packages", pin_and_drop_packages },
     { "refused paths", drain_latch }, /* 24 */
 };
@@ -203,6 +203,7 @@ session_free (struct session *s)
     free (s->tools);
     component_freep (&s->script);
     allow_list_free (&s->script_allow);
+    secret_free (s->roost_credential);
     http_client_freep (&s->http);
     engine_freep (&s->engine);
     if (s->work)
@@ -240,6 +241,13 @@ const char *
 session_id (const struct session *s)
 {
     return s->id.text;
+}
+
+const char *
+session_capsule_name (const struct session *s)
+{
+    return s->request->capsule_artifact ? s->request->capsule_artifact
+                                        : arena_printf (s->arena, "local/%s", s->manifest->name);
 }
 
 const char *

@@ -12,6 +12,7 @@
 #include "artifact/resolve.h"
 #include "manifest/config.h"
 #include "policy/policy.h"
+#include "spawn/spawner.h"
 
 struct session;
 
@@ -54,9 +55,15 @@ struct stage_request {
     const char *resumed_session;
     bool forgets_session;
 
-    uint64_t process_start_ms;      /* monotonic: what deadlines are counted from */
-    uint64_t own_deadline_secs;     /* 0: none */
-    uint64_t inherited_deadline_ms; /* Unix ms; 0: none */
+    /* From the launcher: read before anything else of the launch (spec/spawn.md A13). */
+    const struct secret *spawn_grant; /* NULL: none was handed over */
+    const struct spawner *spawner;    /* its session_id NULL: not delegated */
+    const char *formation_id;         /* NULL: none */
+
+    uint64_t process_start_ms;  /* monotonic: what deadlines are counted from */
+    uint64_t own_deadline_secs; /* 0: none */
+    bool has_inherited_deadline;
+    uint64_t inherited_deadline_ms; /* Unix ms; may be past */
     const char *bind_addr;
 };
 
@@ -72,6 +79,8 @@ const char *session_id (const struct session *s);
 const char *session_workdir (const struct session *s);
 const char *session_records_dir (const struct session *s);
 bool session_is_agent (const struct session *s);
+/* The capsule's full name: as it was run, else of scope local. Borrowed. */
+const char *session_capsule_name (const struct session *s);
 /* Between staging and launch: the text of --task becomes task.md of the runtime directory.
  * E-RUN-050, E-IO-003. */
 bool session_write_task (struct session *s, const char *text, size_t len, struct mur_error **err);

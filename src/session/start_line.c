@@ -203,6 +203,9 @@ start_line_write (struct session *s, struct mur_error **err)
         .control = control, .inference_choices = choices,
         .tool_refresh =
             inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
-        .runtime_artifacts = pins, .host_facts = s->host_facts, .resumed_from = s->request->resumed_session,
-        .context_id = s->request->context_id);
+        .runtime_artifacts = pins, .host_facts = s->host_facts,
+        .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
+        .spawned_by = s->request->spawner->session_id,
+        .delegation_id = s->request->spawner->delegation_id,
+        .formation_id = s->request->formation_id);
 }

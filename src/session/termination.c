@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "home/running.h"
 #include "session/deadline.h"
+#include "session/registered.h"
 #include "session/running_task.h"
 #include "spawn/lifeline.h"
 
@@ -29,6 +30,7 @@ struct termination {
     pthread_t thread;
     bool is_listening;
     unsigned signals; /* taken so far; the listening thread's */
+    bool is_settled;  /* guarded by the session's lock: the trace has its last line */
     _Atomic enum termination_cause cause;
 };
 
@@ -104,6 +106,43 @@ cancel_tasks (struct session *s, enum termination_cause cause)
 }
 
 static void
+write_cause (struct session *s, enum termination_cause cause)
+{
+    const struct spawner *by = s->request->spawner;
+    if (cause == TERMINATED_BY_DEADLINE)
+        TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
+               .deadline_secs = s->deadline->secs,
+               .source = s->deadline->is_inherited ? "inherited" : "own");
+    if (cause == TERMINATED_BY_SPAWNER)
+        TRACE (s->trace, NULL, spawner_ended, .spawned_by = by->session_id,
+               .delegation_id = by->delegation_id);
+}
+
+/* The first one is recorded; true unless there is nothing left to wind down. */
+static bool
+take_cause (struct session *s, enum termination_cause cause)
+{
+    struct termination *x = s->termination;
+    pthread_mutex_lock (&s->lock);
+    bool is_first = ! x->is_settled;
+    if (is_first)
+        write_cause (s, cause);
+    x->cause = cause;
+    pthread_mutex_unlock (&s->lock);
+    return is_first;
+}
+
+void
+termination_settle (struct session *s)
+{
+    if (! s->termination)
+        return;
+    pthread_mutex_lock (&s->lock);
+    s->termination->is_settled = true;
+    pthread_mutex_unlock (&s->lock);
+}
+
+static void
 begin (struct session *s, enum termination_cause cause)
 {
     static const char *const lines[] = {
@@ -115,20 +154,12 @@ begin (struct session *s, enum termination_cause cause)
     /* A deadline that has passed by now came first. */
     if (! deadline_left_ms (s->deadline))
         cause = TERMINATED_BY_DEADLINE;
-    struct termination *x = s->termination;
-    if (cause == TERMINATED_BY_DEADLINE)
-        TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
-               .deadline_secs = s->deadline->secs,
-               .source = s->deadline->is_inherited ? "inherited" : "own");
-    if (cause == TERMINATED_BY_SPAWNER)
-        TRACE (s->trace, NULL, spawner_ended);
-    pthread_mutex_lock (&s->lock);
-    x->cause = cause;
-    pthread_mutex_unlock (&s->lock);
-    cancel_tasks (s, cause);
-    registry_interrupt (s->registry);
-    diag_stderr_line ("%s", lines[cause]);
-    set_timer (x, TEARDOWN_LIMIT_SECS * 1000);
+    if (take_cause (s, cause)) {
+        cancel_tasks (s, cause);
+        registry_interrupt (s->registry);
+        diag_stderr_line ("%s", lines[cause]);
+    }
+    set_timer (s->termination, TEARDOWN_LIMIT_SECS * 1000);
 }
 
 /* Destructors do not run: what must not outlive the process goes here. */
@@ -137,6 +168,7 @@ force_exit (struct session *s)
 {
     home_session_end (&s->dirs);
     running_remove (s->id.text);
+    registered_abandon (s);
     _exit (FORCED_EXIT_STATUS);
 }
 

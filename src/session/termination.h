@@ -31,6 +31,9 @@ void termination_release_signals (const sigset_t *before);
 bool termination_arm (struct session *s, struct mur_error **err);
 /* Begins at once when the deadline has passed; else starts listening. Before any task may start. */
 bool termination_listen (struct session *s, struct mur_error **err);
+/* The session's last line is about to be written: from here a cause is not recorded any more, it
+ * only bounds what is left to do. */
+void termination_settle (struct session *s);
 /* Stops listening; lets the signals through again unless one has ended the session. Safe when never
  * armed. */
 void termination_disarm (struct session *s);

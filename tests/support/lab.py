@@ -86,7 +86,7 @@ class Running:
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
             [str(word) for word in argv], cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin is True else subprocess.DEVNULL if stdin is None else stdin,
             stdout=stdout if stdout is not None else subprocess.PIPE, stderr=subprocess.PIPE)
         self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True)
                          for name in ("stdout", "stderr") if getattr(self.process, name)]

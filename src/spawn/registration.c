@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Registering and deregistering. See registration.h.
+ */
+#include "spawn/registration.h"
+
+#include "base/alloc.h"
+#include "spawn/roost_client.h"
+
+#include <string.h>
+
+/* The daemon itself gives a connection as long. */
+#define REGISTER_TIMEOUT_MS 10000
+
+static bool
+is_blank (const char *text)
+{
+    return ! text || ! text[strspn (text, " \t\r\n")];
+}
+
+bool
+registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
+{
+    mur_fail (err, E_RUN_019,
+              "cannot register with mur-roost at %s: %s. A capsule with capabilities.spawn.allow, "
+              "and one that another started, runs only when registered",
+              is_blank (roost_url) ? "<unset>" : roost_url, reason);
+    return mur_hint (err, "start mur-roost and set MURMUR_ROOST_URL to its address");
+}
+
+/* A daemon that sends our token back is not quoted. */
+static const char *
+shown_reason (const char *reason, const struct secret *grant)
+{
+    return grant && strstr (reason, secret_reveal (grant)) ? "it refused" : reason;
+}
+
+struct secret *
+registration_ask (struct http_client *http, const char *roost_url, const struct registrant *who,
+                  struct mur_error **err)
+{
+    if (is_blank (roost_url)) {
+        registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
+        return NULL;
+    }
+    _cleanup_json_ json_t *body = json_object ();
+    json_set_string (body, "session_id", who->session_id);
+    json_set_string (body, "name", who->capsule_name);
+    json_set_string (body, "version", who->capsule_version);
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/register",
+                                           .header = who->grant ? "x-murmur-spawn-approval" : NULL,
+                                           .token = who->grant,
+                                           .body = body,
+                                           .total_timeout_ms = REGISTER_TIMEOUT_MS };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
+    _cleanup_free_ char *reason = refusal.text;
+    const char *credential = json_get_string (answer, "credential");
+    if (credential && *credential)
+        return secret_new (credential, strlen (credential));
+    registration_refuse (
+        roost_url,
+        reason ? shown_reason (reason, who->grant) : "its answer has no field credential", err);
+    return NULL;
+}
+
+bool
+registration_end (struct http_client *http, const char *roost_url, const struct secret *credential,
+                  bool is_complete, uint64_t timeout_ms, char **reason)
+{
+    _cleanup_json_ json_t *body = json_object ();
+    json_set_string (body, "outcome", is_complete ? "complete" : "failed");
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/deregister",
+                                           .header = "x-murmur-spawn-credential",
+                                           .token = credential,
+                                           .body = body,
+                                           .total_timeout_ms = timeout_ms };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
+    *reason = refusal.text;
+    return answer != NULL;
+}
