@@ -5,11 +5,14 @@
  * holding any.
  *
  *   1. session    the task loop's shared state (session/)
- *   2. registry   tasks and streams of the door (door/)
- *   3. control    what may be changed while a session runs (session/control.c)
- *   4. http       the HTTP client's transfers (net/http_client.c)
- *   5. trace      one line at a time (trace/writer.c)
- *   6. cancel     listeners of one cancel (base/cancel.c)
- *   7. redactor, diagnostics sink, id counter: leaves
+ *   2. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's
+ *   3. commands   running commands (sandbox/commands.c); an end pokes the registry
+ *   4. registry   tasks of the door (door/registry.c)
+ *   5. streams    the door's event sequence (door/streams.c)
+ *   6. server     answers and wakes for the HTTP server's thread (net/http_server.c)
+ *   7. control    what may be changed while a session runs (session/control.c)
+ *   8. http       the HTTP client's transfers (net/http_client.c)
+ *   9. trace      one line at a time (trace/writer.c)
+ *  10. redactor, diagnostics sink, id counter: leaves
  */
 #pragma once

@@ -40,6 +40,8 @@ static struct {
     const struct range *letters, *numbers, *blanks;
     const char *texts;
     struct header head;
+    const char *map; /* the whole file */
+    size_t map_len;
 } table;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -71,6 +73,8 @@ map_table (void)
         munmap ((void *)(uintptr_t)map, (size_t)st.st_size);
         return;
     }
+    table.map = map;
+    table.map_len = (size_t)st.st_size;
     const uint32_t *at = (const uint32_t *)(const void *)(map + sizeof (struct header));
     table.slots = at;
     table.offsets = at += table.head.slot_count;
@@ -85,6 +89,14 @@ tokens_are_exact (void)
 {
     pthread_once (&once, map_table);
     return table.slots != NULL;
+}
+
+void
+tokens_release_idle (void)
+{
+    pthread_once (&once, map_table);
+    if (table.map)
+        (void)madvise ((void *)(uintptr_t)table.map, table.map_len, MADV_DONTNEED);
 }
 
 static uint32_t

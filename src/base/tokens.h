@@ -16,3 +16,5 @@
 uint64_t tokens_count (const char *text, size_t len);
 /* True when the exact table is there. */
 bool tokens_are_exact (void);
+/* Lets go of the table's pages; the next count reads them from the page cache again. */
+void tokens_release_idle (void);

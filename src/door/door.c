@@ -148,12 +148,6 @@ on_request (void *ctx, struct http_exchange *x)
 
 static const struct http_server_handler handler = { on_head, on_request };
 
-void
-door_warm (void)
-{
-    http_server_warm ();
-}
-
 /* 1 024 connections need descriptors (door.md 19.3). What commands may open is set for each of them
  * by the sandbox. */
 static void

@@ -15,9 +15,6 @@
 
 struct door;
 
-/* A door will be wanted: what it takes long to load is loaded beside the staging. */
-void door_warm (void);
-
 /* Binds <bind_address>:<port>, port 0 for any. E-RUN-010 naming a taken port, E-IO-003 for any
  * other failure. */
 struct door *door_bind (const char *bind_address, unsigned port, struct mur_error **err);

@@ -30,7 +30,8 @@ struct event_stream {
     size_t pending_at;
     struct replay replay;
     size_t replayed;
-    uint64_t seen; /* the highest id written or passed by */
+    uint64_t seen;        /* the highest id written or passed by */
+    uint64_t before_live; /* the last id that does not come live */
     enum task_state last_state;
     bool has_lagged, is_over;
     uint64_t heartbeat_ms;
@@ -55,7 +56,7 @@ event_stream_new (struct registry *r, enum event_stream_kind kind, const char *i
     e->is_extended = is_extended;
     e->last_state = TASK_SUBMITTED;
     e->heartbeat_ms = clock_monotonic_ms ();
-    e->watcher = watcher_new (registry_streams (r), NULL, on_wake, e);
+    e->watcher = watcher_new (registry_streams (r), on_wake, e, &e->before_live);
     return e;
 }
 
@@ -213,9 +214,15 @@ heartbeat (struct event_stream *e)
         look_for_ending (e);
 }
 
+/* Ids are consecutive and every one passes here, so what is not seen up to there is lost: what the
+ * replay brought is not counted again. */
 static void
-note_lag (struct event_stream *e, uint64_t missed)
+note_lag (struct event_stream *e, uint64_t lost_through)
 {
+    if (lost_through <= e->seen)
+        return;
+    uint64_t missed = lost_through - e->seen;
+    e->seen = lost_through;
     e->has_lagged = true;
     if (! e->is_extended && e->kind != STREAM_WATCH)
         return;
@@ -232,15 +239,17 @@ take_next (struct event_stream *e)
         append_event (e, e->replay.events[e->replayed++], false);
         return true;
     }
+    if (e->seen < e->before_live)
+        e->seen = e->before_live;
     struct event *event = NULL;
-    uint64_t missed = 0;
-    switch (watcher_take (e->watcher, &event, &missed)) {
+    uint64_t lost_through = 0;
+    switch (watcher_take (e->watcher, &event, &lost_through)) {
     case WATCHER_EVENT:
         append_event (e, event, true);
         event_unref (event);
         return true;
     case WATCHER_LAGGED:
-        note_lag (e, missed);
+        note_lag (e, lost_through);
         return true;
     case WATCHER_CLOSED:
         if (e->kind == STREAM_WATCH)

@@ -50,6 +50,8 @@ struct registry {
     bool has_run, is_closed, is_interrupted, is_poked;
     uint64_t revision;
     uint64_t generation;
+    registry_residue_fn *residue; /* NULL: nothing can be left running */
+    void *residue_ctx;
 };
 
 static const struct {
@@ -247,8 +249,16 @@ answer_waiters (struct entry *e)
     }
 }
 
-/* Records how it ended; the state is written already. The stream gets the response and the one
- * terminal status. */
+/* The response, if there is one, and the one terminal status. */
+static void
+stream_ending (struct registry *r, struct entry *e)
+{
+    streams_end (r->streams, &e->task, task_view_response (&e->view), task_view_status (&e->view),
+                 e->view.state, task_view_metadata (&e->view));
+}
+
+/* Records how it ended; the state is written already. The stream is told now, but of a task
+ * cancelled while it is queued only when the loop comes to it. */
 static void
 record_ending (struct registry *r, struct entry *e, const char *status_text, const char *response,
                const json_t *metadata)
@@ -260,8 +270,8 @@ record_ending (struct registry *r, struct entry *e, const char *status_text, con
     e->view.response = keeps_response ? x_strdup (response) : NULL;
     e->view.metadata = metadata ? json_deep_copy (metadata) : NULL;
     touch (r, e);
-    streams_end (r->streams, &e->task, task_view_response (&e->view), task_view_status (&e->view),
-                 e->view.state, task_view_metadata (&e->view));
+    if (! e->is_queued)
+        stream_ending (r, e);
     answer_waiters (e);
     pthread_cond_broadcast (&r->changed);
 }
@@ -357,6 +367,7 @@ take_next (struct registry *r, const struct task **task)
 {
     struct entry *e = pop (r, r->is_interrupted || r->is_closed);
     if (e && e->view.state == TASK_CANCELED) {
+        stream_ending (r, e);
         *task = &e->task;
         return REGISTRY_CANCELED_QUEUED;
     }
@@ -508,12 +519,12 @@ registry_close (struct registry *r, bool was_stopped, const struct task ***tasks
 }
 
 /* Under the lock. A queued task has stopped by being cancelled; a running one ends when the loop
- * says so. */
+ * says so. The caller raises the task's cancel once the lock is released: its listeners take locks
+ * whose holders call registry_poke. */
 static void
 cancel_entry (struct registry *r, struct entry *e)
 {
     set_state (r, e, TASK_CANCELED);
-    cancel_raise (e->task.cancel);
     if (e->is_queued) {
         r->waiting--;
         record_ending (r, e, "task canceled before it started", NULL, NULL);
@@ -525,14 +536,19 @@ void
 registry_cancel_all (struct registry *r, struct strv *ids)
 {
     pthread_mutex_lock (&r->lock);
+    struct cancel **raised = x_new_array (struct cancel *, r->len + 1);
     for (size_t i = 0; i < r->len; i++) {
         struct entry *e = r->entries[i];
         if (task_state_is_terminal (e->view.state))
             continue;
+        raised[ids->len] = e->task.cancel; /* lives as long as the registry */
         strv_push (ids, e->task.id);
         cancel_entry (r, e);
     }
     pthread_mutex_unlock (&r->lock);
+    for (size_t i = 0; i < ids->len; i++)
+        cancel_raise (raised[i]);
+    free (raised);
     strv_sort (ids);
 }
 
@@ -778,5 +794,23 @@ registry_cancel (struct registry *r, const struct caller *caller, const char *ta
         *task = task_view_json (&e->view, true);
     }
     pthread_mutex_unlock (&r->lock);
+    if (outcome == CANCEL_DONE)
+        cancel_raise (e->task.cancel);
     return outcome;
+}
+
+void
+registry_set_residue (struct registry *r, registry_residue_fn *fn, void *ctx)
+{
+    r->residue = fn;
+    r->residue_ctx = ctx;
+}
+
+json_t *
+registry_residue (const struct registry *r, const char *task_id)
+{
+    json_t *items = json_array ();
+    if (r->residue)
+        r->residue (r->residue_ctx, task_id, items);
+    return items;
 }

@@ -100,8 +100,8 @@ const struct task *registry_enqueue (struct registry *r, const struct task_intak
 
 enum registry_next {
     REGISTRY_TASK,            /* *task is the one to run; it is the active one and `working` now */
-    REGISTRY_CANCELED_QUEUED, /* *task was cancelled while queued: trace it, stream its terminal
-                                 status, run nothing */
+    REGISTRY_CANCELED_QUEUED, /* *task was cancelled while queued: its terminal status was streamed
+                                 now; trace it, run nothing */
     REGISTRY_NOTHING,         /* nothing came within the wait */
     REGISTRY_INTERRUPTED,     /* registry_interrupt was called */
     REGISTRY_POKED,           /* registry_poke was called: look at what you hold, come again */
@@ -141,6 +141,11 @@ char *registry_request_input (struct registry *r, const struct task *task, const
 size_t registry_close (struct registry *r, bool was_stopped, const struct task ***tasks);
 /* Cancels every live task, running and queued; returns their ids sorted (caller frees). */
 void registry_cancel_all (struct registry *r, struct strv *ids);
+/* What goes on beside the loop after its task was cancelled (door.md 7.5): appends one object for
+ * each to <items>, of one task or of all (NULL). Called without the registry's lock, from the
+ * door's thread; it must not wait. */
+typedef void registry_residue_fn (void *ctx, const char *task_id, json_t *items);
+void registry_set_residue (struct registry *r, registry_residue_fn *fn, void *ctx);
 bool registry_is_closed (struct registry *r);
 uint64_t registry_generation (struct registry *r);
 
@@ -227,3 +232,5 @@ enum cancel_outcome {
  * the task as it is now. */
 enum cancel_outcome registry_cancel (struct registry *r, const struct caller *caller,
                                      const char *task_id, json_t **task, enum task_state *state);
+/* What is left running of a cancelled task, or of the session (NULL): an array, owned. */
+json_t *registry_residue (const struct registry *r, const char *task_id);

@@ -428,6 +428,22 @@ list_tasks (struct call *c)
         answer_error (c, RPC_INVALID_PARAMS, fault, NULL);
 }
 
+/* One artifact `residue`, a data part an item; nothing at all when nothing is left running. */
+static void
+add_residue (struct call *c, const char *task_id, json_t *task)
+{
+    _cleanup_json_ json_t *items = registry_residue (c->rpc->registry, task_id);
+    if (json_array_size (items) == 0)
+        return;
+    json_t *parts = json_array (), *item;
+    size_t i;
+    json_array_foreach (items, i, item) json_array_append_new (
+        parts, json_pack ("{s:O, s:s}", "data", item, "mediaType", "application/json"));
+    json_object_set_new (task, "artifacts",
+                         json_pack ("[{s:s, s:s, s:o}]", "artifactId", "residue", "name", "residue",
+                                    "parts", parts));
+}
+
 static void
 cancel_task (struct call *c)
 {
@@ -440,6 +456,7 @@ cancel_task (struct call *c)
     enum task_state state = TASK_SUBMITTED;
     switch (registry_cancel (c->rpc->registry, &c->caller, id, &task, &state)) {
     case CANCEL_DONE:
+        add_residue (c, id, task);
         answer_result (c, task);
         break;
     case CANCEL_ENDED:
@@ -460,7 +477,7 @@ stop_session (struct call *c)
     for (size_t i = 0; i < ids.len; i++)
         json_array_append_new (canceled, json_string (ids.items[i]));
     json_object_set_new (result, "canceled", canceled);
-    json_object_set_new (result, "residue", json_array ());
+    json_object_set_new (result, "residue", registry_residue (c->rpc->registry, NULL));
     json_set_string (result, "session_id", c->rpc->session_id);
     answer_result (c, result);
 }

@@ -26,12 +26,11 @@ struct event {
 
 struct watcher {
     struct streams *streams;
-    char *task_id; /* NULL: all */
     void (*wake) (void *ctx);
     void *ctx;
     struct event *events[STREAMS_LIVE_EVENTS]; /* a ring */
     size_t first, len;
-    uint64_t missed;
+    uint64_t lost_through; /* id of the newest event lost since the last look; 0: none was */
     struct watcher *next, **link;
 };
 
@@ -147,13 +146,11 @@ keep_for_replay (struct streams *s, struct event *e)
 static void
 hand_out (struct watcher *w, struct event *e)
 {
-    if (w->task_id && strcmp (w->task_id, e->task_id) != 0)
-        return;
     if (w->len == STREAMS_LIVE_EVENTS) {
+        w->lost_through = w->events[w->first]->id;
         event_unref (w->events[w->first]);
         w->first = (w->first + 1) % STREAMS_LIVE_EVENTS;
         w->len--;
-        w->missed++;
     }
     w->events[(w->first + w->len++) % STREAMS_LIVE_EVENTS] = event_ref (e);
     w->wake (w->ctx);
@@ -360,14 +357,14 @@ streams_artifact (struct streams *s, const struct task *task, const struct strea
 /* --- reading --- */
 
 struct watcher *
-watcher_new (struct streams *s, const char *task_id, void (*wake) (void *ctx), void *ctx)
+watcher_new (struct streams *s, void (*wake) (void *ctx), void *ctx, uint64_t *last_id)
 {
     struct watcher *w = x_new0 (struct watcher);
     w->streams = s;
-    w->task_id = task_id ? x_strdup (task_id) : NULL;
     w->wake = wake;
     w->ctx = ctx;
     pthread_mutex_lock (&s->lock);
+    *last_id = s->next_id - 1;
     w->next = s->watchers;
     w->link = &s->watchers;
     if (w->next)
@@ -390,18 +387,17 @@ watcher_free (struct watcher *w)
     pthread_mutex_unlock (&s->lock);
     for (size_t i = 0; i < w->len; i++)
         event_unref (w->events[(w->first + i) % STREAMS_LIVE_EVENTS]);
-    free (w->task_id);
     free (w);
 }
 
 enum watcher_next
-watcher_take (struct watcher *w, struct event **event, uint64_t *missed)
+watcher_take (struct watcher *w, struct event **event, uint64_t *lost_through)
 {
     enum watcher_next next = WATCHER_EMPTY;
     pthread_mutex_lock (&w->streams->lock);
-    if (w->missed) {
-        *missed = w->missed;
-        w->missed = 0;
+    if (w->lost_through) {
+        *lost_through = w->lost_through;
+        w->lost_through = 0;
         next = WATCHER_LAGGED;
     } else if (w->len) {
         *event = w->events[w->first];

@@ -4,9 +4,9 @@
  * (spec/door.md 8).
  *
  * Callers: session/ writes what a running task shows; door/registry.c writes states;
- * door/sse_stream.c reads. Always true: numbering, buffering and handing out happen under one lock,
- * so ids are in order everywhere; writing never waits for a watcher: one that is too slow loses its
- * oldest events and is told how many.
+ * door/event_stream.c reads. Always true: numbering, buffering and handing out happen under one
+ * lock, so ids are in order everywhere; writing never waits for a watcher: one that is too slow
+ * loses its oldest events and is told how many.
  */
 #pragma once
 
@@ -85,15 +85,15 @@ const char *event_task_id (const struct event *e); /* borrowed */
 
 struct watcher;
 
-/* Subscribes to the live feed. <task_id> NULL: every task. <wake> is called under the streams' lock
- * when there is something to take. */
+/* Subscribes to the live feed of all tasks; *last_id is the last event before it, 0 for none.
+ * <wake> is called under the streams' lock when there is something to take. */
 struct watcher *
-watcher_new (struct streams *s, const char *task_id, void (*wake) (void *ctx), void *ctx);
+watcher_new (struct streams *s, void (*wake) (void *ctx), void *ctx, uint64_t *last_id);
 void watcher_free (struct watcher *w);
 enum watcher_next { WATCHER_EVENT, WATCHER_LAGGED, WATCHER_EMPTY, WATCHER_CLOSED };
-/* The next event (owned), or how many were lost before it, or that there is none yet, or that there
- * will be none. */
-enum watcher_next watcher_take (struct watcher *w, struct event **event, uint64_t *missed);
+/* The next event (owned); or that events up to one were lost before it; or that there is none yet,
+ * or that there will be none. */
+enum watcher_next watcher_take (struct watcher *w, struct event **event, uint64_t *lost_through);
 
 struct replay {
     struct event **events; /* owned references */

@@ -11,11 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "net/mhd_api.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -109,15 +109,12 @@ struct http_server {
     pthread_t thread;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_loaded, is_serving, is_closing;
-    const char *fault;
+    bool has_thread, is_closing;
     uint64_t close_by_ms;
     struct http_exchange *answered;
     struct http_stream *woken;
 
     /* The thread's own. */
-    const struct mhd_api *api;
     struct MHD_Daemon *daemon;
     unsigned connections;
     unsigned long_lived;                /* held answers and streams */
@@ -171,9 +168,9 @@ shed_one (struct http_server *s)
 }
 
 static struct connection *
-connection_of (struct http_server *s, struct MHD_Connection *mhd)
+connection_of (struct MHD_Connection *mhd)
 {
-    return s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    return MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 static void
@@ -197,9 +194,9 @@ on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         struct connection *c = x_new0 (struct connection);
         c->server = s;
-        c->fd = s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        c->fd = MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         const struct sockaddr *peer =
-            s->api->get_connection_info (mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+            MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
         if (peer && peer->sa_family == AF_INET)
             memcpy (&c->peer, peer, sizeof (struct sockaddr_in));
         else if (peer && peer->sa_family == AF_INET6)
@@ -272,7 +269,7 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     (void)how;
     struct http_server *s = ctx;
     struct http_exchange *x = *request_context;
-    struct connection *c = connection_of (s, mhd);
+    struct connection *c = connection_of (mhd);
     *request_context = NULL;
     if (c && ! s->is_ending)
         start_waiting (c);
@@ -326,7 +323,7 @@ on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
     if (n == HTTP_STREAM_END || stream->server->is_ending)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->is_suspended = true;
-    stream->server->api->suspend_connection (stream->mhd);
+    MHD_suspend_connection (stream->mhd);
     return 0;
 }
 
@@ -345,36 +342,34 @@ static struct MHD_Response *
 make_response (struct http_exchange *x)
 {
     struct http_server *s = x->server;
-    const struct mhd_api *api = s->api;
     if (! x->stream)
-        return api->create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
-                                                 MHD_RESPMEM_MUST_FREE);
+        return MHD_create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
+                                                MHD_RESPMEM_MUST_FREE);
     plan_tick (x->stream, clock_monotonic_ms ());
     x->stream->next = s->streams;
     x->stream->link = &s->streams;
     if (x->stream->next)
         x->stream->next->link = &x->stream->next;
     s->streams = x->stream;
-    struct MHD_Response *response = api->create_response_from_callback (
+    struct MHD_Response *response = MHD_create_response_from_callback (
         MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_stream_read, x->stream, NULL);
     /* HTTP/1.1 in name, but not chunked: the body ends with the connection (door.md 8.1). */
-    api->set_response_options (response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    MHD_set_response_options (response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     return response;
 }
 
 static enum MHD_Result
 queue_answer (struct http_exchange *x)
 {
-    const struct mhd_api *api = x->server->api;
     struct MHD_Response *response = make_response (x);
     for (size_t i = 0; i + 1 < x->lines.len; i += 2)
-        api->add_response_header (response, x->lines.items[i], x->lines.items[i + 1]);
+        MHD_add_response_header (response, x->lines.items[i], x->lines.items[i + 1]);
     if (x->closes) {
-        api->add_response_header (response, "Connection", "close");
+        MHD_add_response_header (response, "Connection", "close");
         x->connection->drains = true;
     }
-    enum MHD_Result result = api->queue_response (x->mhd, (unsigned)x->status, response);
-    api->destroy_response (response);
+    enum MHD_Result result = MHD_queue_response (x->mhd, (unsigned)x->status, response);
+    MHD_destroy_response (response);
     return result;
 }
 
@@ -390,13 +385,13 @@ read_head (struct http_exchange *x, const char *method)
     struct http_server *s = x->server;
     x->has_head = true;
     x->method = method;
-    x->connection = connection_of (s, x->mhd);
+    x->connection = connection_of (x->mhd);
     stop_waiting (x->connection);
-    s->api->get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
+    MHD_get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
     const char *length = http_exchange_header (x, "content-length", NULL);
     x->content_length = length ? strtoull (length, NULL, 10) : 0;
     size_t head_bytes =
-        s->api->get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+        MHD_get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
     if (x->header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
         refuse_with (x, 431);
         return;
@@ -450,7 +445,7 @@ suspend (struct http_exchange *x)
     if (x->next)
         x->next->link = &x->next;
     s->held = x;
-    s->api->suspend_connection (x->mhd);
+    MHD_suspend_connection (x->mhd);
 }
 
 static enum MHD_Result
@@ -551,14 +546,14 @@ publish (struct http_exchange *x)
     struct http_server *s = x->server;
     pthread_mutex_lock (&s->lock);
     x->has_reply = true;
-    bool is_elsewhere = x->is_held;
-    if (is_elsewhere) {
+    bool is_first = x->is_held && ! s->answered;
+    if (x->is_held) {
         x->is_queued = true;
         x->next_queued = s->answered;
         s->answered = x;
     }
     pthread_mutex_unlock (&s->lock);
-    if (is_elsewhere)
+    if (is_first) /* else a wake is on its way already */
         wake (s);
 }
 
@@ -636,14 +631,14 @@ http_stream_wake (struct http_stream *stream)
 {
     struct http_server *s = stream->server;
     pthread_mutex_lock (&s->lock);
-    bool is_new = ! stream->is_queued;
-    if (is_new) {
+    bool is_first = ! s->woken;
+    if (! stream->is_queued) {
         stream->is_queued = true;
         stream->next_queued = s->woken;
         s->woken = stream;
     }
     pthread_mutex_unlock (&s->lock);
-    if (is_new)
+    if (is_first) /* else a wake is on its way already */
         wake (s);
 }
 
@@ -681,7 +676,7 @@ accept_some (struct http_server *s)
         }
         int on = 1;
         setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        s->api->add_connection (s->daemon, fd, (struct sockaddr *)&peer, peer_len);
+        MHD_add_connection (s->daemon, fd, (struct sockaddr *)&peer, peer_len);
     }
 }
 
@@ -700,13 +695,13 @@ serve_wishes (struct http_server *s)
         *x->link = x->next;
         if (x->next)
             x->next->link = x->link;
-        s->api->resume_connection (x->mhd);
+        MHD_resume_connection (x->mhd);
     }
     s->answered = NULL;
     for (struct http_stream *stream = s->woken; stream; stream = stream->next_queued) {
         stream->is_queued = false;
         if (stream->is_suspended)
-            s->api->resume_connection (stream->mhd);
+            MHD_resume_connection (stream->mhd);
         stream->is_suspended = false;
     }
     s->woken = NULL;
@@ -763,7 +758,7 @@ tick_streams (struct http_server *s, uint64_t now)
         if (stream->tick_at_ms <= now) {
             plan_tick (stream, now);
             if (stream->is_suspended)
-                s->api->resume_connection (stream->mhd);
+                MHD_resume_connection (stream->mhd);
             stream->is_suspended = false;
         } else if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
             s->next_tick_ms = stream->tick_at_ms;
@@ -793,7 +788,7 @@ keep_time (struct http_server *s)
     } else if (s->accept_again_ms)
         wait_ms = min_wait (wait_ms, s->accept_again_ms, now);
     MHD_UNSIGNED_LONG_LONG library_ms;
-    if (s->api->get_timeout (s->daemon, &library_ms) == MHD_YES)
+    if (MHD_get_timeout (s->daemon, &library_ms) == MHD_YES)
         wait_ms = min_wait (wait_ms, now + library_ms, now);
     return wait_ms;
 }
@@ -812,7 +807,7 @@ run_once (struct http_server *s, int wait_ms)
         else if (what != s) /* libmicrohttpd's own set: MHD_run looks there anyhow */
             drain_some (what);
     }
-    s->api->run (s->daemon);
+    MHD_run (s->daemon);
 }
 
 static bool
@@ -836,12 +831,12 @@ wind_down (struct http_server *s)
         ;
     for (struct http_stream *stream = s->streams; stream; stream = stream->next) {
         if (stream->is_suspended)
-            s->api->resume_connection (stream->mhd);
+            MHD_resume_connection (stream->mhd);
         stream->is_suspended = false;
     }
     uint64_t now;
     while (s->connections && (now = clock_monotonic_ms ()) < s->close_by_ms) {
-        s->api->run (s->daemon);
+        MHD_run (s->daemon);
         run_once (s, min_wait (keep_time (s), s->close_by_ms, now));
     }
     /* What is still here is dropped: libmicrohttpd wants nothing suspended when it stops. */
@@ -856,17 +851,17 @@ wind_down (struct http_server *s)
         if (x->next)
             x->next->link = &s->held;
         shutdown (x->connection->fd, SHUT_RDWR);
-        s->api->resume_connection (x->mhd);
+        MHD_resume_connection (x->mhd);
     }
-    s->api->run (s->daemon);
-    s->api->run (s->daemon);
+    MHD_run (s->daemon);
+    MHD_run (s->daemon);
 }
 
 static bool
 start_daemon (struct http_server *s)
 {
     size_t memory = s->limits.head_bytes + POOL_SLACK_BYTES;
-    s->daemon = s->api->start_daemon (
+    s->daemon = MHD_start_daemon (
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         on_access, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_LIMIT,
         s->limits.connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -876,7 +871,7 @@ start_daemon (struct http_server *s)
         MHD_OPTION_END);
     if (! s->daemon)
         return false;
-    int fd = s->api->get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    int fd = MHD_get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
     return epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
@@ -885,24 +880,11 @@ static void *
 run (void *ctx)
 {
     struct http_server *s = ctx;
-    s->api = mhd_api_get (&s->fault);
-    if (s->api && ! start_daemon (s))
-        s->fault = "libmicrohttpd did not start";
-    pthread_mutex_lock (&s->lock);
-    s->is_loaded = true;
-    pthread_cond_broadcast (&s->changed);
-    while (! s->is_serving && ! s->is_closing)
-        pthread_cond_wait (&s->changed, &s->lock);
-    bool serves = s->is_serving && ! s->fault;
-    pthread_mutex_unlock (&s->lock);
-    if (serves) {
-        watch_listener (s, true);
-        while (! is_closing (s))
-            run_once (s, keep_time (s));
-        wind_down (s);
-    }
-    if (s->daemon)
-        s->api->stop_daemon (s->daemon);
+    watch_listener (s, true);
+    while (! is_closing (s))
+        run_once (s, keep_time (s));
+    wind_down (s);
+    MHD_stop_daemon (s->daemon);
     reap_drains (s, UINT64_MAX);
     return NULL;
 }
@@ -979,7 +961,6 @@ server_free (struct http_server *s)
     for (size_t i = 0; i < ARRAY_LEN (fds); i++)
         if (fds[i] >= 0)
             close (fds[i]);
-    pthread_cond_destroy (&s->changed);
     pthread_mutex_destroy (&s->lock);
     free (s);
 }
@@ -992,29 +973,10 @@ start_thread (struct http_server *s)
     pthread_sigmask (SIG_SETMASK, &all, &before);
     int status = pthread_create (&s->thread, NULL, run, s);
     pthread_sigmask (SIG_SETMASK, &before, NULL);
+    errno = status;
     if (status == 0)
         pthread_setname_np (s->thread, "mur-door");
     return status == 0;
-}
-
-static void *
-warm (void *unused)
-{
-    const char *fault;
-    (void)mhd_api_get (&fault);
-    return unused;
-}
-
-void
-http_server_warm (void)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    if (pthread_create (&thread, NULL, warm, NULL) == 0)
-        pthread_detach (thread);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
 }
 
 struct http_server *
@@ -1032,11 +994,9 @@ http_server_bind (const char *address, unsigned port, const struct http_server_l
     s->epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
     s->event_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init (&s->lock, NULL);
-    pthread_cond_init (&s->changed, NULL);
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->event_fd };
     bool is_up = s->epoll_fd >= 0 && s->event_fd >= 0 &&
-                 epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, s->event_fd, &event) == 0 &&
-                 start_thread (s);
+                 epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, s->event_fd, &event) == 0;
     if (! is_up) {
         mur_fail_errno (err, E_IO_003, "cannot start the door");
         server_free (s);
@@ -1055,18 +1015,13 @@ bool
 http_server_serve (struct http_server *s, const struct http_server_handler *handler, void *ctx,
                    struct mur_error **err)
 {
-    pthread_mutex_lock (&s->lock);
-    while (! s->is_loaded)
-        pthread_cond_wait (&s->changed, &s->lock);
-    const char *fault = s->fault;
-    if (! fault) {
-        s->handler = handler;
-        s->ctx = ctx;
-        s->is_serving = true;
-        pthread_cond_broadcast (&s->changed);
-    }
-    pthread_mutex_unlock (&s->lock);
-    return fault ? mur_fail (err, E_IO_003, "the door cannot answer: %s", fault) : true;
+    s->handler = handler;
+    s->ctx = ctx;
+    if (! start_daemon (s))
+        return mur_fail (err, E_IO_003, "the door cannot answer: libmicrohttpd did not start");
+    s->has_thread = start_thread (s);
+    return s->has_thread ||
+           mur_fail_errno (err, E_IO_003, "the door cannot answer: no thread for it");
 }
 
 void
@@ -1077,9 +1032,11 @@ http_server_close (struct http_server *s, uint64_t drain_ms)
     pthread_mutex_lock (&s->lock);
     s->is_closing = true;
     s->close_by_ms = clock_monotonic_ms () + drain_ms;
-    pthread_cond_broadcast (&s->changed);
     pthread_mutex_unlock (&s->lock);
     wake (s);
-    pthread_join (s->thread, NULL);
+    if (s->has_thread)
+        pthread_join (s->thread, NULL);
+    else if (s->daemon)
+        MHD_stop_daemon (s->daemon);
     server_free (s);
 }

@@ -38,18 +38,13 @@ struct http_server_handler {
     void (*request) (void *ctx, struct http_exchange *x);
 };
 
-/* Begins to load libmicrohttpd on a thread of its own (about 3 ms of work), so that
- * http_server_serve need not wait for it. For whoever knows early that a server will be wanted. */
-void http_server_warm (void);
-
-/* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. libmicrohttpd
- * is loaded on the server's thread meanwhile. Fails with E-RUN-010 (taken, naming the port) or
- * E-IO-003. */
+/* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. Fails with
+ * E-RUN-010 (taken, naming the port) or E-IO-003. */
 struct http_server *
 http_server_bind (const char *address, unsigned port, const struct http_server_limits *limits,
                   struct mur_error **err);
 unsigned http_server_port (const struct http_server *s);
-/* Starts answering. Fails with E-IO-003 when libmicrohttpd cannot be loaded. */
+/* Starts answering, on a thread of its own. Fails with E-IO-003. */
 bool http_server_serve (struct http_server *s, const struct http_server_handler *handler, void *ctx,
                         struct mur_error **err);
 /* Closes the listener, gives answers under way and streams <drain_ms> to end, then drops what is

@@ -59,7 +59,6 @@ struct command {
     command_exit_fn *on_exit; /* NULL: nobody asked */
     void *on_exit_ctx;
     /* in the background */
-    char work_id[37];
     int log_fd; /* -1: in the foreground */
     uint64_t log_bytes, log_header_bytes;
     struct buf tail; /* at least the last COMMAND_KEPT_BYTES */
@@ -648,10 +647,9 @@ command_write_log (struct command *c, struct mur_error **err)
 }
 
 bool
-command_detach (struct command *c, char work_id[37], struct mur_error **err)
+command_detach (struct command *c, const char *work_id, struct mur_error **err)
 {
-    struct id id = id_new ("wrk_");
-    _cleanup_free_ char *name = x_asprintf ("logs/%s.log", id.text);
+    _cleanup_free_ char *name = x_asprintf ("logs/%s.log", work_id);
     _cleanup_close_ int fd = open_log (c->all, name, err);
     if (fd < 0)
         return false;
@@ -667,8 +665,6 @@ command_detach (struct command *c, char work_id[37], struct mur_error **err)
         s->spill_fd = -1;
     }
     if (is_written) {
-        memcpy (c->work_id, id.text, sizeof c->work_id);
-        memcpy (work_id, id.text, sizeof c->work_id);
         c->log_header_bytes = strlen (head);
         c->log_bytes = strlen (head) + c->streams[0].s.total_bytes + c->streams[1].s.total_bytes;
         if (c->state != COMMAND_EXITED)

@@ -54,7 +54,8 @@ struct commands *commands_new (struct confinement *confinement, struct fs_root *
 /* Kills what runs, joins the thread. Commands still referenced stay readable. */
 void commands_free (struct commands *all);
 DEFINE_CLEANUP (struct commands, commands_free)
-/* Kills everything that runs in the session, whoever started it; the commands become COMMAND_EXITED soon after. */
+/* Kills everything that runs in the session, whoever started it; the commands become COMMAND_EXITED
+ * soon after. */
 void commands_kill_all (struct commands *all);
 
 struct command_start {
@@ -89,12 +90,12 @@ bool command_stop (struct command *c);
  * COMMAND_EXITED. */
 char *command_write_log (struct command *c, struct mur_error **err);
 
-/* Moves a running command to the background: from now on its output goes to logs/<work id>.log
- * ("Command: ..." first, what it wrote so far, then everything, at last "Exit code: n"). The id is
- * minted here; false when the log cannot be made. */
-bool command_detach (struct command *c, char work_id[37], struct mur_error **err);
-/* Calls <fn> once the command has ended, at once when it has. From the supervisor's thread, under its lock: it must not
- * block or call back into commands. */
+/* Moves a running command to the background: from now on its output goes to logs/<work_id>.log
+ * ("Command: ..." first, what it wrote so far, then everything, at last "Exit code: n"). False when
+ * the log cannot be made. */
+bool command_detach (struct command *c, const char *work_id, struct mur_error **err);
+/* Calls <fn> once the command has ended, at once when it has. From the supervisor's thread, under
+ * its lock: it must not block or call back into commands. */
 typedef void command_exit_fn (void *ctx);
 void command_on_exit (struct command *c, command_exit_fn *fn, void *ctx);
 /* Bytes in the log of a detached command, its header included. */

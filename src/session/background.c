@@ -12,24 +12,24 @@
 
 #include <string.h>
 
-#define WAIT_MAX_SECS 600
+#define WAIT_MAX_SECS       600
+#define SHOWN_COMMAND_CHARS 200
 
 struct background {
     struct background *next;
     struct command *command;
-    char work_id[37];
-    char *name; /* tool */
+    char work_id[37]; /* "" in the foreground, until somebody asks */
     char *binary;
     char *args; /* as the trace names the command */
     char *line; /* as the model wrote it */
     char *task_id;
     char *context_id;
     bool is_trusted;
-    uint64_t started_ms; /* monotonic */
-    bool is_recorded;    /* its end is in the trace */
-    bool was_read;       /* the model saw the finished state: no task reports it */
-    bool is_outstanding; /* ran when the session's end began */
-    uint64_t running_ms; /* then */
+    uint64_t started_at_ms; /* Unix */
+    bool is_recorded;       /* its end is in the trace */
+    bool was_read;          /* the model saw the finished state: no task reports it */
+    bool is_outstanding;    /* ran when the session's end began */
+    uint64_t running_ms;    /* then */
 };
 
 const char background_parameters[] =
@@ -66,39 +66,84 @@ wake_loop (void *ctx)
 }
 
 void
-background_take (struct session *s, struct running_task *task, const char *name, const char *line,
-                 struct command *c, uint64_t grace_ms, struct call_outcome *out)
+background_begin (struct session *s, const struct running_task *task, const char *line,
+                  struct command *c, const struct call_outcome *out)
 {
-    struct mur_error *err = NULL;
-    char work_id[37];
-    if (! command_detach (c, work_id, &err)) {
-        command_kill (c);
-        outcome_set_error (
-            out,
-            "%s ran longer than %llu ms and could not be moved to the background: %s; "
-            "it was killed",
-            name, (unsigned long long)grace_ms, err->message);
-        mur_error_free (err);
-        return;
-    }
     struct background *b = x_new0 (struct background);
-    *b = (struct background){ .next = s->background,
-                              .command = command_ref (c),
-                              .name = x_strdup (name),
+    *b = (struct background){ .command = command_ref (c),
                               .binary = x_strdup (out->shell.binary),
                               .args = x_strdup (out->shell.command),
                               .line = x_strdup (line),
                               .task_id = x_strdup (task->task->id),
                               .context_id = x_strdup (task->task->context_id),
                               .is_trusted = task->task->is_trusted,
-                              .started_ms = clock_monotonic_ms () - command_look (c).duration_ms };
-    memcpy (b->work_id, work_id, sizeof work_id);
+                              .started_at_ms = clock_unix_ms () - command_look (c).duration_ms };
+    pthread_mutex_lock (&s->lock);
+    s->foreground = b;
+    pthread_mutex_unlock (&s->lock);
+}
+
+static void
+background_free (struct background *b)
+{
+    command_unref (b->command);
+    free (b->binary);
+    free (b->args);
+    free (b->line);
+    free (b->task_id);
+    free (b->context_id);
+    free (b);
+}
+
+void
+background_done (struct session *s)
+{
+    pthread_mutex_lock (&s->lock);
+    struct background *b = s->foreground;
+    s->foreground = NULL;
+    pthread_mutex_unlock (&s->lock);
+    if (b)
+        background_free (b);
+}
+
+/* Under the session's lock: whoever asks first, the loop or a cancel at the door, mints the id. */
+static const char *
+work_id_of (struct background *b)
+{
+    if (! b->work_id[0])
+        memcpy (b->work_id, id_new ("wrk_").text, sizeof b->work_id);
+    return b->work_id;
+}
+
+void
+background_take (struct session *s, const char *name, uint64_t grace_ms, struct call_outcome *out)
+{
+    struct mur_error *err = NULL;
+    struct background *b = s->foreground;
+    pthread_mutex_lock (&s->lock);
+    const char *work_id = work_id_of (b);
+    pthread_mutex_unlock (&s->lock);
+    if (! command_detach (b->command, work_id, &err)) {
+        command_kill (b->command);
+        outcome_set_error (
+            out,
+            "%s ran longer than %llu ms and could not be moved to the background: %s; "
+            "it was killed",
+            name, (unsigned long long)grace_ms, err->message);
+        mur_error_free (err);
+        background_done (s);
+        return;
+    }
+    pthread_mutex_lock (&s->lock);
+    b->next = s->background;
     s->background = b;
-    command_on_exit (c, wake_loop, s->registry);
+    s->foreground = NULL;
+    pthread_mutex_unlock (&s->lock);
+    command_on_exit (b->command, wake_loop, s->registry);
     out->has_shell = true;
     out->shell.is_detached = true;
     out->shell.grace_ms = grace_ms;
-    memcpy (out->shell.work_id, work_id, sizeof work_id);
+    memcpy (out->shell.work_id, work_id, sizeof b->work_id);
     _cleanup_free_ char *text =
         x_asprintf ("The command still runs after %llu s and goes on in the background as %s.\n"
                     "Ask for it with background-command (operation status, wait or stop). %s",
@@ -157,6 +202,84 @@ background_report (struct session *s)
             reports_as_task (s) && ! b->was_read ? enqueue_report (s, b) : NULL;
         record_end (s, b, task ? task->id : NULL);
     }
+}
+
+/* --- what is left running --- */
+
+static bool
+is_of_task (const struct background *b, const char *task_id)
+{
+    return (! task_id || str_eq (b->task_id, task_id)) && ! has_ended (b);
+}
+
+static int
+by_work_id (const void *a, const void *b)
+{
+    const struct background *const *x = a, *const *y = b;
+    return strcmp ((*x)->work_id, (*y)->work_id);
+}
+
+void
+background_append_residue (void *session, const char *task_id, json_t *items)
+{
+    struct session *s = session;
+    pthread_mutex_lock (&s->lock);
+    size_t len = 0, cap = 0;
+    struct background **found = NULL;
+    for (struct background *b = s->background; b; b = b->next)
+        if (is_of_task (b, task_id)) {
+            x_grow (found, len, cap);
+            found[len++] = b;
+        }
+    if (s->foreground && is_of_task (s->foreground, task_id)) {
+        (void)work_id_of (s->foreground);
+        x_grow (found, len, cap);
+        found[len++] = s->foreground;
+    }
+    if (len)
+        qsort (found, len, sizeof *found, by_work_id);
+    for (size_t i = 0; i < len; i++) {
+        json_t *item = json_object ();
+        json_set_string (item, "kind", "detached_shell");
+        json_set_string (item, "work_id", found[i]->work_id);
+        json_set_string (item, "binary", found[i]->binary);
+        json_set_string (item, "command", found[i]->line);
+        json_set_u64 (item, "started_at_ms", found[i]->started_at_ms);
+        json_array_append_new (items, item);
+    }
+    pthread_mutex_unlock (&s->lock);
+    free (found);
+}
+
+/* The first characters of a command, and a mark when that is not all of it. */
+static char *
+shown_command (const char *command)
+{
+    size_t at = 0;
+    for (size_t chars = 0; command[at] && chars < SHOWN_COMMAND_CHARS; chars++)
+        do
+            at++;
+        while (((unsigned char)command[at] & 0xc0) == 0x80);
+    return x_asprintf ("%.*s%s", (int)at, command, command[at] ? "…" : "");
+}
+
+json_t *
+background_running_json (const struct session *s, const char *task_id)
+{
+    json_t *list = NULL;
+    for (const struct background *b = s->background; b; b = b->next) {
+        if (! is_of_task (b, task_id))
+            continue;
+        _cleanup_free_ char *command = shown_command (b->line);
+        json_t *item = json_object ();
+        json_set_string (item, "workId", b->work_id);
+        json_set_string (item, "binary", b->binary);
+        json_set_string (item, "command", command);
+        json_set_u64 (item, "runningMs", command_look (b->command).duration_ms);
+        list = list ? list : json_array ();
+        json_array_append_new (list, item);
+    }
+    return list;
 }
 
 void
@@ -311,22 +434,19 @@ background_abandon_end (struct session *s)
 {
     size_t count = 0;
     _cleanup_buf_ struct buf report = { 0 };
-    while (s->background) {
-        struct background *b = s->background;
-        s->background = b->next;
+    pthread_mutex_lock (&s->lock);
+    struct background *next = s->background;
+    s->background = NULL; /* the door sees none of them any more */
+    pthread_mutex_unlock (&s->lock);
+    while (next) {
+        struct background *b = next;
+        next = b->next;
         if (b->is_outstanding) {
             command_wait (b->command, 2000, NULL);
             record_abandoned (s, b);
             buf_printf (&report, "%s%s (%s)", count++ ? ", " : "", b->work_id, b->line);
         }
-        command_unref (b->command);
-        free (b->name);
-        free (b->binary);
-        free (b->args);
-        free (b->line);
-        free (b->task_id);
-        free (b->context_id);
-        free (b);
+        background_free (b);
     }
     if (count)
         diag_stderr_line ("[capsule-runtime] %zu background command%s ended with the session: %s",

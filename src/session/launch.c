@@ -72,17 +72,7 @@ make_registry (struct session *s)
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
     };
     s->registry = registry_new (&spec);
-}
-
-/* A gateway will be asked: the client is loaded while the launcher reads the URL. */
-static void
-warm_client (struct session *s)
-{
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].gateway) {
-            http_client_warm (s->http);
-            return;
-        }
+    registry_set_residue (s->registry, background_append_residue, s);
 }
 
 /* The only file that holds the door's tokens. */
@@ -185,7 +175,6 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     }
     write_running_record (s);
     options->announce (options->ctx, s, door_url (s->door));
-    warm_client (s);
     return termination_listen (s, err);
 }
 

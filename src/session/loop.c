@@ -5,6 +5,7 @@
 #include "session/loop.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "session/background.h"
 #include "session/deadline.h"
 #include "session/task_run.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #define FIRST_TASK_WAIT_SECS 30
+#define IDLE_AFTER_MS        1000 /* a capsule that waits this long gives memory back */
 
 /* Seconds a session without a task waits for its first message. */
 static uint64_t
@@ -88,6 +90,19 @@ wait_for_next (const struct session *s, bool has_own, unsigned runs)
     return first_wait_ms ();
 }
 
+/* The next task. A wait without bound first gives back what only work needs. */
+static enum registry_next
+next_task (struct session *s, uint64_t wait_ms, const struct task **task)
+{
+    if (wait_ms == UINT64_MAX) {
+        enum registry_next next = registry_next (s->registry, IDLE_AFTER_MS, task);
+        if (next != REGISTRY_NOTHING || registry_is_closed (s->registry))
+            return next;
+        memory_release_idle ();
+    }
+    return registry_next (s->registry, wait_ms, task);
+}
+
 /* True when nothing more may start although something may be queued. */
 static bool
 is_over (const struct session *s, bool has_own, unsigned runs)
@@ -114,7 +129,20 @@ loop_record_canceled (struct session *s, const struct task *task)
                        NULL);
 }
 
-/* Nothing more may run after these: the work folder is over its bound, or no root could be composed. */
+/* A gateway will be asked: the client is loaded beside the task's first steps. A capsule that only
+ * waits never loads it. */
+static void
+warm_client (struct session *s)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].gateway) {
+            http_client_warm (s->http);
+            return;
+        }
+}
+
+/* Nothing more may run after these: the work folder is over its bound, or no root could be
+ * composed. */
 static bool
 ends_session (const struct mur_error *e)
 {
@@ -128,8 +156,7 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
     while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
         const struct task *task;
         background_report (s);
-        enum registry_next next =
-            registry_next (s->registry, wait_for_next (s, has_own, runs), &task);
+        enum registry_next next = next_task (s, wait_for_next (s, has_own, runs), &task);
         if (next == REGISTRY_CANCELED_QUEUED) {
             loop_record_canceled (s, task);
             continue;
@@ -139,6 +166,7 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         if (next != REGISTRY_TASK)
             break;
         struct task_outcome run = { 0 };
+        warm_client (s);
         task_run (s, task, &run);
         runs++;
         bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;

@@ -141,7 +141,9 @@ struct session {
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
     struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
-    struct background *background; /* background.c: the newest first. Task loop only */
+    /* background.c: the newest first, and what runs in the foreground. Written by the task loop,
+     * under the lock below; the door reads under it. */
+    struct background *background, *foreground;
 
     char *system_prompt; /* resolved, NULL: none */
     const char *system_prompt_source;

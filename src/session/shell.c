@@ -258,13 +258,20 @@ run (struct session *s, struct running_task *task, const char *name, const char 
             mur_error_free (err);
         return;
     }
-    int64_t patience_ms = out->is_plan_step ? -1 : (int64_t)grace_ms (s);
-    if (command_wait (c, patience_ms, task->cancel))
-        set_finished (s, name, line, c, out);
-    else if (out->is_plan_step)
-        command_kill (c);
-    else
-        background_take (s, task, name, line, c, grace_ms (s), out);
+    if (out->is_plan_step) { /* ended with its step, never moved to the background */
+        if (command_wait (c, -1, task->cancel))
+            set_finished (s, name, line, c, out);
+        else
+            command_kill (c);
+    } else {
+        background_begin (s, task, line, c, out);
+        if (command_wait (c, (int64_t)grace_ms (s), task->cancel)) {
+            background_done (s);
+            set_finished (s, name, line, c, out);
+        } else {
+            background_take (s, name, grace_ms (s), out);
+        }
+    }
     out->is_canceled = cancel_is_raised (task->cancel);
 }
 

@@ -179,8 +179,6 @@ session_stage (const struct stage_request *request, struct mur_error **err)
     s->latch = fs_latch_new ();
     s->redactor = redactor_new ();
     s->http = http_client_new ();
-    if (s->manifest->inference)
-        door_warm ();
     for (size_t i = 0; i < ARRAY_LEN (steps); i++)
         if (! steps[i].run (s, err))
             return NULL;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/attempt.h"
+#include "session/background.h"
 #include "session/done_check.h"
 #include "session/ending.h"
 #include "session/hooks.h"
@@ -191,6 +192,20 @@ status_text (const struct running_task *t)
                        t->reason ? t->reason : "no reason was given");
 }
 
+/* What the task object says beside the state (door.md 6.2); NULL: nothing. */
+static json_t *
+metadata_of (const struct session *s, const struct running_task *t)
+{
+    json_t *running = background_running_json (s, t->task->id);
+    bool is_without_answer = t->ending == ATTEMPT_NO_ANSWER;
+    json_t *metadata = running || is_without_answer ? json_object () : NULL;
+    if (is_without_answer)
+        json_set_bool (metadata, "noAnswer", true);
+    if (running)
+        json_object_set_new (metadata, "runningCommands", running);
+    return metadata;
+}
+
 /* The registry decides: a cancel the door accepted wins over what the loop reports. */
 static void
 end_task (struct session *s, struct running_task *t)
@@ -198,12 +213,14 @@ end_task (struct session *s, struct running_task *t)
     end_line (s, t);
     hooks_task_end (s);
     _cleanup_free_ char *text = status_text (t);
+    _cleanup_json_ json_t *metadata = metadata_of (s, t);
     struct task_ending ending = {
         .state = t->ending == ATTEMPT_OK         ? TASK_COMPLETED
                  : t->ending == ATTEMPT_CANCELED ? TASK_CANCELED
                                                  : TASK_FAILED,
         .status_text = text,
         .response = t->ending == ATTEMPT_OK ? t->response : NULL,
+        .metadata = metadata,
     };
     if (registry_end (s->registry, t->task, &ending) == TASK_CANCELED)
         result_write (s, t, "canceled: the task was stopped; there is no result");

@@ -196,9 +196,9 @@ test_a_command_past_its_grace_goes_on_in_the_background (void **state)
     need_sandbox (lab);
     struct command *c = start (lab, "echo before; sleep 1; echo after; exit 7", NULL);
     assert_false (command_wait (c, 0, NULL));
-    char work_id[37];
+    struct id id = id_new ("wrk_");
+    const char *work_id = id.text;
     assert_succeeds (command_detach (c, work_id, &err));
-    assert_true (id_is_valid (work_id, "wrk_"));
     assert_true (command_wait (c, 20000, NULL));
     struct command_result r = command_look (c);
     assert_int_equal (r.exit_code, 7);
