@@ -46,19 +46,26 @@ sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1])
 bool
 sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
 {
+    return sha256_hex_fd_upto (fd, UINT64_MAX, out);
+}
+
+bool
+sha256_hex_fd_upto (int fd, uint64_t limit, char out[SHA256_HEX_LEN + 1])
+{
     SHA256_CTX context;
     unsigned char raw[32];
     char chunk[65536];
     SHA256_Init (&context);
-    for (;;) {
-        ssize_t n = read (fd, chunk, sizeof chunk);
+    while (limit) {
+        ssize_t n = read (fd, chunk, limit < sizeof chunk ? (size_t)limit : sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return false;
         if (n == 0)
             break;
-        SHA256_Update (&context, chunk, (size_t) n);
+        SHA256_Update (&context, chunk, (size_t)n);
+        limit -= (uint64_t)n;
     }
     SHA256_Final (raw, &context);
     hex_encode (raw, sizeof raw, out);

@@ -70,6 +70,68 @@ token_verify (const struct token_family *family, const unsigned char key[TOKEN_K
     return NULL;
 }
 
+static bool
+is_segment (const char *text, size_t len)
+{
+    size_t decoded_len;
+    _cleanup_free_ unsigned char *decoded = len ? base64url_decode (text, len, &decoded_len) : NULL;
+    return decoded != NULL;
+}
+
+bool
+token_has_shape (const struct token_family *family, const char *token)
+{
+    size_t tag_len = strlen (family->tag);
+    if (strlen (token) > MAX_TOKEN || strncmp (token, family->tag, tag_len) != 0 ||
+        token[tag_len] != '.')
+        return false;
+    const char *payload = token + tag_len + 1, *dot = strchr (payload, '.');
+    return dot && is_segment (payload, (size_t)(dot - payload)) &&
+           is_segment (dot + 1, strlen (dot + 1));
+}
+
+/* The length of what may be a token at <text>: tag, two dots, base64url digits. 0 for anything
+ * else. */
+static size_t
+token_length (const char *text, size_t tag_len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t payload = strspn (text + tag_len + 1, digits);
+    const char *dot = text + tag_len + 1 + payload;
+    size_t mac = payload && *dot == '.' ? strspn (dot + 1, digits) : 0;
+    return mac ? (size_t)(dot + 1 - text) + mac : 0;
+}
+
+void
+token_scrub (const struct token_family *family, struct buf *text, size_t start)
+{
+    char tag[8];
+    size_t tag_len = strlen (family->tag);
+    snprintf (tag, sizeof tag, "%s.", family->tag);
+    const char *at =
+        text->len > start ? memmem (text->data + start, text->len - start, tag, tag_len + 1) : NULL;
+    if (! at)
+        return;
+    struct buf clean = { 0 };
+    const char *from = text->data, *end = text->data + text->len;
+    for (; at; at = memmem (at, (size_t)(end - at), tag, tag_len + 1)) {
+        size_t len = token_length (at, tag_len);
+        if (! len) {
+            at += tag_len;
+            continue;
+        }
+        _cleanup_free_ char *token = x_strndup (at, len);
+        char id[17];
+        token_loggable_id (token, id);
+        buf_append (&clean, from, (size_t)(at - from));
+        buf_printf (&clean, "<handle:%s>", id);
+        from = at += len;
+    }
+    buf_append (&clean, from, (size_t)(end - from));
+    buf_free (text);
+    *text = clean;
+}
+
 void
 token_loggable_id (const char *token, char out[17])
 {

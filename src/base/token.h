@@ -30,5 +30,10 @@ char *token_mint (const struct token_family *family, const unsigned char key[TOK
 /* The payload of a genuine token, a new reference, or NULL for anything else. */
 json_t *token_verify (const struct token_family *family, const unsigned char key[TOKEN_KEY_LEN],
                       const char *token, const char *bound);
+/* True for three segments of strict base64url under the family's tag; says nothing of the MAC. */
+bool token_has_shape (const struct token_family *family, const char *token);
+/* Replaces what looks like a token of the family, anywhere in the text from <start> on, by
+ * "<handle:<loggable id>>". */
+void token_scrub (const struct token_family *family, struct buf *text, size_t start);
 /* What may be logged of a token: the first 16 hex digits of its SHA-256. */
 void token_loggable_id (const char *token, char out[17]);

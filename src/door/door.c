@@ -5,6 +5,9 @@
 #include "door/door.h"
 
 #include "base/alloc.h"
+#include "door/plane_answer.h"
+#include "door/plane_worker.h"
+#include "door/resources.h"
 #include "door/rpc.h"
 #include "net/http_server.h"
 #include "net/url.h"
@@ -23,6 +26,9 @@ struct door {
     bool accepts_peers;
     const struct door_auth *auth; /* NULL: a public door */
     struct rpc *rpc;
+    struct plane_worker *plane_worker;
+    struct resources *resources;
+    struct peer_files *peer_files;
 };
 
 static const struct http_header json_content = { "content-type", "application/json", 16 };
@@ -105,14 +111,28 @@ refuse_peer (struct http_exchange *x)
     http_refuse (x, 403, &json_content, 1, body, sizeof body - 1);
 }
 
-/* The steps of door.md 2 that end before a body is read. No plane is declared in this build, so the
- * paths of steps 1, 2 and 6 hold nothing. */
+/* Step 6: the scope, then what needs no file. True when the request was answered. */
+static bool
+refuse_resource (struct door *d, struct http_exchange *x, const char *credential)
+{
+    if (d->auth && ! door_auth_allows (d->auth, credential, AUTH_SCOPE_FILES)) {
+        door_refuse (x, d->auth, AUTH_INSUFFICIENT_SCOPE, credential, AUTH_SCOPE_FILES);
+        return true;
+    }
+    return resources_refuse (d->resources, x);
+}
+
+/* The steps of door.md 2 that end before a body is read. */
 static size_t
 on_head (void *ctx, struct http_exchange *x)
 {
     struct door *d = ctx;
     const char *target = http_exchange_target (x);
-    if (is_under (target, "/resources/peer") || is_under (target, "/control")) {
+    if (plane_is_under (x, PLANE_PEER)) {
+        (void)peer_files_refuse (d->peer_files, x);
+        return 0;
+    }
+    if (is_under (target, "/control")) {
         answer_nothing_here (x); /* its body is not read */
         return 0;
     }
@@ -128,6 +148,10 @@ on_head (void *ctx, struct http_exchange *x)
         refuse_peer (x);
         return 0;
     }
+    if (plane_is_under (x, PLANE_RESOURCES)) {
+        (void)refuse_resource (d, x, credential);
+        return 0;
+    }
     return is_rpc (x) ? http_server_default_limits.body_bytes : 0;
 }
 
@@ -137,10 +161,16 @@ on_request (void *ctx, struct http_exchange *x)
     struct door *d = ctx;
     size_t len;
     (void)http_exchange_body (x, &len);
+    if (plane_is_under (x, PLANE_PEER)) {
+        peer_files_serve (d->peer_files, x);
+        return;
+    }
     const char *credential;
     if (is_refused (d, x, &credential))
         return;
-    if (is_rpc (x) && len > 0)
+    if (plane_is_under (x, PLANE_RESOURCES))
+        resources_serve (d->resources, x);
+    else if (is_rpc (x) && len > 0)
         rpc_answer (d->rpc, x, credential);
     else
         answer_nothing_here (x);
@@ -192,6 +222,20 @@ door_set_auth (struct door *d, const struct door_auth *auth)
     d->auth = auth;
 }
 
+void
+door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id)
+{
+    d->plane_worker = plane_worker_new ();
+    d->resources = resources_new (facts, d->plane_worker);
+    d->peer_files = peer_files_new (facts, session_id, d->plane_worker);
+}
+
+struct peer_files *
+door_peer_files (struct door *d)
+{
+    return d->peer_files;
+}
+
 bool
 door_serve (struct door *d, const struct card_facts *facts, struct registry *registry,
             struct mur_error **err)
@@ -202,6 +246,10 @@ door_serve (struct door *d, const struct card_facts *facts, struct registry *reg
     d->public_card = card_text (&here, false);
     d->accepts_peers = here.accepts_peer_tasks;
     d->rpc = rpc_new (&here, registry, d->auth);
+    if (! d->plane_worker) {
+        const struct plane_facts nothing = { .containment = "", .registry = registry };
+        door_set_planes (d, &nothing, here.session_id);
+    }
     return http_server_serve (d->server, &handler, d, err);
 }
 
@@ -211,7 +259,12 @@ door_close (struct door *d)
     if (! d)
         return;
     rpc_settle_all (d->rpc);
+    if (d->plane_worker)
+        plane_worker_stop (d->plane_worker);
     http_server_close (d->server, CLOSING_DRAIN_MS);
+    plane_worker_free (d->plane_worker);
+    resources_free (d->resources);
+    peer_files_free (d->peer_files);
     rpc_free (d->rpc);
     free (d->public_card);
     free (d->url);

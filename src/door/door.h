@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "door/auth.h"
 #include "door/card.h"
+#include "door/peer_files.h"
+#include "door/planes.h"
 #include "door/registry.h"
 
 struct door;
@@ -24,6 +26,12 @@ const char *door_url (const struct door *d);
 
 /* Makes the door an authenticated one; before door_serve. <auth> is borrowed until door_close. */
 void door_set_auth (struct door *d, const struct door_auth *auth);
+
+/* Whose files the planes serve; before door_serve. Copied; what it points to is borrowed until
+ * door_close. */
+void door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id);
+/* Mints for share-file. NULL before door_set_planes. */
+struct peer_files *door_peer_files (struct door *d);
 
 /* Starts answering. <facts> is read now and not kept; <registry> is borrowed until door_close.
  * E-IO-003. */

@@ -13,10 +13,8 @@ struct unbuilt {
 
 static const struct unbuilt parts[] = {
     { "observability", "export of spans and evaluation" },
-    { "exports", "exports" },
     { "control.settings", "the control plane" },
     { "control.secrets", "the control plane" },
-    { "capabilities.peer_fetch", "fetching files from peers" },
 };
 
 /* Values that ask for what is missing, where the key as such is fine. */

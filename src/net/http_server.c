@@ -85,7 +85,7 @@ struct http_exchange {
     uint64_t content_length;
     struct buf body;
     size_t body_limit, dropped;
-    bool has_head, is_seen, drops_body, is_held, is_suspended, is_dropped;
+    bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped;
 
     /* The answer; written once, under server->lock when held. */
     bool has_reply, closes;
@@ -277,10 +277,10 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
         shutdown (c->fd, SHUT_RDWR);
     if (! x)
         return;
-    if (x->is_held) {
+    if (x->is_long_lived)
         s->long_lived--;
+    if (x->is_held)
         unqueue (x);
-    }
     if (x->stream)
         stream_forget (x->stream);
     free (x->target);
@@ -569,13 +569,21 @@ set_lines (struct http_exchange *x, int status, const struct http_header *header
 }
 
 void
+http_reply_take (struct http_exchange *x, int status, const struct http_header *headers,
+                 size_t header_count, char *body, size_t len)
+{
+    set_lines (x, status, headers, header_count);
+    x->reply = body;
+    x->reply_len = len;
+    publish (x);
+}
+
+void
 http_reply (struct http_exchange *x, int status, const struct http_header *headers,
             size_t header_count, const void *body, size_t len)
 {
-    set_lines (x, status, headers, header_count);
-    x->reply = x_memdup (len ? body : "", len ? len : 1);
-    x->reply_len = len;
-    publish (x);
+    http_reply_take (x, status, headers, header_count, x_memdup (len ? body : "", len ? len : 1),
+                     len);
 }
 
 void
@@ -603,9 +611,15 @@ http_hold (struct http_exchange *x)
         return true;
     if (! has_room_for_long (x))
         return false;
-    x->is_held = true;
+    x->is_held = x->is_long_lived = true;
     x->server->long_lived++;
     return true;
+}
+
+void
+http_hold_briefly (struct http_exchange *x)
+{
+    x->is_held = true;
 }
 
 struct http_stream *

@@ -71,6 +71,9 @@ const struct sockaddr *http_exchange_peer (const struct http_exchange *x);
  * after http_hold. */
 void http_reply (struct http_exchange *x, int status, const struct http_header *headers,
                  size_t header_count, const void *body, size_t len);
+/* The same with a body from malloc that is taken over. */
+void http_reply_take (struct http_exchange *x, int status, const struct http_header *headers,
+                      size_t header_count, char *body, size_t len);
 /* The same, then the connection ends: the write side first, then what the client still sends is
  * read and dropped (64 KiB, 500 ms), so that the refusal is not lost to a reset. */
 void http_refuse (struct http_exchange *x, int status, const struct http_header *headers,
@@ -78,6 +81,9 @@ void http_refuse (struct http_exchange *x, int status, const struct http_header 
 /* Keeps the exchange beyond the handler. False when no connection may be held any more (503 was
  * answered). */
 bool http_hold (struct http_exchange *x);
+/* The same for an answer another thread is about to make, in bounded time: it counts as a short
+ * request. */
+void http_hold_briefly (struct http_exchange *x);
 
 /* --- streams --- */
 

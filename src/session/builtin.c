@@ -39,6 +39,15 @@ const struct builtin_tool builtin_tools[] = {
       "Selects the model that goes on from the next inference call on. The conversation stays.",
       NULL, "control.agent_settings with inference.driver", switch_driver_is_offered,
       builtin_switch_driver, switch_driver_parameters },
+    { "share-file",
+      "Makes a handle with which one other capsule, and nobody else, may fetch one file of this "
+      "capsule for a while. Give the handle to that capsule in a message.",
+      share_file_parameters, "exports.peer_files", share_file_is_offered, builtin_share_file },
+    { "fetch-peer-file",
+      "Fetches the file a handle of another capsule names and stores it in the work folder. "
+      "Answers where it is, its size and its SHA-256, not its contents.",
+      fetch_peer_file_parameters, "capabilities.peer_fetch", fetch_peer_file_is_offered,
+      builtin_fetch_peer_file },
 };
 const size_t builtin_tool_count = ARRAY_LEN (builtin_tools);
 

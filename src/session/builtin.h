@@ -45,6 +45,15 @@ void builtin_pull (struct session *s, struct running_task *task, const json_t *i
 void builtin_remove (struct session *s, struct running_task *task, const json_t *input,
                      struct call_outcome *out);
 
+/* builtin_peer_files.c */
+extern const char share_file_parameters[], fetch_peer_file_parameters[];
+bool share_file_is_offered (const struct session *s);
+bool fetch_peer_file_is_offered (const struct session *s);
+void builtin_share_file (struct session *s, struct running_task *task, const json_t *input,
+                         struct call_outcome *out);
+void builtin_fetch_peer_file (struct session *s, struct running_task *task, const json_t *input,
+                              struct call_outcome *out);
+
 void builtin_session_status (struct session *s, struct running_task *task, const json_t *input,
                              struct call_outcome *out);
 

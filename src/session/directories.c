@@ -48,9 +48,38 @@ check_identity (const struct session *s, int fd, struct mur_error **err)
         (unsigned long long)s->request->workdir_dev, (unsigned long long)s->request->workdir_ino);
 }
 
+/* An exported root that leads out of the work folder now would be refused to every reader: better
+ * said at launch. */
+static bool
+check_export_root (const struct session *s, const char *root, const char *key,
+                   struct mur_error **err)
+{
+    _cleanup_free_ char *written = x_asprintf ("%s/%s", s->request->work_root, root);
+    _cleanup_free_ char *real = fs_canonical_path (written, err);
+    if (! real)
+        return false;
+    if (fs_path_is_within (real, s->request->work_root))
+        return true;
+    capsule_manifest_fail (s->manifest, err, E_CAP_007, key, "%s resolves to %s, outside %s", root,
+                           real, s->request->work_root);
+    return mur_hint (err, "remove the link, or export a folder of the work folder");
+}
+
+static bool
+check_export_roots (const struct session *s, struct mur_error **err)
+{
+    const struct exports *e = s->manifest->exports;
+    return ! e ||
+           ((! e->files || check_export_root (s, e->files->root, "exports.files.root", err)) &&
+            (! e->peer_files ||
+             check_export_root (s, e->peer_files->root, "exports.peer_files.root", err)));
+}
+
 bool
 stage_work_dir (struct session *s, struct mur_error **err)
 {
+    if (! check_export_roots (s, err))
+        return false;
     if (s->request->workdir)
         s->work_path = x_strdup (s->request->work_root);
     else if (! create_default_work_dir (s, err))

@@ -41,11 +41,27 @@ list_visible_tools (const struct session *s, struct strv *out)
     }
 }
 
+static void
+set_planes (struct session *s)
+{
+    const struct containment *c = s->request->containment;
+    const struct plane_facts facts = {
+        .exports = s->manifest->exports,
+        .work = s->work,
+        .containment = containment_name (c->achieved),
+        .follows_links = c->achieved != CONTAINMENT_SCOPED,
+        .registry = s->registry,
+        .trace = s->trace,
+    };
+    door_set_planes (s->door, &facts, s->id.text);
+}
+
 static bool
 serve (struct session *s, struct mur_error **err)
 {
     _cleanup_strv_ struct strv tools = { 0 };
     list_visible_tools (s, &tools);
+    const struct exports *exports = s->manifest->exports;
     struct card_facts facts = {
         .capsule_name = s->manifest->name,
         .capsule_version = s->manifest->version,
@@ -55,8 +71,12 @@ serve (struct session *s, struct mur_error **err)
         .tool_count = tools.len,
         .has_shell = s->policy->shell_allow.len > 0,
         .has_network = s->policy->network_allow.len > 0,
+        .exports_files = exports && exports->files,
+        .exports_peer_files = exports && exports->peer_files,
+        .accepts_peer_tasks = exports && exports->peer_tasks && exports->peer_tasks->accept.value,
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
     };
+    set_planes (s);
     if (s->auth)
         door_set_auth (s->door, s->auth);
     return door_serve (s->door, &facts, s->registry, err);
