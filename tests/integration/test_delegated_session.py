@@ -16,7 +16,7 @@ from tests.support.lab import SLOWER
 from tests.support.polling import eventually, tree_of
 from tests.support.roost import Roost, publish_capsule
 from tests.support.spawn import (CONTEXT, DELEGATION, PARENT, Family, Lifeline, ParentDoor, completion, handle,
-                                 publish_agent, readiness)
+                                 publish_agent, readiness, send_task)
 
 HELLO = [{"text": "hello"}]
 SLOW = [{"text": "never said", "delay_ms": 60_000}]
@@ -199,18 +199,6 @@ def test_spawn_A13_a_capsule_that_starts_nobody_never_asks_the_daemon(lab):
 
 
 # --- lineage and the report of the end ---
-
-def send_task(url):
-    import http.client
-    host, port = url.rsplit(":", 1)
-    wire = http.client.HTTPConnection(host, int(port), timeout=20 * SLOWER)
-    wire.request("POST", "/", json.dumps({"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {
-        "message": {"messageId": "msg_1", "role": "ROLE_USER", "parts": [{"text": "go", "mediaType": "text/plain"}]},
-        "configuration": {"returnImmediately": True}}}), {"content-type": "application/json", "a2a-version": "1.0"})
-    answer = json.loads(wire.getresponse().read())
-    wire.close()
-    return answer["result"]["task"]["id"]
-
 
 def test_spawn_A16_a_child_reports_its_end_to_the_parents_door(lab, family):
     with ParentDoor() as door:

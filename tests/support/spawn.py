@@ -3,14 +3,17 @@
 # A test as the launcher of a real child: the approval on stdin, the handle and the lifeline in the environment, a door that
 # completions come to.
 
+import http.client
 import json
 import os
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import yaml
 
+from .lab import BUILD, SLOWER
 from .roost import Roost
 
 DELEGATION = "dlg_" + "0" * 31 + "1"
@@ -148,3 +151,104 @@ class Family:
             self.close()
         else:
             self.roost.stop()
+
+
+class Child:
+    """A handle of the launcher's: what it said at the launch, and what may be asked of it."""
+
+    def __init__(self, launcher, facts):
+        self._launcher, self.facts = launcher, facts
+        self.number = facts["child"]
+
+    def __getattr__(self, name):
+        return self.facts[name]
+
+    @property
+    def names(self):
+        """The environment's keys in order."""
+        return [entry.split("=", 1)[0] for entry in self.environment]
+
+    def value(self, name):
+        return dict(entry.split("=", 1) for entry in self.environment)[name]
+
+    def argument(self, flag):
+        return self.argv[self.argv.index(flag) + 1]
+
+    @property
+    def trace(self):
+        with open(self.records_dir + "/trace.jsonl", encoding="utf-8") as trace:
+            return [json.loads(text) for text in trace]
+
+    def ask(self, what):
+        return self._launcher.ask(do=what, child=self.number)
+
+    def drop(self):
+        self.ask("free")
+
+
+class Launcher:
+    """A parent process that is no `mur`: the child library behind a pipe. Its `mur` is a wrapper that logs the arguments and the
+    environment it got (a shell passes the latter on in another order); every parent has a records folder of its own."""
+
+    def __init__(self, lab, family, env=None):
+        self.lab, self.family = lab, family
+        self.log = lab.directory / "launches.log"
+        self.wrapper = lab.directory / "mur-wrapper"
+        self.wrapper.write_text(
+            f"#!/bin/sh\nprintf '%s\\n' \"$*\" >>{self.log}\ncat /proc/$$/environ >{self.log}.environ.$$\n"
+            f"exec {lab.mur_path} \"$@\"\n")
+        self.wrapper.chmod(0o755)
+        self.parent_dir = lab.directory / f"parent-{len(list(lab.directory.glob('parent-*')))}"
+        self.parent_dir.mkdir()
+        self.errors = open(lab.directory / "launcher.stderr", "wb")
+        self.process = subprocess.Popen(
+            [str(BUILD / "tests/launcher/child-launcher")], cwd=lab.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, start_new_session=True, env=lab.environment({"MURMUR_MUR_BINARY": self.wrapper, **(env or {})}))
+
+    def ask(self, **command):
+        self.process.stdin.write(json.dumps(command).encode() + b"\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def try_launch(self, name, approval=None, **how):
+        return self.ask(**{"do": "launch", "approval": approval or self.family.approval(name), "capsule": name,
+                           "version": "0.1.0", "parent_records_dir": str(self.parent_dir),
+                           "roost_url": self.family.roost.url, **how})
+
+    def launch(self, name, **how):
+        answer = self.try_launch(name, **how)
+        assert "error" not in answer, answer["error"]
+        return Child(self, answer)
+
+    def refused(self, name, **how):
+        """The refusal's text."""
+        answer = self.try_launch(name, **how)
+        assert "error" in answer, answer
+        return answer["error"]
+
+    def environment_of(self, child):
+        """What the child's program was started with, in order."""
+        content = (self.log.parent / f"{self.log.name}.environ.{child.pid}").read_bytes()
+        return [entry.decode() for entry in content.split(b"\0") if entry]
+
+    @property
+    def launches(self):
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(60 * SLOWER) == 0
+        self.process.stdout.close()
+        self.errors.close()
+
+
+def send_task(url, text="go"):
+    """Hands a task to a child's door (an address with or without its scheme); the task's id."""
+    host, port = url.removeprefix("http://").rsplit(":", 1)
+    wire = http.client.HTTPConnection(host, int(port), timeout=20 * SLOWER)
+    wire.request("POST", "/", json.dumps({"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {
+        "message": {"messageId": "msg_1", "role": "ROLE_USER", "parts": [{"text": text, "mediaType": "text/plain"}]},
+        "configuration": {"returnImmediately": True}}}), {"content-type": "application/json", "a2a-version": "1.0"})
+    answer = json.loads(wire.getresponse().read())
+    wire.close()
+    return answer["result"]["task"]["id"]
