@@ -39,6 +39,8 @@ struct entry {
 struct registry {
     struct registry_spec spec;
     struct streams *streams;
+    registry_completion_fn *take_completion;
+    void *completion_ctx;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct entry **entries; /* by id: ids grow as they are minted */
@@ -156,6 +158,19 @@ registry_free (struct registry *r)
     pthread_cond_destroy (&r->changed);
     pthread_mutex_destroy (&r->lock);
     free (r);
+}
+
+void
+registry_set_completions (struct registry *r, registry_completion_fn *fn, void *ctx)
+{
+    r->take_completion = fn;
+    r->completion_ctx = ctx;
+}
+
+bool
+registry_take_completion (const struct registry *r, const char *delegation_id)
+{
+    return r->take_completion && r->take_completion (r->completion_ctx, delegation_id);
 }
 
 struct streams *

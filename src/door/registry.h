@@ -146,6 +146,11 @@ void registry_cancel_all (struct registry *r, struct strv *ids);
  * door's thread; it must not wait. */
 typedef void registry_residue_fn (void *ctx, const char *task_id, json_t *items);
 void registry_set_residue (struct registry *r, registry_residue_fn *fn, void *ctx);
+/* Who hears that a delegated child has ended (door.md 7.8): true when that delegation is awaited, or
+ * was reported before. Called without the registry's lock, from the door's thread; it must not
+ * wait. Set before the door serves. */
+typedef bool registry_completion_fn (void *ctx, const char *delegation_id);
+void registry_set_completions (struct registry *r, registry_completion_fn *fn, void *ctx);
 bool registry_is_closed (struct registry *r);
 uint64_t registry_generation (struct registry *r);
 
@@ -234,3 +239,5 @@ enum cancel_outcome registry_cancel (struct registry *r, const struct caller *ca
                                      const char *task_id, json_t **task, enum task_state *state);
 /* What is left running of a cancelled task, or of the session (NULL): an array, owned. */
 json_t *registry_residue (const struct registry *r, const char *task_id);
+/* Hands a completion to whoever awaits it; false: nobody does. */
+bool registry_take_completion (const struct registry *r, const char *delegation_id);

@@ -491,7 +491,26 @@ get_extended_card (struct call *c)
 
 /* --- completions: a delegated child reporting (door.md 7.8) --- */
 
-/* No session of this build delegates, so none can wait for one. */
+/* The outcome itself is in the child's record: here it is only said that there is one. */
+static void
+acknowledge_completion (struct call *c, const char *delegation)
+{
+    const json_t *sent = json_object_get (c->envelope.params, "message");
+    const char *context = json_get_string (sent, "contextId");
+    _cleanup_free_ char *id = x_strdup (delegation);
+    str_lower (id);
+    _cleanup_free_ char *message_id = x_asprintf ("msg_%s_received", id);
+    json_t *message = json_object ();
+    json_set_string (message, "messageId", message_id);
+    if (context)
+        json_set_string (message, "contextId", context);
+    json_set_string (message, "role", "ROLE_AGENT");
+    json_object_set_new (message, "parts",
+                         json_pack ("[{s:{s:s, s:b}, s:s}]", "data", "delegation_id", id,
+                                    "received", true, "mediaType", "application/json"));
+    answer_result (c, json_pack ("{s:o}", "message", message));
+}
+
 static void
 answer_completion (struct call *c)
 {
@@ -506,6 +525,8 @@ answer_completion (struct call *c)
         answer_error (c, RPC_METHOD_NOT_FOUND, NULL, NULL);
     else if (! delegation || ! *delegation)
         answer_error (c, RPC_COMPLETION_NOT_AWAITED, NULL, NULL);
+    else if (registry_take_completion (c->rpc->registry, delegation))
+        acknowledge_completion (c, delegation);
     else
         answer_error (c, RPC_COMPLETION_NOT_AWAITED, NULL,
                       text_metadata ("delegationId", delegation));

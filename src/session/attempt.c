@@ -192,3 +192,17 @@ attempt_run (struct session *s, struct running_task *t)
     }
     run_turns (s, t);
 }
+
+bool
+attempt_let_answer_stand (struct session *s, struct running_task *t)
+{
+    pthread_mutex_lock (&s->lock);
+    bool stands = ! cancel_is_raised (t->cancel);
+    if (stands) {
+        free (t->standing_answer);
+        t->standing_answer = x_strdup (t->result ? t->result : "");
+        s->has_standing_answer = true;
+    }
+    pthread_mutex_unlock (&s->lock);
+    return stands;
+}

@@ -29,6 +29,8 @@ const struct builtin_tool builtin_tools[] = {
       pull_parameters, "capabilities.install", pull_is_offered, builtin_pull },
     { "remove-artifact", "Takes a tool or skill away again that this capsule pulled.",
       pull_parameters, "capabilities.install", pull_is_offered, builtin_remove },
+    { "delegate-task", delegate_description, NULL, "capabilities.spawn.allow", delegate_is_offered,
+      builtin_delegate, delegate_parameters },
     { "submit-plan",
       "Runs a plan: steps that call tools, run commands or have other capsules work, each as soon as "
       "the steps it depends on are done, and answers once with what every step gave. Any string of a "

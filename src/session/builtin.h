@@ -37,6 +37,13 @@ const char *switch_driver_parameters (const struct session *s);
 void builtin_switch_driver (struct session *s, struct running_task *task, const json_t *input,
                             struct call_outcome *out);
 
+/* builtin_delegate.c */
+extern const char delegate_description[];
+bool delegate_is_offered (const struct session *s);
+const char *delegate_parameters (const struct session *s);
+void builtin_delegate (struct session *s, struct running_task *task, const json_t *input,
+                       struct call_outcome *out);
+
 /* builtin_pull.c */
 extern const char pull_parameters[];
 bool pull_is_offered (const struct session *s);

@@ -134,22 +134,6 @@ feedback (const struct check *c)
 
 /* --- deciding --- */
 
-/* The answer stands from now on, unless the task was cancelled: decided under the lock the deadline
- * cancels under. */
-static bool
-let_answer_stand (struct session *s, struct running_task *t)
-{
-    pthread_mutex_lock (&s->lock);
-    bool stands = ! cancel_is_raised (t->cancel);
-    if (stands) {
-        free (t->standing_answer);
-        t->standing_answer = x_strdup (t->result ? t->result : "");
-        s->has_standing_answer = true;
-    }
-    pthread_mutex_unlock (&s->lock);
-    return stands;
-}
-
 static bool
 may_reopen (const struct session *s, struct running_task *t, const struct check *c)
 {
@@ -190,7 +174,7 @@ bool
 done_check_reopens (struct session *s, struct running_task *t)
 {
     _cleanup_ (check_clear) struct check c = { .declared = s->policy->lifecycle.done_check };
-    if (! c.declared || t->ending != ATTEMPT_OK || ! let_answer_stand (s, t))
+    if (! c.declared || t->ending != ATTEMPT_OK || ! attempt_let_answer_stand (s, t))
         return false;
     run (s, t, &c);
     t->done_check.runs++;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "session/background.h"
+#include "session/delegations.h"
 #include "session/hooks.h"
 #include "session/termination.h"
 
@@ -104,7 +105,7 @@ void
 attempt_cancel (struct session *s, struct running_task *t, const char *phase, struct trace_num turn)
 {
     static char *const none[] = { NULL };
-    _cleanup_strv_ struct strv detached = { 0 };
+    _cleanup_strv_ struct strv detached = { 0 }, delegated = { 0 };
     t->ending = ATTEMPT_CANCELED;
     if (t->standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
         t->is_spared = true;
@@ -112,8 +113,10 @@ attempt_cancel (struct session *s, struct running_task *t, const char *phase, st
     }
     t->cancel_phase = phase;
     background_list (s, t->task->id, &detached);
+    delegations_list (s, t->task->id, &delegated);
     TRACE (s->trace, NULL, task_canceled, .task_id = t->task->id, .turn = turn, .phase = phase,
-           .detached_work_ids = detached.len ? detached.items : none, .delegation_ids = none);
+           .detached_work_ids = detached.len ? detached.items : none,
+           .delegation_ids = delegated.len ? delegated.items : none);
     if (t->record) {
         _cleanup_json_ json_t *content =
             json_pack ("[{s:s,s:s}]", "type", "text", "text",

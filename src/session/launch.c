@@ -14,6 +14,7 @@
 #include "session/background.h"
 #include "session/confine.h"
 #include "session/deadline.h"
+#include "session/delegations.h"
 #include "session/grants.h"
 #include "session/guests.h"
 #include "session/hooks.h"
@@ -82,6 +83,15 @@ serve (struct session *s, struct mur_error **err)
     return door_serve (s->door, &facts, s->registry, err);
 }
 
+/* Commands first, then children (door.md 7.5). */
+static void
+append_residue (void *ctx, const char *task_id, json_t *items)
+{
+    struct session *s = ctx;
+    background_append_residue (s, task_id, items);
+    delegations_append_residue (s->delegations, task_id, items);
+}
+
 static void
 make_registry (struct session *s)
 {
@@ -92,7 +102,10 @@ make_registry (struct session *s)
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
     };
     s->registry = registry_new (&spec);
-    registry_set_residue (s->registry, background_append_residue, s);
+    if (s->policy->spawn_allow.len)
+        s->delegations = delegations_new (s);
+    registry_set_completions (s->registry, delegations_take_completion, s->delegations);
+    registry_set_residue (s->registry, append_residue, s);
 }
 
 /* The only file that holds the door's tokens. */
@@ -248,6 +261,8 @@ tear_down (struct session *s, enum session_ending ending)
         end_line (s, ending);
     door_close (s->door);
     s->door = NULL;
+    delegations_free (s->delegations);
+    s->delegations = NULL;
 }
 
 /* What others are owed once nothing runs any more; still bounded by the termination's timer. */

@@ -67,6 +67,7 @@ struct running_task {
     bool hook_spend_refused; /* a ceiling refused one of them: */
     struct spend_refusal hook_refusal;
     char hook_refused_origin[72]; /* "hook:<name>" */
+    uint64_t continuations; /* rounds of outcomes that were handed in */
     uint64_t kept_working;
     const char *keep_working_stopped_by;
     struct done_check_state done_check;

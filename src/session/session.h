@@ -102,6 +102,7 @@ struct driver {
 };
 
 struct hooks;
+struct delegations;
 
 struct session {
     const struct stage_request *request;
@@ -163,6 +164,7 @@ struct session {
     struct registry *registry;
     atomic_bool is_driver_busy;
     struct hooks *hooks;   /* hooks.h; NULL without hooks */
+    struct delegations *delegations; /* delegations.h; NULL: this capsule may start no others */
     struct strv guest_env; /* the runtime's own list for every guest */
     struct termination *termination;
     struct deadline *deadline;

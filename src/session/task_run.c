@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "session/attempt.h"
 #include "session/background.h"
+#include "session/delegations.h"
 #include "session/done_check.h"
 #include "session/ending.h"
 #include "session/hooks.h"
@@ -113,7 +114,8 @@ restore_standing (struct session *s, struct running_task *t)
                                                             : NULL;
     if (! t->standing_answer || ! stop)
         return false;
-    *t->continued_stopped_by = stop;
+    if (t->continued_stopped_by)
+        *t->continued_stopped_by = stop;
     _cleanup_free_ char *answer = steal_ptr (&t->standing_answer);
     free (t->reason);
     t->reason = NULL;
@@ -133,12 +135,15 @@ record_error (struct session *s, struct running_task *t)
            .reason = t->error->message);
 }
 
+/* To a turn end with nothing handed off outstanding, or another ending. */
 static void
 run_attempt (struct session *s, struct running_task *t)
 {
-    attempt_run (s, t);
-    attempt_take_refusals (s, t);
-    record_error (s, t);
+    do {
+        attempt_run (s, t);
+        attempt_take_refusals (s, t);
+        record_error (s, t);
+    } while (delegations_continue (s, t));
 }
 
 static void

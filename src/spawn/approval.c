@@ -32,7 +32,8 @@ take (const json_t *answer, struct approval *out, struct mur_error **err)
 
 bool
 approval_ask (struct http_client *http, const char *roost_url, const struct secret *credential,
-              const char *name, const char *version, struct approval *out, struct mur_error **err)
+              const char *name, const char *version, struct cancel *cancel, struct approval *out,
+              struct mur_error **err)
 {
     *out = (struct approval){ 0 };
     _cleanup_json_ json_t *ask = json_object ();
@@ -42,7 +43,8 @@ approval_ask (struct http_client *http, const char *roost_url, const struct secr
                                            .path = "/spawn",
                                            .header = "x-murmur-spawn-credential",
                                            .token = credential,
-                                           .body = ask };
+                                           .body = ask,
+                                           .cancel = cancel };
     struct roost_refusal refusal = { 0 };
     _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
     if (answer)

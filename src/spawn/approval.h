@@ -20,7 +20,7 @@ struct approval {
 void approval_clear (struct approval *a);
 
 /* POST <roost_url>/spawn. On a refusal the error's message is the daemon's own sentence, or the
- * transport's words: E-RUN-007. */
-bool
-approval_ask (struct http_client *http, const char *roost_url, const struct secret *credential,
-              const char *name, const char *version, struct approval *out, struct mur_error **err);
+ * transport's words: E-RUN-007. <cancel> may be NULL. */
+bool approval_ask (struct http_client *http, const char *roost_url, const struct secret *credential,
+                   const char *name, const char *version, struct cancel *cancel,
+                   struct approval *out, struct mur_error **err);

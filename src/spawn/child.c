@@ -141,6 +141,15 @@ mur_child_is_being_ended (struct mur_child *c)
     return is;
 }
 
+bool
+child_was_ended (struct mur_child *c)
+{
+    pthread_mutex_lock (&c->lock);
+    bool was = c->ending_since_ms != 0;
+    pthread_mutex_unlock (&c->lock);
+    return was;
+}
+
 /* --- ending ----------------------------------------------------------------------------------- */
 
 static void

@@ -59,5 +59,7 @@ struct child_stdio {
 /* Forks and executes argv with environment in the work folder. The one place a lifeline's read end
  * loses close-on-exec. E-IO-003. */
 bool child_start (struct mur_child *c, const struct child_stdio *stdio, struct mur_error **err);
+/* Whether our SIGTERM came before its exit: then its end was ours. */
+bool child_was_ended (struct mur_child *c);
 /* "exit status 1", "signal 9 (Killed)". Owned. */
 char *child_status_text (int status);

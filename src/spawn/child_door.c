@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-#define DELIVERY_MS  30000
+#define DELIVERY_MS   30000
 #define FIRST_WAIT_MS 100
-#define LAST_WAIT_MS 2000
-#define QUERY_MS     5000
-#define ANSWER_LIMIT ((size_t)64 << 20) /* a task's answer may be in it */
+#define LAST_WAIT_MS  2000
+#define QUERY_MS      5000
+#define ANSWER_LIMIT  ((size_t)64 << 20) /* a task's answer may be in it */
 
 struct question {
     struct http_client *http;
@@ -110,7 +110,8 @@ read_taken (const json_t *answer, char **task_id, struct mur_error **err)
     const char *state = json_get_string (json_object_get (task, "status"), "state");
     if (fault) {
         const char *said = json_get_string (fault, "message");
-        return mur_fail (err, E_RUN_007, "its door refused the task: %s", said ? said : "no reason");
+        return mur_fail (err, E_RUN_007, "its door refused the task: %s",
+                         said ? said : "no reason");
     }
     if (! id || ! *id)
         return mur_fail (err, E_RUN_007, "its door answered without a task that has an id");
@@ -121,9 +122,8 @@ read_taken (const json_t *answer, char **task_id, struct mur_error **err)
 }
 
 bool
-child_door_send (struct http_client *http, struct mur_child *child,
-                 const char *delegation_id, const char *task, struct cancel *cancel,
-                 char **task_id, struct mur_error **err)
+child_door_send (struct http_client *http, struct mur_child *child, const char *delegation_id,
+                 const char *task, struct cancel *cancel, char **task_id, struct mur_error **err)
 {
     if (! *mur_child_url (child))
         return mur_fail (err, E_RUN_007, "it bound no address, so it can be handed no task");
@@ -143,8 +143,8 @@ child_door_send (struct http_client *http, struct mur_child *child,
         if (answer)
             return read_taken (answer, task_id, err);
         wait_ms = wait_ms < LAST_WAIT_MS ? wait_ms : LAST_WAIT_MS;
-        bool is_over = mur_child_has_exited (child, NULL) ||
-                       clock_monotonic_ms () + wait_ms >= end_ms;
+        bool is_over =
+            mur_child_has_exited (child, NULL) || clock_monotonic_ms () + wait_ms >= end_ms;
         if (is_over || ! cancel_sleep (cancel, wait_ms))
             return mur_fail (err, E_RUN_007, "its task was not handed over: %s", fault->message);
     }

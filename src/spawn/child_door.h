@@ -15,10 +15,10 @@
 
 /* Sends the task; tries for up to 30 s while there is no HTTP answer to go by. *task_id (owned) is
  * the child's own. E-RUN-007. */
-bool child_door_send (struct http_client *http, struct mur_child *child,
-                      const char *delegation_id, const char *task, struct cancel *cancel,
-                      char **task_id, struct mur_error **err);
+bool
+child_door_send (struct http_client *http, struct mur_child *child, const char *delegation_id,
+                 const char *task, struct cancel *cancel, char **task_id, struct mur_error **err);
 
 /* The task object as GetTask answers; NULL: the door did not answer so. Owned. */
-json_t *child_door_task (struct http_client *http, struct mur_child *child,
-                         const char *task_id, struct cancel *cancel);
+json_t *child_door_task (struct http_client *http, struct mur_child *child, const char *task_id,
+                         struct cancel *cancel);

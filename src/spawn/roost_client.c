@@ -66,6 +66,7 @@ roost_post (struct http_client *http, const struct roost_request *request,
                      .between_bytes_timeout_ms = STEP_TIMEOUT_MS },
         .limit_bytes = ANSWER_LIMIT_BYTES,
         .total_timeout_ms = request->total_timeout_ms,
+        .cancel = request->cancel,
     };
     struct http_response response = { 0 };
     _cleanup_error_ struct mur_error *fault = NULL;

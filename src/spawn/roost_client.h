@@ -17,6 +17,7 @@ struct roost_request {
     const struct secret *token;
     const json_t *body;
     uint64_t total_timeout_ms; /* 0: 30 s for each step */
+    struct cancel *cancel;     /* may be NULL */
 };
 
 struct roost_refusal {

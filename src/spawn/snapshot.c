@@ -100,10 +100,10 @@ skip_excluded (struct copy *c, const char *path, const char *reason)
 static const char *
 kind_left_out (mode_t mode)
 {
-    return S_ISFIFO (mode)   ? "fifo"
-           : S_ISSOCK (mode) ? "socket"
+    return S_ISFIFO (mode)                    ? "fifo"
+           : S_ISSOCK (mode)                  ? "socket"
            : S_ISCHR (mode) || S_ISBLK (mode) ? "device"
-                                               : "unknown";
+                                              : "unknown";
 }
 
 /* --- one entry -------------------------------------------------------------------------------- */
@@ -214,8 +214,7 @@ copy_link (struct copy *c, int from_dir, int to_dir, const char *name, const cha
     if (len < 0)
         return fail (c, path, err);
     target[len] = '\0';
-    _cleanup_free_ char *rest =
-        target[0] == '/' ? rest_below (c->what->source_path, target) : NULL;
+    _cleanup_free_ char *rest = target[0] == '/' ? rest_below (c->what->source_path, target) : NULL;
     _cleanup_free_ char *moved = rest ? x_asprintf ("%s%s", c->what->target_path, rest) : NULL;
     if (symlinkat (moved ? moved : target, to_dir, name) < 0)
         return fail (c, path, err);
@@ -305,8 +304,8 @@ copy_level (struct copy *c, int from, int to, const char *path, struct mur_error
     for (size_t i = 0; i < names.len; i++) {
         if (cancel_is_raised (c->what->cancel))
             return mur_fail (err, E_IO_003, "the copy for %s was cancelled", c->what->capsule);
-        _cleanup_free_ char *below = *path ? x_asprintf ("%s/%s", path, names.items[i])
-                                           : x_strdup (names.items[i]);
+        _cleanup_free_ char *below =
+            *path ? x_asprintf ("%s/%s", path, names.items[i]) : x_strdup (names.items[i]);
         if (! copy_entry (c, from, to, names.items[i], below, err))
             return false;
     }

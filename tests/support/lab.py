@@ -362,10 +362,15 @@ class Lab:
 
     @property
     def records(self):
-        """Every records directory, oldest session first. Mount points in a session's temporary folder bear such names too."""
+        """Every records directory, oldest session first. Mount points in a session's temporary folder bear such names too,
+        and so does a component of the path to a delegated child's."""
         root = self.murmur_home / "records"
-        return sorted((path for path in root.rglob("ses_*") if path.is_dir() and not
-                       any(parent.name.startswith("ses_") for parent in path.parents)), key=lambda path: path.name)
+
+        def is_one(path):
+            return (path / "home").is_dir() and (path / "tmp").is_dir()
+        return sorted((path for path in root.rglob("ses_*") if is_one(path) and not
+                       any(parent.name.startswith("ses_") and is_one(parent) for parent in path.parents)),
+                      key=lambda path: path.name)
 
     @property
     def runtime_directories(self):

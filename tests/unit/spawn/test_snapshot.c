@@ -42,7 +42,8 @@ remove_world (void **state _unused_)
     return fs_remove_tree_at (AT_FDCWD, root, NULL) ? 0 : -1;
 }
 
-/* A source with an empty folder of the child inside it, as when the records lie in the work folder. */
+/* A source with an empty folder of the child inside it, as when the records lie in the work folder.
+ */
 static int
 make_folders (void **state _unused_)
 {
@@ -108,9 +109,9 @@ reason_of (const json_t *report, const char *path)
 {
     size_t i;
     const json_t *entry;
-    json_array_foreach (json_object_get (report, "skipped"), i, entry)
-        if (str_eq (json_get_string (entry, "path"), path))
-            return json_get_string (entry, "reason");
+    json_array_foreach (json_object_get (report, "skipped"), i,
+                        entry) if (str_eq (json_get_string (entry, "path"),
+                                           path)) return json_get_string (entry, "reason");
     return NULL;
 }
 
