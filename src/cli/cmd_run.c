@@ -39,14 +39,15 @@ struct run {
     char *work_root;
     struct buf manifest_text;
     mode_t manifest_mode;
-    char *resumed_session, *context_id;
+    struct resumed resumed; /* --resume; all NULL without */
+    char *context_id;
     struct stores *stores;
     struct resolved *capsule; /* --capsule */
     struct capsule_manifest *manifest;
     struct config *config;
     struct policy_request policy_request;
     struct policy *policy;
-    struct containment containment;
+    struct host_decision decision;
     char *dir_inside_workdir;
     struct lock *lock;
     char *system_prompt;
@@ -64,14 +65,15 @@ run_clear (struct run *r)
     free (r->manifest_name);
     free (r->work_root);
     buf_free (&r->manifest_text);
-    free (r->resumed_session);
+    resumed_clear (&r->resumed);
     free (r->context_id);
     resolved_freep (&r->capsule);
     stores_freep (&r->stores);
     policy_freep (&r->policy);
     capsule_manifest_freep (&r->manifest);
     config_freep (&r->config);
-    containment_clear (&r->containment);
+    host_decision_clear (&r->decision);
+    host_probe_stop ();
     free (r->dir_inside_workdir);
     lock_freep (&r->lock);
     free (r->system_prompt);
@@ -152,8 +154,10 @@ check_resume (struct run *r, struct mur_error **err)
     if (context)
         return mur_fail (err, E_RUN_015, "--resume %s and --context %s both name a conversation",
                          cli_value (r->args, "--resume"), context);
-    return run_resolve_resume (cli_value (r->args, "--resume"), r->work_root, &r->resumed_session,
-                               &r->context_id, err);
+    if (! run_resolve_resume (cli_value (r->args, "--resume"), r->work_root, &r->resumed, err))
+        return false;
+    r->context_id = x_strdup (r->resumed.context_id);
+    return true;
 }
 
 static bool
@@ -270,19 +274,21 @@ needs_probe (const struct run *r)
            cli_has (r->args, "--explain-scope") || policy_may_run_native (r->policy, false);
 }
 
+/* The probe runs beside us from here; staging waits for it where a refusal or a record needs it. */
 static bool
-decide_containment (struct run *r, struct mur_error **err)
+prepare_decision (struct run *r, struct mur_error **err)
 {
     (void)err;
     /* ~/.murmur inside the work folder is out of every sandbox's protection. */
     if (fs_path_is_within (r->home, r->work_root))
         r->dir_inside_workdir = x_strdup (r->home);
-    struct host_containment host = { .tier = TIER_NONE };
-    if (needs_probe (r))
-        host = host_containment_facts ();
-    struct capsule_containment capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir,
-                                           r->work_root };
-    containment_decide (&host, r->policy->containment_floor, &capsule, &r->containment);
+    r->decision = (struct host_decision){
+        .floor = r->policy->containment_floor,
+        .capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir, r->work_root },
+        .is_without_host = ! needs_probe (r),
+    };
+    if (! r->decision.is_without_host)
+        host_probe_start ();
     return true;
 }
 
@@ -312,7 +318,7 @@ explain_scope (struct run *r, struct mur_error **err)
     _cleanup_free_ bool *is_resolved = x_calloc (count, sizeof (bool));
     read_lock_facts (r, lock, is_native, is_resolved);
     struct report_facts facts = { 0 };
-    report_facts_fill (r->policy, &r->containment, &facts);
+    report_facts_fill (r->policy, host_decide (&r->decision), &facts);
     facts.artifact_is_native = is_native;
     facts.artifact_is_resolved = is_resolved;
     bool has_native = false;
@@ -360,11 +366,11 @@ check_agent_flags (struct run *r, struct mur_error **err)
 static bool
 check_resume_record (struct run *r, struct mur_error **err)
 {
-    if (! r->resumed_session)
+    if (! r->resumed.session_id)
         return true;
     if (! conversation_exists (r->policy->record_store, r->context_id))
         return mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no record to load",
-                         r->context_id, r->resumed_session);
+                         r->context_id, r->resumed.session_id);
     return true;
 }
 
@@ -444,7 +450,7 @@ fill_request (struct run *r, uint64_t started_ms)
     struct stage_request *q = &r->request;
     q->manifest = r->manifest;
     q->policy = r->policy;
-    q->containment = &r->containment;
+    q->decision = &r->decision;
     q->config = r->config;
     q->stores = r->stores;
     q->lock = r->lock;
@@ -462,8 +468,11 @@ fill_request (struct run *r, uint64_t started_ms)
     q->system_prompt_is_overridden = cli_has (r->args, "--system-prompt");
     q->context_id = r->context_id;
     bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
-    q->resume_mode = ! r->resumed_session ? RESUME_NONE : is_compact ? RESUME_COMPACT : RESUME_FULL;
-    q->resumed_session = r->resumed_session;
+    q->resume_mode = ! r->resumed.session_id ? RESUME_NONE
+                     : is_compact            ? RESUME_COMPACT
+                                             : RESUME_FULL;
+    q->resumed_session = r->resumed.session_id;
+    q->resumed_trace = r->resumed.trace_path;
     q->process_start_ms = started_ms;
     q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
     q->has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
@@ -502,7 +511,7 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
     refuse_unbuilt_flags, read_grant,  find_places,   check_home,   read_launcher,
-    check_resume,         load_dotenv, read_manifest, lower_policy, decide_containment,
+    check_resume,         load_dotenv, read_manifest, lower_policy, prepare_decision,
 };
 
 static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {

@@ -16,8 +16,8 @@
 /* --- resuming --- */
 
 bool
-run_resolve_resume (const char *address, const char *work_root, char **session_id,
-                    char **context_id, struct mur_error **err)
+run_resolve_resume (const char *address, const char *work_root, struct resumed *out,
+                    struct mur_error **err)
 {
     struct recorded_session found = { 0 };
     if (! recorded_session_resolve (address, work_root, "--resume", E_TRC_002, &found, err))
@@ -26,9 +26,10 @@ run_resolve_resume (const char *address, const char *work_root, char **session_i
     const struct trace_event *start = trace ? trace_find (trace, "task_start", 0) : NULL;
     const char *context = start ? json_get_string (start->object, "context_id") : NULL;
     if (context) {
-        *context_id = x_strdup (context);
-        *session_id = x_strdup (found.session_id ? found.session_id
-                                                 : json_get_string (start->object, "session_id"));
+        const char *id =
+            found.session_id ? found.session_id : json_get_string (start->object, "session_id");
+        *out = (struct resumed){ x_strdup (id ? id : ""), x_strdup (found.trace_path),
+                                 x_strdup (context) };
     } else if (trace) {
         mur_fail (err, E_RUN_016,
                   "--resume: session %s ran no task, so it has no context to continue",
@@ -36,6 +37,14 @@ run_resolve_resume (const char *address, const char *work_root, char **session_i
     }
     recorded_session_free (&found);
     return context != NULL;
+}
+
+void
+resumed_clear (struct resumed *r)
+{
+    free (r->session_id);
+    free (r->trace_path);
+    free (r->context_id);
 }
 
 /* --- the component --- */

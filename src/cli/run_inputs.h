@@ -9,10 +9,14 @@
 
 #include "base/error.h"
 
-/* The context of a recorded session's first task. *session_id and *context_id are owned. E-TRC-002,
- * E-RUN-016. */
-bool run_resolve_resume (const char *address, const char *work_root, char **session_id,
-                         char **context_id, struct mur_error **err);
+/* A recorded session to go on with: its id, the path of its trace and the context of its first
+ * task, all owned. E-TRC-002, E-RUN-016. */
+struct resumed {
+    char *session_id, *trace_path, *context_id;
+};
+bool run_resolve_resume (const char *address, const char *work_root, struct resumed *out,
+                         struct mur_error **err);
+void resumed_clear (struct resumed *r);
 
 /* The component of a script capsule's folder: capsule.wasm, else its only .wasm. Owned. E-RUN-004,
  * E-IO-003. */

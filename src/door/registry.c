@@ -292,10 +292,10 @@ record_ending (struct registry *r, struct entry *e, const char *status_text, con
 }
 
 static struct entry *
-add_entry (struct registry *r, enum task_origin origin, const char *context_id)
+add_entry (struct registry *r, enum task_origin origin, const char *id, const char *context_id)
 {
     struct entry *e = x_new0 (struct entry);
-    e->task.id = x_strdup (id_new ("tsk_").text);
+    e->task.id = x_strdup (id ? id : id_new ("tsk_").text);
     e->task.context_id = context_id ? x_strdup (context_id) : x_strdup (id_new ("ctx_").text);
     e->task.origin = origin;
     e->task.received_ms = clock_unix_ms ();
@@ -334,7 +334,7 @@ registry_enqueue (struct registry *r, const struct task_intake *intake)
     pthread_mutex_lock (&r->lock);
     struct entry *e = NULL;
     if (! r->is_closed) {
-        e = add_entry (r, intake->origin, intake->context_id);
+        e = add_entry (r, intake->origin, intake->id, intake->context_id);
         e->task.text = copy_or_null (intake->text);
         e->task.source = copy_or_null (intake->source);
         e->task.is_trusted = intake->is_trusted;
@@ -648,7 +648,7 @@ route_new (struct registry *r, const struct caller *caller, const struct message
         return;
     }
     char *text = text_with_references (r, caller, message);
-    struct entry *e = add_entry (r, message->origin, message->context_id);
+    struct entry *e = add_entry (r, message->origin, NULL, message->context_id);
     e->task.text = text;
     e->task.message_id = copy_or_null (message->message_id);
     e->task.owner = copy_or_null (caller->credential);

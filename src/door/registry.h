@@ -86,6 +86,7 @@ DEFINE_CLEANUP (struct registry, registry_free)
 /* --- the task loop's side (session/) --- */
 
 struct task_intake {
+    const char *id;         /* minted by the caller; NULL: here */
     const char *context_id; /* NULL: a new ctx_ */
     const char *text;       /* may be NULL for the launch's own */
     const char *source;     /* "task_md" */

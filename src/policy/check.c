@@ -370,7 +370,7 @@ policy_check_stage (const struct policy *p, const struct containment *c, struct 
         check_configs,        check_artifact_scopes, check_peer_ttl, check_queue,
         check_staged_runtime, check_read_only,       check_sources,
     };
-    return run_checks (before, ARRAY_LEN (before), p, err) && containment_check (c, err) &&
+    return run_checks (before, ARRAY_LEN (before), p, err) && (! c || containment_check (c, err)) &&
            run_checks (after, ARRAY_LEN (after), p, err);
 }
 

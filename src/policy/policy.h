@@ -105,11 +105,11 @@ bool policy_check_tool_names (const struct capsule_manifest *m, struct mur_error
 bool policy_check_explain (const struct policy *p, struct mur_error **err);
 /* All refusals of staging that come before the first artifact is resolved, in order: E-CAP-001,
  * 002, 003, 009, 011, 013, 020, 016, 010, 002, 008, E-MAN-003 (queue room), E-CAP-004, E-CAP-012,
- * E-IO-001 (source paths). */
+ * E-IO-001 (source paths). <c> may be NULL without a floor above advisory. */
 bool
 policy_check_stage (const struct policy *p, const struct containment *c, struct mur_error **err);
-/* What `mur doctor` only warns of: E-CAP-002 of artifact entries, E-CAP-004, E-CAP-016, numbered from
- * 0. True when number <which> finds nothing wrong, or does not exist: then *is_last is set. */
+/* What `mur doctor` only warns of: E-CAP-002 of artifact entries, E-CAP-004, E-CAP-016, numbered
+ * from 0. True when number <which> finds nothing wrong, or does not exist: then *is_last is set. */
 bool
 policy_check_concern (const struct policy *p, size_t which, bool *is_last, struct mur_error **err);
 /* Looks a gateway key up in the operator's config: the value (the caller frees it) or NULL. */

@@ -52,42 +52,62 @@ step_named (const char *name)
     return "an unnamed step";
 }
 
-static struct attempt
-run_attempt (attempt_fn *fn, const void *arg)
+/* One byte that no step's name begins with: the attempt came through. */
+#define CAME_THROUGH "."
+
+/* Forks the attempt. What it came to is told before it ends: leaving its namespaces takes the
+ * kernel longer than making them. */
+static struct attempt_child
+start_attempt (attempt_fn *fn, const void *arg)
 {
-    struct attempt a = { PROBE_FAILED, { "fork", 0 } };
+    struct attempt_child c = { .pid = -1, .report_fd = -1 };
     int report[2];
     if (pipe2 (report, O_CLOEXEC) < 0) {
-        a.failure.errno_value = errno;
-        return a;
+        c.errno_value = errno;
+        return c;
     }
-    pid_t pid = fork ();
-    if (pid == 0) {
+    c.pid = fork ();
+    if (c.pid == 0) {
         const char *failed = fn (arg);
         if (failed)
             child_fail (report[1], failed, NULL);
+        ssize_t told _unused_ = write (report[1], CAME_THROUGH, 1);
+        close (report[1]);
         _exit (0);
     }
-    a.failure.errno_value = errno;
+    c.errno_value = errno;
+    c.report_fd = report[0];
     close (report[1]);
-    char text[CHILD_REPORT_MAX + 1];
-    bool has_report = pid > 0 && child_report_read (report[0], text);
-    close (report[0]);
-    if (pid < 0)
+    return c;
+}
+
+static struct attempt
+read_attempt (struct attempt_child *c)
+{
+    struct attempt a = { PROBE_FAILED, { "fork", c->errno_value } };
+    if (c->pid < 0)
         return a;
-    int status = 1;
-    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (has_report) {
+    char text[CHILD_REPORT_MAX + 1];
+    if (! child_report_read (c->report_fd, text)) {
+        a.failure = (struct attempt_failure){ "wait for the child", ECHILD };
+    } else if (str_eq (text, CAME_THROUGH)) {
+        a.state = PROBE_SUCCEEDED;
+    } else {
         const char *step, *detail;
         child_report_parse (text, &step, &a.failure.errno_value, &detail);
         a.failure.step = step_named (step);
-    } else if (status == 0) {
-        a.state = PROBE_SUCCEEDED;
-    } else {
-        a.failure = (struct attempt_failure){ "wait for the child", ECHILD };
     }
     return a;
+}
+
+static void
+end_attempt (struct attempt_child *c)
+{
+    if (c->report_fd >= 0)
+        close (c->report_fd);
+    while (c->pid > 0 && waitpid (c->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *c = (struct attempt_child){ .pid = -1, .report_fd = -1 };
 }
 
 static const char *
@@ -96,19 +116,6 @@ try_landlock (const void *plan)
     if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return "prctl(PR_SET_NO_NEW_PRIVS)";
     return landlock_restrict (plan) < 0 ? "landlock_restrict_self" : NULL;
-}
-
-static struct attempt
-probe_landlock (int abi)
-{
-    if (abi == 0)
-        return (struct attempt){ PROBE_FAILED, { "landlock_restrict_self", ENOSYS } };
-    struct landlock_plan plan;
-    landlock_plan_init (&plan, 1);
-    landlock_plan_add (&plan, "/", LANDLOCK_WRITABLE_TREE, true, false, NULL);
-    struct attempt a = run_attempt (try_landlock, &plan);
-    landlock_plan_free (&plan);
-    return a;
 }
 
 static const char *
@@ -193,27 +200,55 @@ read_userns_grant (char *profile, size_t size)
 }
 
 void
-host_probe_run (struct host_probe *probe)
+host_probe_make (struct host_probe *probe, struct probe_children *children)
 {
     *probe = (struct host_probe){ 0 };
+    for (size_t i = 0; i < ARRAY_LEN (children->all); i++)
+        children->all[i] = (struct attempt_child){ .pid = -1, .report_fd = -1 };
+    struct attempt_child *landlock = &children->all[0], *mounts = &children->all[1],
+                         *sealed = &children->all[2];
     probe->landlock_abi = landlock_kernel_abi ();
-    probe->landlock = probe_landlock (probe->landlock_abi);
+    probe->landlock = (struct attempt){ PROBE_FAILED, { "landlock_restrict_self", ENOSYS } };
+    struct landlock_plan everything;
+    landlock_plan_init (&everything, 1);
+    if (probe->landlock_abi) {
+        landlock_plan_add (&everything, "/", LANDLOCK_WRITABLE_TREE, true, false, NULL);
+        *landlock = start_attempt (try_landlock, &everything);
+    }
     probe->userns = read_userns_grant (probe->profile, sizeof probe->profile);
     struct network_namespace ns;
     probe->network.state = network_namespace_create (NULL, 0, &ns, &probe->network.failure)
                                ? PROBE_SUCCEEDED
                                : PROBE_FAILED;
-    if (probe->network.state != PROBE_SUCCEEDED)
-        return;
-    struct sealed_arg arg = { &ns, geteuid (), getegid () };
-    probe->mounts = run_attempt (try_mounts, &ns);
-    probe->sealed = run_attempt (try_sealed, &arg);
-    network_namespace_close (&ns);
+    if (probe->network.state == PROBE_SUCCEEDED) {
+        struct sealed_arg arg = { &ns, geteuid (), getegid () };
+        *sealed = start_attempt (try_sealed, &arg);
+        *mounts = start_attempt (try_mounts, &ns);
+        probe->sealed = read_attempt (sealed);
+        probe->mounts = read_attempt (mounts);
+        network_namespace_close (&ns);
+    }
+    if (probe->landlock_abi)
+        probe->landlock = read_attempt (landlock);
+    landlock_plan_free (&everything);
 }
 
-/* --- words
- * -----------------------------------------------------------------------------------------------------------
- */
+void
+probe_children_reap (struct probe_children *children)
+{
+    for (size_t i = 0; i < ARRAY_LEN (children->all); i++)
+        end_attempt (&children->all[i]);
+}
+
+void
+host_probe_run (struct host_probe *probe)
+{
+    struct probe_children children;
+    host_probe_make (probe, &children);
+    probe_children_reap (&children);
+}
+
+/* --- words --- */
 
 static const char *const grant_names[] = {
     [USERNS_APPARMOR_ABSENT] = "apparmor_absent",

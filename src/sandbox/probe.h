@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "sandbox/network_namespace.h"
 
+#include <sys/types.h>
+
 enum probe_state {
     PROBE_NOT_MADE, /* an earlier attempt it stands on failed */
     PROBE_SUCCEEDED,
@@ -40,6 +42,19 @@ struct host_probe {
 
 /* Runs every attempt. The runtime itself is unchanged afterwards. */
 void host_probe_run (struct host_probe *probe);
+
+/* The same in two halves: everything is known after the first, while the attempts' processes may
+ * still be leaving their namespaces. */
+struct attempt_child {
+    pid_t pid; /* -1: none */
+    int report_fd;
+    int errno_value; /* why there is none */
+};
+struct probe_children {
+    struct attempt_child all[3];
+};
+void host_probe_make (struct host_probe *probe, struct probe_children *children);
+void probe_children_reap (struct probe_children *children);
 
 /* "apparmor_absent", "restriction_disabled_host_wide", "profile_confining", "withheld". */
 const char *userns_grant_name (enum userns_grant grant);

@@ -264,7 +264,7 @@ tier_of (const struct session *s)
         [TIER_LANDLOCK] = CONFINEMENT_LANDLOCK,
         [TIER_SEALED] = CONFINEMENT_SEALED,
     };
-    return tiers[s->request->containment->applied];
+    return tiers[host_decide (s->request->decision)->applied];
 }
 
 /* On stderr and in logs/bootstrap.log, where it outlives the terminal. */
@@ -301,7 +301,7 @@ static const struct {
 static void
 warn (const struct session *s)
 {
-    const enum containment_tier tier = s->request->containment->applied;
+    const enum containment_tier tier = host_decide (s->request->decision)->applied;
     if (s->policy->shell_allow.len)
         launch_warning (s, tier_warnings[tier].code, "%s", tier_warnings[tier].text);
     const struct confined *c = s->confined;

@@ -5,6 +5,7 @@
 #include "session/grants.h"
 
 #include "base/alloc.h"
+#include "sandbox/host.h"
 #include "session/confine.h"
 
 #include <string.h>
@@ -107,7 +108,7 @@ grants_record (struct session *s)
         is_resolved[i] = true;
     }
     struct report_facts facts = { 0 };
-    report_facts_fill (s->policy, s->request->containment, &facts);
+    report_facts_fill (s->policy, host_decide (s->request->decision), &facts);
     facts.artifact_is_native = is_native;
     facts.artifact_is_resolved = is_resolved;
     const struct exec_allowlist *list = NULL;

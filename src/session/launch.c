@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "home/running.h"
+#include "sandbox/host.h"
 #include "session/background.h"
 #include "session/confine.h"
 #include "session/deadline.h"
@@ -19,6 +20,7 @@
 #include "session/guests.h"
 #include "session/hooks.h"
 #include "session/loop.h"
+#include "session/lost_commands.h"
 #include "session/murmur_md.h"
 #include "session/registered.h"
 #include "session/retention.h"
@@ -208,6 +210,8 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     }
     write_running_record (s);
     options->announce (options->ctx, s, door_url (s->door));
+    host_probe_stop ();
+    lost_commands_report (s);
     return termination_listen (s, err);
 }
 

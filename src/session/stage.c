@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/unbuilt.h"
+#include "sandbox/host.h"
 #include "session/compaction.h"
 #include "session/confine.h"
 #include "session/control.h"
@@ -26,7 +27,10 @@
 static bool
 check_policy (struct session *s, struct mur_error **err)
 {
-    if (! policy_check_stage (s->policy, s->request->containment, err) ||
+    /* Every host meets the weakest floor: then the probe need not be over yet. */
+    bool has_floor = s->policy->containment_floor > CONTAINMENT_ADVISORY;
+    const struct containment *containment = has_floor ? host_decide (s->request->decision) : NULL;
+    if (! policy_check_stage (s->policy, containment, err) ||
         ! manifest_refuse_unbuilt (s->manifest, err))
         return false;
     if (! confine_check_entries (s, err) || ! confine_check_host (s, false, err))

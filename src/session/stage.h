@@ -14,6 +14,7 @@
 #include "policy/policy.h"
 #include "spawn/spawner.h"
 
+struct host_decision; /* sandbox/host.h */
 struct session;
 
 enum resume_mode {
@@ -25,7 +26,7 @@ enum resume_mode {
 struct stage_request {
     const struct capsule_manifest *manifest;
     struct policy *policy; /* lowered, flags applied */
-    const struct containment *containment;
+    struct host_decision *decision;
     const struct config *config;
     struct stores *stores;
     /* NULL: a capsule run by name. When it does not exist it receives the pins of what was
@@ -53,6 +54,7 @@ struct stage_request {
     const char *context_id; /* --context, or the resumed one; NULL: minted per task */
     enum resume_mode resume_mode;
     const char *resumed_session;
+    const char *resumed_trace; /* path of that session's trace file */
     bool forgets_session;
 
     /* From the launcher: read before anything else of the launch (spec/spawn.md A13). */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
+#include "sandbox/host.h"
 #include "session/credential.h"
 #include "session/deadline.h"
 #include "trace/writer.h"
@@ -171,7 +172,7 @@ bool
 start_line_write (struct session *s, struct mur_error **err)
 {
     const struct inference *inference = s->manifest->inference;
-    const struct containment *c = s->request->containment;
+    const struct containment *c = host_decide (s->request->decision);
     const uint64_t machine = s->request->config->machine_tokens_per_day;
     char prompt_sha[SHA256_HEX_LEN + 1] = "";
     _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 };

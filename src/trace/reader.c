@@ -119,26 +119,43 @@ is_blank (const char *text, size_t len)
 }
 
 static bool
+refuse_json (const struct reading *r, size_t number, const char *why, struct mur_error **err)
+{
+    return mur_fail (err, E_TRC_001, "%s:%zu: not valid JSON: %s", r->trace->path, number, why);
+}
+
+/* After a torn line, the end of what the session itself wrote, only a later launch appends. */
+static bool
+may_follow_torn_line (const json_t *line)
+{
+    return str_eq (json_get_string (line, "event_type"), "shell_lost");
+}
+
+static bool
 read_lines (struct reading *r, const char *text, size_t len, struct mur_error **err)
 {
-    size_t number = 0;
-    for (const char *at = text; at < text + len;) {
+    size_t number = 0, line_len;
+    json_error_t where, torn = { 0 };
+    for (const char *at = text; at < text + len; at += line_len + 1) {
         const char *end = memchr (at, '\n', len - (size_t)(at - text));
-        size_t line_len = end ? (size_t)(end - at) : len - (size_t)(at - text);
-        bool is_last = ! end || is_blank (end + 1, len - (size_t)(end + 1 - text));
+        line_len = end ? (size_t)(end - at) : len - (size_t)(at - text);
         number++;
-        if (! is_blank (at, line_len)) {
-            json_error_t where;
-            json_t *line = json_loadb (at, line_len, JSON_DECODE_ANY, &where);
-            if (! line && is_last && r->mode == TRACE_TOLERANT)
-                r->trace->torn_line = number;
-            else if (! line)
-                return mur_fail (err, E_TRC_001, "%s:%zu: not valid JSON: %s", r->trace->path,
-                                 number, where.text);
-            else if (! take_line (r, line, number, err))
-                return false;
+        if (is_blank (at, line_len))
+            continue;
+        json_t *line = json_loadb (at, line_len, JSON_DECODE_ANY, &where);
+        if (r->trace->torn_line && ! may_follow_torn_line (line)) {
+            json_decref (line);
+            return refuse_json (r, r->trace->torn_line, torn.text, err);
         }
-        at += line_len + 1;
+        if (line) {
+            if (! take_line (r, line, number, err))
+                return false;
+            continue;
+        }
+        if (r->mode != TRACE_TOLERANT)
+            return refuse_json (r, number, where.text, err);
+        r->trace->torn_line = number;
+        torn = where;
     }
     return true;
 }

@@ -25,12 +25,24 @@
 struct trace_writer {
     pthread_mutex_t lock; /* base/locks.h: trace */
     int fd;
-    off_t size; /* of the whole lines in the file */
+    off_t size; /* of the whole lines in the file; -1: others append too, nothing is taken back */
+    bool is_rootless; /* of a reopened trace without session_start */
     struct redactor *redactor;
     struct id session;
     struct id session_node, task_node, turn_node; /* "" while there is none */
     struct buf line;
 };
+
+static struct trace_writer *
+writer_on (int fd, const char *session_id)
+{
+    struct trace_writer *w = x_new0 (struct trace_writer);
+    pthread_mutex_init (&w->lock, NULL);
+    w->fd = fd;
+    w->size = -1;
+    snprintf (w->session.text, sizeof (w->session.text), "%s", session_id);
+    return w;
+}
 
 struct trace_writer *
 trace_writer_new (struct fs_root *records, const char *session_id, struct redactor *redactor,
@@ -39,13 +51,38 @@ trace_writer_new (struct fs_root *records, const char *session_id, struct redact
     int fd = fs_open_append (records, "trace.jsonl", 0666, err);
     if (fd < 0)
         return NULL;
-    struct trace_writer *w = x_new0 (struct trace_writer);
-    pthread_mutex_init (&w->lock, NULL);
-    w->fd = fd;
+    struct trace_writer *w = writer_on (fd, session_id);
     struct stat st;
-    w->size = fstat (fd, &st) == 0 ? st.st_size : -1;
+    if (fstat (fd, &st) == 0)
+        w->size = st.st_size;
     w->redactor = redactor;
-    snprintf (w->session.text, sizeof (w->session.text), "%s", session_id);
+    return w;
+}
+
+/* Whether the file ends within a line. */
+static bool
+is_torn (struct fs_root *records, const char *file_name)
+{
+    struct stat st;
+    char last = '\n';
+    _cleanup_close_ int fd = fs_open_read (records, file_name, NULL);
+    return fd >= 0 && fstat (fd, &st) == 0 && st.st_size > 0 &&
+           pread (fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+struct trace_writer *
+trace_writer_reopen (struct fs_root *records, const char *file_name, const char *session_id,
+                     const char *session_node, struct mur_error **err)
+{
+    _cleanup_close_ int fd = fs_open_append (records, file_name, 0666, err);
+    if (fd < 0)
+        return NULL;
+    if (is_torn (records, file_name) && ! fd_write_all (fd, "\n", 1))
+        return mur_fail_errno (err, E_IO_003, "cannot end the last line of %s", file_name), NULL;
+    struct trace_writer *w = writer_on (steal_fd (&fd), session_id);
+    w->is_rootless = ! session_node;
+    if (session_node)
+        snprintf (w->session_node.text, sizeof (w->session_node.text), "%s", session_node);
     return w;
 }
 
@@ -246,12 +283,11 @@ trace_write_under (struct trace_writer *w, enum trace_parent parent, const char 
     const char *above = parent_node (w, parent, parent_id);
     struct buf *b = &w->line;
     buf_truncate (b, 0);
-    buf_printf (b, "{\"event_type\":\"%s\",\"event_id\":\"%s\",\"parent_id\":", info->name,
-                line_id.text);
+    buf_printf (b, "{\"event_type\":\"%s\",\"event_id\":\"%s\"", info->name, line_id.text);
     if (above)
-        buf_printf (b, "\"%s\"", above);
-    else
-        buf_puts (b, "null");
+        buf_printf (b, ",\"parent_id\":\"%s\"", above);
+    else if (! w->is_rootless)
+        buf_puts (b, ",\"parent_id\":null");
     buf_printf (b, ",\"session_id\":\"%s\",\"timestamp\":%llu", w->session.text,
                 (unsigned long long)clock_unix_ms ());
     append_fields (w, info, payload);

@@ -20,6 +20,12 @@ struct trace_writer;
  * NULL. Fails with E-RUN-050 (a link or odd file there) or E-IO-003. */
 struct trace_writer *trace_writer_new (struct fs_root *records, const char *session_id,
                                        struct redactor *redactor, struct mur_error **err);
+/* Opens the trace of a session that is over, to append what was learnt of it since: a torn last
+ * line is ended first, lines hang from <session_node> (its session_start; NULL: they carry no
+ * parent_id). Fails with E-RUN-050 or E-IO-003. */
+struct trace_writer *
+trace_writer_reopen (struct fs_root *records, const char *file_name, const char *session_id,
+                     const char *session_node, struct mur_error **err);
 void trace_writer_free (struct trace_writer *w);
 DEFINE_CLEANUP (struct trace_writer, trace_writer_free)
 
