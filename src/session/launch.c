@@ -47,7 +47,7 @@ list_visible_tools (const struct session *s, struct strv *out)
 static void
 set_planes (struct session *s)
 {
-    const struct containment *c = s->request->containment;
+    const struct containment *c = host_decide (s->request->decision);
     const struct plane_facts facts = {
         .exports = s->manifest->exports,
         .work = s->work,
