@@ -11,6 +11,7 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "manifest/artifact_manifest.h"
+#include "manifest/yaml.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,6 +196,9 @@ read_declared (const struct planning *p, const char *declared, const char *relat
     if (! S_ISREG (st.st_mode))
         return mur_fail (err, E_IO_003, "requires_files names \"%s\", which is %s, not a file",
                          declared, S_ISDIR (st.st_mode) ? "a folder" : "no regular file");
+    if ((uint64_t)st.st_size > PACKAGE_FILE_MAX)
+        return mur_fail (err, E_IO_003, "requires_files names \"%s\": larger than %llu bytes",
+                         declared, PACKAGE_FILE_MAX);
     _cleanup_close_ int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || ! fd_read_all (fd, PACKAGE_FILE_MAX, bytes))
         return mur_fail_errno (err, E_IO_003, "cannot read %s", path);
@@ -254,7 +258,7 @@ plan_all (struct planning *p, const struct artifact_manifest *m, struct mur_erro
 {
     _cleanup_free_ char *path = join (p->source, manifest_entry);
     _cleanup_buf_ struct buf text = { 0 };
-    if (! fs_read_path (path, YAML_BYTES_MAX, &text, err))
+    if (! yaml_read_text (path, E_MAN_002, &text, err))
         return false;
     strv_push (&p->paths, manifest_entry);
     size_t len = text.len;

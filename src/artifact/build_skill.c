@@ -80,6 +80,9 @@ gather_dir (const char *source, int dir_fd, struct build_plan *files, struct mur
         _cleanup_close_ int fd =
             openat (dirfd (d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         _cleanup_buf_ struct buf bytes = { 0 };
+        if ((uint64_t)st.st_size > PACKAGE_FILE_MAX)
+            return mur_fail (err, E_IO_003, "%s/%s is larger than %llu bytes", source, e->d_name,
+                             PACKAGE_FILE_MAX);
         if (fd < 0 || ! fd_read_all (fd, PACKAGE_FILE_MAX, &bytes))
             return mur_fail_errno (err, E_IO_003, "cannot read %s/%s", source, e->d_name);
         size_t len = bytes.len;
@@ -94,7 +97,7 @@ static bool
 gather_zip (const char *source, struct build_plan *files, struct mur_error **err)
 {
     _cleanup_buf_ struct buf archive = { 0 };
-    if (! fs_read_path (source, PACKAGE_FILE_MAX, &archive, err))
+    if (! fs_read_regular (source, PACKAGE_FILE_MAX, &archive, err))
         return false;
     _cleanup_ (zip_closep) struct zip *zip = zip_open (archive.data, archive.len, source, err);
     if (! zip)

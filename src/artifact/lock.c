@@ -226,8 +226,10 @@ lock_read (const char *dir, struct mur_error **err)
     }
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *caught = NULL;
-    if (! fs_read_path (path, YAML_BYTES_MAX, &text, &caught))
-        return mur_fail (err, E_IO_003, "%s", caught->message), NULL;
+    if (! yaml_read_text (path, E_RUN_003, &text, &caught)) {
+        enum diag_code code = caught->code == E_RUN_003 ? E_RUN_003 : E_IO_003;
+        return mur_fail (err, code, "%s", caught->message), NULL;
+    }
     return lock_parse (text.data ? text.data : "", text.len, path, err);
 }
 

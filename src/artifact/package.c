@@ -30,7 +30,7 @@ struct package *
 package_from_file (const char *path, struct mur_error **err)
 {
     _cleanup_buf_ struct buf bytes = { 0 };
-    if (! fs_read_path (path, PACKAGE_FILE_MAX, &bytes, err))
+    if (! fs_read_regular (path, PACKAGE_FILE_MAX, &bytes, err))
         return NULL;
     size_t len = bytes.len;
     return package_from_bytes (buf_steal (&bytes), len, path);
@@ -242,6 +242,12 @@ find_component (struct package *p, const struct zip_entry **entry, struct mur_er
     return PACKAGE_NO_WASM;
 }
 
+static void
+feed_contracts (void *stream, const void *data, size_t len)
+{
+    wit_stream_feed (stream, data, len);
+}
+
 enum package_contracts
 package_contracts (struct package *p, struct wit_contracts *out, struct mur_error **err)
 {
@@ -250,11 +256,11 @@ package_contracts (struct package *p, struct wit_contracts *out, struct mur_erro
     enum package_contracts found = find_component (p, &entry, err);
     if (found != PACKAGE_CONTRACTS)
         return found;
-    _cleanup_buf_ struct buf wasm = { 0 };
+    _cleanup_wit_stream_ struct wit_stream *stream = wit_stream_new ();
     bool is_over_ceiling;
-    if (! zip_read (p->zip, entry, zip_ceiling (), &wasm, &is_over_ceiling, err))
+    if (! zip_stream (p->zip, entry, zip_ceiling (), feed_contracts, stream, &is_over_ceiling, err))
         return is_over_ceiling ? PACKAGE_OVER_CEILING : PACKAGE_BROKEN_ENTRY;
-    switch (wit_read (wasm.data, wasm.len, out)) {
+    switch (wit_stream_finish (stream, out)) {
     case WIT_READ:
         return PACKAGE_CONTRACTS;
     case WIT_CORE_MODULE:

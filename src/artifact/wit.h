@@ -4,9 +4,9 @@
  * (spec/artifacts.md 11).
  *
  * The reader walks the outermost component's import and export sections by hand, every length
- * bounded by its section, and touches nothing else. Levels are a table (wit_levels.def), shared
- * with host/. Always true: versions of murmur:* are compared as text, never as semver; other
- * namespaces are never judged.
+ * bounded by its section, and touches nothing else, whatever the component's size. Levels are a
+ * table (wit_levels.def), shared with host/. Always true: versions of murmur:* are compared as
+ * text, never as semver; other namespaces are never judged.
  */
 #pragma once
 
@@ -53,6 +53,16 @@ enum wit_reading {
 };
 
 enum wit_reading wit_read (const void *wasm, size_t len, struct wit_contracts *out);
+
+/* The same of bytes that come in pieces; memory used does not grow with the component. */
+struct wit_stream;
+struct wit_stream *wit_stream_new (void);
+void wit_stream_feed (struct wit_stream *s, const void *data, size_t len);
+/* All bytes were fed. */
+enum wit_reading wit_stream_finish (struct wit_stream *s, struct wit_contracts *out);
+void wit_stream_free (struct wit_stream *s);
+DEFINE_CLEANUP (struct wit_stream, wit_stream_free)
+#define _cleanup_wit_stream_ _cleanup_ (wit_stream_freep)
 
 /* True when some export is exactly this name. */
 bool wit_exports (const struct wit_contracts *c, const char *interface);

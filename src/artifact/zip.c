@@ -296,7 +296,8 @@ struct reading {
     const struct zip_entry *entry;
     uint64_t ceiling, produced;
     uLong crc;
-    struct buf *out;
+    zip_sink_fn *sink;
+    void *ctx;
     bool is_over_ceiling;
 };
 
@@ -319,7 +320,7 @@ take_output (struct reading *r, const void *data, size_t len, struct mur_error *
     if (r->produced > r->entry->declared_size)
         return entry_fault (r, err, "inflates past its declared size");
     r->crc = crc32 (r->crc, data, (uInt)len);
-    buf_append (r->out, data, len);
+    r->sink (r->ctx, data, len);
     return true;
 }
 
@@ -408,10 +409,10 @@ check_method (const struct reading *r, const unz_file_info64 *info, struct mur_e
 }
 
 bool
-zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf *out,
-          bool *is_over_ceiling, struct mur_error **err)
+zip_stream (struct zip *z, const struct zip_entry *e, uint64_t ceiling, zip_sink_fn *sink,
+            void *ctx, bool *is_over_ceiling, struct mur_error **err)
 {
-    struct reading r = { .zip = z, .entry = e, .ceiling = ceiling, .out = out };
+    struct reading r = { .zip = z, .entry = e, .ceiling = ceiling, .sink = sink, .ctx = ctx };
     r.crc = crc32 (0, NULL, 0);
     unz64_file_pos position = { .pos_in_zip_directory = e->position, .num_of_file = e->number };
     unz_file_info64 info;
@@ -425,15 +426,29 @@ zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf
     const unsigned char *data = locate_data (&r, info.compressed_size);
     if (! data)
         return entry_fault (&r, err, "has a broken header");
-    size_t before = out->len;
     bool ok = info.compression_method == 0 ? read_stored (&r, data, info.compressed_size, err)
                                            : read_deflated (&r, data, info.compressed_size, err);
     if (ok && r.crc != info.crc)
         ok = entry_fault (&r, err, "does not match its checksum");
-    if (! ok)
-        buf_truncate (out, before);
     if (is_over_ceiling)
         *is_over_ceiling = r.is_over_ceiling;
+    return ok;
+}
+
+static void
+append_piece (void *ctx, const void *data, size_t len)
+{
+    buf_append (ctx, data, len);
+}
+
+bool
+zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf *out,
+          bool *is_over_ceiling, struct mur_error **err)
+{
+    size_t before = out->len;
+    bool ok = zip_stream (z, e, ceiling, append_piece, out, is_over_ceiling, err);
+    if (! ok)
+        buf_truncate (out, before);
     return ok;
 }
 

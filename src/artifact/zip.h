@@ -6,7 +6,7 @@
  * The only user of minizip. Entries are inflated here, counted by what comes out and never by what
  * a header declares. Always true: an opened archive has no two entries of one name; memory used
  * beyond the archive's own bytes is a small constant an entry, plus at most ceiling + 1 bytes of
- * the one entry being read.
+ * the one entry being read whole.
  */
 #pragma once
 
@@ -46,6 +46,12 @@ const struct zip_entry *zip_find (const struct zip *z, const char *name);
  * deflated. *is_over_ceiling (may be NULL) tells which. */
 bool zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf *out,
                bool *is_over_ceiling, struct mur_error **err);
+
+/* The same, handing each piece to <sink> as it comes: an entry of any size in little memory. What
+ * the sink was given counts for nothing when this fails. */
+typedef void zip_sink_fn (void *ctx, const void *data, size_t len);
+bool zip_stream (struct zip *z, const struct zip_entry *e, uint64_t ceiling, zip_sink_fn *sink,
+                 void *ctx, bool *is_over_ceiling, struct mur_error **err);
 
 /* True when the name is one path component: no '/' or '\' anywhere, not ".." or ".". */
 bool zip_name_is_root (const char *name);

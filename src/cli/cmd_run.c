@@ -15,6 +15,7 @@
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/dotenv.h"
+#include "manifest/yaml.h"
 #include "policy/scope_report.h"
 #include "sandbox/host.h"
 #include "session/conversation.h"
@@ -27,8 +28,6 @@
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define MANIFEST_LIMIT_BYTES ((size_t)64 * 1024 * 1024)
 
 struct run {
     const struct cli_args *args;
@@ -176,7 +175,7 @@ read_file_manifest (struct run *r, struct mur_error **err)
 {
     const char *path = cli_value (r->args, "--manifest");
     struct stat st;
-    if (! fs_read_path (path, MANIFEST_LIMIT_BYTES, &r->manifest_text, err))
+    if (! yaml_read_text (path, E_MAN_002, &r->manifest_text, err))
         return mur_context (err, "the manifest");
     r->manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
     r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, path,

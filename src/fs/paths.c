@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <string.h>
 
+static bool remove_dir (int dir_fd, const char *name, struct mur_error **err);
+
 static bool
 remove_entries (int dir_fd, struct mur_error **err)
 {
@@ -31,7 +33,10 @@ remove_entries (int dir_fd, struct mur_error **err)
             return errno == 0 || mur_fail_errno (err, E_IO_003, "cannot list a directory");
         if (str_eq (entry->d_name, ".") || str_eq (entry->d_name, ".."))
             continue;
-        if (! fs_remove_tree_at (dir_fd, entry->d_name, err))
+        /* What was a directory a moment ago may be a link by now: it is opened without following.
+         */
+        bool is_gone = entry->d_type == DT_DIR && remove_dir (dir_fd, entry->d_name, NULL);
+        if (! is_gone && ! fs_remove_tree_at (dir_fd, entry->d_name, err))
             return false;
     }
 }
@@ -43,6 +48,12 @@ fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err)
         return true;
     if (errno != EISDIR && errno != EPERM)
         return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    return remove_dir (dir_fd, name, err);
+}
+
+static bool
+remove_dir (int dir_fd, const char *name, struct mur_error **err)
+{
     _cleanup_close_ int fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == EACCES && fchmodat (dir_fd, name, 0700, 0) == 0)
         fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -92,29 +103,69 @@ fs_walk_absolute (const char *path, bool create, struct mur_error **err)
     return steal_fd (&dir);
 }
 
-bool
-fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err)
+/* Opens for reading without waiting on a pipe nobody writes to. */
+static int
+open_to_read (const char *path, struct stat *st, struct mur_error **err)
 {
     _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    if (fd < 0 || fstat (fd, &st) < 0) {
+    if (fd < 0 || fstat (fd, st) < 0) {
         enum diag_code code = errno == ENOENT || errno == ENOTDIR ? E_IO_001
                               : errno == EACCES                   ? E_IO_002
                                                                   : E_IO_003;
-        return mur_fail_errno (err, code, "cannot read %s", path);
+        return mur_fail_errno (err, code, "cannot read %s", path), -1;
     }
-    if (S_ISDIR (st.st_mode)) {
+    if (S_ISDIR (st->st_mode)) {
         errno = EISDIR;
-        return mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+        return mur_fail_errno (err, E_IO_003, "cannot read %s", path), -1;
     }
-    /* A pipe given by a person (/dev/stdin, <(...)) is read to its end, so it blocks again. */
-    if (! S_ISREG (st.st_mode))
+    return steal_fd (&fd);
+}
+
+static bool
+refuse_large (const char *path, size_t limit, struct mur_error **err)
+{
+    mur_fail (err, E_IO_003, "%s is larger than %zu bytes", path, limit);
+    if (err && *err)
+        (*err)->errno_value = EFBIG;
+    return false;
+}
+
+static bool
+read_opened (int fd, const struct stat *st, const char *path, size_t limit, struct buf *out,
+             struct mur_error **err)
+{
+    if (S_ISREG (st->st_mode)) {
+        /* What is known to be too large is not begun. Some files (/proc) tell no size. */
+        if (st->st_size > 0 && (uint64_t)st->st_size > limit)
+            return refuse_large (path, limit, err);
+    } else {
+        /* A pipe given by a person (/dev/stdin, <(...)) is read to its end, so it blocks again. */
         (void)fcntl (fd, F_SETFL, 0);
+    }
     if (fd_read_all (fd, limit, out))
         return true;
-    if (errno == EFBIG)
-        return mur_fail (err, E_IO_003, "%s is larger than %zu bytes", path, limit);
-    return mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+    return errno == EFBIG ? refuse_large (path, limit, err)
+                          : mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+}
+
+bool
+fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err)
+{
+    struct stat st;
+    _cleanup_close_ int fd = open_to_read (path, &st, err);
+    return fd >= 0 && read_opened (fd, &st, path, limit, out, err);
+}
+
+bool
+fs_read_regular (const char *path, size_t limit, struct buf *out, struct mur_error **err)
+{
+    struct stat st;
+    _cleanup_close_ int fd = open_to_read (path, &st, err);
+    if (fd < 0)
+        return false;
+    if (! S_ISREG (st.st_mode))
+        return mur_fail (err, E_IO_003, "cannot read %s: it is no regular file", path);
+    return read_opened (fd, &st, path, limit, out, err);
 }
 
 /* Appends <rest> to the canonical <base>, dropping "." and resolving ".." by name. */

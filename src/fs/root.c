@@ -254,19 +254,25 @@ fs_temp_name (const char *name)
     return x_asprintf (".%s.%s.tmp", name, unique);
 }
 
-/* Writes <data> to a new file in <dir> and renames it to <name>. The temp is gone on every failure.
- */
-static bool
-write_and_rename (int dir, const char *name, const void *data, size_t len, mode_t mode,
-                  bool is_exact, bool is_durable)
+bool
+fs_ensure_mode (int fd, mode_t mode)
 {
-    _cleanup_free_ char *temp = fs_temp_name (name);
+    struct stat st;
+    return (fstat (fd, &st) == 0 && (st.st_mode & 07777) == mode) || fchmod (fd, mode) == 0;
+}
+
+/* Writes <data> to the new file <temp> in <dir> and, when <name> is another, renames it to that.
+ * Nothing is left on failure. */
+static bool
+write_new (int dir, const char *temp, const char *name, const void *data, size_t len, mode_t mode,
+           bool is_exact, bool is_durable)
+{
     _cleanup_close_ int fd =
         openat (dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return false;
-    if ((is_exact && fchmod (fd, mode) < 0) || ! fd_write_all (fd, data, len) ||
-        (is_durable && fsync (fd) < 0) || renameat (dir, temp, dir, name) < 0) {
+    if ((is_exact && ! fs_ensure_mode (fd, mode)) || ! fd_write_all (fd, data, len) ||
+        (is_durable && fsync (fd) < 0) || (temp != name && renameat (dir, temp, dir, name) < 0)) {
         int saved = errno;
         unlinkat (dir, temp, 0);
         errno = saved;
@@ -275,9 +281,17 @@ write_and_rename (int dir, const char *name, const void *data, size_t len, mode_
     return true;
 }
 
-bool
-fs_write (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
-          bool is_exact, struct mur_error **err)
+static bool
+write_and_rename (int dir, const char *name, const void *data, size_t len, mode_t mode,
+                  bool is_exact, bool is_durable)
+{
+    _cleanup_free_ char *temp = fs_temp_name (name);
+    return write_new (dir, temp, name, data, len, mode, is_exact, is_durable);
+}
+
+static bool
+write_file (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
+            bool is_exact, bool tries_in_place, struct mur_error **err)
 {
     _cleanup_ (walk_free) struct walk w = { 0 };
     if (! walk_start (&w, r, path, FS_WRITE, err))
@@ -285,6 +299,12 @@ fs_write (struct fs_root *r, const char *path, const void *data, size_t len, mod
     _cleanup_close_ int dir = open_parent (&w, err);
     if (dir < 0)
         return false;
+    if (tries_in_place) {
+        if (write_new (dir, last_part (&w), last_part (&w), data, len, mode, is_exact, false))
+            return true;
+        if (errno != EEXIST)
+            return mur_fail_errno (err, E_IO_003, "cannot write %s/%s", r->path, path);
+    }
     struct stat st;
     if (fstatat (dir, last_part (&w), &st, AT_SYMLINK_NOFOLLOW) == 0) {
         if (S_ISLNK (st.st_mode))
@@ -295,6 +315,20 @@ fs_write (struct fs_root *r, const char *path, const void *data, size_t len, mod
     if (! write_and_rename (dir, last_part (&w), data, len, mode, is_exact, false))
         return mur_fail_errno (err, E_IO_003, "cannot write %s/%s", r->path, path);
     return true;
+}
+
+bool
+fs_write (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
+          bool is_exact, struct mur_error **err)
+{
+    return write_file (r, path, data, len, mode, is_exact, false, err);
+}
+
+bool
+fs_create (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
+           bool is_exact, struct mur_error **err)
+{
+    return write_file (r, path, data, len, mode, is_exact, true, err);
 }
 
 int

@@ -81,6 +81,13 @@ bool fs_make_dirs (struct fs_root *r, const char *path, mode_t mode, bool is_exa
  * unless is_exact. */
 bool fs_write (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
                bool is_exact, struct mur_error **err);
+/* The same for a directory nobody reads yet: a name that is free is written in place, which spares
+ * the rename. */
+bool fs_create (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
+                bool is_exact, struct mur_error **err);
+/* Gives an open file or directory exactly this mode. What has it already is left alone: each change
+ * costs the file system a record. */
+bool fs_ensure_mode (int fd, mode_t mode);
 /* Opens for appending, creating it (0666 & ~umask unless exact); refuses links, odd files and link
  * count > 1. Owned fd. */
 int fs_open_append (struct fs_root *r, const char *path, mode_t mode, struct mur_error **err);
@@ -108,7 +115,11 @@ bool fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err);
  * descriptor or -1 (E-IO-003 naming the component). */
 int fs_walk_absolute (const char *path, bool create, struct mur_error **err);
 /* Reads a whole file given by an ordinary path (links followed): E-IO-001, E-IO-002, E-IO-003. */
+/* More than <limit> bytes are E-IO-003 with errno_value EFBIG, before any is read where the file
+ * tells its size. */
 bool fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err);
+/* The same of an ordinary file alone: a device, a pipe or a socket is E-IO-003. */
+bool fs_read_regular (const char *path, size_t limit, struct buf *out, struct mur_error **err);
 /* Absolute path with its nearest existing ancestor canonicalised and the rest appended, "." and
  * ".." removed. Owned. */
 char *fs_canonical_path (const char *path, struct mur_error **err);

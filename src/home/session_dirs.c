@@ -78,9 +78,7 @@ make_dir (int dir, const char *parent_path, const char *name, struct mur_error *
         fd = openat (dir, name, DIR_FLAGS);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s/%s", parent_path, name), -1;
-    struct stat st;
-    if (fstat (fd, &st) == 0 && (st.st_mode & 07777) != 0700)
-        (void)fchmod (fd, 0700);
+    (void)fs_ensure_mode (fd, 0700);
     return fd;
 }
 
@@ -112,7 +110,7 @@ create_session_dir (struct home_session *s, const char *id, struct mur_error **e
     s->session_path = x_asprintf ("%s/%s", sessions_path, id);
     s->runtime_path = x_asprintf ("%s/runtime", s->session_path);
     s->lock_fd = openat (s->session_fd, ".lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (s->lock_fd < 0 || fchmod (s->lock_fd, 0600) < 0 ||
+    if (s->lock_fd < 0 || ! fs_ensure_mode (s->lock_fd, 0600) ||
         flock (s->lock_fd, LOCK_EX | LOCK_NB) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot lock %s/.lock", s->session_path);
     s->runtime_fd = make_dir (s->session_fd, s->session_path, "runtime", err);

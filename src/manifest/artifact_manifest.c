@@ -5,7 +5,6 @@
 #include "manifest/artifact_manifest.h"
 
 #include "base/alloc.h"
-#include "fs/root.h"
 #include "manifest/grammar.h"
 #include "net/auth_header.h"
 
@@ -167,13 +166,8 @@ struct artifact_manifest *
 artifact_manifest_read (const char *path, struct mur_error **err)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    struct mur_error *caught = NULL;
-    if (! fs_read_path (path, YAML_BYTES_MAX, &text, &caught)) {
-        if (caught->code != E_IO_001)
-            caught->code = E_IO_003;
-        mur_propagate (err, caught);
+    if (! yaml_read_text (path, E_MAN_002, &text, err))
         return NULL;
-    }
     return artifact_manifest_parse (text.data ? text.data : "", text.len, path, err);
 }
 

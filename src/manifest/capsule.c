@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "fs/root.h"
 #include "manifest/reading.h"
 
 #include <string.h>
@@ -299,13 +298,8 @@ struct capsule_manifest *
 capsule_manifest_read (const char *path, enum manifest_reading how, struct mur_error **err)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    struct mur_error *caught = NULL;
-    if (! fs_read_path (path, YAML_BYTES_MAX, &text, &caught)) {
-        if (caught->code != E_IO_001)
-            caught->code = E_IO_003;
-        mur_propagate (err, caught);
+    if (! yaml_read_text (path, E_MAN_002, &text, err))
         return NULL;
-    }
     struct capsule_manifest *m =
         capsule_manifest_parse (text.data ? text.data : "", text.len, path, how, err);
     if (text.data)

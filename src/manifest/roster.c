@@ -132,6 +132,9 @@ judge_members (struct parsing *p)
         return refuse (p, E_ROS_001, "roster_version", "this key is required: roster_version: 1");
     if (! len)
         return refuse (p, E_ROS_001, "members", "at least one member is required");
+    if (len > ROSTER_MEMBERS_MAX)
+        return refuse (p, E_ROS_001, "members", "%zu members; a formation has at most %d", len,
+                       ROSTER_MEMBERS_MAX);
     p->roster->members = arena_new_array (p->r.arena, struct roster_member, len);
     p->roster->len = len;
     for (size_t i = 0; i < len; i++)
@@ -346,7 +349,7 @@ roster_read (const char *path, struct mur_error **err)
     }
     _cleanup_buf_ struct buf text = { 0 };
     struct mur_error *caught = NULL;
-    if (! fs_read_path (file, YAML_BYTES_MAX, &text, &caught)) {
+    if (! yaml_read_text (file, E_ROS_001, &text, &caught)) {
         caught->code = E_ROS_001;
         mur_propagate (err, caught);
         return NULL;

@@ -11,6 +11,9 @@
 
 #include "manifest/capsule.h"
 
+/* Members of one formation: above any real one, so that a file of thousands is refused at once. */
+#define ROSTER_MEMBERS_MAX 256
+
 struct roster_member {
     const char *name;
     const char *capsule; /* full name */

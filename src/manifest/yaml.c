@@ -12,6 +12,7 @@
 #include "fs/root.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <search.h>
 #include <string.h>
 #include <yaml.h>
@@ -474,16 +475,25 @@ yaml_parse (struct arena *arena, const char *text, size_t len, const char *name,
     return b.root;
 }
 
+bool
+yaml_read_text (const char *path, enum diag_code too_large, struct buf *out, struct mur_error **err)
+{
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (fs_read_path (path, YAML_BYTES_MAX, out, &caught))
+        return true;
+    if (caught->errno_value == EFBIG)
+        return mur_fail (err, too_large, "%s: a file of this kind has at most %u bytes", path,
+                         YAML_BYTES_MAX);
+    if (caught->code != E_IO_001)
+        caught->code = E_IO_003;
+    return mur_propagate (err, steal_ptr (&caught));
+}
+
 struct yaml_node *
 yaml_read_file (struct arena *arena, const char *path, enum diag_code code, struct mur_error **err)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    struct mur_error *caught = NULL;
-    if (! fs_read_path (path, YAML_BYTES_MAX, &text, &caught)) {
-        if (caught->code == E_IO_002)
-            caught->code = E_IO_003;
-        mur_propagate (err, caught);
+    if (! yaml_read_text (path, code, &text, err))
         return NULL;
-    }
     return yaml_parse (arena, text.data ? text.data : "", text.len, path, code, err);
 }

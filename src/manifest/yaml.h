@@ -55,6 +55,10 @@ struct yaml_node {
     };
 };
 
+/* Reads a file's text for yaml_parse: E-IO-001 (absent), <too_large> above YAML_BYTES_MAX (nothing
+ * is read then), E-IO-003 (anything else). */
+bool yaml_read_text (const char *path, enum diag_code too_large, struct buf *out,
+                     struct mur_error **err);
 /* Reads one document from memory into <arena>. <name> is what messages call the file; <code> is
  * what a fault is reported under, E-MAN-002 for manifests. A text without a document yields an
  * empty map. Returns NULL on failure, the message beginning "<name>:<line>:<column>: ". */

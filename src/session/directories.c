@@ -113,7 +113,9 @@ stage_session_dirs (struct session *s, struct mur_error **err)
     s->records = fs_root_new (steal_fd (&s->dirs.records_fd), s->dirs.records_path, s->latch, true);
     if (needs_hooks_dir (s) && ! fs_make_dirs (s->records, "hooks", 0700, true, err))
         return false;
-    return fs_make_dirs (s->runtime, "tools", 0777, false, err);
+    /* A script without artifacts has no tools; what it pulls later makes the folder with it. */
+    bool has_tools = s->manifest->inference || s->artifact_count > 0;
+    return ! has_tools || fs_make_dirs (s->runtime, "tools", 0777, false, err);
 }
 
 /* --- tools/ --- */
@@ -125,7 +127,7 @@ write_tool_file (struct session *s, const char *tool, const char *file, const vo
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", tool);
     _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, file);
     return fs_make_dirs (s->runtime, dir, 0777, false, err) &&
-           fs_write (s->runtime, path, data, len, 0666, false, err);
+           fs_create (s->runtime, path, data, len, 0666, false, err);
 }
 
 static bool
@@ -184,6 +186,6 @@ stage_manifest_copy (struct session *s, struct mur_error **err)
         return true;
     _cleanup_buf_ struct buf copy = { 0 };
     capsule_manifest_mask (s->manifest, r->manifest_text, r->manifest_len, &copy);
-    return fs_write (s->runtime, r->manifest_name, copy.data, copy.len, r->manifest_mode & 0777,
-                     true, err);
+    return fs_create (s->runtime, r->manifest_name, copy.data, copy.len, r->manifest_mode & 0777,
+                      true, err);
 }

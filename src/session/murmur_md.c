@@ -139,6 +139,6 @@ murmur_md_write (struct session *s, const char *url)
                         ? "Commands run with the work folder as their directory.\n"
                         : "This capsule runs no shell commands.\n");
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! fs_write (s->runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
+    if (! fs_create (s->runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
         diag_plain_warning ("MURMUR.md was not written: %s", err->message);
 }

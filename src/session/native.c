@@ -31,7 +31,7 @@ write_one (struct session *s, struct staged_artifact *a, const struct buf *image
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", a->tool_name);
     _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, a->tool_name);
     if (! fs_make_dirs (s->runtime, dir, 0777, false, err) ||
-        ! fs_write (s->runtime, path, image->data, image->len, 0755, true, err))
+        ! fs_create (s->runtime, path, image->data, image->len, 0755, true, err))
         return false;
     a->native_path = x_asprintf ("%s/%s", s->dirs.runtime_path, path);
     /* From the bytes just written, never read back: nothing a capsule could change decides what may
@@ -45,10 +45,9 @@ bool
 stage_native_tool (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     _cleanup_buf_ struct buf image = { 0 };
-    return ! is_native (a) ||
-           (package_read_native (a->resolved->package, &image, err) &&
-            platform_check_binary (a->full_name, image.data, image.len, err) &&
-            write_one (s, a, &image, err));
+    return ! is_native (a) || (package_read_native (a->resolved->package, &image, err) &&
+                               platform_check_binary (a->full_name, image.data, image.len, err) &&
+                               write_one (s, a, &image, err));
 }
 
 bool

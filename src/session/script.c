@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/digest.h"
+#include "base/fdio.h"
 #include "engine/form_cache.h"
 #include "host/artifact_manager.h"
 #include "host/capsule.h"
@@ -22,6 +23,7 @@
 #include "session/termination.h"
 #include "spawn/lifeline.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -47,17 +49,38 @@ give_bytes (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
     return true;
 }
 
+/* What is no WebAssembly at all is refused by its first bytes, however much more there is. */
+static bool
+check_head (const char *path, struct mur_error **err)
+{
+    static const char magic[4] = { 0, 'a', 's', 'm' };
+    char head[sizeof magic];
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || ! fd_read_exact (fd, head, sizeof head) ||
+        memcmp (head, magic, sizeof magic) == 0)
+        return true; /* what else is wrong with it, reading and compiling tell */
+    return mur_fail (err, E_RUN_001,
+                     "the component does not compile: %s does not begin as WebAssembly does", path);
+}
+
+static bool
+read_component (const struct session *s, struct buf *wasm, struct mur_error **err)
+{
+    const char *path = s->request->component_path;
+    if (s->request->capsule)
+        return package_read_wasm (s->request->capsule->package, wasm, err);
+    if (! path)
+        return mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
+    return check_head (path, err) && fs_read_regular (path, COMPONENT_LIMIT_BYTES, wasm, err);
+}
+
 bool
 stage_script (struct session *s, struct mur_error **err)
 {
     if (s->manifest->inference)
         return true;
     struct script_wasm source = { 0 };
-    bool ok =
-        s->request->capsule ? package_read_wasm (s->request->capsule->package, &source.bytes, err)
-        : s->request->component_path
-            ? fs_read_path (s->request->component_path, COMPONENT_LIMIT_BYTES, &source.bytes, err)
-            : mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
+    bool ok = read_component (s, &source.bytes, err);
     if (ok) {
         char key[SHA256_HEX_LEN + 1];
         sha256_hex (source.bytes.data, source.bytes.len, key);

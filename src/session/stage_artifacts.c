@@ -15,6 +15,7 @@
 #include "manifest/artifact_manifest.h"
 #include "session/credential.h"
 #include "session/hooks.h"
+#include "session/large_value.h"
 #include "session/session.h"
 #include "session/termination.h"
 
@@ -235,6 +236,17 @@ use_of (const struct staged_artifact *a, char field[40], size_t index)
     return use;
 }
 
+/* It may never be called, so this refuses nothing. */
+static void
+warn_large_config (const struct staged_artifact *a)
+{
+    size_t len = a->config_env ? strlen (strchr (a->config_env, '=') + 1) : 0;
+    if (large_value_traps (a->resolved->package, len))
+        diag_plain_warning ("the config of %s has %zu bytes: its component is adapted from WASI "
+                            "preview 1, and its calls trap with more than %d",
+                            a->full_name, len, ADAPTED_VALUE_MAX);
+}
+
 static bool
 take_payload (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
@@ -258,6 +270,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
     }
     if (! load_component (s, a, err))
         return false;
+    warn_large_config (a);
     return ! session_is_driver_entry (s, a->entry) || check_http_driver (a, err);
 }
 

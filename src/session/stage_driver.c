@@ -11,6 +11,7 @@
 #include "manifest/artifact_manifest.h"
 #include "session/control.h"
 #include "session/credential.h"
+#include "session/large_value.h"
 
 #include <string.h>
 
@@ -201,6 +202,17 @@ read_config (struct driver *d, const struct inference *inference, struct mur_err
     return true;
 }
 
+static bool
+check_config (const struct driver *d, struct mur_error **err)
+{
+    if (! d->config || ! large_value_traps (d->artifact->resolved->package, strlen (d->config)))
+        return true;
+    return mur_fail (err, E_CAP_010,
+                     "inference.driver.config has %zu bytes as JSON: driver %s is adapted from WASI "
+                     "preview 1 and takes at most %d",
+                     strlen (d->config), d->artifact->full_name, ADAPTED_VALUE_MAX);
+}
+
 /* An alternate whose key is nowhere is kept: the key may come while the session runs. */
 static void
 judge_availability (struct driver *d, bool is_primary)
@@ -223,6 +235,8 @@ add_choice (struct session *s, struct driver *d, const char *name, const char *m
     d->artifact = artifact_of (s, entry);
     if (! d->artifact)
         return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
+    if (! check_config (d, err))
+        return false;
     judge_availability (d, d == &s->driver);
     s->choices[s->choice_count++] = d;
     return set_limits (s, d, err);

@@ -41,7 +41,7 @@ task_text_import (struct session *s)
 bool
 task_text_write (struct session *s, const char *text, size_t len, struct mur_error **err)
 {
-    return fs_write (s->runtime, TASK_FILE, text, len, 0666, false, err);
+    return fs_create (s->runtime, TASK_FILE, text, len, 0666, false, err);
 }
 
 static bool

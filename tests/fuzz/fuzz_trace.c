@@ -14,6 +14,9 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     _cleanup_trace_ struct trace *tolerant = trace_parse ("fuzz.jsonl", text, size, TRACE_TOLERANT, NULL);
     assert (! strict || tolerant);
     assert (! strict || strict->is_complete);
+    if (tolerant)
+        for (size_t i = 0; i < tolerant->count; i++)
+            assert (trace_find (tolerant, tolerant->events[i].type, i) == &tolerant->events[i]);
     free (text);
     return 0;
 }

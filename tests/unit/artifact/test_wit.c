@@ -100,6 +100,34 @@ test_a_cut_or_overlong_section_does_not_parse (void **state)
 }
 
 static void
+test_pieces_of_any_size_read_like_the_whole (void **state)
+{
+    (void)state;
+    _cleanup_buf_ struct buf b = component ("wasi:io/poll@0.2.0", "murmur:tool/run@0.1.0");
+    for (size_t piece = 1; piece < b.len; piece++) {
+        _cleanup_wit_stream_ struct wit_stream *s = wit_stream_new ();
+        for (size_t at = 0; at < b.len; at += piece)
+            wit_stream_feed (s, b.data + at, b.len - at < piece ? b.len - at : piece);
+        _cleanup_contracts_ struct wit_contracts c = { 0 };
+        assert_int_equal (wit_stream_finish (s, &c), WIT_READ);
+        assert_int_equal (c.imports.len, 1);
+        assert_true (wit_exports (&c, "murmur:tool/run@0.1.0"));
+    }
+}
+
+/* What is kept has a bound of its own: a section that declares more is refused before it comes. */
+static void
+test_names_without_end_are_not_kept (void **state)
+{
+    (void)state;
+    _cleanup_wit_stream_ struct wit_stream *s = wit_stream_new ();
+    wit_stream_feed (s, preamble, sizeof (preamble));
+    wit_stream_feed (s, "\x0a\xff\xff\xff\x0f", 5); /* 32 MiB of imports */
+    struct wit_contracts c;
+    assert_int_equal (wit_stream_finish (s, &c), WIT_UNREADABLE);
+}
+
+static void
 test_a_count_beyond_its_section_does_not_parse (void **state)
 {
     (void)state;
@@ -184,6 +212,8 @@ main (void)
         cmocka_unit_test (test_only_the_outermost_instances_count),
         cmocka_unit_test (test_a_core_module_is_no_component),
         cmocka_unit_test (test_a_cut_or_overlong_section_does_not_parse),
+        cmocka_unit_test (test_pieces_of_any_size_read_like_the_whole),
+        cmocka_unit_test (test_names_without_end_are_not_kept),
         cmocka_unit_test (test_a_count_beyond_its_section_does_not_parse),
         cmocka_unit_test (test_versions_are_compared_as_text_and_wasi_is_never_judged),
         cmocka_unit_test (test_the_refusal_lists_every_clause),

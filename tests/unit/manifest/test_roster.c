@@ -142,6 +142,21 @@ test_all_reaches_members_that_serve_but_not_the_entry (void **state _unused_)
 }
 
 static void
+test_a_formation_has_a_largest_size (void **state _unused_)
+{
+    for (int count = ROSTER_MEMBERS_MAX; count <= ROSTER_MEMBERS_MAX + 1; count++) {
+        _cleanup_buf_ struct buf text = { 0 };
+        buf_puts (&text, "roster_version: 1\nmembers:\n");
+        for (int i = 0; i < count; i++)
+            buf_printf (&text, "- {name: m%d, capsule: a/m, version: 1.0, entry: %s}\n", i, i ? "false" : "true");
+        if (count == ROSTER_MEMBERS_MAX)
+            roster_free (read_roster (text.data));
+        else
+            refuses_roster (text.data, E_ROS_001, "at most 256");
+    }
+}
+
+static void
 test_an_overfull_member_is_named (void **state _unused_)
 {
     struct roster *r = read_roster (LEAD CODER "- {name: third, capsule: a/third, version: 1}\n"
@@ -166,6 +181,7 @@ main (void)
         cmocka_unit_test (test_admission_comes_in_order),
         cmocka_unit_test (test_manifest_38_every_member_needs_a_closed_door),
         cmocka_unit_test (test_all_reaches_members_that_serve_but_not_the_entry),
+        cmocka_unit_test (test_a_formation_has_a_largest_size),
         cmocka_unit_test (test_an_overfull_member_is_named),
     };
     return cmocka_run_group_tests_name ("manifest/roster", tests, NULL, NULL);
