@@ -72,6 +72,33 @@ sha256_hex_fd_upto (int fd, uint64_t limit, char out[SHA256_HEX_LEN + 1])
     return true;
 }
 
+struct sha256 {
+    SHA256_CTX context;
+};
+
+struct sha256 *
+sha256_new (void)
+{
+    struct sha256 *d = x_new0 (struct sha256);
+    SHA256_Init (&d->context);
+    return d;
+}
+
+void
+sha256_add (struct sha256 *d, const void *data, size_t len)
+{
+    SHA256_Update (&d->context, data, len);
+}
+
+void
+sha256_finish (struct sha256 *d, char out[SHA256_HEX_LEN + 1])
+{
+    unsigned char raw[32];
+    SHA256_Final (raw, &d->context);
+    hex_encode (raw, sizeof raw, out);
+    free (d);
+}
+
 /* RFC 2104. libcrypto's own HMAC would bring every algorithm it knows into the program. */
 void
 hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32])

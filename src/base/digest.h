@@ -17,6 +17,11 @@ void sha256_bytes (const void *data, size_t len, unsigned char out[32]);
 bool sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1]);
 /* The same of at most <limit> bytes: a file that grows meanwhile has no end. */
 bool sha256_hex_fd_upto (int fd, uint64_t limit, char out[SHA256_HEX_LEN + 1]);
+/* A digest fed piece by piece; the last call frees it. */
+struct sha256;
+struct sha256 *sha256_new (void);
+void sha256_add (struct sha256 *d, const void *data, size_t len);
+void sha256_finish (struct sha256 *d, char out[SHA256_HEX_LEN + 1]);
 void
 hmac_sha256 (const void *key, size_t key_len, const void *data, size_t len, unsigned char out[32]);
 /* True for exactly 64 lower-case hex digits. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur eval show` and `diff`: the scores hooks left in sessions' records (spec/records.md 9).
+ * `mur eval show` and `diff`: the scores hooks left in sessions' records, and the arms of one eval run
+ * side by side (spec/records.md 9).
  */
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -8,6 +9,7 @@
 #include "home/paths.h"
 #include "trace/address.h"
 #include "trace/eval.h"
+#include "trace/eval_run.h"
 
 /* The scores an address names. NULL with E-EVAL-002, E-IO-001, E-IO-003 or E-EVAL-001. */
 static struct eval_scores *
@@ -47,15 +49,32 @@ cmd_eval_show (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
+static int
+diff_run (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
+    _cleanup_free_ char *path =
+        work_root ? eval_run_resolve (cli_value (args, "--run"), work_root, err) : NULL;
+    _cleanup_json_ json_t *run = path ? eval_run_read (path, err) : NULL;
+    if (! run)
+        return CLI_FAILED;
+    if (cli_has (args, "--json")) {
+        _cleanup_json_ json_t *report = eval_run_json (run);
+        _cleanup_free_ char *text = json_pretty (report, JSON_TEXT_SORTED);
+        out_printf ("%s\n", text);
+        return CLI_OK;
+    }
+    _cleanup_buf_ struct buf text = { 0 };
+    eval_run_text (run, &text);
+    out_write (text.data, text.len);
+    return CLI_OK;
+}
+
 int
 cmd_eval_diff (const struct cli_args *args, struct mur_error **err)
 {
-    if (cli_has (args, "--run")) {
-        mur_fail (err, E_EVAL_002,
-                  "this version of mur makes no eval runs, so there is none to compare");
-        mur_hint (err, "`mur eval diff A B` compares the scores of two sessions");
-        return CLI_FAILED;
-    }
+    if (cli_has (args, "--run"))
+        return diff_run (args, err);
     const char *a = cli_positional (args, "A"), *b = cli_positional (args, "B");
     if (a && ! b) {
         mur_fail (err, E_EVAL_002, "one session cannot be compared with nothing");

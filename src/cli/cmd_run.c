@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/launcher_inputs.h"
 #include "cli/run_inputs.h"
+#include "cli/run_steps.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/dotenv.h"
@@ -31,6 +32,7 @@
 
 struct run {
     const struct cli_args *args;
+    const struct run_steps *steps; /* NULL: nobody looks on */
     bool is_json;
     char *home;
     char *manifest_dir; /* absolute */
@@ -481,12 +483,15 @@ fill_request (struct run *r, uint64_t started_ms)
     q->spawner = &r->launcher.spawner;
     q->formation_id = r->launcher.formation_id;
     q->bind_addr = cli_value (r->args, "--bind");
+    q->case_id = r->steps ? r->steps->case_id : NULL;
 }
 
 static void
 announce (void *ctx, struct session *s, const char *url)
 {
     const struct run *r = ctx;
+    if (r->steps)
+        return;
     if (r->is_json)
         readiness_print_json (s, url, cli_has (r->args, "--readiness-tokens"));
     else
@@ -499,13 +504,21 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
     _cleanup_ (session_freep) struct session *s = session_stage (&r->request, err);
     if (! s)
         return false;
+    const struct run_steps *steps = r->steps;
+    if (steps && ! steps->staged (steps->ctx, s, err))
+        return false;
     if (cli_has (r->args, "--task") &&
         ! session_write_task (s, r->task.data ? r->task.data : "", r->task.len, err))
         return false;
-    if (r->lock && ! r->lock->exists && r->lock->count && ! lock_write (r->lock, err))
+    bool writes_lock = r->lock && ! r->lock->exists && r->lock->count &&
+                       (! steps || steps->may_write_lock);
+    if (writes_lock && ! lock_write (r->lock, err))
         return false;
     struct launch_options options = { announce, r };
-    return session_launch (s, &options, ending, err);
+    bool is_ok = session_launch (s, &options, ending, err);
+    if (steps)
+        steps->ended (steps->ctx, s);
+    return is_ok;
 }
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
@@ -552,4 +565,17 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
         diag_stdout_line ("status:  %s", session_ending_name (ending));
     run_clear (&r);
     return ok ? CLI_OK : CLI_FAILED;
+}
+
+bool
+run_with_steps (const struct cli_args *args, const struct run_steps *steps,
+                enum session_ending *ending, struct mur_error **err)
+{
+    uint64_t started_ms = clock_monotonic_ms ();
+    struct run r = { .args = args, .steps = steps };
+    bool has_launch = true;
+    *ending = ENDING_FAILED;
+    bool is_ok = run_all (&r, started_ms, ending, &has_launch, err);
+    run_clear (&r);
+    return is_ok;
 }

@@ -562,7 +562,7 @@ const struct cli_command cli_commands[] = {
     { "eval run", "Run a data set of cases against a capsule", NULL,
       "mur eval run --repeat 3 --variant ../other",
       POS ({ "CAPSULE", false, false, "capsule folder or manifest (default: .)" }),
-      eval_run_options, NULL },
+      eval_run_options, cmd_eval_run },
 
     { "conversation ls", "List conversation records", NULL, NULL, NO_POS, conversation_ls_options,
       cmd_conversation_ls },

@@ -12,7 +12,7 @@ struct unbuilt {
 };
 
 static const struct unbuilt parts[] = {
-    { "observability", "export of spans and evaluation" },
+    { "observability.otel_endpoint", "export of spans" },
     { "control.settings", "the control plane" },
     { "control.secrets", "the control plane" },
 };

@@ -299,8 +299,11 @@ static const struct {
 };
 
 static void
-warn (const struct session *s)
+warn (struct session *s)
 {
+    if (s->is_confinement_told)
+        return;
+    s->is_confinement_told = true;
     const enum containment_tier tier = host_decide (s->request->decision)->applied;
     if (s->policy->shell_allow.len)
         launch_warning (s, tier_warnings[tier].code, "%s", tier_warnings[tier].text);

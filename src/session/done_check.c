@@ -43,27 +43,10 @@ check_clear (struct check *c)
 
 /* --- running --- */
 
-static struct command *
-start (struct session *s, const char *text, struct mur_error **err)
-{
-    _cleanup_strv_ struct strv words = { 0 };
-    shell_split (text, &words);
-    if (! confine_check_size (s, err))
-        return NULL;
-    const struct exec_allowlist *allowed = confinement_allowlist (s->confined->confinement);
-    const struct exec_name *program = exec_allowlist_find (allowed, words.items[0]);
-    if (! program || ! program->path)
-        return mur_fail (err, E_IO_001, "%s is not on PATH", words.items[0]), NULL;
-    const struct command_start how = {
-        .path = program->unlinked, .argv = words.items, .env = s->confined->env.items, .line = text
-    };
-    return command_start (s->confined->commands, &how, err);
-}
-
 static void
 run (struct session *s, struct running_task *t, struct check *c)
 {
-    c->command = start (s, c->declared->command, &c->error);
+    c->command = shell_start_line (s, c->declared->command, &c->error);
     if (! c->command) {
         c->outcome = CHECK_NOT_STARTED;
         return;

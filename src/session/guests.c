@@ -52,7 +52,7 @@ open_state (struct staged_artifact *a, struct mur_error **err)
     return true;
 }
 
-static void build_hook_env (struct staged_artifact *a);
+static void build_hook_env (struct session *s, struct staged_artifact *a);
 
 bool
 stage_guests (struct session *s, struct mur_error **err)
@@ -63,7 +63,7 @@ stage_guests (struct session *s, struct mur_error **err)
             (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
             return false;
         if (a->role == ROLE_HOOK)
-            build_hook_env (a);
+            build_hook_env (s, a);
     }
     return true;
 }
@@ -124,14 +124,58 @@ add_runtime_list (struct session *s, const char *url, const struct driver *d, st
     set_env_value (env, "MURMUR_CAPSULE_URL", url);
 }
 
+/* observability.eval as a scoring hook reads it. Owned. */
+static char *
+eval_config_text (const struct eval_block *eval)
+{
+    _cleanup_json_ json_t *config = json_object ();
+    json_t *scorers = json_array ();
+    json_set_string (config, "dataset_id", eval->dataset_id);
+    json_object_set_new (config, "scorers", scorers);
+    for (size_t i = 0; i < eval->scorers.len; i++) {
+        const struct scorer *scorer = &eval->scorers.items[i];
+        json_t *o = json_object ();
+        json_set_string (o, "type", scorer->type);
+        json_set_string (o, "name", scorer->name);
+        if (str_starts (scorer->type, "max_"))
+            json_set_u64 (o, "max", scorer->max.value);
+        if (str_eq (scorer->type, "tool_sequence")) {
+            json_t *expected = json_array ();
+            for (size_t n = 0; n < scorer->expected.len; n++)
+                json_array_append_new (expected, json_string (scorer->expected.items[n]));
+            json_object_set_new (o, "expected", expected);
+        }
+        json_array_append_new (scorers, o);
+    }
+    return json_text (config, JSON_TEXT_SORTED);
+}
+
+static void
+add_observability (struct session *s, struct strv *env)
+{
+    const struct observability *o = s->manifest->observability;
+    const struct eval_block *eval = o ? o->eval : NULL;
+    if (o && o->otel_endpoint)
+        set_env_value (env, "MURMUR_OTEL_ENDPOINT", o->otel_endpoint);
+    if (eval) {
+        _cleanup_free_ char *config = eval_config_text (eval);
+        set_env_value (env, "MURMUR_EVAL_CONFIG", config);
+    }
+    if (s->request->case_id)
+        set_env_value (env, "MURMUR_CASE_ID", s->request->case_id);
+    if (eval && eval->dataset_id)
+        set_env_value (env, "MURMUR_DATASET_ID", eval->dataset_id);
+}
+
 /* A hook gets nothing of the host's and nothing of the session's but its own: its configuration
  * first, so that it cannot shadow what follows. */
 static void
-build_hook_env (struct staged_artifact *a)
+build_hook_env (struct session *s, struct staged_artifact *a)
 {
     strv_free (&a->env);
     if (a->config_env)
         set_env (&a->env, a->config_env);
+    add_observability (s, &a->env);
     if (a->gateway)
         set_env_value (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
 }

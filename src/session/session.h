@@ -142,6 +142,7 @@ struct session {
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
     struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
+    bool is_confinement_told;      /* what confines commands was said once */
     /* background.c: the newest first, and what runs in the foreground. Written by the task loop,
      * under the lock below; the door reads under it. */
     struct background *background, *foreground;

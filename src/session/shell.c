@@ -241,6 +241,24 @@ shell_start (struct session *s, const char *name, const char *command, struct ca
     return command_start (s->confined->commands, &how, err);
 }
 
+struct command *
+shell_start_line (struct session *s, const char *line, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv words = { 0 };
+    shell_split (line, &words);
+    if (! words.len)
+        return mur_fail (err, E_IO_003, "the command line is blank"), NULL;
+    if (! confine_check_size (s, err))
+        return NULL;
+    const struct exec_name *program = find_program (s, words.items[0]);
+    if (! program || ! program->path)
+        return mur_fail (err, E_IO_001, "%s is not on PATH", words.items[0]), NULL;
+    const struct command_start how = {
+        .path = program->unlinked, .argv = words.items, .env = s->confined->env.items, .line = line
+    };
+    return command_start (s->confined->commands, &how, err);
+}
+
 static void
 run (struct session *s, struct running_task *task, const char *name, const char *command,
      struct call_outcome *out)

@@ -34,6 +34,10 @@ shell_read (struct session *s, const char *name, const json_t *input, struct she
  * and unrefs. NULL: E-IO-001 (not on PATH) or the errors of command_start. */
 struct command *shell_start (struct session *s, const char *name, const char *command,
                              struct call_outcome *out, struct mur_error **err);
+/* Starts a line an operator wrote: its words as they are, the first of them a name of
+ * capabilities.shell.allow. The caller waits and unrefs. NULL: E-RUN-013 (the work folder is too
+ * large), E-IO-001 or the errors of command_start. */
+struct command *shell_start_line (struct session *s, const char *line, struct mur_error **err);
 /* The line as it is shown: what an interpreter is given, else name and arguments. Owned. */
 char *shell_line (const char *name, const char *command);
 

@@ -67,6 +67,7 @@ struct stage_request {
     bool has_inherited_deadline;
     uint64_t inherited_deadline_ms; /* Unix ms; may be past */
     const char *bind_addr;
+    const char *case_id; /* of an eval run, for hooks; NULL: none */
 };
 
 /* Runs the steps of session.md 3.2 in order. NULL with *err on the first refusal, everything made

@@ -7,7 +7,8 @@
  * before-shell for a call that has not run. Members: `answer` (an arm's name, "error" or "trap"),
  * `text`, `messages` ([{role, content, id?}]), `manifests` ([{name, content}]), `times` (only so
  * often; 0: always), `spin` (never returns), `ask` (a prompt for run-inference; its answer replaces
- * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation).
+ * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation), `env` (logs the
+ * variables of these names), `scores` (text appended to eval.jsonl).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,6 +258,29 @@ answer (const struct mur_json *json, mur_node rule, const char *asked, output_t 
     return true;
 }
 
+/* ---- What it leaves beside its lines ---- */
+
+static void
+log_env (struct mur_text *line, const struct mur_json *json, mur_node names)
+{
+    for (size_t i = 0; i < mur_json_count (json, names); i++) {
+        char *name = mur_json_text (json, mur_json_at (json, names, i));
+        const char *value = mur_env (name, NULL);
+        if (value != NULL)
+            mur_text_string (line, name, value);
+    }
+}
+
+static void
+leave_scores (const char *text)
+{
+    FILE *file = text != NULL ? fopen ("eval.jsonl", "a") : NULL;
+    if (file != NULL) {
+        fputs (text, file);
+        fclose (file);
+    }
+}
+
 /* Finishes the line of an event and answers it. */
 static bool
 finish (struct mur_text *line, const char *event, output_t *ret, guest_string_t *err)
@@ -276,6 +300,8 @@ finish (struct mur_text *line, const char *event, output_t *ret, guest_string_t 
         guest_string_set (&sample, "hello world");
         add_number (line, "tokens", murmur_runtime_tokens_count (&sample));
     }
+    log_env (line, config, mur_json_get (config, rule, "env"));
+    leave_scores (mur_json_text (config, mur_json_get (config, rule, "scores")));
     write_line (line);
     for (volatile bool spins = mur_json_bool (config, mur_json_get (config, rule, "spin"), false);
          spins;)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trees of plain files: their digest, and copies of them that are the same to the byte and mode
+ * (spec/records.md 9).
+ *
+ * Callers: cli/cmd_eval_run.c and session/eval.c. Always true: no link is followed on either side;
+ * a tree that holds a link, a device, a socket or a FIFO is refused.
+ */
+#pragma once
+
+#include "base/digest.h"
+#include "fs/root.h"
+
+/* The digest over every entry below <tree> in byte order of its path: "d" or "f", a space, the
+ * octal mode, a space, the path, NUL, and for a file its length in decimal, NUL and its bytes.
+ * E-IO-003 naming what is no plain file, or cannot be read. */
+bool tree_digest (struct fs_root *tree, char out[SHA256_HEX_LEN + 1], struct mur_error **err);
+/* Copies every entry of <from> into <to>, modes included; a regular file of the same name is
+ * replaced. E-RUN-050 (a link or odd file in the way), E-IO-003. */
+bool tree_copy (struct fs_root *from, struct fs_root *to, struct mur_error **err);
