@@ -123,6 +123,8 @@ char *cli_usage_line (const struct cli_command *c);
 /* Each stands in the file of its name. A command this version does not have is NULL in the table.
  */
 cli_run_fn cmd_run, cmd_ps, cmd_watch, cmd_cancel, cmd_stop, cmd_token;
+cli_run_fn cmd_control_show, cmd_control_set; /* cmd_control.c */
+cli_run_fn cmd_control_secret, cmd_control_forget;
 cli_run_fn cmd_build, cmd_publish, cmd_precompile, cmd_install, cmd_list, cmd_search, cmd_index;
 cli_run_fn cmd_new, cmd_doctor, cmd_version;
 cli_run_fn cmd_explain;                                       /* cmd_info.c */

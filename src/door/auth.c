@@ -151,18 +151,32 @@ verified_credential (const struct door_auth *a, const char *token)
     return c ? c->name : NULL;
 }
 
+static size_t
+count_lines (const struct http_header *headers, size_t count, const char **line)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp (headers[i].name, "Authorization") == 0) {
+            *line = headers[i].value;
+            lines++;
+        }
+    return lines;
+}
+
+const char *
+bearer_of_headers (const struct http_header *headers, size_t count)
+{
+    const char *line = NULL;
+    return count_lines (headers, count, &line) == 1 ? bearer_token (line) : NULL;
+}
+
 enum auth_refusal
 door_auth_check (const struct door_auth *a, const struct http_header *headers, size_t count,
                  const char **credential)
 {
     const char *line = NULL;
-    size_t lines = 0;
+    size_t lines = count_lines (headers, count, &line);
     *credential = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (strcasecmp (headers[i].name, "Authorization") == 0) {
-            line = headers[i].value;
-            lines++;
-        }
     if (lines == 0)
         return AUTH_UNAUTHENTICATED;
     const char *token = lines == 1 ? bearer_token (line) : NULL;

@@ -50,6 +50,10 @@ enum auth_refusal door_auth_check (const struct door_auth *a, const struct http_
 /* Whether a credential of this session holds a scope. */
 bool door_auth_allows (const struct door_auth *a, const char *credential, const char *scope);
 
+/* The token of the only Authorization line when that is "Bearer <token>", as sent; else NULL.
+ * Borrowed. */
+const char *bearer_of_headers (const struct http_header *headers, size_t count);
+
 /* The answer to a refusal: status, challenge (owned) and JSON body (owned). <credential> and
  * <scope> for the 403. */
 int auth_refusal_answer (const struct door_auth *a, enum auth_refusal refusal,

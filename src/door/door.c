@@ -29,6 +29,7 @@ struct door {
     struct plane_worker *plane_worker;
     struct resources *resources;
     struct peer_files *peer_files;
+    struct control_plane *control; /* NULL: nothing may be changed */
 };
 
 static const struct http_header json_content = { "content-type", "application/json", 16 };
@@ -44,26 +45,6 @@ door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_re
     http_refuse (x, status, headers, 2, body, strlen (body));
 }
 
-static bool
-has_json_type (const struct http_exchange *x)
-{
-    const struct http_header *headers;
-    size_t count = http_exchange_headers (x, &headers);
-    for (size_t i = 0; i < count; i++)
-        if (strcasecmp (headers[i].name, "content-type") == 0 &&
-            strcasestr (headers[i].value, "application/json"))
-            return true;
-    return false;
-}
-
-static bool
-is_under (const char *target, const char *path)
-{
-    size_t len = strlen (path);
-    return strncmp (target, path, len) == 0 &&
-           (target[len] == '\0' || target[len] == '/' || target[len] == '?');
-}
-
 /* Step 8: whatever no step above took. */
 static void
 answer_nothing_here (struct http_exchange *x)
@@ -76,7 +57,7 @@ is_rpc (const struct http_exchange *x)
 {
     const char *target = http_exchange_target (x);
     return strcmp (http_exchange_method (x), "POST") == 0 &&
-           (strcmp (target, "/") == 0 || *target == '\0') && has_json_type (x);
+           (strcmp (target, "/") == 0 || *target == '\0') && plane_has_json_type (x);
 }
 
 static bool
@@ -132,7 +113,9 @@ on_head (void *ctx, struct http_exchange *x)
         (void)peer_files_refuse (d->peer_files, x);
         return 0;
     }
-    if (is_under (target, "/control")) {
+    if (plane_is_under (x, PLANE_CONTROL)) {
+        if (d->control)
+            return control_plane_head (d->control, x);
         answer_nothing_here (x); /* its body is not read */
         return 0;
     }
@@ -165,6 +148,10 @@ on_request (void *ctx, struct http_exchange *x)
         peer_files_serve (d->peer_files, x);
         return;
     }
+    if (plane_is_under (x, PLANE_CONTROL)) {
+        control_plane_answer (d->control, x);
+        return;
+    }
     const char *credential;
     if (is_refused (d, x, &credential))
         return;
@@ -176,7 +163,15 @@ on_request (void *ctx, struct http_exchange *x)
         answer_nothing_here (x);
 }
 
-static const struct http_server_handler handler = { on_head, on_request };
+static char *
+on_truncated (void *ctx, struct http_exchange *x)
+{
+    struct door *d = ctx;
+    return d->control && plane_is_under (x, PLANE_CONTROL) ? control_plane_truncated (d->control, x)
+                                                           : NULL;
+}
+
+static const struct http_server_handler handler = { on_head, on_request, on_truncated };
 
 /* 1 024 connections need descriptors (door.md 19.3). What commands may open is set for each of them
  * by the sandbox. */
@@ -230,6 +225,12 @@ door_set_planes (struct door *d, const struct plane_facts *facts, const char *se
     d->peer_files = peer_files_new (facts, session_id, d->plane_worker);
 }
 
+void
+door_set_control (struct door *d, const struct control_spec *spec)
+{
+    d->control = control_plane_new (spec);
+}
+
 struct peer_files *
 door_peer_files (struct door *d)
 {
@@ -265,6 +266,7 @@ door_close (struct door *d)
     plane_worker_free (d->plane_worker);
     resources_free (d->resources);
     peer_files_free (d->peer_files);
+    control_plane_free (d->control);
     rpc_free (d->rpc);
     free (d->public_card);
     free (d->url);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "door/auth.h"
 #include "door/card.h"
+#include "door/control_plane.h"
 #include "door/peer_files.h"
 #include "door/planes.h"
 #include "door/registry.h"
@@ -30,6 +31,8 @@ void door_set_auth (struct door *d, const struct door_auth *auth);
 /* Whose files the planes serve; before door_serve. Copied; what it points to is borrowed until
  * door_close. */
 void door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id);
+/* Gives the door a control plane; before door_serve. */
+void door_set_control (struct door *d, const struct control_spec *spec);
 /* Mints for share-file. NULL before door_set_planes. */
 struct peer_files *door_peer_files (struct door *d);
 

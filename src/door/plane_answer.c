@@ -8,6 +8,7 @@
 #include "base/json.h"
 
 #include <string.h>
+#include <strings.h>
 
 size_t
 plane_path_len (const struct http_exchange *x)
@@ -28,6 +29,18 @@ bool
 plane_is_get (const struct http_exchange *x)
 {
     return strcmp (http_exchange_method (x), "GET") == 0;
+}
+
+bool
+plane_has_json_type (const struct http_exchange *x)
+{
+    const struct http_header *headers;
+    size_t count = http_exchange_headers (x, &headers);
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp (headers[i].name, "content-type") == 0 &&
+            strcasestr (headers[i].value, "application/json"))
+            return true;
+    return false;
 }
 
 static void

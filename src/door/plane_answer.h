@@ -10,12 +10,15 @@
 #define PLANE_RESOURCES "/resources/"
 #define PLANE_FILES     "/resources/files"
 #define PLANE_PEER      "/resources/peer"
+#define PLANE_CONTROL   "/control"
 
 /* The length of the path in a request target: what stands before a query. */
 size_t plane_path_len (const struct http_exchange *x);
 /* True when that path is <prefix> itself or lies below it. */
 bool plane_is_under (const struct http_exchange *x, const char *prefix);
 bool plane_is_get (const struct http_exchange *x);
+/* True when some content-type line says application/json, in any case. */
+bool plane_has_json_type (const struct http_exchange *x);
 
 /* The headers of one answer. */
 struct plane_headers {

@@ -13,8 +13,6 @@ struct unbuilt {
 
 static const struct unbuilt parts[] = {
     { "observability.otel_endpoint", "export of spans" },
-    { "control.settings", "the control plane" },
-    { "control.secrets", "the control plane" },
 };
 
 /* Values that ask for what is missing, where the key as such is fine. */

@@ -85,7 +85,7 @@ struct http_exchange {
     uint64_t content_length;
     struct buf body;
     size_t body_limit, dropped;
-    bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped;
+    bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped, is_secret;
 
     /* The answer; written once, under server->lock when held. */
     bool has_reply, closes;
@@ -262,6 +262,16 @@ unqueue (struct http_exchange *x)
     pthread_mutex_unlock (&s->lock);
 }
 
+/* libmicrohttpd has no answer for it any more. */
+static void
+answer_truncated (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    _cleanup_free_ char *answer = s->handler->truncated ? s->handler->truncated (s->ctx, x) : NULL;
+    if (answer)
+        (void)! send (x->connection->fd, answer, strlen (answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void
 on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
               enum MHD_RequestTerminationCode how)
@@ -277,6 +287,8 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
         shutdown (c->fd, SHUT_RDWR);
     if (! x)
         return;
+    if (c && x->has_head && ! x->is_seen && ! x->has_reply && ! x->drops_body)
+        answer_truncated (x);
     if (x->is_long_lived)
         s->long_lived--;
     if (x->is_held)
@@ -286,6 +298,8 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     free (x->target);
     free (x->headers);
     strv_free (&x->trimmed);
+    if (x->is_secret && x->body.data)
+        explicit_bzero (x->body.data, x->body.len);
     buf_free (&x->body);
     strv_free (&x->lines);
     free (x->reply);
@@ -421,6 +435,16 @@ refuse_in_body (struct http_exchange *x)
     return MHD_NO;
 }
 
+/* The rest of a body will never come. libmicrohttpd misses an end of stream that came together with
+ * bytes it read. */
+static bool
+is_cut_short (const struct http_exchange *x, size_t received)
+{
+    char next;
+    return received < x->content_length &&
+           recv (x->connection->fd, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static enum MHD_Result
 take_body (struct http_exchange *x, const char *data, size_t *len)
 {
@@ -432,7 +456,7 @@ take_body (struct http_exchange *x, const char *data, size_t *len)
     else
         buf_append (&x->body, data, *len);
     *len = 0;
-    return MHD_YES;
+    return is_cut_short (x, x->body.len + x->dropped) ? MHD_NO : MHD_YES;
 }
 
 static void
@@ -457,7 +481,9 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     struct http_server *s = x->server;
     if (! x->has_head) {
         read_head (x, method);
-        return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
+        if (x->has_reply && x->closes)
+            return queue_answer (x);
+        return is_cut_short (x, 0) ? MHD_NO : MHD_YES;
     }
     if (*upload_len)
         return take_body (x, upload, upload_len);
@@ -524,6 +550,13 @@ http_exchange_body (const struct http_exchange *x, size_t *len)
 {
     *len = x->body.len;
     return x->body.data ? x->body.data : "";
+}
+
+void
+http_exchange_keep_secret (struct http_exchange *x, size_t len)
+{
+    x->is_secret = true;
+    (void)buf_reserve (&x->body, len + 1);
 }
 
 const struct sockaddr *

@@ -36,6 +36,9 @@ struct http_server_handler {
     size_t (*head) (void *ctx, struct http_exchange *x);
     /* The request is complete. Answer now, or keep x and answer later (http_hold first). */
     void (*request) (void *ctx, struct http_exchange *x);
+    /* The connection ended inside a body that was wanted. What this returns (owned, may be NULL) is
+     * written as it is. May be NULL. */
+    char *(*truncated) (void *ctx, struct http_exchange *x);
 };
 
 /* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. Fails with
@@ -65,6 +68,9 @@ const char *http_exchange_header (const struct http_exchange *x, const char *nam
 /* Declared length; 0 without one. */
 uint64_t http_exchange_content_length (const struct http_exchange *x);
 const char *http_exchange_body (const struct http_exchange *x, size_t *len);
+/* The body of <len> bytes will be a secret: it is read into one place and overwritten when the
+ * exchange is over. From the head handler. */
+void http_exchange_keep_secret (struct http_exchange *x, size_t len);
 const struct sockaddr *http_exchange_peer (const struct http_exchange *x);
 
 /* Answers. Headers and body are copied; content-length is added. <status> 200..599. Any thread

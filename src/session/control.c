@@ -154,8 +154,8 @@ record (struct session *s, const struct control_principal *who, const char *sett
     trace_write (s->trace, TRACE_EVENT_control_change, &line, &change->change, NULL);
 }
 
-static bool
-has_credential (const struct driver *d)
+bool
+control_has_credential (const struct driver *d)
 {
     return ! d->artifact->credential ||
            credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
@@ -173,7 +173,7 @@ control_set_driver (struct session *s, const struct control_principal *who, cons
     enum control_verdict verdict = CONTROL_CREDENTIAL_UNRESOLVABLE;
     pthread_mutex_lock (&c->lock);
     *previous = s->choices[c->selected]->name;
-    if (has_credential (d)) {
+    if (control_has_credential (d)) {
         verdict = CONTROL_DONE;
         for (size_t i = 0; i < s->choice_count; i++)
             if (s->choices[i] == d)
@@ -205,6 +205,19 @@ control_set_max_tokens (struct session *s, const struct control_principal *who, 
     record (s, who, SETTING_MAX_TOKENS, was, value, &c->max_tokens_change);
     pthread_mutex_unlock (&c->lock);
     return CONTROL_DONE;
+}
+
+bool
+control_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx)
+{
+    struct control_state *c = s->control;
+    pthread_mutex_lock (&c->lock);
+    const struct gateway_block *g = s->choices[c->selected]->artifact->entry->gateway;
+    bool is_keyed = g && str_eq (g->key_reference, secret);
+    if (! is_keyed)
+        fn (ctx);
+    pthread_mutex_unlock (&c->lock);
+    return ! is_keyed;
 }
 
 void

@@ -61,6 +61,12 @@ enum control_verdict control_set_driver (struct session *s, const struct control
 /* Sets the output cap of every choice; *previous is what the selected choice had until now. */
 enum control_verdict control_set_max_tokens (struct session *s, const struct control_principal *who,
                                              uint64_t tokens, uint64_t *previous);
+/* Whether a choice's credential can produce a value now. */
+bool control_has_credential (const struct driver *d);
+/* Runs fn, with no switch in between, unless the selected choice is keyed by this secret: then
+ * false. */
+bool
+control_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx);
 /* Traces control_refused of a setting. */
 void control_refused (struct session *s, const struct control_principal *who, unsigned status,
                       const char *reason, const char *setting);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "manifest/config.h"
+#include "session/controller.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ struct credential {
     struct session *session;
     const char *artifact; /* full name */
     bool is_inference;
+    bool is_controllers;     /* only a controller supplies it */
     char *name;              /* NULL for a literal */
     struct secret *literal;  /* the manifest's */
     struct secret *from_env; /* as the environment was at launch */
@@ -41,7 +43,8 @@ credential_new (struct session *s, const char *artifact, bool is_inference,
     c->config_path = x_strdup (config_path);
     if (entry->key_reference) {
         c->name = x_strdup (entry->key_reference);
-        const char *value = getenv (c->name);
+        c->is_controllers = controller_owns (s, c->name);
+        const char *value = c->is_controllers ? NULL : getenv (c->name);
         if (value && value[0])
             c->from_env = secret_new (value, strlen (value));
     } else if (entry->key_literal) {
@@ -118,6 +121,12 @@ credential_read (void *ctx, struct gateway_key *out)
     if (c->literal) {
         out->value = secret_copy (c->literal);
         out->source = GATEWAY_SOURCE_MANIFEST;
+        return;
+    }
+    if (c->is_controllers) {
+        out->value = controller_secret (c->session, c->name);
+        out->source = GATEWAY_SOURCE_CONTROLLER;
+        out->why = out->value ? GATEWAY_READABLE : GATEWAY_NO_ENTRY;
         return;
     }
     pthread_mutex_lock (&c->lock);

@@ -14,6 +14,7 @@
 #include "sandbox/host.h"
 #include "session/background.h"
 #include "session/confine.h"
+#include "session/controller.h"
 #include "session/deadline.h"
 #include "session/delegations.h"
 #include "session/grants.h"
@@ -80,6 +81,7 @@ serve (struct session *s, struct mur_error **err)
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
     };
     set_planes (s);
+    controller_serve (s);
     if (s->auth)
         door_set_auth (s->door, s->auth);
     return door_serve (s->door, &facts, s->registry, err);
@@ -174,7 +176,7 @@ static bool
 open_door (struct session *s, struct mur_error **err)
 {
     s->door = door_bind (s->request->bind_addr, declared_port (s), err);
-    if (! s->door || ! termination_arm (s, err))
+    if (! s->door || ! controller_begin (s, err) || ! termination_arm (s, err))
         return false;
     murmur_md_write (s, door_url (s->door));
     guests_set_env (s, door_url (s->door));

@@ -84,7 +84,7 @@ struct driver {
     const char *name; /* "primary", or the alternate's */
     const char *model;
     struct staged_artifact *artifact;
-    char *config; /* compact JSON or NULL; all choices have the primary's */
+    char *config;      /* compact JSON or NULL; all choices have the primary's */
     bool is_available; /* its credential could be resolved when it was staged */
     uint64_t output_cap;
     enum limit_source output_cap_source;
@@ -97,7 +97,7 @@ struct driver {
     struct model_cap { /* every model the driver's own manifest lists */
         const char *model;
         uint64_t cap;
-    } *model_caps;
+    } * model_caps;
     size_t model_cap_count;
 };
 
@@ -128,15 +128,16 @@ struct session {
     size_t artifact_count;
     size_t artifact_cap;       /* places: pulled artifacts never move the others */
     uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
-    struct tool_entry *tools; /* what the model sees, sorted by name */
+    struct tool_entry *tools;  /* what the model sees, sorted by name */
     size_t tool_count;
-    struct component *script; /* script capsules */
+    struct component *script;    /* script capsules */
     struct pulled *script_pulls; /* live: what the script pulled, not recorded yet */
     size_t script_pull_count;
     struct allow_list script_allow;
-    struct driver driver; /* agents: the primary choice */
-    struct driver **choices; /* the primary, then inference.alternates in order */
-    size_t choice_count;     /* 0 for a script */
+    struct driver driver;          /* agents: the primary choice */
+    struct driver **choices;       /* the primary, then inference.alternates in order */
+    size_t choice_count;           /* 0 for a script */
+    struct controller *controller; /* controller.h; NULL: no control plane */
     struct control_state *control; /* what is selected of them now */
     const char *compaction_prompt; /* NULL: none */
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */

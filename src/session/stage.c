@@ -15,6 +15,7 @@
 #include "session/compaction.h"
 #include "session/confine.h"
 #include "session/control.h"
+#include "session/controller.h"
 #include "session/guests.h"
 #include "session/hooks.h"
 #include "session/murmur_md.h"
@@ -59,13 +60,15 @@ mint_id (struct session *s, struct mur_error **err)
     return true;
 }
 
-/* The tokens of an authenticated door: minted before there is a door to show them to. */
+/* The tokens of an authenticated door, the key of the control token: minted before there is a door
+ * to show them to. */
 static bool
 mint_tokens (struct session *s, struct mur_error **err)
 {
     (void)err;
     const struct door_network *network = s->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
+    s->controller = s->manifest->inference ? controller_new (s) : NULL;
     if (! a || ! s->manifest->inference)
         return true;
     size_t count = a->credentials.len;
@@ -223,6 +226,7 @@ session_free (struct session *s)
     fs_latch_free (s->latch);
     spend_meter_freep (&s->spend);
     control_freep (&s->control);
+    controller_freep (&s->controller);
     redactor_free (s->redactor);
     strv_free (&s->guest_env);
     for (size_t i = 0; i < s->choice_count; i++)

@@ -737,7 +737,6 @@ test_what_is_not_built_is_refused_by_name (void **state _unused_)
     static const struct {
         const char *text, *path;
     } cases[] = {
-        { HEAD "control: {settings: [inference.max_tokens]}\nartifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}}\n", "control" },
         { HEAD PROCESS "inference: {transport: process, driver: {artifact: a/d}}\n", "inference.transport" },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
