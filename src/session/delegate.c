@@ -245,6 +245,23 @@ watch_child (struct session *s, struct delegation *d, const struct task *running
         d->watch = watch_start (&d->watched);
 }
 
+/* A task that was cancelled meanwhile ends this child with its others, in one grace; a step of a
+ * plan ends its own. */
+static bool
+give_up (struct handing *h, enum delegate_status status, const char *reason)
+{
+    struct delegation *d = h->d;
+    delegate_describe (d, h->out);
+    h->out->status = status;
+    h->out->output = x_strdup (reason);
+    if (status == DELEGATE_CANCELED && ! d->is_blocking)
+        return false;
+    mur_child_begin_ending (d->child);
+    delegation_trace (h->s, d, true, status == DELEGATE_CANCELED ? "terminated" : "failed", reason);
+    delegations_drop (h->s->delegations, d);
+    return false;
+}
+
 static bool
 send_task (struct handing *h)
 {
@@ -252,20 +269,13 @@ send_task (struct handing *h)
     struct delegation *d = h->d;
     bool is_sent = child_door_send (h->s->http, d->child, d->id.text, h->ask->task, h->ask->cancel,
                                     &d->child_task_id, &err);
-    if (is_sent && ! cancel_is_raised (h->ask->cancel))
+    if (cancel_is_raised (h->ask->cancel))
+        return give_up (h, DELEGATE_CANCELED,
+                        "the call was cancelled while the child was handed its task");
+    if (is_sent)
         return true;
-    _cleanup_free_ char *reason =
-        cancel_is_raised (h->ask->cancel)
-            ? x_strdup ("the call was cancelled while the child was started")
-            : x_asprintf ("%s@%s: %s", d->capsule, d->version, err->message);
-    delegate_describe (d, h->out);
-    h->out->status = cancel_is_raised (h->ask->cancel) ? DELEGATE_CANCELED : DELEGATE_FAILED;
-    h->out->output = x_strdup (reason);
-    mur_child_begin_ending (d->child);
-    delegation_trace (h->s, d, true, h->out->status == DELEGATE_CANCELED ? "terminated" : "failed",
-                      reason);
-    delegations_drop (h->s->delegations, d);
-    return false;
+    _cleanup_free_ char *reason = x_asprintf ("%s@%s: %s", d->capsule, d->version, err->message);
+    return give_up (h, DELEGATE_FAILED, reason);
 }
 
 struct delegation *

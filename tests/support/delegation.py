@@ -2,15 +2,22 @@
 #
 # A real agent that delegates: a daemon, children in the store, a parent on the scripted driver.
 
+import http.client
 import json
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .polling import eventually, pid_exists
 from .lab import SLOWER
 from .roost import Roost
+from .spawn import publish_agent
 
 WRAPPER = """#!/bin/sh
-printf '%s\\n' "$*" >>"{log}"
-exec "{mur}" "$@"
+LOG="{log}" MUR="{mur}"
+printf '%s\\n' "$*" >>"$LOG"
+{body}
 """
 
 
@@ -29,34 +36,92 @@ def reads(text="seen: {{fenced}}", file="request.json"):
     return {"text": text, "save_request": file}
 
 
+class RoostProxy:
+    """In front of a daemon: passes requests on; `before` and `after` are called with the path, around the daemon's answer. What
+    raises ConnectionError there loses the client's connection."""
+
+    def __init__(self, url):
+        proxy = self
+        self.before = self.after = lambda path: None
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+                try:
+                    proxy.before(self.path)
+                    try:
+                        answer = urllib.request.urlopen(urllib.request.Request(url + self.path, body, headers), timeout=60)
+                    except urllib.error.HTTPError as refusal:
+                        answer = refusal
+                    status, text = answer.status, answer.read()
+                    proxy.after(self.path)
+                except (ConnectionError, urllib.error.URLError):
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_arguments):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+
 class Plane:
     """A daemon, `local/parent` and the children it may start; as a context manager."""
 
     def __init__(self, lab, *children, roost_arguments=()):
         self.lab, self.children = lab, list(children)
         self.roost = Roost(lab, "--spawn-allow", "local/parent", *roost_arguments)
+        self.proxy = None
         self.log = lab.directory / "launches.log"
         self.wrapper = lab.directory / "mur-wrapper"
-        self.wrapper.write_text(WRAPPER.format(log=self.log, mur=lab.mur_path))
+        self.wrap('exec "$MUR" "$@"')
+
+    def wrap(self, body):
+        """What stands for `mur` as a child: a shell script that knows $MUR and $LOG and has logged its arguments."""
+        self.wrapper.write_text(WRAPPER.format(log=self.log, mur=self.lab.mur_path, body=body))
         self.wrapper.chmod(0o755)
 
-    def parent(self, *steps, spawn=None, **manifest):
-        """The parent's project. Its work folder is `work`."""
+    def through_proxy(self):
+        """From here on launches reach the daemon through a proxy."""
+        self.proxy = self.proxy or RoostProxy(self.roost.url)
+        return self.proxy
+
+    # --- capsules ---
+
+    def parent(self, *steps, spawn=None, published=None, **manifest):
+        """The parent's project. Its work folder is `work`. `published`: grants of the store's manifest where they differ."""
         grants = {**manifest.pop("capabilities", {}), "spawn": {"allow": self.children, **(spawn or {})}}
         project = self.lab.agent("parent", steps=list(steps), capabilities=grants, **manifest)
         (project / "work").mkdir(exist_ok=True)
-        self.publish_parent(grants)
+        # The daemon reads the parent's envelope in the store.
+        publish_agent(self.lab, "parent", [{"text": "never run"}], capabilities={**grants, **(published or {})})
         return project
 
-    def publish_parent(self, grants):
-        """The daemon looks the parent's envelope up in the store."""
-        from .spawn import publish_agent
-        if not (self.lab.murmur_home / "artifacts/local/parent").is_dir():
-            publish_agent(self.lab, "parent", [{"text": "never run"}], capabilities=grants)
+    def publish_middle(self, *steps):
+        """A child that may start the children there are so far."""
+        publish_agent(self.lab, "middle", list(steps), capabilities={"spawn": {"allow": list(self.children)}})
+        self.children.append("local/middle")
+
+    # --- running ---
 
     @property
     def environment(self):
-        return {"MURMUR_ROOST_URL": self.roost.url, "MURMUR_MUR_BINARY": self.wrapper}
+        return {"MURMUR_ROOST_URL": (self.proxy or self.roost).url, "MURMUR_MUR_BINARY": self.wrapper}
 
     def start(self, project, *arguments, env=None):
         return project.start("--task", "go", "--workdir", project / "work", *arguments,
@@ -74,6 +139,8 @@ class Plane:
         return sorted(path.stem for path in directory.glob("ses_*.json")) if directory.is_dir() else []
 
     def close(self):
+        if self.proxy:
+            self.proxy.close()
         assert self.roost.stop() == 0, self.roost.lines
 
     def __enter__(self):
@@ -85,6 +152,8 @@ class Plane:
         else:
             self.roost.stop()
 
+
+# --- what the parent's model read ---
 
 def messages(project, file="request.json"):
     return json.loads((project / "work" / file).read_text())["messages"]
@@ -110,6 +179,35 @@ def tool_results(project, file="request.json"):
 def continuation(project, file="request.json"):
     """The last user message: the outcomes of a round."""
     return [text_of(message) for message in messages(project, file) if message["role"] == "user"][-1]
+
+
+# --- doors and processes ---
+
+def ask_door(url, method, params, headers=None):
+    """One JSON-RPC call; the whole answer."""
+    host, port = url.removeprefix("http://").rsplit(":", 1)
+    wire = http.client.HTTPConnection(host, int(port), timeout=20 * SLOWER)
+    wire.request("POST", "/", json.dumps({"jsonrpc": "2.0", "id": "1", "method": method, "params": params}),
+                 {"content-type": "application/json", "a2a-version": "1.0", **(headers or {})})
+    answer = json.loads(wire.getresponse().read())
+    wire.close()
+    return answer
+
+
+def cancel(url, task_id):
+    """Cancels a task; its residue items."""
+    task = ask_door(url, "CancelTask", {"id": task_id})["result"]
+    return [part["data"] for artifact in task.get("artifacts", []) if artifact["name"] == "residue"
+            for part in artifact["parts"]]
+
+
+def complete(url, delegation, session, context=None, method="SendMessage"):
+    """A completion as a child sends it; the door's answer."""
+    headers = {"x-murmur-task-origin": "completion"}
+    headers.update({"x-murmur-delegation-id": delegation} if delegation else {})
+    headers.update({"x-murmur-completion-session": session} if session is not None else {})
+    message = {"messageId": "msg_1", "role": "ROLE_USER", "parts": [{"text": "ended"}], **({"contextId": context} if context else {})}
+    return ask_door(url, method, {"message": message}, headers)
 
 
 def process_of(lab, session_id):
