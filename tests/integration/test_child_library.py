@@ -213,7 +213,7 @@ def holds_no_token(lab, tokens):
             assert not any(token.encode() in content for token in tokens), path
 
 
-def test_spawn_S10_a_child_that_asks_for_sealed_gets_it_or_does_not_run(lab, family, start):
+def test_spawn_S10_containment_5_a_child_that_asks_for_sealed_gets_it_or_does_not_run(lab, family, start):
     answer = start().try_launch("local/child-sealed")
     if "error" in answer:
         assert "declared containment class 'sealed'" in answer["error"]

@@ -5,6 +5,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.lab import MUR, SLOWER
-from tests.support.polling import eventually, threads_of, tree_of
+from tests.support.lab import IS_SANITIZED, MUR, SLOWER
+from tests.support.polling import descriptor_count, eventually, threads_of, tree_of
 from tests.support.roost import Roost, publish_capsule, run_roost
 
 ROOT_SESSION = "ses_" + "a" * 32
@@ -357,6 +358,71 @@ def test_roost_bad_requests_change_nothing(lab, family, start):
     assert roost.raw(b"") == b""
     assert roost.status(ROOT_SESSION).ok()["live_children"] == 0
     assert b" 200 " in roost.raw(head + b"content-length: %d\r\n\r\n" % len(ask) + ask)
+
+
+def memory_kib(pid, key):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return int(re.search(rf"^{key}:\s+(\d+) kB", status.read(), re.MULTILINE).group(1))
+
+
+def test_roost_ten_thousand_bad_requests_leak_nothing(lab, family, start):
+    roost = start("--spawn-allow", family, "--max-concurrent", "100000", "--max-live-capsules", "100000")
+    live = 100 if IS_SANITIZED else 1000
+    credentials = [roost.credential(session_id(number), family) for number in range(live)]
+    other = roost.credential(session_id(live), family)
+    roost.deregister(other).ok()
+    eventually(lambda: threads_of(roost.pid) == 1, 20 * SLOWER)
+    held = descriptor_count(roost.pid)
+    ask = json.dumps({"name": "local/worker", "version": "0.1.0"}).encode()
+
+    def post(path, header, body):
+        return b"POST " + path + b" HTTP/1.1\r\n" + header + b"\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+
+    forged = credentials[0][:-4] + "AAAA"
+    bad = [
+        b"GET / HTTP/1.1\r\nx: " + b"y" * 9000, b"\x00\xff" * 600, b"POST", b"",
+        b"POST /spawn HTTP/1.1\r\ncontent-length: 999999\r\n\r\n{",
+        post(b"/spawn", b"x-murmur-spawn-credential: " + forged.encode(), ask),
+        post(b"/spawn", b"x-murmur-spawn-credential: " + other.encode(), ask),
+        post(b"/spawn", b"x-murmur-spawn-credential: " + credentials[0].encode(), b"[" * 3000),
+        post(b"/spawn", b"x-murmur-spawn-credential: " + credentials[0].encode(), b'{"name":"local/none","version":"1"}'),
+        post(b"/register", b"x-murmur-spawn-approval: msa1.e30.AAAA", b'{"session_id":"ses_x","name":"local/lead","version":"0.1.0"}'),
+        post(b"/deregister", b"x-murmur-spawn-credential: " + other.encode(), b'{"outcome":"complete"}'),
+    ]
+
+    def send(number):
+        answer = roost.raw(bad[number % len(bad)])
+        assert b" 200 " not in answer.split(b"\r\n", 1)[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(send, range(500)))  # buffers and arenas of the allocator reach their size
+        before = memory_kib(roost.pid, "RssAnon")
+        list(pool.map(send, range(1000 if IS_SANITIZED else 10_000)))
+    eventually(lambda: threads_of(roost.pid) == 1, 20 * SLOWER, "no connection is served any more")
+    if not IS_SANITIZED:
+        assert memory_kib(roost.pid, "RssAnon") - before < 1024
+        assert memory_kib(roost.pid, "VmHWM") <= 8 * 1024
+    facts = roost.status(session_id(0)).ok()
+    assert (facts["live_children"], facts["live_capsules"]) == (0, live)
+    roost.spawn(credentials[0], "local/worker").ok()
+    eventually(lambda: descriptor_count(roost.pid) == held, 10 * SLOWER, "as many descriptors as before")
+
+
+def test_roost_a_body_that_never_comes_holds_nobody_up(lab, family, start):
+    roost = start("--spawn-allow", family)
+    credential = roost.credential(ROOT_SESSION, family)
+    slow = []
+    for _ in range(64):
+        wire = socket.create_connection(("127.0.0.1", roost.port), 30)
+        wire.sendall(b"POST /spawn HTTP/1.1\r\ncontent-length: 100\r\n\r\n{")
+        slow.append(wire)
+    begun = time.monotonic()
+    roost.spawn(credential, "local/worker").ok()
+    assert time.monotonic() - begun < 5 * SLOWER
+    for wire in slow:
+        wire.settimeout(20 * SLOWER)
+        assert wire.recv(64).startswith(b"HTTP/1.1 400 ")  # judged as far as it came, at ten seconds
+        wire.close()
 
 
 def test_roost_writes_no_token_anywhere(lab, family, start):
