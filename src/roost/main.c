@@ -11,6 +11,7 @@
 #include "roost/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -208,6 +209,7 @@ int
 main (int argc, char **argv)
 {
     diag_init ();
+    mallopt (M_ARENA_MAX, 1); /* a thread a connection: an arena each would be most of our memory */
     if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         diag_plain_warning ("this process stays dumpable: %s", strerror (errno));
     struct arguments a;
