@@ -202,7 +202,9 @@ check_shell (struct session *s, const struct plan_step *step, char **reason)
 static bool
 check_capsule (struct session *s, const struct plan_step *step, char **reason)
 {
-    (void)s;
+    if (! s->policy->spawn_allow.len)
+        return say (reason, "step %s: this capsule does not declare capabilities.spawn.allow",
+                    step->id);
     const json_t *objective = json_object_get (step->input, "objective");
     bool is_text = json_is_string (step->input) ||
                    (json_is_string (objective) && json_object_size (step->input) == 1);

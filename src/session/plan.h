@@ -106,8 +106,10 @@ struct step_run {
     struct plan_step *step;
     uint64_t started_us;
     char *tool, *line;       /* shell steps: the command's name, and the line as it is shown */
-    json_t *call;            /* shell steps: the same as input of the command's tool */
+    json_t *call;            /* shell steps: the same as input of the command's tool; capsule steps:
+                                as input of delegate-task */
     struct command *command; /* a shell step that runs */
+    struct capsule_call *capsule; /* a capsule step that runs */
 };
 /* Asks the gates, then starts what can run beside other steps. A step that was refused has its
  * status afterwards. */
@@ -119,3 +121,15 @@ void step_run_clear (struct step_run *run);
 /* Splits a shell step into the name of a command and what that command's tool would be given
  * (both owned). False: the line is blank. */
 bool step_command (const struct plan_step *step, const json_t *input, char **name, char **command);
+
+/* --- capsule steps (plan_capsule.c) --- */
+
+struct delegate_result;
+
+/* What a capsule step asks for, as input of delegate-task. Without a version in its name the newest
+ * in the stores is meant. Owned. */
+json_t *step_delegation (struct session *s, const struct plan_step *step, const json_t *input);
+/* Hands the work over in a thread of its own. */
+void step_capsule_start (struct step_run *run);
+/* Waits for it; *out is the caller's to clear. */
+void step_capsule_finish (struct step_run *run, struct delegate_result *out);

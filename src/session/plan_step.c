@@ -2,14 +2,15 @@
  *
  * Running one step of a plan. See plan.h.
  *
- * Everything happens on the task loop's thread. A command is started when its turn comes and waited
- * for when the tools of its wave have run; so commands run beside each other and beside the tools,
- * and tools one at a time.
+ * A command or capsule is started when its turn comes and waited for when the tools of its wave
+ * have run; so they run beside each other and beside the tools, and tools one at a time. All but
+ * waiting for a capsule's answer happens on the task loop's thread.
  */
 #include "session/plan.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "session/delegate.h"
 #include "session/gate.h"
 #include "session/native.h"
 #include "session/running_task.h"
@@ -177,19 +178,47 @@ call_tool (struct step_run *run)
         take_tool_result (step, &o);
 }
 
+/* --- a capsule step --- */
+
+static void
+wait_for_capsule (struct step_run *run)
+{
+    struct plan_step *step = run->step;
+    _cleanup_delegate_result_ struct delegate_result r;
+    step_capsule_finish (run, &r);
+    if (r.status == DELEGATE_COMPLETED) {
+        free (step->output);
+        step->output = x_strdup (r.output ? r.output : "");
+        set_status (step, STEP_SUCCEEDED);
+        return;
+    }
+    _cleanup_free_ char *error =
+        x_asprintf ("%s: %s", delegate_status_name (r.status), r.output ? r.output : "");
+    fail_step (step, error);
+}
+
 /* --- the gates --- */
+
+/* The tool a step is a call of. */
+static const char *
+tool_of (const struct step_run *run)
+{
+    return run->step->kind == STEP_CAPSULE ? "delegate-task"
+           : run->step->kind == STEP_SHELL ? run->tool
+                                           : run->step->name;
+}
 
 static bool
 passes_gates (struct step_run *run)
 {
     struct running_task *t = run->task;
     struct plan_step *step = run->step;
-    const json_t *input = step->kind == STEP_SHELL ? run->call : step->sent;
+    const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
     _cleanup_outcome_ struct call_outcome refusal = { .is_plan_step = true };
     const struct gated_call call = { .turn = t->turns ? t->turns - 1 : 0,
                                      .id = "",
-                                     .name = step->kind == STEP_SHELL ? run->tool : step->name,
+                                     .name = tool_of (run),
                                      .input = input,
                                      .input_text = text };
     if (gate_may_run (run->session, t, &call, &refusal) &&
@@ -207,8 +236,14 @@ step_begin (struct step_run *run)
     step->sent = step->input ? plan_substitute (run->plan, step->input) : json_object ();
     if (step->kind == STEP_SHELL)
         name_command (run);
-    if ((step->kind == STEP_CAPSULE || passes_gates (run)) && step->kind == STEP_SHELL)
+    if (step->kind == STEP_CAPSULE)
+        run->call = step_delegation (run->session, step, step->sent);
+    if (! passes_gates (run))
+        return;
+    if (step->kind == STEP_SHELL)
         start_command (run);
+    if (step->kind == STEP_CAPSULE)
+        step_capsule_start (run);
 }
 
 /* True when the step failed and may be tried again. */
@@ -232,7 +267,9 @@ run_once (struct step_run *run)
         if (run->command)
             wait_for_command (run);
     } else {
-        fail_step (step, "this version of mur cannot have a capsule work on a step");
+        if (! run->capsule)
+            step_capsule_start (run);
+        wait_for_capsule (run);
     }
 }
 
@@ -240,7 +277,7 @@ void
 step_finish (struct step_run *run)
 {
     struct plan_step *step = run->step;
-    if (step->status == STEP_PENDING && is_canceled (run) && ! run->command)
+    if (step->status == STEP_PENDING && is_canceled (run) && ! run->command && ! run->capsule)
         step->status = STEP_SKIPPED;
     if (step->status == STEP_PENDING)
         run_once (run);

@@ -9,10 +9,12 @@ import time
 import pytest
 
 from tests.support.commands import call as command_call
+from tests.support.delegation import Plane
 from tests.support.fixtures import own_component
 from tests.support.hooks import Hook
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
+from tests.support.spawn import publish_agent
 
 SHELL = {"plan": {"submit": True}, "shell": {"allow": ["sh", "echo", "cat", "false", "touch"]}}
 
@@ -200,7 +202,7 @@ def test_plans_a_step_is_tried_again_as_often_as_it_says(lab):
     ([{"id": "a", "shell": "rm -rf ."}], "rm"),
     ([{"id": "a", "shell": "echo x", "tool": "echo"}], "exactly one"),
     ([{"id": "a"}], "exactly one"),
-    ([{"id": "a", "capsule": "local/x@1.0.0", "input": {"objective": "x", "more": 1}}], "objective"),
+    ([{"id": "a", "capsule": "local/x@1.0.0", "input": "x"}], "capabilities.spawn.allow"),
     ([{"id": "a", "shell": "echo x"}, {"id": "a", "shell": "echo y"}], "two steps"),
     ([{"id": "a", "shell": "echo x", "depends_on": ["z"]}], "z"),
     ([{"id": "a", "shell": "echo x", "if": "$z.output == 'x'"}], "z"),
@@ -336,3 +338,89 @@ def test_plans_a_result_may_lie_in_a_file_of_the_work_folder(lab):
 
     assert ran.step("a")["output"] == "inside"
     assert ran.step("b")["status"] == "failed" and "out/none" in ran.step("b")["error"]
+
+
+# --- capsule steps ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plane(lab):
+    publish_agent(lab, "child-agent", [{"text": "child: {{task}}"}])
+    publish_agent(lab, "child-slow", [{"text": "never said", "delay_ms": 120_000}])
+    publish_agent(lab, "child-broken", [{"error": "no luck"}])
+    with Plane(lab, "local/child-agent", "local/child-slow", "local/child-broken") as plane:
+        yield plane
+
+
+def run_capsules(plane, *steps, **manifest):
+    project = plane.parent(submit(*steps), {"text": "done", "save_request": "request.json"},
+                           capabilities={"plan": {"submit": True}, "shell": {"allow": ["sh"]}}, **manifest)
+    return project, plane
+
+
+def ran_capsules(plane, *steps, **manifest):
+    project, _ = run_capsules(plane, *steps, **manifest)
+    result = plane.run(project).ok()
+    ran = Ran.__new__(Ran)
+    ran.session, ran.work = project.lab.session(result), project / "work"
+    ran.trace = ran.session.trace
+    message, = [message for message in json.loads((ran.work / "request.json").read_text())["messages"] if message["role"] == "tool"]
+    ran.text, ran.is_error = message["content"][0]["text"], message["is_error"]
+    ran.report = json.loads(ran.text.split("\n", 1)[1].rsplit("\n", 1)[0]) if ran.text.startswith("<untrusted") else None
+    return ran
+
+
+def test_spawn_A19_a_capsule_step_waits_for_the_childs_answer(lab, plane):
+    ran = ran_capsules(plane, {"id": "ask", "capsule": "child-agent@0.1.0", "input": {"objective": "$make.output"}},
+                       {"id": "make", "shell": "sh printf made"},
+                       {"id": "plain", "capsule": "local/child-agent", "input": "by name"})
+
+    assert ran.report["completed"], ran.text
+    assert "made" in ran.step("ask")["output"] and "by name" in ran.step("plain")["output"]
+    lines = ran.trace.all("delegation")
+    assert [line["outcome"] for line in lines] == ["completed", "completed"]
+    assert {line["capsule"] for line in lines} == {"local/child-agent"}
+    assert len(ran.trace.all("delegation_start")) == 2 and "task_continued" not in ran.trace.types
+    assert "input" not in ran.line("ask") and ran.line("ask")["kind"] == "capsule"
+
+
+def test_spawn_A19_a_child_that_fails_or_is_refused_fails_its_step(lab, plane):
+    ran = ran_capsules(plane, {"id": "broken", "capsule": "child-broken@0.1.0", "input": "x", "on_error": "continue", "retries": 1},
+                       {"id": "refused", "capsule": "child-agent@9.9.9", "input": "x", "on_error": "continue"})
+
+    assert ran.step("broken")["status"] == "failed" and ran.step("broken")["error"].startswith("failed: ")
+    assert ran.line("broken")["attempts"] == 2 and ran.step("refused")["error"].startswith("refused: ")
+    assert sorted(line["outcome"] for line in ran.trace.all("delegation")) == ["failed", "failed", "refused"]
+
+
+def test_spawn_A19_a_child_that_takes_too_long_is_ended(lab, plane):
+    ran = ran_capsules(plane, {"id": "slow", "capsule": "child-slow@0.1.0", "input": "x"},
+                       lifecycle={"delegation_deadline_secs": 2})
+
+    assert ran.report["failed_step"] == "slow" and ran.step("slow")["error"].startswith("timed_out: ")
+    assert ran.trace.one("delegation")["outcome"] == "timed_out"
+    assert not plane.live_sessions()
+
+
+def test_spawn_A19_a_cancel_ends_the_child_of_a_step(lab, plane):
+    project, _ = run_capsules(plane, {"id": "slow", "capsule": "child-slow@0.1.0", "input": "x"})
+    running = plane.start(project)
+    eventually(lambda: len(plane.live_sessions()) == 2, 60 * SLOWER, "the child runs")
+    running.signal()
+    running.result(60)
+
+    trace = lab.session(running).trace
+    assert trace.one("plan_end")["outcome"] == "canceled" and trace.one("task_canceled")["phase"] == "plan"
+    assert trace.one("delegation")["outcome"] == "terminated"
+    eventually(lambda: not plane.live_sessions(), 30 * SLOWER, "no child is left")
+
+
+def test_plans_a_deny_hook_on_delegating_judges_capsule_steps(lab, plane):
+    hook = Hook(lab, name="guard", binding="on-tool-call", commit_policy="deny",
+                on={"before-tool-call": {"answer": "none"}})
+    project = plane.parent(submit({"id": "a", "capsule": "child-agent@0.1.0", "input": "x"}), {"text": "done"},
+                           capabilities={"plan": {"submit": True}}, tools=[hook.entry])
+    session = lab.session(plane.run(project).ok())
+
+    asked = [event["tool_name"] for event in hook.seen(session, "before-tool-call")]
+    assert asked == ["submit-plan", "delegate-task"]
