@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A killed program and a full disk at every change of store, lock and index: what is found afterwards is whole, and the next
-# command works (spec/artifacts.md 6, 7, 16.15).
+# A killed program and a full disk at every change of store, lock, index and compiled form: what is found afterwards is whole,
+# and the next command works (spec/artifacts.md 6, 7, 12, 16.15). A full disk is played (an error at the N-th change) and real
+# (a tmpfs of every size).
 
 import hashlib
 import shutil
@@ -9,7 +10,9 @@ import shutil
 import pytest
 
 from tests.support.faults import fault_at_every_change
-from tests.support.packages import component, tool_package
+from tests.support.fixtures import own_component
+from tests.support.packages import component, sha256, tool_package
+from tests.support.small_disk import on_every_size
 
 KINDS = ["kill", "enospc"]
 
@@ -134,3 +137,114 @@ def test_artifacts_a_build_disturbed_at_every_change(lab, kind):
         shutil.rmtree(project.directory)
 
     assert fault_at_every_change(lab, prepare, command, check, kind) >= 3
+
+
+# --- compiled forms ------------------------------------------------------------------------------------------------------
+
+
+def check_forms(root):
+    """A form that has its sidecar is the one the sidecar was written for; a form without one is never loaded."""
+    for path in root.glob("*.cwasm"):
+        sidecar = path.with_name(path.name + ".sha256")
+        if sidecar.exists():
+            assert sidecar.read_text().splitlines()[0] == sha256(path.read_bytes()), path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_artifacts_a_precompile_disturbed_at_every_change(lab, kind):
+    root = lab.murmur_home / "compiled"
+    packed = lab.project("package").write("x.mur.zip", tool_package("x", wasm=own_component("echo").read_bytes()))
+
+    def prepare(number):
+        shutil.rmtree(lab.murmur_home, ignore_errors=True)
+        return packed
+
+    def command(path):
+        return ["precompile", path], lab.directory
+
+    def check(path, result, through):
+        check_forms(root)
+        if kind == "enospc":
+            # The cache never fails a command; what could not be stored is compiled again.
+            assert (result.code, result.stdout) == (0, "compiled        x@0.1.0\n"), str(result)
+            assert hidden(lab.murmur_home) == []
+        lab.mur("precompile", path).ok()
+        check_forms(root)
+        assert lab.mur("precompile", path).ok().stdout == "already stored  x@0.1.0\n"
+        assert len(list(root.glob("*.cwasm"))) == len(list(root.glob("*.cwasm.sha256"))) == 1
+
+    assert fault_at_every_change(lab, prepare, command, check, kind) > 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_artifacts_a_first_launch_disturbed_at_every_change_of_its_form(lab, kind):
+    """The changes of a launch before its session's folders are those of its form."""
+    root = lab.murmur_home / "compiled"
+    project = lab.script_capsule(own_component("script-task"))
+
+    def prepare(number):
+        shutil.rmtree(lab.murmur_home, ignore_errors=True)
+        shutil.rmtree(project / "workdir", ignore_errors=True)
+        return project
+
+    def command(state):
+        return ["run", "--task", "hi"], state.directory
+
+    def check(state, result, through):
+        check_forms(root)
+        if kind == "enospc":
+            assert result.code in (0, 1) and (result.code == 0 or "No space left" in result.stderr), str(result)
+        state.run("--task", "hi").ok()
+        check_forms(root)
+        assert lab.runtime_directories in ([], lab.runtime_directories[:1])
+
+    assert fault_at_every_change(lab, prepare, command, check, kind) > 15
+
+
+# --- a disk that is really full --------------------------------------------------------------------------------------------
+
+
+def real_sizes(seen):
+    """The command failed on the smallest disks, came through on the largest, and with room always."""
+    assert seen[0]["code"] != 0, seen[0]
+    assert seen[-1]["code"] == 0, seen[-1]
+    for one in seen:
+        assert one["left"] == [], one
+        assert one["code"] == 0 or "No space left on device" in one["stderr"], one
+        assert one["again"] == 0 or "E-REG-003" in one["again_stderr"], one
+    return seen
+
+
+def test_artifacts_a_publish_onto_a_full_disk(lab):
+    packed = tool_package("x", wasm=own_component("echo").read_bytes())
+    path = lab.project("package").write("x.mur.zip", packed)
+    for one in real_sizes(on_every_size(lab, lab.murmur_home, ["publish", path], range(4, 92, 8))):
+        stem = "artifacts/local/x/0.1.0/x-0.1.0"
+        assert one["stored"][f"{stem}.mur.zip"] == sha256(packed) == one["texts"][f"{stem}.sha256"], one
+
+
+def test_artifacts_an_install_and_its_lock_onto_a_full_disk(lab):
+    packed = tool_package("x")
+    files = {"murmur.yaml": b"name: p\nversion: 0.1.0\n", "x.mur.zip": packed}
+    command = ["install", "./x.mur.zip", "--no-precompile"]
+    for one in real_sizes(on_every_size(lab, lab.project("p").directory, command, range(8, 40, 4), files)):
+        assert one["stored"][".murmur/artifacts/local/x/0.1.0/x-0.1.0.mur.zip"] == sha256(packed), one
+        assert sha256(packed) in one["texts"]["murmur.lock"], one
+
+
+def test_artifacts_an_index_onto_a_full_disk(lab):
+    files = {f"a{number}-1.0.0.mur.zip": tool_package(f"a{number}", "1.0.0") for number in range(12)}
+    command = ["index", ".", "--repo", "ana/x", "--release", "v1"]
+    for one in real_sizes(on_every_size(lab, lab.project("d").directory, command, range(48, 72, 4), files)):
+        assert one["texts"]["artifacts-index.json"].endswith("}\n"), one
+
+
+def test_artifacts_a_form_onto_a_full_disk(lab):
+    path = lab.project("package").write("x.mur.zip", tool_package("x", wasm=own_component("echo").read_bytes()))
+    seen = on_every_size(lab, lab.murmur_home, ["precompile", path], range(4, 420, 32))
+    for one in seen:
+        assert one["code"] == 0 and one["left"] == [] and one["again"] == 0, one
+        forms = [name for name in one["stored"] if name.endswith(".cwasm")]
+        assert len(forms) == 1, one
+        assert one["texts"][f"{forms[0]}.sha256"].splitlines()[0] == one["stored"][forms[0]], one
+    assert seen[-1]["stdout"] == "compiled        x@0.1.0\n"
