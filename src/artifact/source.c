@@ -216,10 +216,22 @@ ask_release (struct remote *r, struct source_facts *f, const char *tag, struct m
  * ------------------------------------------------------------------------------------------------
  */
 
-bool
-remote_serves (const struct remote *r, const char *scope)
+const char *
+remote_scope (const struct remote *r, size_t i)
 {
-    return facts_of (r, scope) != NULL;
+    return i < r->sources->len ? r->sources->items[i].scope : NULL;
+}
+
+static char *
+label_of (const struct source *s)
+{
+    return x_asprintf ("github:%s/%s", s->owner, s->repo);
+}
+
+char *
+remote_label (const struct remote *r, const char *scope)
+{
+    return label_of (facts_of (r, scope)->source);
 }
 
 static bool
@@ -401,18 +413,17 @@ fill_pick (const struct source_facts *f, const char *name, const struct index_ar
         .file = x_strdup (asset->file),
         .sha256 = x_strdup (asset->sha256),
         .platform = asset->platform ? x_strdup (asset->platform) : NULL,
-        .label = x_asprintf ("github:%s/%s", f->source->owner, f->source->repo),
+        .label = label_of (f->source),
         .runtime = x_strdup (a->runtime),
         .owner_id = f->owner_id,
     };
 }
 
 static bool
-pick_locked (struct remote *r, struct source_facts *f, const struct lock *lock, const char *name,
-             const char *version, const char *platform, struct source_pick *out,
-             struct mur_error **err)
+pick_locked (struct remote *r, struct source_facts *f, const char *name, const char *version,
+             const char *platform, struct source_pick *out, struct mur_error **err)
 {
-    if (! check_owner (r, f, lock, err) || ! ask_index (r, f, err))
+    if (! ask_index (r, f, err))
         return false;
     const struct index_artifact *a = index_find (f->index, name_bare (name));
     if (! a)
@@ -434,7 +445,22 @@ remote_pick (struct remote *r, const struct lock *lock, const char *name, const 
     if (! f)
         return false;
     pthread_mutex_lock (&f->mutex);
-    bool ok = pick_locked (r, f, lock, name, version, platform, out, err);
+    bool ok =
+        check_owner (r, f, lock, err) && pick_locked (r, f, name, version, platform, out, err);
+    pthread_mutex_unlock (&f->mutex);
+    return ok;
+}
+
+bool
+remote_pick_listed (struct remote *r, const char *name, const char *version, const char *platform,
+                    struct source_pick *out, struct mur_error **err)
+{
+    *out = (struct source_pick){ 0 };
+    struct source_facts *f = facts_for (r, name, err);
+    if (! f)
+        return false;
+    pthread_mutex_lock (&f->mutex);
+    bool ok = pick_locked (r, f, name, version, platform, out, err);
     pthread_mutex_unlock (&f->mutex);
     return ok;
 }

@@ -46,6 +46,9 @@ void source_pick_clear (struct source_pick *p);
  * E-REG-001, E-WIT-LEVEL-001, E-REG-001; E-REG-006 whenever the source does not answer. */
 bool remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
                   const char *platform, struct source_pick *out, struct mur_error **err);
+/* The same from the index alone, the owner not asked (pulls): check it before remote_fetch. */
+bool remote_pick_listed (struct remote *r, const char *name, const char *version,
+                         const char *platform, struct source_pick *out, struct mur_error **err);
 /* Downloads, verifies and opens it. E-REG-001, E-REG-002, E-REG-006, E-IO-003. */
 struct package *
 remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err);
@@ -57,8 +60,10 @@ bool remote_check_owner (struct remote *r, const struct lock *lock, const char *
  * every one <lock> records (may be NULL). */
 bool registry_check_owner_id (const char *scope, uint64_t owner_id, const struct lock *lock,
                               struct mur_error **err);
-/* True when a source serves the scope. */
-bool remote_serves (const struct remote *r, const char *scope);
+/* The scopes that have a source, `murmur` among them; NULL after the last. Borrowed. */
+const char *remote_scope (const struct remote *r, size_t i);
+/* "github:<owner>/<repo>" of a scope that has a source. Owned. */
+char *remote_label (const struct remote *r, const char *scope);
 /* The index of a scope, owner unchecked (listings of a pull). Borrowed until remote_free.
  * E-REG-008, E-IDX-002, E-REG-009. */
 const struct artifact_index *

@@ -346,7 +346,7 @@ close_container (struct builder *b, const yaml_event_t *e)
 {
     struct frame *f = &b->frames[--b->depth];
     struct yaml_node *n = f->node;
-    struct yaml_node **children = b->stack + f->stack_base;
+    struct yaml_node **children = b->stack ? b->stack + f->stack_base : NULL;
     size_t len = b->stack_len - f->stack_base;
     n->end = (uint32_t)e->end_mark.index;
     n->weight = b->weight - f->weight_base;

@@ -148,6 +148,32 @@ indent_of (const struct yaml_writer *w)
     return columns;
 }
 
+static void
+put_indent (struct yaml_writer *w)
+{
+    for (unsigned i = indent_of (w); i; i--)
+        buf_putc (&w->out, ' ');
+}
+
+/* A reader looks ahead 1024 characters for the colon of a key; a longer key is marked as one. */
+#define SHORT_KEY_MAX 1000
+
+static void
+put_key (struct yaml_writer *w, const char *key)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    yaml_put_text (&text, key);
+    bool is_long = text.len > SHORT_KEY_MAX;
+    if (is_long)
+        buf_puts (&w->out, "? ");
+    buf_append (&w->out, text.data, text.len);
+    if (is_long) {
+        buf_putc (&w->out, '\n');
+        put_indent (w);
+    }
+    buf_putc (&w->out, ':');
+}
+
 /* Writes what leads to a value: line break, indentation, "key:" or "-". */
 static void
 put_lead (struct yaml_writer *w, const char *key)
@@ -161,15 +187,12 @@ put_lead (struct yaml_writer *w, const char *key)
     } else {
         if (w->out.len && w->out.data[w->out.len - 1] != '\n')
             buf_putc (&w->out, '\n');
-        for (unsigned i = indent_of (w); i; i--)
-            buf_putc (&w->out, ' ');
+        put_indent (w);
     }
-    if (is_list) {
+    if (is_list)
         buf_putc (&w->out, '-');
-    } else {
-        yaml_put_text (&w->out, key);
-        buf_putc (&w->out, ':');
-    }
+    else
+        put_key (w, key);
 }
 
 static void

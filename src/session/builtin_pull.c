@@ -72,10 +72,11 @@ builtin_pull (struct session *s, struct running_task *task, const json_t *input,
         return;
     if (str_ends (name, "*")) {
         _cleanup_buf_ struct buf list = { 0 };
-        if (pull_list (s, name, &list, &refusal))
+        if (pull_list (s, name, task->cancel, &list, &refusal))
             outcome_set_result (out, "pull-artifact", TOOL_PASSED, list.data, list.len);
         else
             set_refusal ("pull-artifact", refusal, out);
+        out->is_canceled = cancel_is_raised (task->cancel);
         return;
     }
     const char *at = strrchr (name, '@');

@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#define MATCHES_MAX 50
-
 void
 pulled_clear (struct pulled *p)
 {
@@ -40,9 +38,8 @@ static bool _printf_ (2, 3) refuse (char **refusal, const char *fmt, ...)
     return false;
 }
 
-/* "[CODE] message; hint: ..." on one line. Takes the error. */
-static char *
-error_line (struct mur_error *e)
+char *
+pull_error_line (struct mur_error *e)
 {
     char *text = x_asprintf ("[%s] %s%s%s", diag_code_name (e->code), e->message,
                              e->hint ? "; hint: " : "", e->hint ? e->hint : "");
@@ -56,8 +53,17 @@ error_line (struct mur_error *e)
 static bool
 refuse_with (char **refusal, const char *token, struct mur_error *e)
 {
-    _cleanup_free_ char *line = error_line (e);
+    _cleanup_free_ char *line = pull_error_line (e);
     return refuse (refusal, "%s%s", token, line);
+}
+
+bool
+pull_check_name (const char *name, char **refusal)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    return name_check_full (name, E_REG_007, NULL, &err) ||
+           refuse (refusal, "not-granted: %s%s%s", err->message, err->hint ? "; " : "",
+                   err->hint ? err->hint : "");
 }
 
 /* --- grants --- */
@@ -71,14 +77,20 @@ some_matches (const struct str_list *patterns, const char *name)
     return false;
 }
 
+bool
+pull_covers_role (const struct session *s, const char *name, const char *role)
+{
+    return (str_eq (role, "skill") && some_matches (&s->policy->install_skill, name)) ||
+           (str_eq (role, "tool") && some_matches (&s->policy->install_tool, name));
+}
+
 static bool
 check_name (struct session *s, const char *name, const char *version, char **refusal)
 {
     if (! pull_is_granted (s))
         return refuse (refusal, "not-granted: this capsule declares no capabilities.install");
-    if (! name_is_full (name))
-        return refuse (
-            refusal, "not-granted: %s is no full name; write local/<name> or <owner>/<name>", name);
+    if (! pull_check_name (name, refusal))
+        return false;
     if (version && ! version_is_segment (version))
         return refuse (refusal, "not-granted: \"%s\" is no version", version);
     if (! some_matches (&s->policy->install_skill, name) &&
@@ -102,6 +114,16 @@ check_tool_name (const struct session *s, const char *name, char **refusal)
     return true;
 }
 
+static bool
+check_role (const struct session *s, const char *name, const char *role, char **refusal)
+{
+    if (! str_eq (role, "skill") && ! str_eq (role, "tool"))
+        return refuse (refusal, "not-granted: %s is a %s; only tools and skills can be pulled",
+                       name, role);
+    return pull_covers_role (s, name, role) ||
+           refuse (refusal, "not-granted: capabilities.install.%s does not cover %s", role, name);
+}
+
 /* Packaging and role agree, and the list of that tier covers the name. */
 static bool
 check_tier (const struct session *s, const char *name, const struct artifact_manifest *m,
@@ -112,9 +134,8 @@ check_tier (const struct session *s, const char *name, const struct artifact_man
     if (! is_skill && ! is_tool)
         return refuse (refusal, "not-granted: %s is a %s; only tools and skills can be pulled",
                        name, m->runtime);
-    if (! some_matches (is_skill ? &s->policy->install_skill : &s->policy->install_tool, name))
-        return refuse (refusal, "not-granted: capabilities.install.%s does not cover %s",
-                       is_skill ? "skill" : "tool", name);
+    if (! check_role (s, name, m->runtime, refusal))
+        return false;
     *role = is_skill ? ROLE_SKILL : ROLE_TOOL;
     return true;
 }
@@ -191,19 +212,19 @@ look_in_stores (const struct stores *stores, const char *name, const char *versi
 /* The scope's index, unless the store has the very version. An unreadable index is a note when
  * something else fits. */
 static bool
-look_in_source (struct remote *remote, const struct lock *lock, const char *name,
-                const char *version, struct choice *c, struct strv *notes, char **refusal)
+look_in_source (struct remote *remote, const char *name, const char *version, struct choice *c,
+                struct strv *notes, char **refusal)
 {
     if (version && c->is_stored)
         return true;
     struct mur_error *err = NULL;
-    if (remote_pick (remote, lock, name, version, platform_host (), &c->pick, &err)) {
+    if (remote_pick_listed (remote, name, version, platform_host (), &c->pick, &err)) {
         c->is_picked = ! c->version || version_compare (c->pick.version, c->version) > 0;
         c->was_seen = true;
         return true;
     }
     if (c->version) {
-        strv_take (notes, error_line (err));
+        strv_take (notes, pull_error_line (err));
         return true;
     }
     bool is_absent = err->code == E_REG_001 || err->code == E_REG_008;
@@ -215,11 +236,11 @@ look_in_source (struct remote *remote, const struct lock *lock, const char *name
 }
 
 static bool
-choose (struct session *s, struct remote *remote, const struct lock *lock, const char *name,
-        const char *version, struct choice *c, struct strv *notes, char **refusal)
+choose (struct session *s, struct remote *remote, const char *name, const char *version,
+        struct choice *c, struct strv *notes, char **refusal)
 {
     look_in_stores (s->request->stores, name, version, c);
-    if (remote && ! look_in_source (remote, lock, name, version, c, notes, refusal))
+    if (remote && ! look_in_source (remote, name, version, c, notes, refusal))
         return false;
     if (c->version || c->is_picked)
         return true;
@@ -267,13 +288,19 @@ open_stored (const struct choice *c, const char *name, const struct lock *lock, 
     return true;
 }
 
+/* Role and owner are judged before anything is downloaded. */
 static bool
-open_picked (struct remote *remote, const struct choice *c, struct payload *p, char **refusal)
+open_picked (const struct session *s, struct remote *remote, const struct lock *lock,
+             const struct choice *c, struct payload *p, char **refusal)
 {
     struct mur_error *err = NULL;
+    _cleanup_free_ char *scope = name_scope (c->pick.name);
+    if (! check_role (s, c->pick.name, c->pick.runtime, refusal))
+        return false;
+    if (! remote_check_owner (remote, lock, scope, &p->owner_id, &err))
+        return refuse_with (refusal, "not-fetched: ", err);
     p->version = c->pick.version;
     p->has_owner_id = true;
-    p->owner_id = c->pick.owner_id;
     p->package = remote_fetch (remote, &c->pick, &err);
     if (! p->package || ! package_open_zip (p->package, &err))
         return refuse_with (refusal, "not-fetched: ", err);
@@ -398,9 +425,9 @@ fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, c
     _cleanup_ (choice_clear) struct choice c = { 0 };
     _cleanup_ (payload_clear) struct payload p = { 0 };
     enum artifact_role role = ROLE_SKILL;
-    if (! choose (s, remote, lock, name, version, &c, &out->notes, refusal))
+    if (! choose (s, remote, name, version, &c, &out->notes, refusal))
         return false;
-    if (! (c.is_picked ? open_picked (remote, &c, &p, refusal)
+    if (! (c.is_picked ? open_picked (s, remote, lock, &c, &p, refusal)
                        : open_stored (&c, name, lock, &p, refusal)))
         return false;
     if (! check_tier (s, name, p.package->manifest, &role, refusal) ||
@@ -410,6 +437,19 @@ fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, c
                                     : x_asprintf ("%s store", store_kind_name (c.payload.kind));
     out->artifact = session_artifact (s, name_bare (name));
     return out->artifact || commit (s, lock, name, role, &p, out, refusal);
+}
+
+bool
+pull_open_remote (struct session *s, struct cancel *cancel, struct remote **remote, char **refusal)
+{
+    struct mur_error *err = NULL;
+    if (! s->policy->install_from_sources)
+        return true;
+    *remote = remote_new (&err);
+    if (! *remote)
+        return refuse_with (refusal, "not-fetched: ", err);
+    remote_set_cancel (*remote, cancel);
+    return true;
 }
 
 bool
@@ -423,12 +463,8 @@ pull_artifact (struct session *s, const char *name, const char *version, struct 
         return false;
     if (s->request->lock && ! (lock = lock_read (s->request->manifest_dir, &err)))
         return refuse_with (refusal, "not-fetched: ", err);
-    if (s->policy->install_from_sources) {
-        remote = remote_new (&err);
-        if (! remote)
-            return refuse_with (refusal, "not-fetched: ", err);
-        remote_set_cancel (remote, cancel);
-    }
+    if (! pull_open_remote (s, cancel, &remote, refusal))
+        return false;
     return fetch_and_commit (s, remote, lock, name, version, out, refusal);
 }
 
@@ -462,9 +498,8 @@ pull_remove (struct session *s, const char *name, bool *was_removed, char **refu
     *was_removed = false;
     if (! pull_is_granted (s))
         return refuse (refusal, "not-granted: this capsule declares no capabilities.install");
-    if (! name_is_full (name))
-        return refuse (
-            refusal, "not-granted: %s is no full name; write local/<name> or <owner>/<name>", name);
+    if (! pull_check_name (name, refusal))
+        return false;
     struct staged_artifact *a = session_artifact (s, name_bare (name));
     if (! a || ! str_eq (a->full_name, name))
         return true;
@@ -481,106 +516,5 @@ pull_remove (struct session *s, const char *name, bool *was_removed, char **refu
     remove_files (s, a);
     inventory_changed (s);
     *was_removed = true;
-    return true;
-}
-
-/* --- a listing --- */
-
-static int
-newest_first (const void *a, const void *b)
-{
-    return version_compare (*(char *const *)b, *(char *const *)a);
-}
-
-static json_t *
-match_json (struct session *s, const char *name, const char *runtime)
-{
-    _cleanup_ (choice_clear) struct choice c = { 0 };
-    _cleanup_strv_ struct strv versions = { 0 };
-    json_t *held = json_array (), *list = json_array (), *match = json_object ();
-    for (int kind = 0; kind < STORE_COUNT; kind++) {
-        const struct store *store = &s->request->stores->at[kind];
-        size_t before = versions.len;
-        _cleanup_strv_ struct strv some = { 0 };
-        if (store->root)
-            store_versions (store, name, &some);
-        for (size_t i = 0; i < some.len; i++)
-            if (! strv_contains (&versions, some.items[i]))
-                strv_push (&versions, some.items[i]);
-        if (some.len || versions.len > before) {
-            _cleanup_free_ char *label =
-                x_asprintf ("%s store", store_kind_name ((enum store_kind)kind));
-            json_array_append_new (held, json_string (label));
-        }
-    }
-    if (versions.len)
-        qsort (versions.items, versions.len, sizeof (*versions.items), newest_first);
-    for (size_t i = 0; i < versions.len; i++)
-        json_array_append_new (list, json_string (versions.items[i]));
-    look_in_stores (s->request->stores, name, NULL, &c);
-    json_set_string (match, "artifact", name);
-    json_set_string (match, "runtime", runtime);
-    if (c.version)
-        json_set_string (match, "newest_fitting", c.version);
-    json_object_set_new (match, "versions", list);
-    json_object_set_new (match, "held_in", held);
-    return match;
-}
-
-static bool
-is_pullable (const struct session *s, const struct store_row *row)
-{
-    if (str_eq (row->role, "skill"))
-        return str_eq (row->packaging, "static") &&
-               some_matches (&s->policy->install_skill, row->name);
-    return str_eq (row->role, "tool") && ! str_eq (row->packaging, "static") &&
-           some_matches (&s->policy->install_tool, row->name);
-}
-
-static void
-list_stored (struct session *s, const char *pattern, json_t *matches, size_t *omitted)
-{
-    _cleanup_strv_ struct strv seen = { 0 };
-    for (int kind = 0; kind < STORE_COUNT; kind++) {
-        _cleanup_rows_ struct store_rows rows = { 0 };
-        const struct store *store = &s->request->stores->at[kind];
-        if (! store->root || ! store_list (store, &rows, NULL))
-            continue;
-        for (size_t i = 0; i < rows.len; i++) {
-            const struct store_row *row = &rows.items[i];
-            if (! pattern_matches (pattern, row->name) || ! is_pullable (s, row) ||
-                strv_contains (&seen, row->name))
-                continue;
-            strv_push (&seen, row->name);
-            if (json_array_size (matches) < MATCHES_MAX)
-                json_array_append_new (matches, match_json (s, row->name, row->role));
-            else
-                ++*omitted;
-        }
-    }
-}
-
-bool
-pull_list (struct session *s, const char *pattern, struct buf *json, char **refusal)
-{
-    if (! pull_is_granted (s))
-        return refuse (refusal, "not-granted: this capsule declares no capabilities.install");
-    char *problem = pattern_problem (pattern);
-    if (problem) {
-        refuse (refusal, "not-granted: %s", problem);
-        free (problem);
-        return false;
-    }
-    size_t omitted = 0;
-    json_t *matches = json_array (), *notes = json_array ();
-    _cleanup_json_ json_t *answer = json_object ();
-    list_stored (s, pattern, matches, &omitted);
-    if (s->policy->install_from_sources)
-        json_array_append_new (notes, json_string ("sources are asked for a name, not listed"));
-    json_object_set_new (answer, "matches", matches);
-    json_object_set_new (answer, "notes", notes);
-    json_set_u64 (answer, "omitted", omitted);
-    json_set_string (answer, "pattern", pattern);
-    json_append (json, answer, JSON_TEXT_SORTED);
     return true;
 }

@@ -17,8 +17,8 @@
 #include "host/tool_registry.h"
 #include "session/dispatch.h"
 #include "session/guests.h"
-#include "session/pull.h"
 #include "session/registered.h"
+#include "session/script_artifacts.h"
 #include "session/spawned.h"
 #include "session/termination.h"
 #include "spawn/lifeline.h"
@@ -118,151 +118,6 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
         *refusal = arena_strdup (arena, err->message);
         return false;
     }
-    return true;
-}
-
-static struct artifact_summary
-summary_of (const struct staged_artifact *a)
-{
-    return (struct artifact_summary){
-        a->full_name, a->version, a->role == ROLE_TOOL && a->resolved && a->resolved->is_native
-    };
-}
-
-static void
-list_artifacts (void *ctx, struct arena *arena, const struct artifact_summary **items,
-                size_t *count)
-{
-    struct session *s = ctx;
-    struct artifact_summary *list =
-        arena_new_array (arena, struct artifact_summary, s->artifact_count + 1);
-    *count = 0;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (! s->artifacts[i].is_removed &&
-            (s->artifacts[i].role == ROLE_TOOL || s->artifacts[i].role == ROLE_SKILL))
-            list[(*count)++] = summary_of (&s->artifacts[i]);
-    *items = list;
-}
-
-static bool
-describe_artifact (void *ctx, const char *name, struct arena *arena, struct artifact_info *info,
-                   const char **refusal)
-{
-    struct session *s = ctx;
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        const struct staged_artifact *a = &s->artifacts[i];
-        if (strcmp (a->full_name, name) != 0 || a->is_removed || a->role == ROLE_DRIVER ||
-            a->role == ROLE_HOOK)
-            continue;
-        info->summary = summary_of (a);
-        info->description = a->description ? a->description : "";
-        info->input_schema = a->role == ROLE_TOOL ? a->parameters : NULL;
-        return true;
-    }
-    *refusal = strchr (name, '/')
-                   ? arena_printf (arena, "not-found: %s is not installed in this session", name)
-                   : arena_printf (arena,
-                                   "not-granted: %s is no full name; write local/%s or "
-                                   "<owner>/%s",
-                                   name, name, name);
-    return false;
-}
-
-static bool
-search_artifacts (void *ctx, const char *query, struct arena *arena,
-                  const struct artifact_summary **items, size_t *count, const char **refusal)
-{
-    (void)refusal;
-    const struct artifact_summary *all;
-    size_t len;
-    list_artifacts (ctx, arena, &all, &len);
-    struct artifact_summary *found = arena_new_array (arena, struct artifact_summary, len + 1);
-    *count = 0;
-    for (size_t i = 0; i < len; i++)
-        if (strcasestr (all[i].name, query))
-            found[(*count)++] = all[i];
-    *items = found;
-    return true;
-}
-
-/* What was pulled is recorded once the run is over. */
-#define PULLS_MAX 256
-
-static struct pulled *
-next_pull (struct session *s)
-{
-    if (! s->script_pulls)
-        s->script_pulls = arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
-    return s->script_pull_count < PULLS_MAX ? &s->script_pulls[s->script_pull_count] : NULL;
-}
-
-static bool
-pull_one (void *ctx, const char *name, const char *version, struct arena *arena,
-          struct artifact_summary *pulled, const char **refusal)
-{
-    struct session *s = ctx;
-    struct pulled *p = next_pull (s);
-    _cleanup_free_ char *why = NULL;
-    if (! p) {
-        *refusal = "not-fetched: this session has pulled as much as it may";
-        return false;
-    }
-    if (! pull_artifact (s, name, version, guest_current_cancel (), p, &why)) {
-        pulled_clear (p);
-        *refusal = arena_strdup (arena, why);
-        return false;
-    }
-    *pulled = summary_of (p->artifact);
-    if (p->is_new)
-        s->script_pull_count++;
-    else
-        pulled_clear (p);
-    return true;
-}
-
-static bool
-remove_one (void *ctx, const char *name, struct arena *arena, bool *was_removed,
-            const char **refusal)
-{
-    _cleanup_free_ char *why = NULL;
-    if (pull_remove (ctx, name, was_removed, &why))
-        return true;
-    *refusal = arena_strdup (arena, why);
-    return false;
-}
-
-static void
-record_pulls (struct session *s)
-{
-    _cleanup_error_ struct mur_error *err = NULL;
-    if (s->script_pull_count && ! s->trace)
-        s->trace = trace_writer_new (s->records, s->id.text, s->redactor, &err);
-    for (size_t i = 0; i < s->script_pull_count; i++) {
-        if (s->trace)
-            pull_record (s, &s->script_pulls[i]);
-        pulled_clear (&s->script_pulls[i]);
-    }
-    s->script_pull_count = 0;
-}
-
-static void
-put_patterns (struct buf *b, const char *tier, const struct str_list *patterns)
-{
-    for (size_t i = 0; i < patterns->len; i++)
-        buf_printf (b, "%s%s %s", b->len ? ", " : "", tier, patterns->items[i]);
-}
-
-static bool
-diagnose (void *ctx, struct arena *arena, struct artifact_state *state, const char **refusal)
-{
-    struct session *s = ctx;
-    (void)refusal;
-    _cleanup_buf_ struct buf grant = { 0 };
-    put_patterns (&grant, "skill", &s->policy->install_skill);
-    put_patterns (&grant, "tool", &s->policy->install_tool);
-    list_artifacts (ctx, arena, &state->installed, &state->installed_count);
-    state->capsule_id = s->id.text;
-    state->capabilities = arena_printf (arena, "install: %s", grant.len ? grant.data : "none");
     return true;
 }
 
@@ -384,9 +239,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
             struct mur_error **err)
 {
     struct tool_registry_host registry = { s, invoke_tool };
-    struct artifact_manager_host manager = {
-        s, list_artifacts, describe_artifact, search_artifacts, pull_one, remove_one, diagnose
-    };
+    struct artifact_manager_host manager = script_artifacts (s);
     struct message_host message = { s, refuse_send };
     struct linkage_context contexts[] = { { &host_tool_registry, &registry },
                                           { &host_artifact_manager, &manager },
@@ -408,7 +261,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_capsule_run (store.guest, NULL, err);
     lifeline_watch_stop (&watch);
-    record_pulls (s);
+    script_artifacts_record (s);
     if (how != GUEST_OK) {
         *ending = how == GUEST_TRAPPED ? ENDING_TRAPPED : ENDING_FAILED;
         return explain_failure (s, how, err);

@@ -278,6 +278,41 @@ test_what_is_written_reads_back (void **state _unused_)
     }
 }
 
+/* A reader looks ahead only so far for a key's colon. Found by fuzzing. */
+static void
+test_long_keys_read_back (void **state _unused_)
+{
+    static const size_t lengths[] = { 900, 1000, 1001, 1024, 1025, 5000 };
+    for (size_t i = 0; i < ARRAY_LEN (lengths); i++) {
+        _cleanup_buf_ struct buf key = { 0 };
+        while (key.len < lengths[i])
+            buf_putc (&key, key.len % 7 ? 'k' : ' ');
+        struct yaml_writer w;
+        yaml_writer_init (&w);
+        yaml_add_text (&w, key.data, "first");
+        yaml_open_map (&w, "map");
+        yaml_open_map (&w, key.data);
+        yaml_add_text (&w, "inner", "second");
+        yaml_close (&w);
+        yaml_close (&w);
+        yaml_open_list (&w, "list");
+        yaml_open_map (&w, NULL);
+        yaml_open_list (&w, key.data);
+        yaml_add_text (&w, NULL, "third");
+        yaml_close (&w);
+        yaml_add_text (&w, "more", "fourth");
+        yaml_close (&w);
+        yaml_close (&w);
+        _cleanup_free_ char *text = yaml_writer_finish (&w);
+        const struct yaml_node *root = parse (text);
+        assert_string_equal (yaml_text (yaml_get (root, key.data)), "first");
+        assert_string_equal (yaml_text (yaml_get (yaml_get (yaml_get (root, "map"), key.data), "inner")), "second");
+        const struct yaml_node *item = yaml_get (root, "list")->items[0];
+        assert_string_equal (yaml_text (yaml_get (item, key.data)->items[0]), "third");
+        assert_string_equal (yaml_text (yaml_get (item, "more")), "fourth");
+    }
+}
+
 static void
 test_the_writers_layout (void **state _unused_)
 {
@@ -342,6 +377,7 @@ main (void)
         cmocka_unit_test_setup_teardown (test_a_huge_file_is_refused_before_it_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_json_of_a_tree, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_what_is_written_reads_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_long_keys_read_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_the_writers_layout, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_a_tree_is_copied, set_up, tear_down),
     };
