@@ -5,6 +5,10 @@
 
 import json
 import os
+import pty
+import re
+import subprocess
+import threading
 import time
 
 import pytest
@@ -295,6 +299,65 @@ def test_artifacts_a_manifest_install_is_quiet_and_asks_each_question_once(proje
     github.requests.clear()
     project.mur("install").ok()
     assert github.requests == [] and (project / "murmur.lock").read_text() == lock
+
+
+def many(project, github, count=12):
+    packages = {f"t{number:02}": tool_package(f"t{number:02}", "1.0.0") for number in range(count)}
+    github.serve(ANA, *[index_artifact(name, [index_version(name, "1.0.0", {None: packed})])
+                        for name, packed in packages.items()],
+                 payloads={f"{name}-1.0.0.mur.zip": packed for name, packed in packages.items()}.items())
+    project.write_manifest({"name": "p", "version": "0.1.0",
+                            "artifacts": [{"name": f"ana/{name}", "version": "1.0.0"} for name in packages]})
+    return packages
+
+
+def test_artifacts_a_manifest_install_fetches_several_payloads_at_once(project, github):
+    packages = many(project, github)
+    waiting, most, all_there = [0], [0], threading.Condition()
+    answer = github.answer
+
+    def slow(path):
+        if "/releases/assets/" not in path or path.endswith("/assets/1"):
+            return answer(path)
+        with all_there:
+            waiting[0] += 1
+            most[0] = max(most[0], waiting[0])
+            all_there.notify_all()
+            # Nobody is answered before four have asked, or two seconds went by.
+            all_there.wait_for(lambda: most[0] >= 4, 2)
+            waiting[0] -= 1
+        return answer(path)
+
+    github.answer = slow
+    project.mur("install").ok()
+    assert most[0] >= 4
+    assert len(stored_versions(project, "ana")) == len(packages)
+
+
+def test_artifacts_a_manifest_install_shows_one_line_of_progress_at_a_terminal(project, github):
+    packages = many(project, github)
+    terminal, end = pty.openpty()
+    try:
+        done = subprocess.run([project.lab.mur_path, "install"], cwd=project.directory, env=project.lab.environment(),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=end, timeout=60)
+        os.close(end)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+    finally:
+        os.close(terminal)
+    assert done.returncode == 0 and done.stdout == b""
+    text = shown.decode()
+    # One line, written over itself, and nothing of it left.
+    assert "\n" not in text and text.endswith("\r\x1b[K")
+    seen = [int(number) for number in re.findall(r"installing (\d+) of 12  \d+\.\d MB", text)]
+    assert len(seen) == len(packages) and sorted(seen) == seen and seen[-1] == 12
 
 
 @pytest.mark.parametrize("block, words", [
