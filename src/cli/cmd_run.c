@@ -544,11 +544,6 @@ run_all (struct run *r, uint64_t started_ms, enum session_ending *ending, bool *
     for (size_t i = 0; i < ARRAY_LEN (launch_checks); i++)
         if (! launch_checks[i](r, err))
             return false;
-    if (r->dir_inside_workdir)
-        diag_warn (DIAG_RUNTIME, W_SEC_033,
-                   "%s lies inside the work folder %s: nothing keeps the "
-                   "capsule from writing there",
-                   r->dir_inside_workdir, r->work_root);
     fill_request (r, started_ms);
     return stage_and_launch (r, ending, err);
 }

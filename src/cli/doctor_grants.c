@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "policy/scope_report.h"
 #include "sandbox/host.h"
+#include "session/confine.h"
 
 #include <string.h>
 
@@ -75,13 +76,16 @@ warn_of (struct doctor *d, const struct mur_error *e)
         diag_stderr_line ("  hint: %s", e->hint);
 }
 
-/* E-CAP-003 and E-CAP-005 are facts of this host; they fail no check. */
+/* E-CAP-003, E-CAP-005 and E-CAP-006 are facts of this host; they fail no check. */
 static void
 host_concerns (struct doctor *d)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     if (! containment_check (d->containment, &err))
         warn_of (d, err);
+    _cleanup_error_ struct mur_error *lost = NULL;
+    if (! confine_check_entries (d->policy, &lost))
+        warn_of (d, lost);
     if (! policy_may_run_native (d->policy, false))
         return;
     _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());

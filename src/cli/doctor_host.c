@@ -7,11 +7,15 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/digest.h"
+#include "base/share.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/host.h"
 #include "sandbox/landlock.h"
 #include "sandbox/probe.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,11 +27,39 @@ attempt_line (const char *label, const struct attempt *a, const char *meaning)
     if (a->state == PROBE_SUCCEEDED) {
         out_printf ("  %s: created (%s)\n", label, meaning);
     } else if (a->state == PROBE_FAILED) {
-        _cleanup_free_ char *why = attempt_failure_text (&a->failure);
-        out_printf ("  %s: not created: %s\n", label, why);
+        const char *symbol = strerrorname_np (a->failure.errno_value);
+        out_printf ("  %s: refused — %s failed with %s\n", label, a->failure.step,
+                    symbol ? symbol : "an unknown error");
     } else {
-        out_printf ("  %s: not tried, because what it stands on failed\n", label);
+        out_printf ("  %s: not attempted (what it stands on failed)\n", label);
     }
+}
+
+#define PROFILE_PATH "/etc/apparmor.d/mur-sealed"
+#define PROFILE_MAX  (1u << 20)
+
+/* Whether the profile installed here is the one that came with this program. */
+static void
+profile_line (void)
+{
+    _cleanup_free_ char *shipped_path = share_path ("apparmor/mur-sealed");
+    _cleanup_close_ int installed = open (PROFILE_PATH, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int why = errno;
+    _cleanup_close_ int shipped = shipped_path ? open (shipped_path, O_RDONLY | O_CLOEXEC) : -1;
+    char here[SHA256_HEX_LEN + 1], ours[SHA256_HEX_LEN + 1];
+    if (installed < 0 && why == ENOENT)
+        out_puts ("  " PROFILE_PATH ": not installed\n");
+    else if (installed < 0 || ! sha256_hex_fd_upto (installed, PROFILE_MAX, here))
+        out_puts ("  " PROFILE_PATH ": unreadable\n");
+    else if (shipped < 0 || ! sha256_hex_fd_upto (shipped, PROFILE_MAX, ours))
+        out_printf ("  " PROFILE_PATH ": installed, sha256 %s; this program came without one to "
+                    "compare it with\n",
+                    here);
+    else if (str_eq (here, ours))
+        out_puts ("  " PROFILE_PATH ": matches the one of this program\n");
+    else
+        out_printf ("  " PROFILE_PATH ": does NOT match: installed sha256 %s, this program's %s\n",
+                    here, ours);
 }
 
 static const char *
@@ -55,17 +87,47 @@ blocker_line (char *text)
     free (text);
 }
 
+static void
+warn_unrestricted (struct doctor *d, const struct host_probe *probe)
+{
+    if (probe->userns != USERNS_RESTRICTION_DISABLED)
+        return;
+    d->warnings++;
+    diag_warn (DIAG_DOCTOR, W_SEC_013, "%s", HOST_UNRESTRICTED_TEXT);
+}
+
+static void
+landlock_lines (const struct host_probe *probe)
+{
+    struct landlock_plan plan;
+    landlock_plan_init (&plan, probe->landlock_abi);
+    out_puts ("\nLandlock\n");
+    if (! probe->landlock_abi) {
+        out_puts ("  kernel ABI: none (this kernel offers no Landlock)\n  ruleset ABI: n/a (no "
+                  "ruleset is made)\n");
+        return;
+    }
+    out_printf ("  kernel ABI: %d\n  ruleset ABI: %d (%s)\n", probe->landlock_abi, plan.abi,
+                plan.abi < probe->landlock_abi ? "no later right is asked for"
+                                               : "all this kernel offers");
+    if (plan.abi < 2)
+        out_puts ("    a rename or link between two folders of the work folder fails with EXDEV\n");
+    if (plan.abi < 3)
+        out_puts ("    truncating a file outside the work folder is not refused\n");
+}
+
 void
 doctor_namespaces (struct doctor *d)
 {
-    (void)d;
     const struct host_probe *probe = host_probe_once ();
     char program[4096];
     ssize_t len = readlink ("/proc/self/exe", program, sizeof (program) - 1);
     out_puts ("AppArmor / user namespaces\n");
-    out_printf ("  this binary: %.*s\n", len > 0 ? (int)len : 0, program);
-    out_printf ("  profile attached: %s\n",
-                *probe->profile ? probe->profile : "none, or not readable");
+    out_printf ("  this binary:  %.*s\n", len > 0 ? (int)len : 0, program);
+    out_printf ("  profile attached: %s\n", *probe->profile ? probe->profile
+                                            : probe->userns == USERNS_APPARMOR_ABSENT
+                                                ? "not reported (AppArmor is not enabled)"
+                                                : "none");
     out_printf ("  userns grant: %s\n    %s\n", userns_grant_name (probe->userns),
                 userns_words (probe->userns));
     attempt_line ("network namespace", &probe->network, "commands can have a network of their own");
@@ -73,9 +135,9 @@ doctor_namespaces (struct doctor *d)
     attempt_line ("mount namespace", &probe->mounts, "/tmp can be the session's own");
     attempt_line ("sealed root", &probe->sealed, "commands can be given a root of their own");
     blocker_line (host_probe_sealed_blocker (probe));
-    struct landlock_plan plan;
-    landlock_plan_init (&plan, probe->landlock_abi);
-    out_printf ("\nLandlock\n  kernel ABI: %d\n  ruleset ABI: %d\n", probe->landlock_abi, plan.abi);
+    profile_line ();
+    warn_unrestricted (d, probe);
+    landlock_lines (probe);
 }
 
 /* --- ~/.murmur --- */

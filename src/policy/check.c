@@ -366,12 +366,18 @@ policy_check_stage (const struct policy *p, const struct containment *c, struct 
 {
     static check_fn *const before[] = { check_network, check_scope };
     static check_fn *const after[] = {
-        check_state,          check_record,          check_names,    check_env,
-        check_configs,        check_artifact_scopes, check_peer_ttl, check_queue,
-        check_staged_runtime, check_read_only,       check_sources,
+        check_state,    check_record,  check_names,
+        check_env,      check_configs, check_artifact_scopes,
+        check_peer_ttl, check_queue,   check_staged_runtime,
     };
     return run_checks (before, ARRAY_LEN (before), p, err) && (! c || containment_check (c, err)) &&
            run_checks (after, ARRAY_LEN (after), p, err);
+}
+
+bool
+policy_check_paths (const struct policy *p, struct mur_error **err)
+{
+    return check_read_only (p, err) && check_sources (p, err);
 }
 
 bool

@@ -103,11 +103,13 @@ bool policy_check_tool_names (const struct capsule_manifest *m, struct mur_error
 /* What --explain-scope refuses beyond the above: E-CAP-009, E-CAP-010, E-CAP-002 of artifact
  * entries. */
 bool policy_check_explain (const struct policy *p, struct mur_error **err);
-/* All refusals of staging that come before the first artifact is resolved, in order: E-CAP-001,
- * 002, 003, 009, 011, 013, 020, 016, 010, 002, 008, E-MAN-003 (queue room), E-CAP-004, E-CAP-012,
- * E-IO-001 (source paths). <c> may be NULL without a floor above advisory. */
+/* The refusals of staging that come before the host is asked, in order: E-CAP-001, 002, 003, 009,
+ * 011, 013, 020, 016, 010, 002, 008, E-MAN-003 (queue room), E-CAP-004. <c> may be NULL without a
+ * floor above advisory. */
 bool
 policy_check_stage (const struct policy *p, const struct containment *c, struct mur_error **err);
+/* And those after it, before the first artifact is resolved: E-CAP-012, E-IO-001 (source paths). */
+bool policy_check_paths (const struct policy *p, struct mur_error **err);
 /* What `mur doctor` only warns of: E-CAP-002 of artifact entries, E-CAP-004, E-CAP-016, numbered
  * from 0. True when number <which> finds nothing wrong, or does not exist: then *is_last is set. */
 bool
@@ -136,6 +138,15 @@ void policy_warn_inert (const struct policy *p);
 void policy_warn_stage (const struct policy *p);
 /* W-SEC-008 and W-SEC-015 of an entry whose payload turned out native. */
 void policy_warn_native_entry (const struct artifact_entry *e);
+/* What confines the commands of a launch: W-SEC-005, 002 or 001, and W-SEC-003 where bash opens
+ * connections nothing bounds. In order; the caller prints them. Texts are static. */
+#define TIER_WARNINGS_MAX 2
+struct tier_warning {
+    enum diag_code code;
+    const char *text;
+};
+size_t policy_tier_warnings (const struct policy *p, enum containment_tier tier,
+                             struct tier_warning out[TIER_WARNINGS_MAX]);
 /* W-SEC-018 when read_only paths are declared and the tool's input schema (may be NULL) says of no
  * value whether it is a destination. Once a tool, after its manifest was read. */
 void policy_warn_unannotated (const struct policy *p, const char *tool_name,

@@ -358,6 +358,40 @@ policy_warn_stage (const struct policy *p)
                    interpreters.items[i]);
 }
 
+/* --- W-SEC-001, 002, 003, 005 --- */
+
+/* What confines the commands of shell.allow, for each tier. */
+static const struct tier_warning tier_warnings[] = {
+    [TIER_NONE] = { W_SEC_001, "nothing on this system confines commands" },
+    [TIER_SECCOMP] = { W_SEC_002, "this kernel has no usable Landlock: commands have a network of "
+                                  "their own and fewer system calls, but files are not kept from "
+                                  "them and shell.allow is only a check of names" },
+    [TIER_LANDLOCK] = { W_SEC_005, "the kernel confines commands and native tools: files and "
+                                   "programs (Landlock), system calls (seccomp), network (a "
+                                   "namespace of their own)" },
+    [TIER_SEALED] = { W_SEC_005, "the kernel confines commands and native tools: a root of their "
+                                 "own (mount namespace), files and programs (Landlock), system "
+                                 "calls (seccomp), network (a namespace of their own)" },
+};
+
+size_t
+policy_tier_warnings (const struct policy *p, enum containment_tier tier,
+                      struct tier_warning out[TIER_WARNINGS_MAX])
+{
+    size_t len = 0;
+    bool has_bash = false;
+    for (size_t i = 0; i < p->shell_allow.len; i++)
+        has_bash |= str_eq (p->shell_allow.items[i], "bash");
+    if (p->shell_allow.len)
+        out[len++] = tier_warnings[tier];
+    if (has_bash && p->network_allow.len && tier == TIER_NONE)
+        out[len++] = (struct tier_warning){
+            W_SEC_003, "bash opens connections of its own (/dev/tcp), and nothing on this system "
+                       "keeps them within capabilities.network.allow"
+        };
+    return len;
+}
+
 /* --- W-SEC-018 --- */
 
 /* True when some "format" below says murmur-destination or murmur-opaque. */

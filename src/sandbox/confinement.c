@@ -191,7 +191,7 @@ confinement_new (const struct confinement_spec *spec, struct mur_error **err)
     c->network = (struct network_namespace){ .user_fd = -1, .net_fd = -1, .dns_fd = -1 };
     pthread_mutex_init (&c->lock, NULL);
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
-    exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable);
+    exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable, spec->staged);
     if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
         trust_store_paths (writable, &c->trust_store);
     if (! syscall_filter_compile (spec->allows_unix_sockets, &c->filter, err) ||

@@ -36,6 +36,7 @@ struct confinement_spec {
     struct mount_folders folders;   /* sealed_etc with passwd and group written */
     const char *const *shell_allow; /* NULL-terminated */
     const char *path;               /* PATH the names are resolved on */
+    const char *const *staged;      /* names with a staged runtime; NULL-terminated, may be NULL */
     const struct confinement_tree *trees;
     size_t tree_count;
     bool workdir_exec;

@@ -5,20 +5,13 @@
 #include "sandbox/exec_allowlist.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "base/fdio.h"
 #include "fs/root.h"
 #include "sandbox/elf_closure.h"
+#include "sandbox/host_query.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 bool
 path_is_below_any (const char *path, const char *const *roots)
@@ -92,63 +85,6 @@ static const struct {
     { "perl_parse", { "perl", "-f", "-e", "print join \"\\0\", @INC", NULL } },
 };
 
-#define QUERY_TIMEOUT_MS 5000
-
-/* Runs the query with nothing of ours: empty environment, "/" as its folder, stdin from /dev/null.
- */
-static bool
-run_query (const char *path, char *const *argv, struct buf *out)
-{
-    int fds[2];
-    if (pipe2 (fds, O_CLOEXEC) < 0)
-        return false;
-    char *const env[] = { NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init (&actions);
-    posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2 (&actions, fds[1], 1);
-    posix_spawn_file_actions_addopen (&actions, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addchdir_np (&actions, "/");
-    posix_spawnattr_t attributes;
-    sigset_t none, defaults;
-    sigemptyset (&none);
-    sigfillset (&defaults);
-    posix_spawnattr_init (&attributes);
-    posix_spawnattr_setsigmask (&attributes, &none);
-    posix_spawnattr_setsigdefault (&attributes, &defaults);
-    posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    pid_t pid;
-    int status = posix_spawn (&pid, path, &actions, &attributes, argv, env);
-    posix_spawnattr_destroy (&attributes);
-    posix_spawn_file_actions_destroy (&actions);
-    close (fds[1]);
-    bool is_read = false;
-    if (status == 0) {
-        uint64_t end = clock_monotonic_ms () + QUERY_TIMEOUT_MS;
-        for (;;) {
-            uint64_t now = clock_monotonic_ms ();
-            if (now >= end || fd_wait (fds[0], POLLIN, (int64_t)(end - now)) <= 0)
-                break;
-            char *to = buf_reserve (out, 4096);
-            ssize_t n = read (fds[0], to, 4096);
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n <= 0 || out->len > 65536) {
-                is_read = n == 0;
-                break;
-            }
-            out->len += (size_t)n;
-        }
-        if (! is_read)
-            kill (pid, SIGKILL);
-        while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
-            ;
-        is_read = is_read && WIFEXITED (status) && WEXITSTATUS (status) == 0;
-    }
-    close (fds[0]);
-    return is_read;
-}
-
 /* Shared objects directly inside a derived directory need their libraries too. */
 static void
 add_extension_libraries (const char *dir, struct strv *out)
@@ -198,7 +134,7 @@ derive (struct exec_allowlist *list, struct exec_name *n, const char *const *wri
         n->is_interpreter = true;
         _cleanup_buf_ struct buf output = { 0 };
         /* The name it was found by, links included: an interpreter finds its prefix from it. */
-        if (! run_query (n->unlinked, (char *const *)(uintptr_t)interpreters[i].argv, &output)) {
+        if (! host_query (n->unlinked, interpreters[i].argv, &output)) {
             strv_printf (&list->notes, "%s did not tell its import path: nothing is granted for it",
                          n->path);
             return;
@@ -212,9 +148,18 @@ derive (struct exec_allowlist *list, struct exec_name *n, const char *const *wri
     }
 }
 
+static bool
+is_among (const char *name, const char *const *names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        if (str_eq (names[i], name))
+            return true;
+    return false;
+}
+
 void
 exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, const char *path,
-                        const char *const *writable_roots)
+                        const char *const *writable_roots, const char *const *unasked)
 {
     *list = (struct exec_allowlist){ 0 };
     size_t count = 0;
@@ -226,7 +171,7 @@ exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, c
         n->name = x_strdup (names[i]);
         if (! strchr (n->name, '/'))
             resolve_name (list, n, path);
-        if (n->path)
+        if (n->path && ! is_among (n->name, unasked))
             derive (list, n, writable_roots);
     }
 }

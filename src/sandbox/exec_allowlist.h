@@ -29,9 +29,11 @@ struct exec_allowlist {
 };
 
 /* <names> is NULL-terminated; <path> a PATH value (NULL: none). Files at or below one of
- * <writable_roots> (NULL-terminated) are never run and nothing is derived from them. */
-void exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names,
-                             const char *path, const char *const *writable_roots);
+ * <writable_roots> (NULL-terminated) are never run and nothing is derived from them, nor from the
+ * names among <unasked> (NULL-terminated, may be NULL), which have a runtime staged for them. */
+void
+exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, const char *path,
+                        const char *const *writable_roots, const char *const *unasked);
 void exec_allowlist_free (struct exec_allowlist *list);
 const struct exec_name *exec_allowlist_find (const struct exec_allowlist *list, const char *name);
 

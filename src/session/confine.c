@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "sandbox/compiler_helpers.h"
 #include "sandbox/environment.h"
 #include "sandbox/host.h"
 
@@ -94,9 +95,8 @@ is_reachable (const struct cap_shell *shell, const char *name, const char *path,
 }
 
 bool
-confine_check_entries (const struct session *s, struct mur_error **err)
+confine_check_entries (const struct policy *p, struct mur_error **err)
 {
-    const struct policy *p = s->policy;
     if (! p->shell || p->containment_floor < CONTAINMENT_SEALED)
         return true;
     _cleanup_buf_ struct buf lost = { 0 };
@@ -116,14 +116,19 @@ confine_check_entries (const struct session *s, struct mur_error **err)
     return mur_hint (err, "grant the interpreter in interpreter_runtime or staged_runtime");
 }
 
+/* What is true of the host is said once in a tree of sessions: by the one that has no launcher. */
+static bool
+is_reported_already (void)
+{
+    return str_eq (getenv ("MURMUR_HOST_WARNINGS_REPORTED"), "1");
+}
+
 void
 confine_warn_host (const struct session *s)
 {
-    if (policy_may_run_native (s->policy, false) &&
+    if (policy_may_run_native (s->policy, false) && ! is_reported_already () &&
         host_probe_once ()->userns == USERNS_RESTRICTION_DISABLED)
-        diag_warn (DIAG_RUNTIME, W_SEC_013,
-                   "this host lets any program create user namespaces, which murmur uses but does "
-                   "not need for every program");
+        diag_warn (DIAG_RUNTIME, W_SEC_013, "%s", HOST_UNRESTRICTED_TEXT);
 }
 
 /* --- folders --- */
@@ -194,6 +199,16 @@ names_of (struct session *s, const struct str_list *list)
     return names;
 }
 
+const char *const *
+confine_staged_names (const struct policy *p)
+{
+    size_t count = p->shell ? p->shell->staged_runtime.len : 0;
+    const char **names = arena_new_array (p->arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++)
+        names[i] = p->shell->staged_runtime.items[i].binary;
+    return names;
+}
+
 static void
 fill_trees (struct session *s)
 {
@@ -215,6 +230,7 @@ fill_trees (struct session *s)
         }
     s->confined->spec.trees = trees;
     s->confined->spec.tree_count = n;
+    s->confined->spec.staged = confine_staged_names (s->policy);
 }
 
 void
@@ -281,22 +297,40 @@ static _printf_ (3, 4) void launch_warning (const struct session *s, enum diag_c
                  text);
 }
 
-/* What confines the commands of shell.allow, for each tier. */
-static const struct {
-    enum diag_code code;
-    const char *text;
-} tier_warnings[] = {
-    [TIER_NONE] = { W_SEC_001, "nothing on this system confines commands" },
-    [TIER_SECCOMP] = { W_SEC_002, "this kernel has no usable Landlock: commands have a network of "
-                                  "their own and fewer system calls, but files are not kept from "
-                                  "them and shell.allow is only a check of names" },
-    [TIER_LANDLOCK] = { W_SEC_005, "the kernel confines commands and native tools: files and "
-                                   "programs (Landlock), system calls (seccomp), network (a "
-                                   "namespace of their own)" },
-    [TIER_SEALED] = { W_SEC_005, "the kernel confines commands and native tools: a root of their "
-                                 "own (mount namespace), files and programs (Landlock), system "
-                                 "calls (seccomp), network (a namespace of their own)" },
-};
+void
+confine_warn_places (const struct session *s)
+{
+    const struct capsule_containment *capsule = &s->request->decision->capsule;
+    if (capsule->dir_inside_workdir)
+        launch_warning (s, W_SEC_033,
+                        "%s lies inside the work folder %s: nothing keeps the capsule from writing "
+                        "there",
+                        capsule->dir_inside_workdir, capsule->work_dir);
+}
+
+/* Which helpers of its compilers a sealed root holds but does not execute. */
+static void
+warn_compilers (const struct session *s)
+{
+    const struct confinement_spec *spec = &s->confined->spec;
+    const char **trees = arena_new_array (s->arena, const char *, spec->tree_count + 1);
+    for (size_t i = 0; i < spec->tree_count; i++)
+        trees[i] = spec->trees[i].path;
+    const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
+    struct compiler_helpers helpers;
+    compiler_helpers_check (confinement_allowlist (s->confined->confinement), trees, spec->path,
+                            writable, &helpers);
+    for (size_t i = 0; i < helpers.uncovered.len; i++)
+        launch_warning (s, W_SEC_012, "the sealed root does not let a command execute %s",
+                        helpers.uncovered.items[i]);
+    _cleanup_free_ char *unchecked = strv_join (&helpers.unchecked, ", ");
+    if (helpers.unchecked.len)
+        launch_warning (s, W_SEC_029,
+                        "whether the sealed root lets a compiler start its helpers could not be "
+                        "checked: %s",
+                        unchecked);
+    compiler_helpers_free (&helpers);
+}
 
 static void
 warn (struct session *s)
@@ -305,8 +339,10 @@ warn (struct session *s)
         return;
     s->is_confinement_told = true;
     const enum containment_tier tier = host_decide (s->request->decision)->applied;
-    if (s->policy->shell_allow.len)
-        launch_warning (s, tier_warnings[tier].code, "%s", tier_warnings[tier].text);
+    struct tier_warning warnings[TIER_WARNINGS_MAX];
+    size_t count = policy_tier_warnings (s->policy, tier, warnings);
+    for (size_t i = 0; i < count; i++)
+        launch_warning (s, warnings[i].code, "%s", warnings[i].text);
     const struct confined *c = s->confined;
     const char *reason = NULL;
     const char *shortfall = confinement_cgroup_shortfall (c->confinement);
@@ -319,6 +355,8 @@ warn (struct session *s)
         launch_warning (s, W_SEC_021,
                         "capabilities.resources.cgroup_io_bytes_per_sec is not applied: %s",
                         reason);
+    if (tier == TIER_SEALED)
+        warn_compilers (s);
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
     for (size_t i = 0; i < list->notes.len; i++)
         diag_note ("%s", list->notes.items[i]);

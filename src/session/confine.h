@@ -32,14 +32,19 @@ bool session_may_run_native (const struct session *s);
  * artifacts are known. */
 bool confine_check_host (const struct session *s, bool has_native_artifact, struct mur_error **err);
 /* E-CAP-006 under a sealed floor: every name of shell.allow that is a script the composed root
- * would hold no interpreter for. A staging step. */
-bool confine_check_entries (const struct session *s, struct mur_error **err);
+ * would hold no interpreter for. A staging step, and a concern of `mur doctor`. */
+bool confine_check_entries (const struct policy *p, struct mur_error **err);
 /* W-SEC-013 where any program of the host may create user namespaces. A staging step. */
 void confine_warn_host (const struct session *s);
+/* W-SEC-033 where the work folder holds ~/.murmur. As the launch begins. */
+void confine_warn_places (const struct session *s);
 /* Makes s->confined. E-RUN-012, E-RUN-014, E-CAP-005, E-IO-003. */
 bool confine_start (struct session *s, struct mur_error **err);
 /* The limits a session's control group gets. The path is borrowed. */
 void confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgroup_limits *out);
+/* Names of shell.allow a runtime is staged for: nothing is asked of them. NULL-terminated, in the
+ * policy's arena. */
+const char *const *confine_staged_names (const struct policy *p);
 /* The environment, once the URL is known. */
 void confine_set_env (struct session *s);
 /* Kills what runs and lets go. Safe when never started. */

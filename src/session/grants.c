@@ -70,7 +70,7 @@ grants_look (struct policy *p, const char *work_root, bool may_run_native,
     for (size_t i = 0; i < p->shell_allow.len; i++)
         names[i] = p->shell_allow.items[i];
     struct exec_allowlist list;
-    exec_allowlist_resolve (&list, names, getenv ("PATH"), writable);
+    exec_allowlist_resolve (&list, names, getenv ("PATH"), writable, confine_staged_names (p));
     set_derived (p, &list);
     exec_allowlist_free (&list);
     _cleanup_strv_ struct strv store = { 0 };

@@ -291,6 +291,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     s->deadline = &deadline;
     s->launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
+    confine_warn_places (s);
     bool has_own = false;
     if (registered_begin (s, &outcome.error) && confine_start (s, &outcome.error)) {
         grants_record (s);
@@ -312,6 +313,8 @@ bool
 session_launch (struct session *s, const struct launch_options *options,
                 enum session_ending *ending, struct mur_error **err)
 {
-    return s->manifest->inference ? launch_agent (s, options, ending, err)
-                                  : launch_script (s, options, ending, err);
+    if (s->manifest->inference)
+        return launch_agent (s, options, ending, err);
+    confine_warn_places (s);
+    return launch_script (s, options, ending, err);
 }

@@ -32,9 +32,8 @@ check_policy (struct session *s, struct mur_error **err)
     bool has_floor = s->policy->containment_floor > CONTAINMENT_ADVISORY;
     const struct containment *containment = has_floor ? host_decide (s->request->decision) : NULL;
     if (! policy_check_stage (s->policy, containment, err) ||
-        ! manifest_refuse_unbuilt (s->manifest, err))
-        return false;
-    if (! confine_check_entries (s, err) || ! confine_check_host (s, false, err))
+        ! confine_check_entries (s->policy, err) || ! confine_check_host (s, false, err) ||
+        ! policy_check_paths (s->policy, err) || ! manifest_refuse_unbuilt (s->manifest, err))
         return false;
     confine_warn_host (s);
     policy_warn_inert (s->policy);

@@ -278,10 +278,13 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     start_lines (s, task);
     hooks_task_begin (s, task);
     seed_ask (s, &t, str_eq (task->source, "a2a") ? task->parts_bytes : file_bytes (s));
-    if (err)
+    if (err) {
         attempt_error (s, &t, steal_ptr (&err), TRACE_NO_NUM);
-    else
+        attempt_take_refusals (s, &t);
+        record_error (s, &t);
+    } else {
         run_attempts (s, &t);
+    }
     end_task (s, &t);
     publish (s, NULL);
     cancel_remove (task->cancel, listener);

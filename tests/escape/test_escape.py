@@ -19,11 +19,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import answers, command_agent, host_offers
+from tests.support.hosts import CLASSES, PROBE, PROBE_PATH, without_landlock
 from tests.support.lab import BUILD, IS_SANITIZED
 
-PROBE = BUILD / "tests/escape/escape-probe"
-CLASSES = ["advisory", "scoped", "sealed"]
-PATH = f"{PROBE.parent}:/usr/local/bin:/usr/bin:/bin"
+PATH = PROBE_PATH
 MIB = 1 << 20
 
 
@@ -35,12 +34,7 @@ def tier(request, lab):
     if CLASSES.index(request.param) > CLASSES.index(offered):
         pytest.skip(f"this host backs {offered}, not {request.param}")
     if request.param == "advisory":
-        if IS_SANITIZED:
-            pytest.skip("a filter of system calls and the sanitizers do not go together")
-        script = lab.directory / "mur-without-landlock"
-        script.write_text(f'#!/bin/sh\nexec {PROBE} without-landlock {lab.mur_path} "$@"\n')
-        script.chmod(0o755)
-        lab.mur_path = script
+        without_landlock(lab)
     return request.param
 
 

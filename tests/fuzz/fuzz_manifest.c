@@ -24,6 +24,7 @@ use_policy (const struct capsule_manifest *m)
     struct containment c;
     containment_decide (&host, p->containment_floor, &facts, &c);
     (void) policy_check_stage (p, &c, NULL);
+    (void) policy_check_paths (p, NULL);
     (void) policy_check_explain (p, NULL);
     struct report_facts report;
     report_facts_fill (p, &c, &report);

@@ -18,44 +18,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import answers, call, command_agent, host_offers, native_tool, run_commands
+from tests.support.door_client import SLEEPER, Door, message
 from tests.support.fixtures import own_component
-from tests.support.lab import BUILD, IS_SANITIZED, SLOWER
+from tests.support.hosts import CLASSES, PROBE_PATH, needs, without_cgroups, without_landlock, without_namespaces
+from tests.support.lab import IS_SANITIZED, SLOWER
 from tests.support.polling import eventually, pid_exists
 
-PROBE = BUILD / "tests/escape/escape-probe"
-PATH = f"{PROBE.parent}:/usr/local/bin:/usr/bin:/bin"
-CLASSES = ["advisory", "scoped", "sealed"]
+PATH = PROBE_PATH
 MIB = 1 << 20
-
-
-def needs(lab, wanted):
-    offered = host_offers(lab)
-    if CLASSES.index(offered) < CLASSES.index(wanted):
-        pytest.skip(f"this host backs {offered}, not {wanted}")
-
-
-def on_host(lab, script):
-    """Makes the lab's mur run after a shell prelude, on a host as it leaves it."""
-    path = lab.directory / "mur-on-that-host"
-    path.write_text(f'#!/bin/sh\n{script}\n')
-    path.chmod(0o755)
-    lab.mur_path = path
-
-
-def without_namespaces(lab):
-    on_host(lab, f"exec unshare --user --map-root-user sh -c "
-                 f"'echo 0 > /proc/sys/user/max_user_namespaces && exec {lab.mur_path} \"$@\"' - \"$@\"")
-
-
-def without_cgroups(lab):
-    on_host(lab, f"exec unshare --user --map-root-user --mount sh -c "
-                 f"'mount -t tmpfs none /sys/fs/cgroup && exec {lab.mur_path} \"$@\"' - \"$@\"")
-
-
-def without_landlock(lab):
-    if IS_SANITIZED:
-        pytest.skip("a filter of system calls and the sanitizers do not go together")
-    on_host(lab, f'exec {PROBE} without-landlock {lab.mur_path} "$@"')
+STEPS = [{"text": "done"}]
 
 
 def plain_agent(lab, capabilities, **more):
@@ -674,22 +645,88 @@ def test_containment_14_a_limit_that_was_met_is_named(lab):
 # --- refused paths -------------------------------------------------------------------------------------------------------
 
 
+def plant(path, kind, target):
+    if kind == "link":
+        path.symlink_to(target)
+    else:
+        os.mkfifo(path)
+
+
+REASONS = {"link": "symlink", "fifo": "not_a_regular_file"}
+
+
 @pytest.mark.parametrize("kind", ["link", "fifo"])
 def test_containment_39_what_a_capsule_planted_at_out_stays_as_it_is(lab, kind):
-    project = lab.script_capsule(own_component("probe"))
-    work = lab.directory / "work"
+    project = lab.script_capsule(own_component("script-task"))
+    work, target = lab.directory / "work", lab.directory / "target"
     work.mkdir()
-    target = lab.directory / "target"
     target.mkdir()
-    if kind == "link":
-        (work / "out").symlink_to(target)
-    else:
-        os.mkfifo(work / "out")
+    plant(work / "out", kind, target)
 
-    result = project.run("--task", "write out/result.txt hello", "--workdir", work, timeout=20)
+    result = project.run("--task", "hello", "--workdir", work, timeout=20)
 
+    result.failed("E-RUN-001")
     assert os.listdir(target) == []
-    assert result.code in (0, 1) and (kind == "fifo" or (work / "out").is_symlink())
+    assert (work / "out").is_symlink() if kind == "link" else (work / "out").is_fifo()
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_containment_39_a_planted_task_file_fails_the_first_task_and_no_later_one(lab, kind):
+    project = lab.agent(steps=STEPS, lifecycle=SLEEPER)
+    work, target = lab.directory / "work", lab.directory / "target"
+    work.mkdir()
+    target.write_text("the host's\n")
+    plant(work / "task.md", kind, target)
+    running = project.start("--workdir", work)
+    door = Door(running)
+
+    states = [door.result("SendMessage", message(text))["task"]["status"]["state"] for text in ("one", "two")]
+    running.signal().result()
+
+    trace = lab.session(running).trace
+    assert states == ["TASK_STATE_FAILED", "TASK_STATE_COMPLETED"]
+    refused = trace.one("workdir_path_refused")
+    assert (refused["path"], refused["refused_at"], refused["operation"], refused["reason"]) == \
+        ("task.md", "task.md", "read", REASONS[kind])
+    assert trace.one("task_failed")["cause"] == "workdir_path_refused"
+    assert target.read_text() == "the host's\n" and "the host's" not in trace.path.read_text()
+
+
+def test_containment_39_a_planted_task_file_decides_the_exit_of_the_launch(lab):
+    project = lab.agent(steps=STEPS, lifecycle={"task_acceptance": "single"})
+    work, target = lab.directory / "work", lab.directory / "target"
+    work.mkdir()
+    target.write_text("the host's\n")
+    plant(work / "task.md", "link", target)
+    running = project.start("--workdir", work)
+    Door(running).result("SendMessage", message("one"))
+    result = running.result().failed("E-RUN-050")
+    assert "task.md" in result.stderr and "symlink" in result.stderr and target.read_text() == "the host's\n"
+
+
+@pytest.mark.parametrize("place", ["task.md", "out/result.txt"])
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_containment_39_what_was_planted_where_the_runtime_writes_is_refused(lab, kind, place):
+    """Below scoped a command can change both directories; the runtime then touches nothing it put there."""
+    target = lab.directory / "target"
+    target.write_text("the host's\n")
+    project = lab.agent(steps=STEPS, lifecycle=SLEEPER)
+    running = project.start()
+    door, session = Door(running), lab.session(running)
+    assert door.send("one")["status"]["state"] == "TASK_STATE_COMPLETED"
+    planted = (session.runtime_directory / "runtime" if place == "task.md" else session.records) / place
+    planted.unlink()
+    plant(planted, kind, target)
+
+    state = door.send("two")["status"]["state"]
+    running.signal().result()
+
+    assert state == "TASK_STATE_FAILED"
+    refused, = session.trace.all("workdir_path_refused")
+    assert (refused["operation"], refused["reason"]) == ("write", REASONS[kind])
+    assert refused["path"].endswith(place) and refused["refused_at"].endswith(os.path.basename(place))
+    assert session.trace.one("task_failed")["cause"] == "workdir_path_refused"
+    assert target.read_text() == "the host's\n"
 
 
 # --- records and sessions -------------------------------------------------------------------------------------------------

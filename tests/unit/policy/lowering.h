@@ -62,7 +62,7 @@ stage_refuses (const char *text, enum diag_code code, const char *words)
     struct lowered l;
     _cleanup_error_ struct mur_error *err = NULL;
     lower (&l, text);
-    assert_false (policy_check_stage (l.p, &l.c, &err));
+    assert_false (policy_check_stage (l.p, &l.c, &err) && policy_check_paths (l.p, &err));
     if (err->code != code)
         fail_msg ("%s instead of %s: %s", diag_code_name (err->code), diag_code_name (code), err->message);
     _cleanup_free_ char *all = x_asprintf ("%s\n%s", err->message, err->hint ? err->hint : "");
@@ -76,6 +76,7 @@ stage_accepts (const char *text)
     struct lowered l;
     lower (&l, text);
     assert_succeeds (policy_check_stage (l.p, &l.c, &err));
+    assert_succeeds (policy_check_paths (l.p, &err));
     lowered_free (&l);
 }
 

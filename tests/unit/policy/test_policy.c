@@ -407,6 +407,34 @@ test_an_exposed_public_door_warns (void **state _unused_)
     assert_string_equal (script, "");
 }
 
+static void
+test_the_tier_of_a_launch_says_what_confines_its_commands (void **state _unused_)
+{
+    static const struct {
+        const char *manifest;
+        enum containment_tier tier;
+        size_t count;
+        enum diag_code codes[TIER_WARNINGS_MAX];
+    } rows[] = {
+        { HEAD, TIER_SEALED, 0, { 0 } },
+        { CAPS ("shell: {allow: [cat]}"), TIER_SEALED, 1, { W_SEC_005 } },
+        { CAPS ("shell: {allow: [bash]}, network: {allow: [h]}"), TIER_LANDLOCK, 1, { W_SEC_005 } },
+        { CAPS ("shell: {allow: [bash]}, network: {allow: [h]}"), TIER_SECCOMP, 1, { W_SEC_002 } },
+        { CAPS ("shell: {allow: [bash]}"), TIER_NONE, 1, { W_SEC_001 } },
+        { CAPS ("shell: {allow: [cat]}, network: {allow: [h]}"), TIER_NONE, 1, { W_SEC_001 } },
+        { CAPS ("shell: {allow: [cat, bash]}, network: {allow: [h]}"), TIER_NONE, 2, { W_SEC_001, W_SEC_003 } },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
+        struct lowered l;
+        struct tier_warning warnings[TIER_WARNINGS_MAX];
+        lower (&l, rows[i].manifest);
+        assert_int_equal (policy_tier_warnings (l.p, rows[i].tier, warnings), rows[i].count);
+        for (size_t n = 0; n < rows[i].count; n++)
+            assert_int_equal (warnings[n].code, rows[i].codes[n]);
+        lowered_free (&l);
+    }
+}
+
 int
 main (void)
 {
@@ -428,6 +456,7 @@ main (void)
         cmocka_unit_test (test_tools_without_annotations_are_named),
         cmocka_unit_test (test_every_way_to_start_a_native_process_is_seen),
         cmocka_unit_test (test_an_exposed_public_door_warns),
+        cmocka_unit_test (test_the_tier_of_a_launch_says_what_confines_its_commands),
     };
     return cmocka_run_group_tests_name ("policy/policy", tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ test_a_name_resolves_to_every_match_and_its_needs (void **state _unused_)
 {
     const char *const names[] = { "sh", "no-such-program", "/bin/ls", NULL };
     struct exec_allowlist list;
-    exec_allowlist_resolve (&list, names, "/usr/bin:/bin", NULL);
+    exec_allowlist_resolve (&list, names, "/usr/bin:/bin", NULL, NULL);
     assert_int_equal (list.name_count, 3);
     assert_non_null (exec_allowlist_find (&list, "sh")->path);
     assert_null (exec_allowlist_find (&list, "no-such-program")->path);
@@ -113,7 +113,7 @@ test_containment_20_an_interpreter_gets_its_own_library (void **state _unused_)
     }
     const char *const names[] = { "python3", NULL };
     struct exec_allowlist list;
-    exec_allowlist_resolve (&list, names, "/usr/bin", NULL);
+    exec_allowlist_resolve (&list, names, "/usr/bin", NULL, NULL);
     assert_true (list.readable.len > 0);
     bool has_library = false;
     for (size_t i = 0; i < list.readable.len; i++) {
@@ -125,7 +125,7 @@ test_containment_20_an_interpreter_gets_its_own_library (void **state _unused_)
     exec_allowlist_free (&list);
     /* Found below a writable root, it is never run. */
     const char *const roots[] = { "/usr", NULL };
-    exec_allowlist_resolve (&list, names, "/usr/bin", roots);
+    exec_allowlist_resolve (&list, names, "/usr/bin", roots, NULL);
     assert_int_equal (list.readable.len, 0);
     exec_allowlist_free (&list);
 }

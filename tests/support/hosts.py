@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Other hosts than this one: what mur finds is taken away or put before it starts, by namespaces and a filter of system calls.
+
+import pytest
+
+from .lab import BUILD, IS_SANITIZED
+from .commands import host_offers
+
+PROBE = BUILD / "tests/escape/escape-probe"
+# Where the probe lies, for commands that run it.
+PROBE_PATH = f"{PROBE.parent}:/usr/local/bin:/usr/bin:/bin"
+CLASSES = ["advisory", "scoped", "sealed"]
+
+
+def needs(lab, wanted):
+    """Skips unless this host backs that class."""
+    offered = host_offers(lab)
+    if CLASSES.index(offered) < CLASSES.index(wanted):
+        pytest.skip(f"this host backs {offered}, not {wanted}")
+
+
+def on_host(lab, script):
+    """Makes the lab's mur run after a shell prelude, on a host as it leaves it."""
+    path = lab.directory / "mur-on-that-host"
+    path.write_text(f'#!/bin/sh\n{script}\n')
+    path.chmod(0o755)
+    lab.mur_path = path
+
+
+def with_mounts(lab, script):
+    """A mount namespace of its own, changed by these commands."""
+    on_host(lab, f"exec unshare --user --map-root-user --mount sh -c "
+                 f"'{script} && exec {lab.mur_path} \"$@\"' - \"$@\"")
+
+
+def without_namespaces(lab):
+    on_host(lab, f"exec unshare --user --map-root-user sh -c "
+                 f"'echo 0 > /proc/sys/user/max_user_namespaces && exec {lab.mur_path} \"$@\"' - \"$@\"")
+
+
+def without_cgroups(lab):
+    with_mounts(lab, "mount -t tmpfs none /sys/fs/cgroup")
+
+
+def without_landlock(lab):
+    if IS_SANITIZED:
+        pytest.skip("a filter of system calls and the sanitizers do not go together")
+    on_host(lab, f'exec {PROBE} without-landlock {lab.mur_path} "$@"')
+
+
+def with_apparmor(lab, is_restricting):
+    """AppArmor is enabled; whether it lets only named programs create user namespaces."""
+    with_mounts(lab, "mount -t tmpfs none /sys/module && mkdir -p /sys/module/apparmor/parameters && "
+                     "echo Y > /sys/module/apparmor/parameters/enabled && "
+                     f"echo {1 if is_restricting else 0} > /sys/module/apparmor/parameters/restrict_unprivileged_userns")
