@@ -14,6 +14,6 @@
  *   8. control    what may be changed while a session runs (session/control.c)
  *   9. http       the HTTP client's transfers (net/http_client.c)
  *  10. trace      one line at a time (trace/writer.c)
- *  11. redactor, diagnostics sink, id counter: leaves
+ *  11. spans waiting to be sent (trace/otel.c), redactor, diagnostics sink, id counter: leaves
  */
 #pragma once

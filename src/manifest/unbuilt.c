@@ -6,15 +6,6 @@
 
 #include <string.h>
 
-struct unbuilt {
-    const char *path;
-    const char *part; /* what is missing, for the message */
-};
-
-static const struct unbuilt parts[] = {
-    { "observability.otel_endpoint", "export of spans" },
-};
-
 /* Values that ask for what is missing, where the key as such is fine. */
 static const struct {
     const char *path, *value, *part;
@@ -29,23 +20,6 @@ refuse (const struct capsule_manifest *m, const char *path, const char *part,
     capsule_manifest_fail (m, err, E_MAN_003, path, "this version of mur does not have %s yet",
                            part);
     return mur_hint (err, "remove %s, or use a version that has it", path);
-}
-
-static bool
-is_declared (const struct yaml_node *root, const char *path)
-{
-    const struct yaml_node *n = root;
-    char key[64];
-    while (n && *path) {
-        size_t len = strcspn (path, ".");
-        memcpy (key, path, len);
-        key[len] = '\0';
-        n = yaml_get (n, key);
-        path += len;
-        path += *path == '.';
-    }
-    /* A key with nothing after it, an empty map and an empty list ask for nothing. */
-    return n && n->kind != YAML_NULL && (yaml_is_scalar (n) || n->len);
 }
 
 static bool
@@ -75,8 +49,5 @@ manifest_refuse_unbuilt (const struct capsule_manifest *m, struct mur_error **er
     for (size_t i = 0; i < ARRAY_LEN (values); i++)
         if (! judge_value (m, i, err))
             return false;
-    for (size_t i = 0; i < ARRAY_LEN (parts); i++)
-        if (is_declared (m->root, parts[i].path))
-            return refuse (m, parts[i].path, parts[i].part, err);
     return true;
 }

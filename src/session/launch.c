@@ -16,6 +16,7 @@
 #include "session/confine.h"
 #include "session/controller.h"
 #include "session/deadline.h"
+#include "session/export.h"
 #include "session/delegations.h"
 #include "session/grants.h"
 #include "session/guests.h"
@@ -191,7 +192,10 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     if (! open_door (s, err))
         return false;
     s->trace = trace_writer_new (s->records, s->id.text, s->redactor, err);
-    if (! s->trace || ! start_line_write (s, err))
+    if (! s->trace)
+        return false;
+    export_start (s);
+    if (! start_line_write (s, err))
         return false;
     retention_apply (s);
     make_registry (s);
@@ -269,6 +273,7 @@ tear_down (struct session *s, enum session_ending ending)
     s->door = NULL;
     delegations_free (s->delegations);
     s->delegations = NULL;
+    export_end (s);
 }
 
 /* What others are owed once nothing runs any more; still bounded by the termination's timer. */

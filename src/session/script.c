@@ -16,6 +16,7 @@
 #include "host/message.h"
 #include "host/tool_registry.h"
 #include "session/dispatch.h"
+#include "session/export.h"
 #include "session/guests.h"
 #include "session/registered.h"
 #include "session/script_artifacts.h"
@@ -278,7 +279,9 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     hold_refused_lines (s);
     s->launched_ms = clock_monotonic_ms ();
     *ending = ENDING_FAILED;
+    export_script_begin (s);
     bool is_good = registered_begin (s, err) && run_script (s, options, ending, err);
+    export_script_end (s, session_ending_name (*ending));
     spawned_report (s, is_good);
     registered_end (s, is_good);
     keep_refused_lines (s);

@@ -161,6 +161,7 @@ struct session {
 
     /* The launch. */
     struct trace_writer *trace;
+    struct otel *otel; /* NULL: no spans are exported */
     struct door *door;
     struct door_auth *auth; /* NULL: a public door */
     struct registry *registry;

@@ -31,6 +31,8 @@ struct trace_writer {
     struct id session;
     struct id session_node, task_node, turn_node; /* "" while there is none */
     struct buf line;
+    trace_observer_fn *observer; /* NULL: nobody */
+    void *observer_ctx;
 };
 
 static struct trace_writer *
@@ -95,6 +97,15 @@ trace_writer_free (struct trace_writer *w)
     buf_free (&w->line);
     pthread_mutex_destroy (&w->lock);
     free (w);
+}
+
+void
+trace_writer_observe (struct trace_writer *w, trace_observer_fn *fn, void *ctx)
+{
+    pthread_mutex_lock (&w->lock);
+    w->observer = fn;
+    w->observer_ctx = ctx;
+    pthread_mutex_unlock (&w->lock);
 }
 
 char *
@@ -299,6 +310,8 @@ trace_write_under (struct trace_writer *w, enum trace_parent parent, const char 
         mur_fail_errno (err, E_IO_003, "cannot write the %s line of the trace", info->name);
     else
         follow (w, event, payload, line_id);
+    if (ok && w->observer)
+        w->observer (w->observer_ctx, event, payload);
     if (b->cap > KEPT_BUFFER_BYTES)
         buf_free (b);
     pthread_mutex_unlock (&w->lock);

@@ -39,6 +39,11 @@ bool trace_write_under (struct trace_writer *w, enum trace_parent parent, const 
                         enum trace_event_type event, const void *payload, struct id *id,
                         struct mur_error **err);
 
+/* Called for each line that was written, in file order, under the writer's lock: it must not block
+ * and not write a line. */
+typedef void trace_observer_fn (void *ctx, enum trace_event_type event, const void *payload);
+void trace_writer_observe (struct trace_writer *w, trace_observer_fn *fn, void *ctx);
+
 /* TRACE (w, err, session_end, .total_turns = 3, .exit_status = "ok"): unset members read as zero,
  * null or left out. */
 #define TRACE(w, err, name, ...)                                                                   \

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Export of spans to a collector: what is sent, how tasks become traces, and that no collector can hurt a session.
+
+import json
+import re
+
+import pytest
+
+from tests.support.collector import Collector
+from tests.support.door_client import SLEEPER, Door, message
+from tests.support.fixtures import own_component
+from tests.support.hooks import Hook
+from tests.support.lab import SLOWER
+from tests.support.model_server import answer, call
+from tests.support.polling import eventually
+
+USAGE = {"input_tokens": 100, "output_tokens": 7, "cached_tokens": 40}
+CALLER = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
+
+
+def agent(lab, endpoint, steps=None, **more):
+    steps = steps or [{"tool_calls": [{"name": "sh", "input": {"command": "exit 3"}}], "usage": USAGE}, {"text": "done"}]
+    return lab.agent(steps=steps, capabilities={"shell": {"allow": ["sh"]}}, observability={"otel_endpoint": endpoint}, **more)
+
+
+def log_of(session):
+    path = session.records / "logs/otel.log"
+    return path.read_text() if path.exists() else ""
+
+
+def normal(trace):
+    """What a trace says, without what differs between two runs."""
+    return [{key: value for key, value in event.items() if not re.search("id$|ids$|timestamp|_ms$|tokens$|_shas?$", key)}
+            for event in trace.events if event["event_type"] != "session_start"]
+
+
+def test_otel_a_task_is_one_trace_of_spans(lab):
+    with Collector() as collector:
+        session = lab.session(agent(lab, collector.endpoint + "/").run("--task", "go").ok())
+
+    line, headers, body = collector.requests[0]
+    assert line == "POST /v1/traces HTTP/1.1"
+    assert headers == [("Host", f"127.0.0.1:{collector.port}"), ("Content-Type", "application/json"),
+                       ("Content-Length", headers[2][1]), ("Connection", "close")]
+    assert not collector.saw_half_close and log_of(session) == ""
+    assert list(body) == ["resourceSpans"]
+    scope, = body["resourceSpans"][0]["scopeSpans"]
+    assert scope["scope"] == {"name": "murmur-capsule-runtime"}
+    assert [span.name for span in collector.spans] == [
+        "capsule.inference", "capsule.tool_call", "capsule.shell", "capsule.inference", "capsule.session"]
+    first, tool, shell, last, whole = collector.spans
+    assert {span.trace for span in collector.spans} == {whole.trace} and re.fullmatch("[0-9a-f]{32}", whole.trace)
+    assert {span.parent for span in collector.spans[:-1]} == {whole.id} and re.fullmatch("[0-9a-f]{16}", whole.id)
+    assert whole.parent is None and "parentSpanId" not in whole.raw
+    assert len({span.id for span in collector.spans}) == 5
+    assert whole.resource == {"service.name": "agent", "service.version": "0.1.0"}
+    assert whole.attributes == {"exit_status": "ok"} and whole.raw["kind"] == 1 and whole.raw["status"] == {"code": 1}
+    call = session.trace.one("tool_call")
+    answered, ended = session.trace.all("inference")
+    assert list(first.attributes.items()) == [
+        ("turn", 0), ("input_tokens", answered["input_tokens"]), ("output_tokens", answered["output_tokens"]),
+        ("decision", "tool_call"), ("stop_reason", answered["stop_reason"]), ("tool_name", "sh"), ("input_tokens_actual", 100),
+        ("output_tokens_actual", 7), ("cached_tokens", 40)]
+    assert (last.attributes["turn"], last.attributes["decision"]) == (1, "end_turn") and "tool_name" not in last.attributes
+    assert ended["turn"] == 1
+    assert list(tool.attributes.items()) == [("tool_name", "sh"), ("input_bytes", call["input_bytes"]),
+                                             ("output_bytes", call["output_bytes"]), ("duration_ms", call["duration_ms"]),
+                                             ("status", "ok")]
+    assert shell.attributes == {"command": "exit 3", "exit_code": 3, "duration_ms": shell.attributes["duration_ms"]}
+    for span in collector.spans:
+        assert whole.start <= span.start <= span.end <= whole.end
+
+
+def test_otel_long_commands_are_cut_and_a_prefix_is_kept(lab):
+    with Collector() as collector:
+        steps = [{"tool_calls": [{"name": "sh", "input": {"command": "true " + "ä" * 300}}]}, {"text": "done"}]
+        agent(lab, f"https://127.0.0.1:{collector.port}/some/where/", steps).run("--task", "go").ok()
+
+    assert {line for line, _, _ in collector.requests} == {"POST /some/where/v1/traces HTTP/1.1"}
+    assert collector.named("capsule.shell")[0].attributes["command"] == "true " + "ä" * 195
+
+
+def test_records_21_a_collector_that_is_down_costs_lines_of_a_log_and_nothing_else(lab):
+    with Collector() as collector:
+        endpoint = collector.endpoint
+    down = lab.session(agent(lab, endpoint, name="down").run("--task", "go").ok())
+    without = lab.agent(name="down", steps=[{"tool_calls": [{"name": "sh", "input": {"command": "exit 3"}}], "usage": USAGE},
+                                            {"text": "done"}], capabilities={"shell": {"allow": ["sh"]}})
+    plain = lab.session(without.run("--task", "go").ok())
+
+    lines = log_of(down).splitlines()
+    assert len(lines) == 5 and all(re.match(r"\[\d{10,}\] capsule\.\w+ was not sent: ", line) for line in lines)
+    assert normal(down.trace) == normal(plain.trace)
+    assert not (plain.records / "logs/otel.log").exists()
+
+
+def test_records_21_a_slow_collector_gets_every_span(lab):
+    with Collector(delay_s=0.3) as collector:
+        session = lab.session(agent(lab, collector.endpoint).run("--task", "go").ok())
+        assert len(collector.spans) == 5 and log_of(session) == ""
+
+
+@pytest.mark.parametrize("status", ["503 Service Unavailable", "404 Not Found"])
+def test_otel_a_refusal_is_a_line_of_the_log(lab, status):
+    with Collector(status=status) as collector:
+        session = lab.session(agent(lab, collector.endpoint).run("--task", "go").ok())
+
+    assert len(collector.spans) == 5
+    assert log_of(session).count(f"answered HTTP {status[:3]}") == 5
+
+
+@pytest.mark.parametrize("endpoint", ["http://collector.example", "127.0.0.1", "http://127.0.0.1:x/"])
+def test_otel_an_endpoint_without_a_port_sends_nothing(lab, endpoint):
+    session = lab.session(agent(lab, endpoint).run("--task", "go").ok())
+
+    assert len(log_of(session).splitlines()) == 5 and endpoint.strip("/") in log_of(session)
+
+
+def test_otel_a_collector_that_never_answers_is_given_up_at_the_end(lab):
+    with Collector(answers=False) as collector:
+        result = agent(lab, collector.endpoint).run("--task", "go", timeout=40).ok()
+
+    log = log_of(lab.session(result))
+    assert len(log.splitlines()) == 5 and "the collector does not answer" in log
+
+
+def test_otel_without_an_endpoint_nothing_is_sent_and_a_blank_one_is_none(lab):
+    session = lab.session(agent(lab, "  ").run("--task", "go").ok())
+    assert log_of(session) == ""
+
+
+def test_otel_a_session_without_a_task_sends_one_span(lab):
+    with Collector() as collector:
+        agent(lab, collector.endpoint).run(env={"MURMUR_A2A_TIMEOUT_SECS": "1"}).ok()
+
+    span, = collector.spans
+    assert (span.name, span.attributes, span.parent) == ("capsule.session", {"exit_status": "ok"}, None)
+
+
+def test_otel_a_script_sends_its_run(lab):
+    with Collector() as collector:
+        script = lab.script_capsule(own_component("script-task"), observability={"otel_endpoint": collector.endpoint})
+        script.run("--task", "go").ok()
+
+    span, = collector.spans
+    assert (span.name, span.attributes, span.resource["service.name"]) == ("capsule.session", {"exit_status": "ok"}, "script")
+
+
+def test_records_22_a_callers_span_becomes_the_parent_of_its_task_alone(lab):
+    with Collector() as collector:
+        running = agent(lab, collector.endpoint, [{"text": "done"}], lifecycle=SLEEPER).start()
+        door = Door(running)
+        for more in ([("traceparent", CALLER)], [], [("traceparent", CALLER[:-1])]):
+            answered = door.post({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message()}, door.headers(more))
+            assert answered.json["result"]["task"]
+        running.signal()
+        running.result()
+        eventually(lambda: len(collector.named("capsule.session")) == 3, 10 * SLOWER, "three tasks")
+
+    spans = collector.named("capsule.session")
+    assert [span.parent for span in spans] == ["b" * 16, None, None]
+    assert len({span.trace for span in spans}) == 3 and "a" * 32 not in {span.trace for span in spans}
+    received = lab.session(running).trace.all("a2a_task_received")
+    assert [line["traceparent_from_caller"] for line in received] == [CALLER, None, CALLER[:-1]]
+
+
+def test_otel_a_hooks_call_is_a_span_with_its_origin(lab):
+    hook = Hook(lab, on={"on-task-end": {"ask": "well?"}})
+    with Collector() as collector:
+        lab.agent(steps=[{"text": "done"}, {"text": "so so"}], tools=[hook.entry],
+                  observability={"otel_endpoint": collector.endpoint}).run("--task", "go").ok()
+
+    asked = [span for span in collector.named("capsule.inference") if "origin" in span.attributes]
+    assert [span.attributes["origin"] for span in asked] == ["hook:watch"] and asked[0].attributes["model"] == "scripted"
+
+
+def test_otel_a_hook_is_told_the_endpoint(lab):
+    hook = Hook(lab, on={"on-session-start": {"env": ["MURMUR_OTEL_ENDPOINT"]}})
+    with Collector() as collector:
+        result = lab.agent(steps=[{"text": "done"}], tools=[hook.entry],
+                           observability={"otel_endpoint": collector.endpoint}).run("--task", "go").ok()
+    seen, = hook.seen(lab.session(result), "on-session-start")
+    assert seen["MURMUR_OTEL_ENDPOINT"] == collector.endpoint
+
+
+def test_otel_secrets_do_not_leave_in_spans(lab):
+    key = "sk-very-secret-value"
+    model = lab.model_server()
+    model.script(call("sh", {"command": f"echo {key}"}), answer("done"))
+    driver = lab.publish("driver-anthropic", own_component("driver-anthropic"), "driver",
+                         upstream_auth={"header": "x-api-key", "value": "{key}"})
+    with Collector() as collector:
+        lab.agent(driver=driver, gateway={"endpoint": model.url, "api_key": key}, capabilities={"shell": {"allow": ["sh"]}},
+                  observability={"otel_endpoint": collector.endpoint}).run("--task", "go").ok()
+
+    assert collector.named("capsule.shell")[0].attributes["command"] == "echo [redacted]"
+    assert key not in json.dumps([span.raw for span in collector.spans])
