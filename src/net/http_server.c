@@ -950,7 +950,11 @@ wind_down (struct http_server *s)
     }
     uint64_t now;
     while (s->connections && (now = clock_monotonic_ms ()) < s->close_by_ms) {
+        /* A connection that one run closed is reported by the next. */
         MHD_run (s->daemon);
+        MHD_run (s->daemon);
+        if (! s->connections)
+            break;
         run_once (s, min_wait (keep_time (s), s->close_by_ms, now));
     }
     /* What is still here is dropped: libmicrohttpd wants nothing suspended when it stops. */
