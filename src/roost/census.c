@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "base/ids.h"
 #include "base/json.h"
 #include "home/running.h"
 
@@ -24,6 +25,7 @@ struct member {
 };
 
 struct census {
+    char *running_dir;
     struct member *members;
     size_t len, cap;
 };
@@ -108,6 +110,7 @@ census_take (const char *running_dir, struct census_facts *facts, struct mur_err
     uint64_t start = clock_monotonic_us ();
     *facts = (struct census_facts){ 0 };
     _cleanup_ (census_freep) struct census *c = x_new0 (struct census);
+    c->running_dir = x_strdup (running_dir);
     _cleanup_closedir_ DIR *dir = opendir (running_dir);
     if ((! dir && errno != ENOENT) || (dir && ! take_all (c, dir, facts)))
         return mur_fail_errno (err, E_RUN_028, "cannot list %s", running_dir), NULL;
@@ -123,7 +126,22 @@ census_free (struct census *c)
     for (size_t i = 0; i < c->len; i++)
         member_free (&c->members[i]);
     free (c->members);
+    free (c->running_dir);
     free (c);
+}
+
+bool
+census_session_is_gone (const struct census *c, const char *session_id)
+{
+    struct member m;
+    if (! id_is_valid (session_id, "ses_"))
+        return false;
+    _cleanup_free_ char *path = x_asprintf ("%s/%s.json", c->running_dir, session_id);
+    if (! read_record (AT_FDCWD, path, &m))
+        return false;
+    bool is = str_eq (m.session_id, session_id) && is_gone (&m);
+    member_free (&m);
+    return is;
 }
 
 uint64_t

@@ -28,3 +28,7 @@ DEFINE_CLEANUP (struct census, census_free)
 /* Live ones whose session id is not one <is_known> answers for. */
 uint64_t
 census_count (struct census *c, bool (*is_known) (void *ctx, const char *session_id), void *ctx);
+
+/* True when that session's running record names a process that is gone: it was killed before it
+ * could deregister. A session without a record is not known to be gone. */
+bool census_session_is_gone (const struct census *c, const char *session_id);

@@ -18,7 +18,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#define APPROVAL_MS 60000
+#define APPROVAL_MS   60000
+#define OFTEN_UP_TO   64 /* running sessions that are looked for at every refusal */
+#define LOOK_AGAIN_MS 1000
 
 enum job_state {
     JOB_RUNNING,
@@ -65,7 +67,8 @@ struct referee {
     size_t reservation_len, reservation_cap;
     struct spent *spent;
     size_t spent_len, spent_cap;
-    uint64_t running; /* jobs in JOB_RUNNING */
+    uint64_t running;   /* jobs in JOB_RUNNING */
+    uint64_t looked_ms; /* monotonic: when killed sessions were last looked for */
 };
 
 /* --- verdicts --------------------------------------------------------------------------------- */
@@ -235,12 +238,37 @@ live_children (const struct referee *r, const char *session_id)
     return count;
 }
 
+static void finish (struct referee *r, struct job *j, enum job_state state);
+
+/* Sessions that were killed never say so: before somebody is refused for them their processes are
+ * looked for. Not often, since each costs a file. True when some were gone. */
+static bool
+bury_the_killed (struct referee *r, const struct job *asking)
+{
+    uint64_t now_ms = clock_monotonic_ms (), before = r->running;
+    if (r->running > OFTEN_UP_TO && now_ms - r->looked_ms < LOOK_AGAIN_MS)
+        return false;
+    r->looked_ms = now_ms;
+    for (size_t i = 0; i < r->job_slots; i++) {
+        struct job *j = r->jobs[i];
+        if (j && j != asking && j->state == JOB_RUNNING &&
+            census_session_is_gone (r->census, j->session_id))
+            finish (r, j, JOB_FAILED);
+    }
+    return r->running < before;
+}
+
 /* Machine ceiling, then the parent's own. True when both leave room. */
 static bool
 has_room (struct referee *r, const struct job *parent, struct verdict *refusal)
 {
     forget_expired (r, clock_unix_ms ());
     uint64_t live = machine_live (r), children = live_children (r, parent->session_id);
+    bool is_full = live >= r->options.max_live || children >= r->options.max_concurrent;
+    if (is_full && bury_the_killed (r, parent)) {
+        live = machine_live (r);
+        children = live_children (r, parent->session_id);
+    }
     if (live >= r->options.max_live)
         *refusal = verdict_error (403,
                                   "this machine runs %llu live capsules and --max-live-capsules %u "

@@ -59,11 +59,14 @@ class RoostProxy:
                 except (ConnectionError, urllib.error.URLError):
                     self.close_connection = True
                     return
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
+                try:
+                    self.send_response(status)
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(text)))
+                    self.end_headers()
+                    self.wfile.write(text)
+                except ConnectionError:  # whoever asked is gone
+                    self.close_connection = True
 
             def log_message(self, *_arguments):
                 pass
