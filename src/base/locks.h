@@ -4,16 +4,18 @@
  * list, and never waits (for a descriptor, a child, a guest or a condition of another lock) while
  * holding any.
  *
- *   1. session    the task loop's shared state (session/)
- *   2. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's
- *   3. delegations  what a task handed off (session/delegations.c), then a child's own (spawn/)
- *   4. commands   running commands (sandbox/commands.c); an end pokes the registry
- *   5. registry   tasks of the door (door/registry.c)
- *   6. streams    the door's event sequence (door/streams.c)
- *   7. server     answers and wakes for the HTTP server's thread (net/http_server.c)
- *   8. control    what may be changed while a session runs (session/control.c)
- *   9. http       the HTTP client's transfers (net/http_client.c)
- *  10. trace      one line at a time (trace/writer.c)
- *  11. spans waiting to be sent (trace/otel.c), redactor, diagnostics sink, id counter: leaves
+ *   1. loop       who acts as the task loop, where calls of a harness do so too (session/loop_lock.h)
+ *   2. session    the task loop's shared state (session/)
+ *   3. bridge     connections of a harness's tool bridge (session/bridge.c)
+ *   4. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's
+ *   5. delegations  what a task handed off (session/delegations.c), then a child's own (spawn/)
+ *   6. commands   running commands (sandbox/commands.c); an end pokes the registry
+ *   7. registry   tasks of the door (door/registry.c)
+ *   8. streams    the door's event sequence (door/streams.c)
+ *   9. server     answers and wakes for the HTTP server's thread (net/http_server.c)
+ *  10. control    what may be changed while a session runs (session/control.c)
+ *  11. http       the HTTP client's transfers (net/http_client.c)
+ *  12. trace      one line at a time (trace/writer.c)
+ *  13. spans waiting to be sent (trace/otel.c), redactor, diagnostics sink, id counter: leaves
  */
 #pragma once

@@ -21,6 +21,7 @@
 #include "sandbox/host.h"
 #include "session/conversation.h"
 #include "session/grants.h"
+#include "session/harness_memory.h"
 #include "session/launch.h"
 #include "session/readiness.h"
 #include "session/task_text.h"
@@ -341,6 +342,13 @@ explain_scope (struct run *r, struct mur_error **err)
 /* --- what the launch needs --- */
 
 static bool
+has_harness (const struct run *r)
+{
+    const struct inference *inference = r->manifest->inference;
+    return inference && inference->transport == TRANSPORT_PROCESS;
+}
+
+static bool
 check_agent_flags (struct run *r, struct mur_error **err)
 {
     bool is_agent = r->manifest->inference != NULL;
@@ -350,9 +358,14 @@ check_agent_flags (struct run *r, struct mur_error **err)
         mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
         return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
     }
-    if (cli_has (r->args, "--forget-session"))
+    if (cli_has (r->args, "--forget-session") && ! has_harness (r))
         return mur_fail (err, E_RUN_039,
-                         "--forget-session: transport http keeps no harness session to forget");
+                         "--forget-session: %s keeps no harness session to forget",
+                         is_agent ? "transport http" : "a script capsule");
+    if (has_harness (r) && str_eq (cli_value (r->args, "--resume-mode"), "compact"))
+        return mur_fail (err, E_RUN_037,
+                         "--resume-mode compact: under transport process the harness holds the "
+                         "conversation");
     if (cli_has (r->args, "--system-prompt")) {
         const char *text = cli_value (r->args, "--system-prompt");
         text += strspn (text, " \t\r\n");
@@ -369,10 +382,12 @@ check_resume_record (struct run *r, struct mur_error **err)
 {
     if (! r->resumed.session_id)
         return true;
-    if (! conversation_exists (r->policy->record_store, r->context_id))
-        return mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no record to load",
-                         r->context_id, r->resumed.session_id);
-    return true;
+    const char *store = r->policy->record_store;
+    bool exists = has_harness (r) ? harness_memory_exists (store, r->context_id)
+                                  : conversation_exists (store, r->context_id);
+    return exists || mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no %s",
+                               r->context_id, r->resumed.session_id,
+                               has_harness (r) ? "harness session to resume" : "record to load");
 }
 
 /* The contents of an existing file, else the text itself. */
@@ -468,6 +483,7 @@ fill_request (struct run *r, uint64_t started_ms)
     q->system_prompt = r->system_prompt;
     q->system_prompt_is_overridden = cli_has (r->args, "--system-prompt");
     q->context_id = r->context_id;
+    q->forgets_session = cli_has (r->args, "--forget-session");
     bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
     q->resume_mode = ! r->resumed.session_id ? RESUME_NONE
                      : is_compact            ? RESUME_COMPACT

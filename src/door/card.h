@@ -25,6 +25,7 @@ struct card_facts {
     bool exports_peer_files;
     bool accepts_peer_tasks;
     bool is_authenticated;
+    bool has_harness; /* transport: process: a message may ask to forget its session */
     enum task_acceptance acceptance;
 };
 

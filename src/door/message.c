@@ -239,7 +239,8 @@ read_configuration (const json_t *params, struct message *out, bool *wants_push,
 }
 
 bool
-message_read (const json_t *params, struct message *out, struct message_fault *fault)
+message_read (const json_t *params, bool has_harness, struct message *out,
+              struct message_fault *fault)
 {
     *out = (struct message){ 0 };
     const json_t *message = json_object_get (params, "message");
@@ -266,7 +267,7 @@ message_read (const json_t *params, struct message *out, struct message_fault *f
         };
         return false;
     }
-    if (out->forgets_session) /* no capsule of this build speaks through a harness */
+    if (out->forgets_session && ! has_harness)
         return refuse (fault, "Invalid params: forgetSession needs a capsule whose "
                               "inference.transport is process");
     out->message_id = x_strdup (message_id);

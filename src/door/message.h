@@ -30,8 +30,10 @@ struct message {
 };
 void message_clear (struct message *m);
 
-/* Reads SendMessage's params. False with *fault set. */
-bool message_read (const json_t *params, struct message *out, struct message_fault *fault);
+/* Reads SendMessage's params. <has_harness>: forgetSession means something here. False with *fault
+ * set. */
+bool message_read (const json_t *params, bool has_harness, struct message *out,
+                   struct message_fault *fault);
 
 /* A Markdown code fence: more backticks than any run in the body, at least three. */
 void message_append_fence (struct buf *out, const char *info, const char *body);

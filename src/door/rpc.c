@@ -282,7 +282,7 @@ send_message (struct call *c)
     struct message message = { 0 };
     struct message_fault fault = { 0 };
     struct route_result result = { 0 };
-    if (! message_read (c->envelope.params, &message, &fault))
+    if (! message_read (c->envelope.params, c->rpc->facts.has_harness, &message, &fault))
         answer_fault (c, &fault);
     else if (message.returns_immediately || http_hold (c->x)) {
         route (c, &message, &result);
@@ -339,7 +339,7 @@ send_streaming_message (struct call *c)
     struct message message = { 0 };
     struct message_fault fault = { 0 };
     struct route_result result = { 0 };
-    if (! message_read (c->envelope.params, &message, &fault)) {
+    if (! message_read (c->envelope.params, c->rpc->facts.has_harness, &message, &fault)) {
         answer_fault (c, &fault);
     } else if (http_hold (c->x)) {
         struct event_stream *stream = event_stream_new (c->rpc->registry, STREAM_SEND,

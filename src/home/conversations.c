@@ -80,14 +80,15 @@ file_clear (struct conversation_file *f)
     buf_free (&f->text);
 }
 
-/* Adds one context when it has a record. */
+/* Adds one context when it has a record, or a harness that keeps the conversation itself. */
 static bool
 read_context (int context_fd, const char *dir, const char *record, const char *context_id,
               struct conversation_files *out, struct mur_error **err)
 {
     struct conversation_file f = { 0 };
     struct stat st;
-    if (! read_file (context_fd, RECORD_FILE, &f.text, &st)) {
+    if (! read_file (context_fd, RECORD_FILE, &f.text, &st) &&
+        (errno != ENOENT || fstatat (context_fd, HARNESS_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)) {
         buf_free (&f.text);
         return errno == ENOENT ||
                mur_fail_errno (err, E_IO_003, "cannot read %s/" RECORD_FILE, dir);
@@ -96,7 +97,7 @@ read_context (int context_fd, const char *dir, const char *record, const char *c
     f.context_id = x_strdup (context_id);
     f.dir = x_strdup (dir);
     f.path = x_asprintf ("%s/" RECORD_FILE, dir);
-    f.bytes = (uint64_t)st.st_size;
+    f.bytes = f.text.len;
     f.touched_ms = (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
     split_lines (&f);
     x_grow (out->items, out->len, out->cap);

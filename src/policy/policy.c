@@ -193,7 +193,7 @@ policy_free (struct policy *p)
 static const char *
 native_route (const struct policy *p, bool has_native_artifact)
 {
-    const struct inference *inf = p->manifest->inference;
+    /* A harness is none of them: it is outside of every containment class. */
     const struct {
         const char *name;
         bool is_open;
@@ -201,7 +201,6 @@ native_route (const struct policy *p, bool has_native_artifact)
         { "capabilities.shell.allow", p->shell_allow.len > 0 },
         { "capabilities.spawn.allow", p->spawn_allow.len > 0 },
         { "capabilities.install.tool", p->install_tool.len > 0 },
-        { "inference.transport: process", inf && inf->transport == TRANSPORT_PROCESS },
         { "a native tool under artifacts", has_native_artifact },
     };
     for (size_t i = 0; i < ARRAY_LEN (routes); i++)

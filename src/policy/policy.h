@@ -120,8 +120,8 @@ typedef struct secret *policy_credential_fn (void *ctx, const char *name);
  * not looked up, nor those of drivers only inference.alternates names. */
 bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
                                 void *ctx, const char *config_path, struct mur_error **err);
-/* True when the launch may start a native process (shell, spawn, tool pulls, done_check, process
- * transport). Native tools are known only after resolving: <has_native_artifact>. */
+/* True when the launch may start a native process (shell, spawn, tool pulls, done_check). A
+ * harness is none. Native tools are known only after resolving: <has_native_artifact>. */
 bool policy_may_run_native (const struct policy *p, bool has_native_artifact);
 
 /* --- warnings --- */

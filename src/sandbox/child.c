@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -37,6 +38,30 @@ child_fail (int report_fd, const char *step, const char *detail)
     }
     ssize_t written _unused_ = write (report_fd, text, len);
     _exit (125);
+}
+
+void
+child_reset_signals (void)
+{
+    sigset_t none;
+    sigemptyset (&none);
+    for (int s = 1; s < NSIG; s++)
+        signal (s, SIG_DFL);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
+/* Through copies above them, so that no order can clobber another. */
+const char *
+child_place_streams (const int wanted[3])
+{
+    int copies[3];
+    for (int i = 0; i < 3; i++)
+        if ((copies[i] = fcntl (wanted[i], F_DUPFD_CLOEXEC, 3)) < 0)
+            return "duplicate a stream";
+    for (int i = 0; i < 3; i++)
+        if (dup2 (copies[i], i) < 0)
+            return "place a stream";
+    return NULL;
 }
 
 bool

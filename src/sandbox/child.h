@@ -23,6 +23,11 @@ bool child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1]);
 /* The step and errno of a report; step points into text. */
 bool child_report_parse (char *text, const char **step, int *errno_value, const char **detail);
 
+/* Default handlers, nothing blocked. */
+void child_reset_signals (void);
+/* Moves the three descriptors to 0, 1, 2. On failure returns the name of the step, else NULL. */
+const char *child_place_streams (const int wanted[3]);
+
 /* Decimal text of a number, written backwards from the end of buf; returns its start. */
 char *child_decimal (uint64_t value, char buf[21]);
 

@@ -50,32 +50,6 @@ set_last_limits (const struct spawn_limits *l)
     return failed;
 }
 
-static void
-reset_signals (void)
-{
-    sigset_t none;
-    sigemptyset (&none);
-    for (int s = 1; s < NSIG; s++)
-        signal (s, SIG_DFL);
-    sigprocmask (SIG_SETMASK, &none, NULL);
-}
-
-/* Moves the three streams to 0, 1, 2 through copies above them, so that no order can clobber
- * another. */
-static const char *
-place_streams (const struct spawn_request *r)
-{
-    int copies[3];
-    const int wanted[3] = { r->stdin_fd, r->stdout_fd, r->stderr_fd };
-    for (int i = 0; i < 3; i++)
-        if ((copies[i] = fcntl (wanted[i], F_DUPFD_CLOEXEC, 3)) < 0)
-            return "duplicate a stream";
-    for (int i = 0; i < 3; i++)
-        if (dup2 (copies[i], i) < 0)
-            return "place a stream";
-    return NULL;
-}
-
 /* Bounding set first: once the capabilities are gone each drop is refused, and root would regain
  * all at exec. */
 static const char *
@@ -103,8 +77,8 @@ child_before_exec (const struct spawn_request *r, int report_fd)
 {
     const char *detail = NULL;
     setpgid (0, 0);
-    reset_signals ();
-    STEP (place_streams (r));
+    child_reset_signals ();
+    STEP (child_place_streams ((const int[3]){ r->stdin_fd, r->stdout_fd, r->stderr_fd }));
     /* Before any user namespace: the kernel charges the limit's owner at unshare. */
     if (r->limits.max_processes)
         STEP (set_limit (RLIMIT_NPROC, r->limits.max_processes, r->limits.max_processes));

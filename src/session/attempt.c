@@ -8,6 +8,7 @@
 #include "session/compaction.h"
 #include "session/ending.h"
 #include "session/fence.h"
+#include "session/harness.h"
 #include "session/hooks.h"
 #include "session/seed.h"
 #include "session/system_prompt.h"
@@ -16,6 +17,12 @@
 #include "session/turn.h"
 
 #include <string.h>
+
+bool
+attempt_can_continue (const struct session *s, const struct running_task *t)
+{
+    return s->harness ? t->harness_session != NULL : t->list.len > 0;
+}
 
 uint64_t
 attempt_turns_left (const struct session *s, const struct running_task *t)
@@ -37,9 +44,13 @@ add_user (struct running_task *t, const char *text, size_t len, const char *fenc
 void
 attempt_continue_with (struct session *s, struct running_task *t, const char *text)
 {
-    (void)s;
     t->is_continuing = true;
-    add_user (t, text, strlen (text), NULL);
+    if (! s->harness) {
+        add_user (t, text, strlen (text), NULL);
+        return;
+    }
+    free (t->continuation_text);
+    t->continuation_text = x_strdup (text);
 }
 
 /* Begins the list anew: what the record holds, when the conversation is threaded, then the task's
@@ -78,8 +89,8 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     return true;
 }
 
-static void
-end_max_turns (struct session *s, struct running_task *t)
+void
+attempt_end_max_turns (struct session *s, struct running_task *t)
 {
     t->ending = ATTEMPT_MAX_TURNS;
     uint64_t cap = s->manifest->inference->max_turns.value;
@@ -155,7 +166,7 @@ run_turns (struct session *s, struct running_task *t)
         goes_on = turn_run (s, t, &request);
     }
     if (goes_on)
-        end_max_turns (s, t);
+        attempt_end_max_turns (s, t);
     request_free (&request);
 }
 
@@ -185,6 +196,10 @@ attempt_run (struct session *s, struct running_task *t)
         hooks_attempt_begin (s, NULL, 0);
     if (attempt_take_refusals (s, t))
         return;
+    if (s->harness) {
+        harness_attempt_run (s, t);
+        return;
+    }
     if (! t->is_continuing && ! begin_list (s, t, &err)) {
         if (! attempt_take_refusals (s, t) && err)
             attempt_error (s, t, steal_ptr (&err), TRACE_NO_NUM);

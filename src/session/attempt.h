@@ -11,8 +11,13 @@
 
 /* Runs it. Afterwards t->ending and what belongs to it are set. */
 void attempt_run (struct session *s, struct running_task *t);
-/* Adds one user message to a list that goes on (keep_working, reopen). */
+/* What the next attempt, which goes on, is told (keep_working, reopen): one user message, or a
+ * harness's prompt. */
 void attempt_continue_with (struct session *s, struct running_task *t, const char *text);
+/* True when there is a conversation a next attempt can go on with. */
+bool attempt_can_continue (const struct session *s, const struct running_task *t);
+/* Ends the attempt: no turn is left. */
+void attempt_end_max_turns (struct session *s, struct running_task *t);
 /* Turns left for the task, UINT64_MAX without a cap. */
 uint64_t attempt_turns_left (const struct session *s, const struct running_task *t);
 /* The answer of an attempt that ended well stands from now on: a deadline cannot throw it away.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/ids.h"
+#include "session/loop_lock.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -65,7 +66,7 @@ wake_loop (void *ctx)
     registry_poke (ctx);
 }
 
-void
+struct background *
 background_begin (struct session *s, const struct running_task *task, const char *line,
                   struct command *c, const struct call_outcome *out)
 {
@@ -79,8 +80,21 @@ background_begin (struct session *s, const struct running_task *task, const char
                               .is_trusted = task->task->is_trusted,
                               .started_at_ms = clock_unix_ms () - command_look (c).duration_ms };
     pthread_mutex_lock (&s->lock);
+    b->next = s->foreground;
     s->foreground = b;
     pthread_mutex_unlock (&s->lock);
+    return b;
+}
+
+/* Under the session's lock. */
+static void
+leave_foreground (struct session *s, struct background *b)
+{
+    struct background **link = &s->foreground;
+    while (*link != b)
+        link = &(*link)->next;
+    *link = b->next;
+    b->next = NULL;
 }
 
 static void
@@ -96,14 +110,12 @@ background_free (struct background *b)
 }
 
 void
-background_done (struct session *s)
+background_done (struct session *s, struct background *b)
 {
     pthread_mutex_lock (&s->lock);
-    struct background *b = s->foreground;
-    s->foreground = NULL;
+    leave_foreground (s, b);
     pthread_mutex_unlock (&s->lock);
-    if (b)
-        background_free (b);
+    background_free (b);
 }
 
 /* Under the session's lock: whoever asks first, the loop or a cancel at the door, mints the id. */
@@ -116,10 +128,10 @@ work_id_of (struct background *b)
 }
 
 void
-background_take (struct session *s, const char *name, uint64_t grace_ms, struct call_outcome *out)
+background_take (struct session *s, struct background *b, const char *name, uint64_t grace_ms,
+                 struct call_outcome *out)
 {
     struct mur_error *err = NULL;
-    struct background *b = s->foreground;
     pthread_mutex_lock (&s->lock);
     const char *work_id = work_id_of (b);
     pthread_mutex_unlock (&s->lock);
@@ -131,13 +143,13 @@ background_take (struct session *s, const char *name, uint64_t grace_ms, struct 
             "it was killed",
             name, (unsigned long long)grace_ms, err->message);
         mur_error_free (err);
-        background_done (s);
+        background_done (s, b);
         return;
     }
     pthread_mutex_lock (&s->lock);
+    leave_foreground (s, b);
     b->next = s->background;
     s->background = b;
-    s->foreground = NULL;
     pthread_mutex_unlock (&s->lock);
     command_on_exit (b->command, wake_loop, s->registry);
     out->has_shell = true;
@@ -231,11 +243,12 @@ background_append_residue (void *session, const char *task_id, json_t *items)
             x_grow (found, len, cap);
             found[len++] = b;
         }
-    if (s->foreground && is_of_task (s->foreground, task_id)) {
-        (void)work_id_of (s->foreground);
-        x_grow (found, len, cap);
-        found[len++] = s->foreground;
-    }
+    for (struct background *b = s->foreground; b; b = b->next)
+        if (is_of_task (b, task_id)) {
+            (void)work_id_of (b);
+            x_grow (found, len, cap);
+            found[len++] = b;
+        }
     if (len)
         qsort (found, len, sizeof *found, by_work_id);
     for (size_t i = 0; i < len; i++) {
@@ -395,10 +408,12 @@ background_call (struct session *s, struct running_task *task, const json_t *inp
     if (! read_input (s, input, &a, out))
         return;
     uint64_t began_ms = clock_monotonic_ms ();
+    loop_lock_release (s);
     if (a.operation == OP_WAIT)
         command_wait (a.b->command, (int64_t)(a.wait_secs * 1000), task->cancel);
     if (a.operation == OP_STOP)
         command_stop (a.b->command);
+    loop_lock_take (s);
     answer (s, task, &a, clock_monotonic_ms () - began_ms, out);
     out->is_canceled = cancel_is_raised (task->cancel);
 }

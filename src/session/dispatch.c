@@ -10,6 +10,7 @@
 #include "session/fence.h"
 #include "session/frames.h"
 #include "session/guests.h"
+#include "session/loop_lock.h"
 #include "session/native.h"
 #include "session/running_task.h"
 #include "session/shell.h"
@@ -128,9 +129,11 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
     };
     struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
+    loop_lock_release (s);
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
     guest_store_close (&store);
+    loop_lock_take (s);
     if (task)
         frames_settle (&frames);
     frames_clear (&frames);
@@ -154,7 +157,8 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
     _cleanup_error_ struct mur_error *err = NULL;
     struct tool_result result = { 0 };
     enum guest_ending how = dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena,
-                                           &result, task->cancel, task, &err);
+                                           &result, out->stop ? out->stop : task->cancel, task,
+                                           &err);
     if (how != GUEST_OK) {
         out->is_canceled = how == GUEST_CANCELLED;
         outcome_set_error (out, "%s", err->message);

@@ -44,6 +44,9 @@ struct call_outcome {
     bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
     bool is_plan_step;  /* set by the caller: nothing is fenced, a command is waited for, a result
                            may lie in a file */
+    /* Set by a caller whose wait may end before the task does; NULL: the task's own cancel. */
+    struct cancel *abandon; /* a command goes to the background */
+    struct cancel *stop;    /* a tool is stopped */
 };
 
 void call_outcome_clear (struct call_outcome *o);

@@ -84,16 +84,27 @@ set_env (struct strv *env, const char *assignment)
     strv_push (env, assignment);
 }
 
-static void
-set_env_value (struct strv *env, const char *name, const char *value)
+void
+guest_env_set (struct strv *env, const char *name, const char *value)
 {
-    _cleanup_free_ char *assignment = x_asprintf ("%s=%s", name, value);
-    set_env (env, assignment);
+    _cleanup_free_ char *assignment = x_asprintf ("%s=%s", name, value ? value : "");
+    if (value) {
+        set_env (env, assignment);
+        return;
+    }
+    for (size_t i = 0; i < env->len; i++)
+        if (str_starts (env->items[i], assignment)) {
+            free (env->items[i]);
+            memmove (&env->items[i], &env->items[i + 1],
+                     (env->len - i) * sizeof (*env->items)); /* the NULL at the end too */
+            env->len--;
+            return;
+        }
 }
 
 /* Host values of env.allow names, past the credential filter. */
-static void
-add_allowed (const struct policy *p, struct strv *env)
+void
+guest_env_add_allowed (const struct policy *p, struct strv *env)
 {
     for (size_t i = 0; i < p->env_allow.len; i++) {
         const char *name = p->env_allow.items[i], *value = getenv (name);
@@ -101,7 +112,7 @@ add_allowed (const struct policy *p, struct strv *env)
         if (! value || env_name_is_runtime_owned (name) ||
             env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
             continue;
-        set_env_value (env, name, value);
+        guest_env_set (env, name, value);
     }
 }
 
@@ -110,18 +121,18 @@ static void
 add_runtime_list (struct session *s, const char *url, const struct driver *d, struct strv *env)
 {
     if (d) {
-        set_env_value (env, "MURMUR_INFERENCE_TRANSPORT", "http");
-        set_env_value (env, "MURMUR_INFERENCE_ENDPOINT",
+        guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->harness ? "process" : "http");
+        guest_env_set (env, "MURMUR_INFERENCE_ENDPOINT",
                        d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
-        set_env_value (env, "MURMUR_INFERENCE_MODEL", d->model);
-        set_env_value (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
+        guest_env_set (env, "MURMUR_INFERENCE_MODEL", d->model);
+        guest_env_set (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
         if (d->config)
-            set_env_value (env, "MURMUR_INFERENCE_DRIVER_CONFIG", d->config);
+            guest_env_set (env, "MURMUR_INFERENCE_DRIVER_CONFIG", d->config);
     }
-    set_env_value (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
-    set_env_value (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
-    set_env_value (env, "MURMUR_SESSION_ID", s->id.text);
-    set_env_value (env, "MURMUR_CAPSULE_URL", url);
+    guest_env_set (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
+    guest_env_set (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
+    guest_env_set (env, "MURMUR_SESSION_ID", s->id.text);
+    guest_env_set (env, "MURMUR_CAPSULE_URL", url);
 }
 
 /* observability.eval as a scoring hook reads it. Owned. */
@@ -156,15 +167,15 @@ add_observability (struct session *s, struct strv *env)
     const struct observability *o = s->manifest->observability;
     const struct eval_block *eval = o ? o->eval : NULL;
     if (o && o->otel_endpoint)
-        set_env_value (env, "MURMUR_OTEL_ENDPOINT", o->otel_endpoint);
+        guest_env_set (env, "MURMUR_OTEL_ENDPOINT", o->otel_endpoint);
     if (eval) {
         _cleanup_free_ char *config = eval_config_text (eval);
-        set_env_value (env, "MURMUR_EVAL_CONFIG", config);
+        guest_env_set (env, "MURMUR_EVAL_CONFIG", config);
     }
     if (s->request->case_id)
-        set_env_value (env, "MURMUR_CASE_ID", s->request->case_id);
+        guest_env_set (env, "MURMUR_CASE_ID", s->request->case_id);
     if (eval && eval->dataset_id)
-        set_env_value (env, "MURMUR_DATASET_ID", eval->dataset_id);
+        guest_env_set (env, "MURMUR_DATASET_ID", eval->dataset_id);
 }
 
 /* A hook gets nothing of the host's and nothing of the session's but its own: its configuration
@@ -177,7 +188,7 @@ build_hook_env (struct session *s, struct staged_artifact *a)
         set_env (&a->env, a->config_env);
     add_observability (s, &a->env);
     if (a->gateway)
-        set_env_value (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+        guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
 }
 
 /* The order of session.md 4.2: later wins. */
@@ -186,12 +197,12 @@ build_env_for (struct session *s, const char *url, const struct driver *d,
                const struct staged_artifact *a, bool with_gateway, struct strv *env)
 {
     strv_free (env);
-    add_allowed (s->policy, env);
+    guest_env_add_allowed (s->policy, env);
     if (a && a->config_env)
         set_env (env, a->config_env);
     add_runtime_list (s, url, d, env);
     if (a && with_gateway && a->gateway)
-        set_env_value (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+        guest_env_set (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
 }
 
 static void
@@ -218,7 +229,7 @@ build_compaction_env (struct session *s)
     strv_free (&s->compaction_env);
     for (size_t i = 0; i < s->driver.env.len; i++)
         strv_push (&s->compaction_env, s->driver.env.items[i]);
-    set_env_value (&s->compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
+    guest_env_set (&s->compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
 }
 
 void

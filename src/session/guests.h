@@ -20,6 +20,11 @@ bool guests_add (struct session *s, struct staged_artifact *a, const char *url,
 /* Fills the variables of every guest once the door's URL is known ("" for a script). */
 void guests_set_env (struct session *s, const char *url);
 
+/* Host values of capabilities.env.allow, past the credential filter, added to <env>. */
+void guest_env_add_allowed (const struct policy *p, struct strv *env);
+/* Sets a variable, replacing an earlier value; NULL takes it away. */
+void guest_env_set (struct strv *env, const char *name, const char *value);
+
 struct guest_setup {
     const struct component *component;
     const struct staged_artifact *artifact; /* NULL: the script capsule */

@@ -72,6 +72,34 @@ hooks_tell_inference (struct session *s, struct running_task *t, const struct re
 }
 
 void
+hooks_tell_harness_turn (struct session *s, struct running_task *t,
+                         const struct trace_inference *turn, const char *text)
+{
+    struct hooks *all = s->hooks;
+    if (! all)
+        return;
+    uint64_t input = turn->input_tokens.is_set ? (uint64_t)turn->input_tokens.value : 0,
+             output = turn->output_tokens.is_set ? (uint64_t)turn->output_tokens.value : 0;
+    all->turns++;
+    all->input_tokens += input;
+    all->output_tokens += output;
+    all->shown = (struct hook_answers){ 0 };
+    if (! hooks_watch (s, HOOK_ON_INFERENCE))
+        return;
+    if (all->artifacts)
+        arena_free (all->artifacts);
+    all->artifacts = arena_new ();
+    const struct hook_event event = { .kind = HOOK_ON_INFERENCE,
+                                      .inference = { .turn = (uint32_t)t->turns,
+                                                     .input_tokens = input,
+                                                     .output_tokens = output,
+                                                     .decision = turn->decision,
+                                                     .tool_name = turn->tool_name,
+                                                     .output = text } };
+    hooks_tell (s, t, &event, HOOK_ARTIFACT, all->artifacts, &all->shown);
+}
+
+void
 hooks_show_artifacts (struct session *s, struct running_task *t)
 {
     struct hooks *all = s->hooks;

@@ -104,9 +104,10 @@ may_call (const struct hook *h, const struct running_task *t, const char **refus
 {
     const struct session *s = h->session;
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
-    if (s->driver.artifact && (! t || ! cap->is_set || cap->value > t->turns + t->hook_calls))
+    bool has_driver = s->driver.artifact && ! s->harness;
+    if (has_driver && (! t || ! cap->is_set || cap->value > t->turns + t->hook_calls))
         return true;
-    *refusal = s->driver.artifact ? "inference.max_turns was reached" : "there is no driver to ask";
+    *refusal = has_driver ? "inference.max_turns was reached" : "there is no driver to ask";
     return false;
 }
 

@@ -59,6 +59,9 @@ void hooks_task_end (struct session *s);
 /* Before the inference line; the artifacts hooks answered are kept for the turn's end. */
 void hooks_tell_inference (struct session *s, struct running_task *t, const struct request *request,
                            const struct driver_answer *a, uint64_t estimate);
+/* The same of a turn a harness closed: without prompt and tools. <text> may be NULL. */
+void hooks_tell_harness_turn (struct session *s, struct running_task *t,
+                              const struct trace_inference *turn, const char *text);
 /* Shows the artifacts of this turn's on-inference. */
 void hooks_show_artifacts (struct session *s, struct running_task *t);
 void hooks_tell_call (struct session *s, struct running_task *t, uint64_t turn, const char *name,

@@ -79,6 +79,7 @@ serve (struct session *s, struct mur_error **err)
         .exports_files = exports && exports->files,
         .exports_peer_files = exports && exports->peer_files,
         .accepts_peer_tasks = exports && exports->peer_tasks && exports->peer_tasks->accept.value,
+        .has_harness = s->harness != NULL,
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
     };
     set_planes (s);

@@ -9,6 +9,7 @@
 #include "base/fdio.h"
 #include "sandbox/elf_closure.h"
 #include "session/confine.h"
+#include "session/loop_lock.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -159,7 +160,10 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
         mur_error_free (err);
         return;
     }
-    if (! command_wait (c, -1, task->cancel)) {
+    loop_lock_release (s);
+    bool has_ended = command_wait (c, -1, out->stop ? out->stop : task->cancel);
+    loop_lock_take (s);
+    if (! has_ended) {
         command_kill (c);
         command_wait (c, 5000, NULL);
         outcome_set_error (out, "tool %s was stopped: the task was cancelled", tool->tool_name);

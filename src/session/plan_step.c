@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "session/delegate.h"
 #include "session/gate.h"
+#include "session/loop_lock.h"
 #include "session/native.h"
 #include "session/running_task.h"
 #include "session/shell.h"
@@ -134,7 +135,10 @@ take_command_result (struct step_run *run)
 static void
 wait_for_command (struct step_run *run)
 {
-    if (command_wait (run->command, -1, run->task->cancel)) {
+    loop_lock_release (run->session);
+    bool has_ended = command_wait (run->command, -1, run->task->cancel);
+    loop_lock_take (run->session);
+    if (has_ended) {
         take_command_result (run);
     } else {
         command_kill (run->command);

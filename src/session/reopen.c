@@ -84,7 +84,7 @@ begin_anew (struct session *s, struct running_task *t, const char *hook, const c
 static bool
 begin_next (struct session *s, struct running_task *t, const char *hook, const char *text)
 {
-    if (! t->list.len)
+    if (! attempt_can_continue (s, t))
         return begin_anew (s, t, hook, text);
     _cleanup_buf_ struct buf message = { 0 };
     buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
@@ -110,7 +110,7 @@ reopen (struct session *s, struct running_task *t)
     if (t->reopens >= limit_of (s) || ! left)
         return end_without (s, t, hook);
     t->reopens++;
-    bool is_continued = t->list.len > 0;
+    bool is_continued = attempt_can_continue (s, t);
     TRACE (s->trace, NULL, task_reopened, .task_id = t->task->id, .hook_name = hook, .reason = text,
            .reopen_number = t->reopens, .attempt_context = is_continued ? "continued" : "restarted",
            .turns_remaining = { left != UINT64_MAX, (int64_t)left });

@@ -76,6 +76,12 @@ struct running_task {
     char *standing_answer;             /* of an earlier turn end; NULL: none */
     const char **continued_stopped_by; /* of what continued the task last; NULL: nothing has */
 
+    /* transport: process. */
+    char *harness_session;   /* that did something in this task; NULL: none */
+    char *continuation_text; /* what the next attempt is told; NULL: it begins anew */
+    bool has_forgotten;      /* the request to forget the session is spent */
+    char *status_note;       /* added to the status of a cancelled task; NULL: nothing */
+
     /* The present attempt. */
     enum attempt_ending ending;
     char *result;            /* text of out/result.txt, NULL: not written */

@@ -118,8 +118,10 @@ summarise (struct session *s, struct running_task *t, struct message_list *seed,
 
 /* Why a seed is rejected, NULL: it is not. */
 static const char *
-rejection (struct message_list *seed, uint64_t total, uint64_t budget)
+rejection (const struct session *s, struct message_list *seed, uint64_t total, uint64_t budget)
 {
+    if (s->harness) /* the conversation is its own */
+        return "unsupported_transport";
     if (! budget)
         return "no_budget";
     for (size_t i = 0; i < seed->len; i++)
@@ -148,7 +150,7 @@ judge (struct session *s, struct running_task *t, const struct hook_answer *answ
     uint64_t budget = seed_budget (s);
     take (&answer->output->messages, &t->seed);
     uint64_t total = tokens_of (&t->seed);
-    const char *reason = rejection (&t->seed, total, budget);
+    const char *reason = rejection (s, &t->seed, total, budget);
     if (reason)
         message_list_clear (&t->seed);
     const char *outcome = reason ? "rejected" : fit (s, t, &t->seed, total, budget);

@@ -141,6 +141,8 @@ struct session {
     struct control_state *control; /* what is selected of them now */
     const char *compaction_prompt; /* NULL: none */
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */
+    struct harness *harness; /* harness.h; NULL under transport: http */
+    pthread_mutex_t loop_lock; /* base/locks.h: loop; loop_lock.h */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
     struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
     bool is_confinement_told;      /* what confines commands was said once */

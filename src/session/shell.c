@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/background.h"
+#include "session/loop_lock.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -282,12 +283,16 @@ run (struct session *s, struct running_task *task, const char *name, const char 
         else
             command_kill (c);
     } else {
-        background_begin (s, task, line, c, out);
-        if (command_wait (c, (int64_t)grace_ms (s), task->cancel)) {
-            background_done (s);
+        struct background *b = background_begin (s, task, line, c, out);
+        loop_lock_release (s);
+        bool has_ended = command_wait (c, (int64_t)grace_ms (s),
+                                       out->abandon ? out->abandon : task->cancel);
+        loop_lock_take (s);
+        if (has_ended) {
+            background_done (s, b);
             set_finished (s, name, line, c, out);
         } else {
-            background_take (s, name, grace_ms (s), out);
+            background_take (s, b, name, grace_ms (s), out);
         }
     }
     out->is_canceled = cancel_is_raised (task->cancel);

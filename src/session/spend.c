@@ -276,6 +276,23 @@ spend_settle (struct spend_meter *m, uint64_t input, uint64_t output)
     pthread_mutex_unlock (&m->lock);
 }
 
+bool
+spend_charge (struct spend_meter *m, uint64_t input, uint64_t output, struct spend_refusal *refusal)
+{
+    if (input || output)
+        spend_settle (m, input, output);
+    struct spend_totals t;
+    spend_totals (m, &t);
+    bool is_session = t.ceiling && t.used >= t.ceiling;
+    bool is_machine = t.machine_ceiling && t.machine_used >= t.machine_ceiling;
+    if (! is_session && ! is_machine)
+        return true;
+    *refusal = is_session ? (struct spend_refusal){ SPEND_SESSION, t.ceiling, t.used, 0 }
+                          : (struct spend_refusal){ SPEND_MACHINE, t.machine_ceiling,
+                                                    t.machine_used, 0 };
+    return false;
+}
+
 void
 spend_release (struct spend_meter *m)
 {

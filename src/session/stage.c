@@ -10,13 +10,13 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "manifest/unbuilt.h"
 #include "sandbox/host.h"
 #include "session/compaction.h"
 #include "session/confine.h"
 #include "session/control.h"
 #include "session/controller.h"
 #include "session/guests.h"
+#include "session/harness.h"
 #include "session/hooks.h"
 #include "session/murmur_md.h"
 #include "session/read_only.h"
@@ -33,7 +33,7 @@ check_policy (struct session *s, struct mur_error **err)
     const struct containment *containment = has_floor ? host_decide (s->request->decision) : NULL;
     if (! policy_check_stage (s->policy, containment, err) ||
         ! confine_check_entries (s->policy, err) || ! confine_check_host (s, false, err) ||
-        ! policy_check_paths (s->policy, err) || ! manifest_refuse_unbuilt (s->manifest, err))
+        ! policy_check_paths (s->policy, err))
         return false;
     confine_warn_host (s);
     policy_warn_inert (s->policy);
@@ -152,7 +152,9 @@ static const struct stage_step {
     { "engine", start_engine },                 /* 9 */
     { "artifacts", stage_artifacts },           /* 10 */
     { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
+    { "harness", stage_harness },               /* 11 */
     { "session id", mint_id },                  /* 12 */
+    { "harness spend", stage_harness_spend },   /* 13 */
     { "spend", open_spend },                    /* 13 */
     { "door tokens", mint_tokens },             /* 14 */
     { "gateways", stage_gateways },             /* 14 */
@@ -177,6 +179,7 @@ session_stage (const struct stage_request *request, struct mur_error **err)
 {
     _cleanup_ (session_freep) struct session *s = x_new0 (struct session);
     pthread_mutex_init (&s->lock, NULL);
+    pthread_mutex_init (&s->loop_lock, NULL);
     s->request = request;
     s->manifest = request->manifest;
     s->policy = request->policy;
@@ -226,6 +229,7 @@ session_free (struct session *s)
     spend_meter_freep (&s->spend);
     control_freep (&s->control);
     controller_freep (&s->controller);
+    harness_freep (&s->harness);
     redactor_free (s->redactor);
     strv_free (&s->guest_env);
     for (size_t i = 0; i < s->choice_count; i++)
@@ -237,6 +241,7 @@ session_free (struct session *s)
     free (s->host_facts);
     free (s->work_path);
     free (s->logged_tools);
+    pthread_mutex_destroy (&s->loop_lock);
     pthread_mutex_destroy (&s->lock);
     arena_free (s->arena);
     free (s);

@@ -14,6 +14,7 @@
 #include "host/tool.h"
 #include "manifest/artifact_manifest.h"
 #include "session/credential.h"
+#include "session/harness.h"
 #include "session/hooks.h"
 #include "session/large_value.h"
 #include "session/session.h"
@@ -271,6 +272,9 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
     if (! load_component (s, a, err))
         return false;
     warn_large_config (a);
+    const struct inference *inf = s->manifest->inference;
+    if (inf && inf->transport == TRANSPORT_PROCESS && inf->driver_entry == a->entry)
+        return harness_check_driver (a, err);
     return ! session_is_driver_entry (s, a->entry) || check_http_driver (a, err);
 }
 

@@ -239,7 +239,8 @@ add_choice (struct session *s, struct driver *d, const char *name, const char *m
         return false;
     judge_availability (d, d == &s->driver);
     s->choices[s->choice_count++] = d;
-    return set_limits (s, d, err);
+    d->budget_basis = "none";
+    return s->harness || set_limits (s, d, err);
 }
 
 bool

@@ -176,7 +176,7 @@ start_line_write (struct session *s, struct mur_error **err)
     const uint64_t machine = s->request->config->machine_tokens_per_day;
     char prompt_sha[SHA256_HEX_LEN + 1] = "";
     _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 };
-    _cleanup_free_ char *limits = model_limits_json (&s->driver);
+    _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->driver);
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
@@ -203,7 +203,8 @@ start_line_write (struct session *s, struct mur_error **err)
         .credential_source = source_of (s->driver.artifact), .gateways = gateways,
         .control = control, .inference_choices = choices,
         .tool_refresh =
-            inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
+            s->harness ? NULL
+            : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
         .runtime_artifacts = pins, .host_facts = s->host_facts,
         .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
         .spawned_by = s->request->spawner->session_id,

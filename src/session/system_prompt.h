@@ -16,3 +16,5 @@ void fact_lines_append (const struct session *s, struct buf *out);
 void limit_parts_append (const struct session *s, struct buf *out);
 /* The system text of a request over http. Owned. */
 char *system_text (const struct session *s);
+/* What a harness is given as its system prompt: no identity, the rest the same. Owned. */
+char *system_text_process (const struct session *s);

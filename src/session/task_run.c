@@ -82,6 +82,7 @@ keep_working (struct session *s, struct running_task *t)
     pthread_mutex_lock (&s->lock);
     const char *stop = t->kept_working >= k->limit.value                 ? "limit"
                        : ! attempt_turns_left (s, t)                     ? "max_turns"
+                       : ! attempt_can_continue (s, t)                   ? "no_session"
                        : termination_cause (s) == TERMINATED_BY_DEADLINE ? "deadline"
                                                                          : NULL;
     bool goes_on = ! stop && ! cancel_is_raised (t->cancel);
@@ -188,6 +189,8 @@ end_line (struct session *s, const struct running_task *t)
 static char *
 status_text (const struct running_task *t)
 {
+    if (t->ending == ATTEMPT_CANCELED && t->status_note)
+        return x_asprintf ("task canceled; %s", t->status_note);
     if (t->ending == ATTEMPT_OK || t->ending == ATTEMPT_CANCELED)
         return NULL; /* the state's own text */
     if (str_eq (t->cause, "input_timeout"))
@@ -240,6 +243,9 @@ running_task_clear (struct running_task *t)
     free (t->task_message_id);
     cancel_unref (t->cancel);
     free (t->continuation_id);
+    free (t->harness_session);
+    free (t->continuation_text);
+    free (t->status_note);
     free (t->standing_answer);
     free (t->original_text);
     buf_free (&t->feedback);
@@ -267,7 +273,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
                               .is_fenced = ! task->is_trusted,
                               .started_ms = clock_monotonic_ms () };
     const struct context *context = s->manifest->context;
-    t.record = conversation_new (s->policy->record_store, task->context_id,
+    t.record = conversation_new (s->harness ? NULL : s->policy->record_store, task->context_id,
                                  context && context->retain ? s->manifest->name : NULL);
     control_peek (s, &t.choice);
     uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "home/running.h"
 #include "session/deadline.h"
+#include "session/harness.h"
 #include "session/registered.h"
 #include "session/running_task.h"
 #include "spawn/lifeline.h"
@@ -169,6 +170,7 @@ force_exit (struct session *s)
     home_session_end (&s->dirs);
     running_remove (s->id.text);
     registered_abandon (s);
+    harness_kill (s);
     _exit (FORCED_EXIT_STATUS);
 }
 

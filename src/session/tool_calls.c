@@ -45,20 +45,20 @@ trace_skill_call (struct session *s, struct running_task *t, const struct gated_
 }
 
 /* A finished command, or one that went to the background; it counts once either way. */
-static void
-trace_shell (struct session *s, struct running_task *t, const struct gated_call *c,
-             const struct shell_facts *f)
+void
+tool_call_trace_shell (struct session *s, struct running_task *t, uint64_t turn,
+                       const struct shell_facts *f)
 {
     struct mur_error *err = NULL;
     if (f->is_detached) {
-        if (! TRACE (s->trace, &err, shell_detached, .turn = c->turn, .task_id = t->task->id,
+        if (! TRACE (s->trace, &err, shell_detached, .turn = turn, .task_id = t->task->id,
                      .work_id = f->work_id, .binary = f->binary, .command = f->command,
                      .grace_ms = f->grace_ms))
-            TRACE (s->trace, NULL, shell_detach_unrecorded, .turn = c->turn, .task_id = t->task->id,
+            TRACE (s->trace, NULL, shell_detach_unrecorded, .turn = turn, .task_id = t->task->id,
                    .work_id = f->work_id, .binary = f->binary, .reason = err ? err->message : "");
         mur_error_free (err);
     } else {
-        TRACE (s->trace, NULL, shell, .turn = c->turn, .task_id = t->task->id, .binary = f->binary,
+        TRACE (s->trace, NULL, shell, .turn = turn, .task_id = t->task->id, .binary = f->binary,
                .command = f->command, .exit_code = TRACE_NUM (f->exit_code),
                .stdout_bytes = f->stdout_bytes, .stderr_bytes = f->stderr_bytes,
                .duration_ms = f->duration_ms, .resource_limit = f->resource_limit);
@@ -108,7 +108,7 @@ run_call (struct session *s, struct running_task *t, const struct gated_call *c,
     if (o->has_shell && ! o->shell.is_detached)
         hooks_tell_shell (s, t, c->turn, &o->shell);
     if (o->has_shell)
-        trace_shell (s, t, c, &o->shell);
+        tool_call_trace_shell (s, t, c->turn, &o->shell);
     show_call (s, t, c, o, duration_ms);
 }
 

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "manifest/artifact_manifest.h"
 #include "manifest/roster.h"
-#include "manifest/unbuilt.h"
 #include "policy/scope_report.h"
 
 static void
@@ -50,7 +49,6 @@ use_capsule (const char *text, size_t size)
     if (m) {
         _cleanup_buf_ struct buf masked = { 0 };
         capsule_manifest_mask (m, text, size, &masked);
-        (void) manifest_refuse_unbuilt (m, NULL);
         use_policy (m);
     }
     capsule_manifest_free (m);

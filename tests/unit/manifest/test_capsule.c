@@ -4,7 +4,6 @@
  */
 #include "tests/unit/manifest/reading.h"
 
-#include "manifest/unbuilt.h"
 
 #include <time.h>
 
@@ -732,29 +731,6 @@ test_scorers (void **state _unused_)
 }
 
 static void
-test_what_is_not_built_is_refused_by_name (void **state _unused_)
-{
-    static const struct {
-        const char *text, *path;
-    } cases[] = {
-        { HEAD PROCESS "inference: {transport: process, driver: {artifact: a/d}}\n", "inference.transport" },
-    };
-    for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
-        struct mur_error *err = NULL;
-        struct capsule_manifest *m = accept (cases[i].text);
-        assert_false (manifest_refuse_unbuilt (m, &err));
-        assert_int_equal (err->code, E_MAN_003);
-        assert_says (err->message, cases[i].path);
-        assert_says (err->message, "m.yaml:");
-        mur_error_free (err);
-        capsule_manifest_free (m);
-    }
-    struct capsule_manifest *m = accept (HEAD HTTP "exports: {}\nobservability: ~\ncontrol: {}\n");
-    assert_succeeds (manifest_refuse_unbuilt (m, &err));
-    capsule_manifest_free (m);
-}
-
-static void
 test_every_key_of_the_tables_can_be_described (void **state _unused_)
 {
     const struct schema *stack[64];
@@ -812,7 +788,6 @@ main (void)
         cmocka_unit_test (test_export_values),
         cmocka_unit_test (test_control_values),
         cmocka_unit_test (test_scorers),
-        cmocka_unit_test (test_what_is_not_built_is_refused_by_name),
         cmocka_unit_test (test_every_key_of_the_tables_can_be_described),
     };
     return cmocka_run_group_tests_name ("manifest/capsule", tests, NULL, NULL);

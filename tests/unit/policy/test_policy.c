@@ -357,9 +357,10 @@ test_every_way_to_start_a_native_process_is_seen (void **state _unused_)
         CAPS ("shell: {allow: [git]}"),
         CAPS ("spawn: {allow: [a/b]}"),
         CAPS ("install: {tool: ['*']}"),
-        HEAD "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {transport: process, "
-             "driver: {artifact: a/d}}\n",
     };
+    static const char harness[] =
+        HEAD "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {transport: process, "
+             "driver: {artifact: a/d}}\n";
     for (size_t i = 0; i < ARRAY_LEN (texts); i++) {
         struct lowered l;
         lower (&l, texts[i]);
@@ -367,6 +368,9 @@ test_every_way_to_start_a_native_process_is_seen (void **state _unused_)
         lowered_free (&l);
     }
     struct lowered l;
+    lower (&l, harness); /* outside of every containment class */
+    assert_false (policy_may_run_native (l.p, false));
+    lowered_free (&l);
     lower (&l, CAPS ("install: {skill: ['*']}"));
     assert_false (policy_may_run_native (l.p, false));
     assert_true (policy_may_run_native (l.p, true));
