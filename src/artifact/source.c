@@ -12,6 +12,7 @@
 #include "base/locks.h"
 #include "fs/root.h"
 #include "manifest/artifact_manifest.h"
+#include "manifest/config.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -645,6 +646,14 @@ fetch_text (const char *url, struct buf *text, struct mur_error **err)
     *text = response.body;
     response.body = (struct buf){ 0 };
     return true;
+}
+
+const char *
+index_address (const struct config *c)
+{
+    static const char published[] = "https://github.com/murmur-nexus/default-artifacts/releases/"
+                                    "latest/download/" INDEX_FILE_NAME;
+    return c->index_url[0] ? c->index_url : published;
 }
 
 struct artifact_index *

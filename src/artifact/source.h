@@ -86,5 +86,8 @@ bool remote_fetch_release (struct remote *r, const struct lock *lock, const char
                            const char *repo, const char *scope, const char *tag,
                            struct release_packages *out, struct mur_error **err);
 
+struct config; /* manifest/config.h */
+/* registry.index_url of the configuration, else the published index. Borrowed. */
+const char *index_address (const struct config *c);
 /* Fetches an index from an http(s) URL or reads it from a path. E-IO-003, E-IDX-002. */
 struct artifact_index *index_load (const char *path_or_url, struct mur_error **err);

@@ -9,7 +9,6 @@
 #include "cli/doctor.h"
 #include "home/paths.h"
 #include "manifest/config.h"
-#include "manifest/roster.h"
 #include "sandbox/host.h"
 
 #include <string.h>
@@ -137,30 +136,8 @@ check_project (const char *project, const char *bind, struct mur_error **err)
 static int
 check_roster (const char *dir, struct mur_error **err)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s/roster.yaml", dir);
-    out_printf ("This folder holds a formation: %s\n\nRoster\n  file: %s\n", dir, path);
-    struct roster *roster = roster_read (dir, err);
-    if (! roster)
-        return CLI_FAILED;
-    _cleanup_stores_ struct stores *stores = stores_new (dir, err);
-    struct doctor d = { 0 };
-    for (size_t i = 0; stores && i < roster->len; i++) {
-        const struct roster_member *m = &roster->members[i];
-        struct store_payload payload = { 0 };
-        enum store_found found = stores_find (stores, m->capsule, m->version, NULL, &payload, NULL);
-        store_payload_clear (&payload);
-        bool is_there = found == STORE_FOUND;
-        out_printf ("  %s  %s   %s@%s%s\n", is_there ? "✓" : "✗", m->name, m->capsule, m->version,
-                    is_there ? "" : "   — missing");
-        d.passed += is_there;
-        d.errors += ! is_there;
-        if (! is_there)
-            strv_printf (&d.fixes, "mur install %s@%s", m->capsule, m->version);
-    }
-    roster_free (roster);
-    if (! stores)
-        return CLI_FAILED;
-    int status = summary (&d);
+    struct doctor d = { .project = dir };
+    int status = doctor_roster (&d, err) ? summary (&d) : CLI_FAILED;
     strv_free (&d.fixes);
     return status;
 }

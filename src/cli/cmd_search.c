@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-static const char published_index[] =
-    "https://github.com/murmur-nexus/default-artifacts/releases/latest/download/" INDEX_FILE_NAME;
 static const char none[] = "—";
 
 struct search {
@@ -160,7 +158,7 @@ search_address (struct search *s, const char *address, struct mur_error **err)
         config = config_load (err);
         if (! config)
             return false;
-        address = config->index_url[0] ? config->index_url : published_index;
+        address = index_address (config);
     }
     _cleanup_index_ struct artifact_index *x = index_load (address, err);
     if (x)

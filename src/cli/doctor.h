@@ -37,6 +37,8 @@ void doctor_concerns (struct doctor *d);    /* what a launch would refuse, as wa
 /* doctor_environment.c */
 void doctor_environment (struct doctor *d); /* silent when there is nothing to say, like the next */
 void doctor_control_secrets (struct doctor *d);
+/* doctor_roster.c: all of a formation's folder; false: its stores or its lock cannot be read. */
+bool doctor_roster (struct doctor *d, struct mur_error **err);
 /* doctor_artifacts.c */
 void doctor_wit_level (struct doctor *d);
 void doctor_leftovers (struct doctor *d);

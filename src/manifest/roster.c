@@ -366,8 +366,8 @@ roster_free (struct roster *r)
 
 /* --- admission over the members' manifests --- */
 
-static bool
-serves_peers (const struct capsule_manifest *m)
+bool
+roster_serves_peers (const struct capsule_manifest *m)
 {
     return m->exports && m->exports->peer_tasks && m->exports->peer_tasks->accept.value;
 }
@@ -380,8 +380,8 @@ expand_all (struct roster *r, const struct capsule_manifest *const *manifests)
     r->edges = arena_new_array (r->arena, struct roster_edge, r->len * r->len);
     for (size_t from = 0; from < r->len; from++)
         for (size_t to = 0; to < r->len; to++)
-            if (from != to && to != r->entry && serves_peers (manifests[from]) &&
-                serves_peers (manifests[to]))
+            if (from != to && to != r->entry && roster_serves_peers (manifests[from]) &&
+                roster_serves_peers (manifests[to]))
                 r->edges[r->edges_len++] = (struct roster_edge){ from, to };
 }
 
@@ -393,7 +393,7 @@ roster_admit (struct roster *r, const struct capsule_manifest *const *manifests,
         expand_all (r, manifests);
     for (size_t i = 0; i < r->edges_len; i++) {
         const struct roster_member *callee = &r->members[r->edges[i].to];
-        if (serves_peers (manifests[r->edges[i].to]))
+        if (roster_serves_peers (manifests[r->edges[i].to]))
             continue;
         mur_fail (err, E_ROS_005,
                   "%s: member '%s' (%s@%s) is called by '%s' but does not serve peers", r->file,

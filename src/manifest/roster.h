@@ -49,6 +49,8 @@ DEFINE_CLEANUP (struct roster, roster_free)
  * E-ROS-005, E-ROS-006. */
 bool roster_admit (struct roster *r, const struct capsule_manifest *const *manifests,
                    struct mur_error **err);
+/* Whether a member takes tasks of others: exports.peer_tasks.accept. */
+bool roster_serves_peers (const struct capsule_manifest *m);
 /* The W-ROS-001 text for a member with more callers than it holds tasks, or NULL. The caller owns
  * it. */
 char *roster_overfull (const struct roster *r, size_t member, const struct capsule_manifest *m);
