@@ -9,12 +9,13 @@ import os
 import re
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.support.fixtures import own_component
-from tests.support.lab import SLOWER
-from tests.support.polling import eventually, pid_exists, tree_of
+from tests.support.lab import IS_SANITIZED, SLOWER
+from tests.support.polling import descriptor_count, eventually, pid_exists, threads_of, tree_of
 from tests.support.roost import publish_capsule
 from tests.support.spawn import CONTEXT, DELEGATION, PARENT, Family, Launcher, handle, publish_agent, send_task
 
@@ -331,3 +332,44 @@ def test_spawn_D11_a_folder_swapped_after_it_was_made_is_not_written(lab, family
     assert "E-RUN-051" in launcher.refused("local/child-agent")
     for folder in (launcher.parent_dir / "children").iterdir():
         assert tree_of(folder) == []
+
+
+def test_spawn_two_hundred_launches_in_turn_leave_no_descriptor_behind(lab, family, start):
+    launcher = start()
+
+    def held():
+        return [descriptor_count(pid) for pid in (launcher.process.pid, family.roost.pid)]
+
+    def launch_and_drop(count):
+        for _ in range(count):
+            child = launcher.launch("local/child-script")
+            eventually(lambda: child.ask("exited")["exited"], 20 * SLOWER)
+            child.drop()
+
+    launch_and_drop(2)
+    before = held()
+    launch_and_drop(20 if IS_SANITIZED else 198)
+    eventually(lambda: held() == before, 10 * SLOWER, "as many descriptors as before")
+    assert threads_of(launcher.process.pid) == 1
+    assert family.roost.status(PARENT).ok()["live_children"] == 0
+
+
+def test_spawn_thirty_two_launches_at_once_all_come_up_and_all_end(lab):
+    publish_agent(lab, "child-agent", HELLO)
+    publish_capsule(lab, "suite-parent", capabilities={"spawn": {"allow": ["local/child-agent"]}})
+    with Family(lab, roost_arguments=("--max-concurrent", "32", "--max-live-capsules", "64")) as family:
+        launchers = [Launcher(lab, family) for _ in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            children = [child for some in pool.map(lambda one: [one.launch("local/child-agent") for _ in range(4)], launchers)
+                        for child in some]
+            assert len({child.session_id for child in children}) == 32
+            assert len({child.workdir for child in children}) == 32
+            assert family.roost.status(PARENT).ok()["live_children"] == 32
+            assert "--max-concurrent 32" in family.roost.spawn(family.credential, "local/child-agent").refused()
+            begun = time.monotonic()
+            for child in children:
+                child.ask("begin")
+            list(pool.map(lambda one: one.close(), launchers))
+        assert time.monotonic() - begun < 10 * SLOWER
+        assert not [child for child in children if os.path.exists(f"/proc/{child.pid}")]
+        assert family.roost.status(PARENT).ok()["live_children"] == 0

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHILDREN_MAX 64
+#define CHILDREN_MAX 1024
 
 static struct mur_child *children[CHILDREN_MAX];
 static size_t child_count;
