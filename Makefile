@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 TEST_JOBS ?= 2
 export BUILD SAN_BUILD TEST_JOBS
 
-.PHONY: help setup build demo check check-san bench fuzz install clean
+.PHONY: help setup build demo check check-san check-threads bench fuzz install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -28,6 +28,10 @@ check: ## every test; the last line counts them
 check-san: ## unit and integration tests under the address and undefined-behaviour sanitizers
 	@scripts/check --sanitize $(SAN_BUILD)
 
+check-threads: ## the door's unit tests and its stress program under the thread sanitizer
+	@scripts/bootstrap packages engine
+	@scripts/check-threads
+
 bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
 	@bench/run --mur $(BUILD)/mur
 
@@ -39,4 +43,4 @@ install: build ## install below $(PREFIX) (DESTDIR is honoured)
 	@meson install -C $(BUILD) --no-rebuild --quiet
 
 clean: ## remove the build folders; the cache of tools and engine stays
-	rm -rf $(BUILD) $(SAN_BUILD) build-fuzz
+	rm -rf $(BUILD) $(SAN_BUILD) build-threads build-fuzz
