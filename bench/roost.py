@@ -126,3 +126,23 @@ def launch_ms(subject, roost, credential, workdir):
     if not line:
         raise RuntimeError("the child said nothing")
     return took_ms
+
+
+def library_launches_ms(subject, roost, credential, build, folder, count, at_once):
+    """Launches through include/murmur/child.h, so many at once: from the approval in hand to the readiness line, each.
+
+    Neither the launcher nor the daemon may hold a descriptor more afterwards."""
+    program = build / "tests/launcher/launch-many"
+    if not program.is_file():
+        raise FileNotFoundError("launch-many is not built")
+    approvals = "".join(roost.approval(credential) + "\n" for _ in range(count))
+    held = roost.descriptors
+    done = subprocess.run(
+        [str(program), "local/bench-child", "0.1.0", str(folder), roost.url, str(at_once)], input=approvals.encode(),
+        env={**subject.env, "MURMUR_MUR_BINARY": str(subject.path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    *times, growth = done.stdout.decode().split("\n")[:-1]
+    if done.returncode != 0 or len(times) != count:
+        raise RuntimeError(done.stderr.decode(errors="replace").strip().split("\n")[-1] or "a launch failed")
+    if growth != "descriptors 0" or roost.descriptors > held:
+        raise RuntimeError(f"the launcher holds more after {count} launches ({growth}), mur-roost {roost.descriptors - held}")
+    return [int(time_us) / 1000 for time_us in times]
