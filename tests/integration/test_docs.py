@@ -4,6 +4,8 @@
 
 import os
 import re
+import shutil
+import socket
 import subprocess
 
 from tests.support.lab import BUILD, ROOT, SLOWER
@@ -23,3 +25,20 @@ def test_docs_the_packaging_guide_runs_as_it_stands(lab):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All checks passed." in done.stdout and "status:  ok" in done.stdout
     assert (folder / "release/artifacts-index.json").is_file()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_docs_the_delegation_guide_runs_as_it_stands(lab):
+    folder = lab.directory / "team"
+    shutil.copytree(ROOT / "examples/team", folder)
+    done = subprocess.run(
+        ["bash", "-euxc", shell_blocks("delegation.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({
+            "PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}", "ROOST_PORT": free_port()}))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "status:  ok" in done.stdout and "The reader is done:" in done.stdout
+    assert "water the plants" in done.stdout and "child trace:" in done.stdout
