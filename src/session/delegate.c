@@ -15,6 +15,7 @@
 #include "spawn/child_door.h"
 #include "spawn/environment.h"
 #include "spawn/packed.h"
+#include "trace/otel.h"
 
 #include <string.h>
 
@@ -267,7 +268,10 @@ send_task (struct handing *h)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     struct delegation *d = h->d;
-    bool is_sent = child_door_send (h->s->http, d->child, d->id.text, h->ask->task, h->ask->cancel,
+    char traceparent[OTEL_TRACEPARENT_LEN + 1];
+    bool is_traced = otel_traceparent (h->s->otel, traceparent);
+    bool is_sent = child_door_send (h->s->http, d->child, d->id.text, h->ask->task,
+                                    is_traced ? traceparent : NULL, h->ask->cancel,
                                     &d->child_task_id, &err);
     if (cancel_is_raised (h->ask->cancel))
         return give_up (h, DELEGATE_CANCELED,

@@ -20,6 +20,7 @@
 #include "session/guests.h"
 #include "session/registered.h"
 #include "session/script_artifacts.h"
+#include "session/script_send.h"
 #include "session/spawned.h"
 #include "session/termination.h"
 #include "spawn/lifeline.h"
@@ -122,26 +123,6 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
     return true;
 }
 
-/* Sending to peers is not part of this build; the capsule is told so by the call it made. */
-static bool
-refuse_send (void *ctx, const char *peer_url, const struct peer_message *message,
-             struct arena *arena, struct peer_task *task, const char **refusal)
-{
-    struct session *s = ctx;
-    (void)message, (void)task;
-    const char *authority = strstr (peer_url, "://");
-    _cleanup_free_ char *scheme =
-        authority ? x_strndup (peer_url, (size_t)(authority - peer_url)) : x_strdup ("");
-    _cleanup_free_ char *host =
-        authority ? x_strndup (authority + 3, strcspn (authority + 3, "/?#")) : x_strdup (peer_url);
-    if (! allow_list_matches_authority (&s->script_allow, scheme, host))
-        *refusal = arena_printf (arena, "network policy: %s is not in capabilities.network.allow",
-                                 peer_url);
-    else
-        *refusal = "sending messages to peers is not built into this version of mur";
-    return false;
-}
-
 /* --- the spawner's lifeline --- */
 
 struct lifeline_watch {
@@ -241,7 +222,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
 {
     struct tool_registry_host registry = { s, invoke_tool };
     struct artifact_manager_host manager = script_artifacts (s);
-    struct message_host message = { s, refuse_send };
+    struct message_host message = script_messages (s);
     struct linkage_context contexts[] = { { &host_tool_registry, &registry },
                                           { &host_artifact_manager, &manager },
                                           { &host_message, &message } };
@@ -263,6 +244,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
         how = host_capsule_run (store.guest, NULL, err);
     lifeline_watch_stop (&watch);
     script_artifacts_record (s);
+    script_messages_record (s);
     if (how != GUEST_OK) {
         *ending = how == GUEST_TRAPPED ? ENDING_TRAPPED : ENDING_FAILED;
         return explain_failure (s, how, err);

@@ -22,6 +22,7 @@ struct question {
     const char *id; /* of the request */
     const char *method;
     json_t *params;
+    const char *traceparent; /* NULL: none */
     uint64_t timeout_ms;
     struct cancel *cancel;
 };
@@ -45,16 +46,22 @@ ask (const struct question *q, struct mur_error **err)
     _cleanup_free_ char *address = x_asprintf ("%s/", url);
     _cleanup_free_ char *body = question_text (q);
     char *bearer = token ? x_asprintf ("Bearer %s", token) : NULL;
-    const struct http_header headers[] = {
+    struct http_header headers[4] = {
         { "content-type", "application/json", strlen ("application/json") },
         { "a2a-version", "1.0", strlen ("1.0") },
-        { "authorization", bearer, bearer ? strlen (bearer) : 0 },
     };
+    size_t header_count = 2;
+    if (bearer)
+        headers[header_count++] =
+            (struct http_header){ "authorization", bearer, strlen (bearer) };
+    if (q->traceparent)
+        headers[header_count++] =
+            (struct http_header){ "traceparent", q->traceparent, strlen (q->traceparent) };
     const struct http_fetch fetch = {
         .request = { .method = "POST",
                      .url = address,
                      .headers = headers,
-                     .header_count = bearer ? 3 : 2,
+                     .header_count = header_count,
                      .body_kind = HTTP_BODY_BUFFER,
                      .body = body,
                      .body_len = strlen (body),
@@ -123,7 +130,8 @@ read_taken (const json_t *answer, char **task_id, struct mur_error **err)
 
 bool
 child_door_send (struct http_client *http, struct mur_child *child, const char *delegation_id,
-                 const char *task, struct cancel *cancel, char **task_id, struct mur_error **err)
+                 const char *task, const char *traceparent, struct cancel *cancel, char **task_id,
+                 struct mur_error **err)
 {
     if (! *mur_child_url (child))
         return mur_fail (err, E_RUN_007, "it bound no address, so it can be handed no task");
@@ -133,6 +141,7 @@ child_door_send (struct http_client *http, struct mur_child *child, const char *
                           .id = delegation_id,
                           .method = "SendMessage",
                           .params = params,
+                          .traceparent = traceparent,
                           .cancel = cancel };
     uint64_t end_ms = clock_monotonic_ms () + DELIVERY_MS;
     for (uint64_t wait_ms = FIRST_WAIT_MS;; wait_ms *= 2) {

@@ -13,11 +13,11 @@
 #include "murmur/child.h"
 #include "net/http_client.h"
 
-/* Sends the task; tries for up to 30 s while there is no HTTP answer to go by. *task_id (owned) is
- * the child's own. E-RUN-007. */
-bool
-child_door_send (struct http_client *http, struct mur_child *child, const char *delegation_id,
-                 const char *task, struct cancel *cancel, char **task_id, struct mur_error **err);
+/* Sends the task; tries for up to 30 s while there is no HTTP answer to go by. <traceparent> may be
+ * NULL. *task_id (owned) is the child's own. E-RUN-007. */
+bool child_door_send (struct http_client *http, struct mur_child *child, const char *delegation_id,
+                      const char *task, const char *traceparent, struct cancel *cancel,
+                      char **task_id, struct mur_error **err);
 
 /* The task object as GetTask answers; NULL: the door did not answer so. Owned. */
 json_t *child_door_task (struct http_client *http, struct mur_child *child, const char *task_id,

@@ -8,12 +8,14 @@ import re
 import pytest
 
 from tests.support.collector import Collector
+from tests.support.delegation import Plane, delegate, turn
 from tests.support.door_client import SLEEPER, Door, message
 from tests.support.fixtures import own_component
 from tests.support.hooks import Hook
 from tests.support.lab import SLOWER
 from tests.support.model_server import answer, call
 from tests.support.polling import eventually
+from tests.support.spawn import publish_agent
 
 USAGE = {"input_tokens": 100, "output_tokens": 7, "cached_tokens": 40}
 CALLER = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
@@ -196,3 +198,65 @@ def test_otel_secrets_do_not_leave_in_spans(lab):
 
     assert collector.named("capsule.shell")[0].attributes["command"] == "echo [redacted]"
     assert key not in json.dumps([span.raw for span in collector.spans])
+
+
+def test_otel_a_delegated_child_continues_below_the_task_that_sent_it(lab):
+    with Collector() as collector:
+        observed = {"observability": {"otel_endpoint": collector.endpoint}}
+        publish_agent(lab, "child-agent", [{"text": "hello"}], **observed)
+        with Plane(lab, "local/child-agent") as plane:
+            project = plane.parent(turn(delegate("child-agent")), {"text": "waiting"}, {"text": "done"}, **observed)
+            plane.run(project).ok()
+
+    sessions = {span.resource["service.name"]: span for span in collector.named("capsule.session")}
+    assert sessions["child-agent"].parent == sessions["parent"].id
+    assert sessions["child-agent"].trace != sessions["parent"].trace
+
+
+# --- messages of a script ------------------------------------------------------------------------------------------------
+
+
+def sender(lab, url, text="hello", allow=None, **more):
+    """A script that sends one message; what it saw is in its work folder."""
+    script = lab.script_capsule(own_component("probe"), name="sender",
+                                capabilities={"network": {"allow": [url if allow is None else allow]}}, **more)
+    (script / "work").mkdir(exist_ok=True)
+    result = script.run("--task", f"send {url} {text}", "--workdir", script / "work").ok()
+    return lab.session(result), (script / "work/out/result.txt").read_text()
+
+
+def test_session_7_a_script_sends_a_message_to_a_peer_its_grant_names(lab):
+    peer = lab.agent(steps=[{"text": "the answer"}], lifecycle=SLEEPER, exports={"peer_tasks": {"accept": True}}).start()
+    with Collector() as collector:
+        session, said = sender(lab, peer.url, observability={"otel_endpoint": collector.endpoint})
+    received = eventually(lambda: lab.session(peer).trace.all("a2a_task_received"), 10 * SLOWER, "the peer has it")[0]
+    start = eventually(lambda: lab.session(peer).trace.all("task_start"), 10 * SLOWER, "the peer runs it")[0]
+
+    line = session.trace.one("a2a_send")
+    whole = collector.named("capsule.session")[0]
+    assert session.trace.types == ["a2a_send"] and line["parent_id"] is None
+    assert list(line)[5:] == ["peer_url", "message_id", "task_id", "context_id", "traceparent", "trust"]
+    assert (line["peer_url"], line["message_id"], line["task_id"], line["trust"]) == (
+        peer.url, "msg_probe", received["task_id"], "untrusted")
+    assert said.startswith("send: ") and line["task_id"] in said
+    assert received["traceparent_from_caller"] == line["traceparent"] == f"00-{whole.trace}-{whole.id}-01"
+    assert (start["origin"], start["trust"]) == ("peer", "untrusted")
+
+
+def test_session_7_a_message_outside_the_grant_makes_no_connection(lab):
+    with Collector() as nobody:
+        session, said = sender(lab, nobody.endpoint, allow="http://127.0.0.1:1")
+        assert "network policy:" in said and nobody.requests == []
+    assert not (session.records / "trace.jsonl").exists()
+
+
+def test_session_7_what_a_peer_refuses_is_told_to_the_script(lab):
+    peer = lab.agent(steps=[{"text": "x"}], lifecycle=SLEEPER, network={"authentication": {"scheme": "bearer"}}).start()
+    _, said = sender(lab, peer.url)
+    assert "HTTP 401: " in said
+    closed = lab.agent(name="closed", steps=[{"text": "x"}], lifecycle=SLEEPER).start()
+    assert "HTTP 403: peer_not_accepted: " in sender(lab, closed.url)[1]
+    with Collector() as gone:
+        endpoint = gone.endpoint
+    _, said = sender(lab, endpoint)
+    assert "refused" in said
