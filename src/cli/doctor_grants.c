@@ -9,6 +9,7 @@
 #include "policy/scope_report.h"
 #include "sandbox/host.h"
 #include "session/confine.h"
+#include "spawn/registration.h"
 
 #include <string.h>
 
@@ -95,6 +96,19 @@ host_concerns (struct doctor *d)
     diag_warn (DIAG_DOCTOR, E_CAP_005, "no network namespace can be made here: %s", blocker);
 }
 
+/* A capsule that starts others runs only when the referee knows it. */
+static void
+referee_concern (struct doctor *d)
+{
+    if (! d->policy->spawn_allow.len)
+        return;
+    struct http_client *http = http_client_new ();
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! registration_probe (http, getenv ("MURMUR_ROOST_URL"), &err))
+        warn_of (d, err);
+    http_client_free (http);
+}
+
 void
 doctor_concerns (struct doctor *d)
 {
@@ -105,4 +119,5 @@ doctor_concerns (struct doctor *d)
             warn_of (d, err);
     }
     host_concerns (d);
+    referee_concern (d);
 }

@@ -46,7 +46,7 @@ approval_ask (struct http_client *http, const char *roost_url, const struct secr
                                            .body = ask,
                                            .cancel = cancel };
     struct roost_refusal refusal = { 0 };
-    _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
     if (answer)
         return take (answer, out, err);
     if (refusal.is_unheard)

@@ -11,6 +11,7 @@
 
 /* The daemon itself gives a connection as long. */
 #define REGISTER_TIMEOUT_MS 10000
+#define PROBE_TIMEOUT_MS    2000
 
 static bool
 is_blank (const char *text)
@@ -35,14 +36,32 @@ shown_reason (const char *reason, const struct secret *grant)
     return grant && strstr (reason, secret_reveal (grant)) ? "it refused" : reason;
 }
 
+static bool
+check_url (const char *roost_url, struct mur_error **err)
+{
+    return ! is_blank (roost_url) || registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
+}
+
+bool
+registration_probe (struct http_client *http, const char *roost_url, struct mur_error **err)
+{
+    if (! check_url (roost_url, err))
+        return false;
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/health",
+                                           .total_timeout_ms = PROBE_TIMEOUT_MS };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
+    _cleanup_free_ char *reason = refusal.text;
+    return answer || registration_refuse (roost_url, reason, err);
+}
+
 struct secret *
 registration_ask (struct http_client *http, const char *roost_url, const struct registrant *who,
                   struct mur_error **err)
 {
-    if (is_blank (roost_url)) {
-        registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
+    if (! check_url (roost_url, err))
         return NULL;
-    }
     _cleanup_json_ json_t *body = json_object ();
     json_set_string (body, "session_id", who->session_id);
     json_set_string (body, "name", who->capsule_name);
@@ -54,7 +73,7 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
                                            .body = body,
                                            .total_timeout_ms = REGISTER_TIMEOUT_MS };
     struct roost_refusal refusal = { 0 };
-    _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
     _cleanup_free_ char *reason = refusal.text;
     const char *credential = json_get_string (answer, "credential");
     if (credential && *credential)
@@ -78,7 +97,7 @@ registration_end (struct http_client *http, const char *roost_url, const struct 
                                            .body = body,
                                            .total_timeout_ms = timeout_ms };
     struct roost_refusal refusal = { 0 };
-    _cleanup_json_ json_t *answer = roost_post (http, &request, &refusal);
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
     *reason = refusal.text;
     return answer != NULL;
 }

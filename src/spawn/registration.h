@@ -2,8 +2,9 @@
  *
  * A session's registration with mur-roost (spec/spawn.md A13).
  *
- * Callers: session/registered.c; the words of a refusal also cli/run_inputs.c. Always true: no
- * token is in any message; the credential exists in memory alone.
+ * Callers: session/registered.c; `mur doctor` probes; the words of a refusal also
+ * cli/launcher_inputs.c. Always true: no token is in any message; the credential exists in memory
+ * alone.
  */
 #pragma once
 
@@ -28,6 +29,11 @@ struct secret *registration_ask (struct http_client *http, const char *roost_url
 bool
 registration_end (struct http_client *http, const char *roost_url, const struct secret *credential,
                   bool is_complete, uint64_t timeout_ms, char **reason);
+
+/* Whether a daemon answers there (GET <roost_url>/health, waiting 2 s); registers nothing.
+ * E-RUN-019.
+ */
+bool registration_probe (struct http_client *http, const char *roost_url, struct mur_error **err);
 
 /* Fails with E-RUN-019 in the words that every such refusal has: the URL (NULL or blank: <unset>),
  * mur-roost, the reason, capabilities.spawn.allow. Always false. */

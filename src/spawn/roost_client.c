@@ -36,8 +36,8 @@ judge (const struct http_response *r, struct roost_refusal *refusal)
 }
 
 json_t *
-roost_post (struct http_client *http, const struct roost_request *request,
-            struct roost_refusal *refusal)
+roost_ask (struct http_client *http, const struct roost_request *request,
+           struct roost_refusal *refusal)
 {
     if (! str_starts (request->url, "http://")) {
         *refusal = (struct roost_refusal){ x_strdup ("it is asked over http only"), true };
@@ -47,20 +47,20 @@ roost_post (struct http_client *http, const struct roost_request *request,
     while (base && request->url[base - 1] == '/')
         base--;
     _cleanup_free_ char *url = x_asprintf ("%.*s%s", (int)base, request->url, request->path);
-    _cleanup_free_ char *text = json_text (request->body, JSON_TEXT_ORDERED);
+    _cleanup_free_ char *text = request->body ? json_text (request->body, JSON_TEXT_ORDERED) : NULL;
     const char *token = request->header ? secret_reveal (request->token) : "";
     const struct http_header headers[] = {
         { "content-type", "application/json", strlen ("application/json") },
         { request->header, token, strlen (token) },
     };
     const struct http_fetch fetch = {
-        .request = { .method = "POST",
+        .request = { .method = text ? "POST" : "GET",
                      .url = url,
                      .headers = headers,
                      .header_count = ARRAY_LEN (headers) - (request->header ? 0 : 1),
-                     .body_kind = HTTP_BODY_BUFFER,
+                     .body_kind = text ? HTTP_BODY_BUFFER : HTTP_BODY_NONE,
                      .body = text,
-                     .body_len = strlen (text),
+                     .body_len = text ? strlen (text) : 0,
                      .connect_timeout_ms = STEP_TIMEOUT_MS,
                      .first_byte_timeout_ms = STEP_TIMEOUT_MS,
                      .between_bytes_timeout_ms = STEP_TIMEOUT_MS },

@@ -15,7 +15,7 @@ struct roost_request {
     const char *path;   /* "/spawn" */
     const char *header; /* the token's; NULL: none */
     const struct secret *token;
-    const json_t *body;
+    const json_t *body;        /* NULL: GET */
     uint64_t total_timeout_ms; /* 0: 30 s for each step */
     struct cancel *cancel;     /* may be NULL */
 };
@@ -27,5 +27,5 @@ struct roost_refusal {
 
 /* The object of a 2xx answer, an empty one when it held anything else (it is never quoted: a token
  * may be in it). NULL with the refusal filled. */
-json_t *roost_post (struct http_client *http, const struct roost_request *request,
-                    struct roost_refusal *refusal);
+json_t *roost_ask (struct http_client *http, const struct roost_request *request,
+                   struct roost_refusal *refusal);

@@ -198,6 +198,20 @@ def test_spawn_A13_a_capsule_that_starts_nobody_never_asks_the_daemon(lab):
     listener.close()
 
 
+def test_doctor_warns_when_no_daemon_answers_and_registers_nothing(lab):
+    publish_capsule(lab, "kid")
+    project = lab.agent(steps=HELLO, name="lead", capabilities={"spawn": {"allow": ["local/kid"]}})
+    assert "[mur doctor] warning[E-RUN-019]: " in (told := project.mur("doctor").ok().stderr) and "<unset>" in told
+    told = project.mur("doctor", env={"MURMUR_ROOST_URL": "http://127.0.0.1:1"}).ok().stderr
+    assert "warning[E-RUN-019]" in told and "http://127.0.0.1:1" in told
+    roost = Roost(lab, "--spawn-allow", "local/other")
+    try:
+        assert "E-RUN-019" not in project.mur("doctor", env={"MURMUR_ROOST_URL": roost.url}).ok().stderr
+    finally:
+        assert roost.stop() == 0
+    assert "E-RUN-019" not in lab.agent(steps=HELLO, name="alone").mur("doctor").ok().stderr
+
+
 # --- lineage and the report of the end ---
 
 def test_spawn_A16_a_child_reports_its_end_to_the_parents_door(lab, family):
