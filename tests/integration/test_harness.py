@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.integration.test_door import SLEEPER, STREAM, call, events, message, rpc
 from tests.support.fixtures import own_component, published_fixtures
 from tests.support.harness import harness_project
 from tests.support.lab import SLOWER
@@ -692,3 +693,58 @@ def test_session_6_the_trace_reads_well(lab):
     result = run(lab, 'started(auth="api"); say("turn-failed", kind="quota", message="all spent")').failed()
     shown = lab.mur("trace", "show", lab.session(result).id, cwd=lab.directory / "agent").ok().stdout
     assert "harness failed (quota): all spent" in shown and "W-SEC-031" in shown
+
+
+# --- at the door -----------------------------------------------------------------------------------------------------
+
+DOOR = "https://docs.murmur.nexus/reference/agent-card/#murmur-door-v1"
+
+
+def test_door_5_a_message_may_forget_the_harness_session(lab):
+    project = harness_project(lab, REMEMBER, lifecycle={**SLEEPER, "conversation": "threaded"})
+    running = project.start()
+    running.url
+    session = lab.session(running.session_id)
+
+    def ask(message_id, **more):
+        answer = call(running, "SendMessage", message("go", messageId=message_id, contextId="c1", **more))
+        assert answer["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED", answer
+        return kept(session)["mode"]
+
+    modes = [ask("m1"), ask("m2"), ask("m3", metadata={DOOR: {"forgetSession": True}}), ask("m4")]
+    running.signal()
+    running.result(20).ok()
+
+    assert modes == ["new", "resume", "new", "resume"]
+    forgotten = session.trace.one("harness_session_forgotten")
+    assert (forgotten["context_id"], forgotten["harness_session_id"], forgotten["requested_by"]) == ("c1", "own-1", "a2a")
+
+
+def test_door_5_without_a_harness_there_is_nothing_to_forget(lab):
+    running = lab.agent(steps=[{"text": "x"}], lifecycle=SLEEPER).start()
+    running.url
+    answer = call(running, "SendMessage", message("go", metadata={DOOR: {"forgetSession": True}}))
+    running.signal()
+    running.result(20).ok()
+    assert answer["error"]["code"] == -32602
+
+
+def test_door_8_a_watcher_sees_what_the_harness_says_as_it_says_it(lab):
+    body = """
+        started()
+        say("thinking-delta", text="hm"); say("text-delta", text="he"); say("text-delta", text="llo"); say("text", text="hello")
+        say("tool-call-started", id="c1", name="Read"); say("tool-call-progress", id="c1", bytes=12)
+        say("tool-call", id="c1", name="Read", input="{}"); say("tool-result", id="c1", output="out", is_error=False)
+        say("turn-end", text="all done")
+    """
+    running = harness_project(lab, body, lifecycle=SLEEPER).start()
+    running.url
+    with rpc(running, "SendStreamingMessage", message("go"), {"A2A-Extensions": STREAM}) as reply:
+        seen = list(events(reply))
+    running.signal()
+    running.result(20).ok()
+
+    text = json.dumps(seen)
+    assert '"he"' in text and '"llo"' in text and '"hello"' not in text, "deltas are replaced, never repeated"
+    assert "hm" in text and "tool-call-started" in text and "Read" in text and '"out"' in text
+    assert seen[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"

@@ -41,7 +41,9 @@ def use(name, **arguments):
     return result["content"][0]["text"], result["isError"]
 
 def keep(name, value):
-    open(name, "w").write(json.dumps(value))
+    with open(name + ".part", "w") as part:
+        part.write(json.dumps(value))
+    os.rename(name + ".part", name)
 
 {body}
 """
