@@ -85,9 +85,9 @@ static const struct schema staged_schema = SCHEMA (staged_keys, staged_runtime);
 
 static const struct schema_key shell_keys[] = {
     KEY (cap_shell, allow, KEY_TEXTS, .doc = "Programs that may run, by bare name."),
-    KEY (cap_shell, strip_env, KEY_TEXTS,
+    KEY (cap_shell, strip_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
          .doc = "Variables taken out of every environment: NAME, PREFIX*, *SUFFIX, *PART*, *."),
-    KEY (cap_shell, baseline_env, KEY_TEXTS,
+    KEY (cap_shell, baseline_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
          .doc = "Host variables added to the environment of commands, by exact name."),
     KEY (cap_shell, interpreter_runtime, KEY_BLOCKS, .block = &interpreter_schema,
          .doc = "Host directories an allowed interpreter may read."),

@@ -43,6 +43,8 @@ escaped (const struct block *b, const char *text)
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\')
             buf_printf (&out, "\\%c", c);
+        else if (c == '\n' || c == '\t' || c == '\r')
+            buf_printf (&out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
         else if (c < 0x20 || c == 0x7f)
             buf_printf (&out, "\\x%02x", c);
         else

@@ -239,7 +239,7 @@ test_manifest_19_shell_entries_are_bare_names (void **state _unused_)
     refuses (CAPS ("shell: {}"), E_MAN_003, "capabilities.shell.allow", NULL);
     refuses (CAPS ("shell: {allow: [git, /bin/sh]}"), E_MAN_003, "capabilities.shell.allow[1]", "/bin/sh", NULL);
     refuses (CAPS ("shell: {allow: ['a b']}"), E_MAN_003, "capabilities.shell.allow[0]", "a b", NULL);
-    refuses (CAPS ("shell: {allow: [\"a\\tb\"]}"), E_MAN_003, "a\\x09b", NULL);
+    refuses (CAPS ("shell: {allow: [\"a\\tb\"]}"), E_MAN_003, "a\\tb", NULL);
     refuses (CAPS ("shell: {allow: ['..']}"), E_MAN_003, NULL);
     refuses (CAPS ("shell: {allow: ['']}"), E_MAN_003, NULL);
     refuses (ENTRY ("capabilities: {shell: {allow: []}}"), E_MAN_003, "capabilities.shell.allow", NULL);
@@ -413,6 +413,7 @@ test_null_lists (void **state _unused_)
     refuses (HEAD "artifacts: ~\n", E_MAN_002, "artifacts", NULL);
     refuses (CAPS ("env: {allow: null}"), E_MAN_002, "capabilities.env.allow", NULL);
     accepts (CAPS ("install: {skill: ['*'], from: ~}"));
+    accepts (CAPS ("shell: {allow: [sh], strip_env: ~, baseline_env: null}"));
     accepts (HEAD "control: {settings: ~, secrets: ~, agent_settings: ~}\n");
     accepts (HEAD "network: {authentication: {scheme: bearer, credentials: ~}}\n");
     refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: ~}}}\n", E_MAN_002, "credentials.a", NULL);
