@@ -64,6 +64,12 @@ class Provider:
         self._calls = [_response([{"type": "tool_use", "id": f"call_{number}", "name": tool,
                                    "input": {"text": "x" * 64}}], "tool_use") for number in range(count)]
 
+    def script_batches(self, count, size, tool, arguments):
+        """The next `count` requests are answered with `size` calls of `tool` each, the one after with the end."""
+        self.requests = 0
+        self._calls = [_response([{"type": "tool_use", "id": f"call_{number}_{n}", "name": tool, "input": arguments}
+                                  for n in range(size)], "tool_use") for number in range(count)]
+
     def _accept(self):
         while True:
             try:

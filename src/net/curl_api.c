@@ -5,14 +5,11 @@
 #include "net/curl_api.h"
 
 #include "base/cleanup.h"
+#include "base/dl_table.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
-static const struct {
-    const char *name;
-    size_t offset;
-} symbols[] = {
+static const struct dl_symbol symbols[] = {
 #define SYMBOL(member)                                                                             \
     {                                                                                              \
         "curl_" #member, offsetof (struct curl_api, member)                                        \
@@ -27,7 +24,7 @@ static const struct {
 };
 
 /* The OpenSSL flavour first: its thread model is the one measured. */
-static const char *const file_names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+static const char *const file_names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", NULL };
 
 static pthread_once_t loaded_once = PTHREAD_ONCE_INIT;
 static struct curl_api api;
@@ -36,20 +33,15 @@ static const char *load_fault;
 static void
 load (void)
 {
-    void *library = NULL;
-    for (size_t i = 0; ! library && i < ARRAY_LEN (file_names); i++)
-        library = dlopen (file_names[i], RTLD_LAZY | RTLD_LOCAL);
-    if (! library) {
+    switch (dl_table_load (file_names, symbols, ARRAY_LEN (symbols), &api)) {
+    case DL_ABSENT:
         load_fault = "libcurl.so.4 is not installed (Debian package libcurl4)";
         return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN (symbols); i++) {
-        void *symbol = dlsym (library, symbols[i].name);
-        if (! symbol) {
-            load_fault = "libcurl.so.4 is too old: 7.84 or newer is needed";
-            return;
-        }
-        *(void **)((char *)&api + symbols[i].offset) = symbol;
+    case DL_INCOMPLETE:
+        load_fault = "libcurl.so.4 is too old: 7.84 or newer is needed";
+        return;
+    case DL_LOADED:
+        break;
     }
     if (api.global_init (CURL_GLOBAL_DEFAULT) != CURLE_OK)
         load_fault = "libcurl could not be initialised";

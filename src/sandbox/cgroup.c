@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "sandbox/block_device.h"
+#include "sandbox/cgroup_places.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,24 +17,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 
-/* Hierarchies a version 1 scope uses. The freezer makes the kill atomic. */
-enum hierarchy {
-    H_MEMORY,
-    H_PIDS,
-    H_CPU,
-    H_BLKIO,
-    H_FREEZER,
-    H_UNIFIED, /* version 2: all controllers, or none on a hybrid host */
-    H_COUNT,
-};
-
-static const char *const hierarchy_names[H_COUNT] = {
-    [H_MEMORY] = "memory", [H_PIDS] = "pids",       [H_CPU] = "cpu",
-    [H_BLKIO] = "blkio",   [H_FREEZER] = "freezer", [H_UNIFIED] = NULL,
-};
+#define HAND_DOWN_MS 2000
 
 struct group {
     char *path; /* NULL: not used */
@@ -81,92 +68,6 @@ keyed_number (const char *text, const char *key)
     return 0;
 }
 
-/* --- where hierarchies are mounted and where we are in them
- * ------------------------------------------------------------- */
-
-struct place {
-    char *mount; /* mount point, NULL: not mounted */
-    char *own;   /* this process's path in it */
-};
-
-struct places {
-    struct place at[H_COUNT];
-};
-
-static void
-places_free (struct places *places)
-{
-    for (int h = 0; h < H_COUNT; h++) {
-        free (places->at[h].mount);
-        free (places->at[h].own);
-    }
-}
-
-static bool
-list_has (const char *list, const char *word)
-{
-    size_t len = strlen (word);
-    for (const char *at = list; (at = strstr (at, word)); at += len)
-        if ((at == list || at[-1] == ',') && (at[len] == '\0' || at[len] == ','))
-            return true;
-    return false;
-}
-
-/* One line of mountinfo: "... root mountpoint options ... - type source superoptions". */
-static void
-note_mount (struct place places[H_COUNT], char *line)
-{
-    char *tail = strstr (line, " - ");
-    if (! tail)
-        return;
-    *tail = '\0';
-    tail += 3;
-    char *type = strsep (&tail, " "), *source = strsep (&tail, " ");
-    (void)source;
-    char *fields[5] = { 0 };
-    for (size_t i = 0; i < ARRAY_LEN (fields); i++)
-        if (! (fields[i] = strsep (&line, " ")))
-            return;
-    if (str_eq (type, "cgroup2") && ! places[H_UNIFIED].mount)
-        places[H_UNIFIED].mount = x_strdup (fields[4]);
-    if (! str_eq (type, "cgroup") || ! tail)
-        return;
-    for (int h = 0; h < H_UNIFIED; h++)
-        if (! places[h].mount && list_has (tail, hierarchy_names[h]))
-            places[h].mount = x_strdup (fields[4]);
-}
-
-/* One line of /proc/self/cgroup: "id:controllers:path". */
-static void
-note_own (struct place places[H_COUNT], char *line)
-{
-    strsep (&line, ":");
-    char *controllers = line ? strsep (&line, ":") : NULL;
-    if (! line)
-        return;
-    if (! *controllers && ! places[H_UNIFIED].own)
-        places[H_UNIFIED].own = x_strdup (line);
-    for (int h = 0; h < H_UNIFIED; h++)
-        if (! places[h].own && list_has (controllers, hierarchy_names[h]))
-            places[h].own = x_strdup (line);
-}
-
-static void
-each_line (const char *path, void (*fn) (struct place *, char *), struct place *places)
-{
-    _cleanup_free_ char *text = read_at (AT_FDCWD, path);
-    char *rest = text;
-    for (char *line; rest && (line = strsep (&rest, "\n"));)
-        fn (places, line);
-}
-
-static void
-find_places (struct place places[H_COUNT])
-{
-    each_line ("/proc/self/mountinfo", note_mount, places);
-    each_line ("/proc/self/cgroup", note_own, places);
-}
-
 /* --- making the scope
  * ---------------------------------------------------------------------------------------------------
  */
@@ -184,7 +85,7 @@ group_close (struct group *g)
 /* Creates <mount><own>/<name> and opens what joining needs. A path seen from another namespace
  * ("/../x") falls back to the mount point itself. */
 static bool
-group_make (struct group *g, const struct place *place, const char *name)
+group_make (struct group *g, const struct cgroup_place *place, const char *name)
 {
     const char *own = place->own && ! strstr (place->own, "/..") ? place->own : "";
     const char *bases[] = { own, "" };
@@ -245,27 +146,6 @@ set_v2_limits (struct cgroup_scope *s, const struct cgroup_limits *l)
     return true;
 }
 
-/* Whole-disk device of the file system that holds <path>, or of the block device it was mounted
- * from. */
-static bool
-device_of (const char *path, unsigned *major_number, unsigned *minor_number)
-{
-    struct stat st;
-    if (! path || stat (path, &st) < 0 || major (st.st_dev) == 0)
-        return false;
-    char link[64];
-    snprintf (link, sizeof link, "/sys/dev/block/%u:%u/partition", major (st.st_dev),
-              minor (st.st_dev));
-    *major_number = major (st.st_dev);
-    *minor_number = minor (st.st_dev);
-    if (access (link, F_OK) != 0)
-        return true;
-    snprintf (link, sizeof link, "/sys/dev/block/%u:%u/../dev", major (st.st_dev),
-              minor (st.st_dev));
-    _cleanup_free_ char *text = read_at (AT_FDCWD, link);
-    return text && sscanf (text, "%u:%u", major_number, minor_number) == 2;
-}
-
 static void
 set_io_limit (struct cgroup_scope *s, const struct cgroup_limits *l)
 {
@@ -273,10 +153,9 @@ set_io_limit (struct cgroup_scope *s, const struct cgroup_limits *l)
     if (l->io_bytes_per_sec == 0)
         return;
     s->io_status = CGROUP_IO_UNAVAILABLE;
-    if (! device_of (l->io_path, &major_number, &minor_number)) {
-        s->io_reason = x_strdup ("the work folder is not on a block device");
+    s->io_reason = block_device_of (l->io_path, &major_number, &minor_number);
+    if (s->io_reason)
         return;
-    }
     unsigned long long rate = l->io_bytes_per_sec;
     char text[128];
     bool is_set;
@@ -297,12 +176,54 @@ set_io_limit (struct cgroup_scope *s, const struct cgroup_limits *l)
                                    major_number, minor_number, strerror (errno));
 }
 
+/* The first of the controllers a session needs that is not among those offered, NULL: all are. */
+static const char *
+lacking_controller (const char *offered)
+{
+    static const char *const needed[] = { "memory", "pids", "cpu" };
+    for (size_t i = 0; i < ARRAY_LEN (needed); i++) {
+        _cleanup_free_ char *copy = x_strdup (offered ? offered : "");
+        char *rest = copy;
+        bool has = false;
+        for (char *word; (word = strsep (&rest, " \n"));)
+            has |= str_eq (word, needed[i]);
+        if (! has)
+            return needed[i];
+    }
+    return NULL;
+}
+
+#define CONTROLLERS "+memory +pids +cpu"
+
+/* Lets groups made in <dir> have the controllers. While processes live in it itself that is
+ * refused: this one moves to a leaf, and others are waited for. */
+static bool
+hand_down (int dir, const char *base, struct buf *why)
+{
+    if (write_at (dir, "cgroup.subtree_control", CONTROLLERS))
+        return true;
+    if (mkdirat (dir, CGROUP_SUPERVISOR, 0755) < 0 && errno != EEXIST) {
+        buf_printf (why, "version 2: cannot create a group in %s: %s", base, strerror (errno));
+        return false;
+    }
+    uint64_t end = clock_monotonic_ms () + HAND_DOWN_MS;
+    const struct timespec pause = { .tv_nsec = 20000000 };
+    bool is_done = false, is_moved = write_at (dir, CGROUP_SUPERVISOR "/cgroup.procs", "0");
+    while (is_moved && ! (is_done = write_at (dir, "cgroup.subtree_control", CONTROLLERS)) &&
+           errno == EBUSY && clock_monotonic_ms () < end)
+        nanosleep (&pause, NULL);
+    if (! is_done)
+        buf_printf (why, "version 2: cannot hand the controllers of %s down: %s", base,
+                    strerror (errno));
+    return is_done;
+}
+
 /* Version 2: the controllers must be delegated to where this process is. */
 static bool
-try_v2 (struct cgroup_scope *s, const struct place places[H_COUNT], const char *name,
+try_v2 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const char *name,
         const struct cgroup_limits *l, struct buf *why)
 {
-    const struct place *p = &places[H_UNIFIED];
+    const struct cgroup_place *p = &places[H_UNIFIED];
     if (! p->mount) {
         buf_puts (why, "version 2: not mounted");
         return false;
@@ -310,29 +231,13 @@ try_v2 (struct cgroup_scope *s, const struct place places[H_COUNT], const char *
     _cleanup_free_ char *base = x_asprintf ("%s%s", p->mount, p->own ? p->own : "");
     _cleanup_close_ int dir = open (base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _cleanup_free_ char *offered = dir < 0 ? NULL : read_at (dir, "cgroup.controllers");
-    static const char *const needed[] = { "memory", "pids", "cpu" };
-    for (size_t i = 0; offered && i < strlen (offered); i++)
-        if (offered[i] == ' ' || offered[i] == '\n')
-            offered[i] = ',';
-    for (size_t i = 0; i < ARRAY_LEN (needed); i++)
-        if (! offered || ! list_has (offered, needed[i])) {
-            buf_printf (why, "version 2: %s offers no %s controller", base, needed[i]);
-            return false;
-        }
-    if (! write_at (dir, "cgroup.subtree_control", "+memory +pids +cpu")) {
-        /* Processes live here: move this one into a leaf, then the controllers can be handed down.
-         */
-        if (mkdirat (dir, "murmur-supervisor", 0755) < 0 && errno != EEXIST) {
-            buf_printf (why, "version 2: cannot create a group in %s: %s", base, strerror (errno));
-            return false;
-        }
-        if (! write_at (dir, "murmur-supervisor/cgroup.procs", "0") ||
-            ! write_at (dir, "cgroup.subtree_control", "+memory +pids +cpu")) {
-            buf_printf (why, "version 2: cannot hand the controllers of %s down: %s", base,
-                        strerror (errno));
-            return false;
-        }
+    const char *lacking = lacking_controller (offered);
+    if (lacking) {
+        buf_printf (why, "version 2: %s offers no %s controller", base, lacking);
+        return false;
     }
+    if (! hand_down (dir, base, why))
+        return false;
     (void)write_at (dir, "cgroup.subtree_control", "+io");
     if (! group_make (&s->groups[H_UNIFIED], p, name)) {
         buf_printf (why, "version 2: cannot create a group in %s: %s", base, strerror (errno));
@@ -347,12 +252,12 @@ try_v2 (struct cgroup_scope *s, const struct place places[H_COUNT], const char *
 }
 
 static bool
-try_v1 (struct cgroup_scope *s, const struct place places[H_COUNT], const char *name,
+try_v1 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const char *name,
         const struct cgroup_limits *l, struct buf *why)
 {
     for (int h = 0; h <= H_CPU; h++) {
         if (! places[h].mount) {
-            buf_printf (why, "; version 1: no %s hierarchy", hierarchy_names[h]);
+            buf_printf (why, "; version 1: no %s hierarchy", cgroup_hierarchy_names[h]);
             return false;
         }
         if (! group_make (&s->groups[h], &places[h], name)) {
@@ -397,15 +302,15 @@ struct cgroup_scope *
 cgroup_scope_new (const char *session_id, const struct cgroup_limits *limits,
                   struct mur_error **err)
 {
-    _cleanup_ (places_free) struct places found = { 0 };
-    const struct place *places = found.at;
+    _cleanup_ (cgroup_places_free) struct cgroup_places found;
+    const struct cgroup_place *places = found.at;
     _cleanup_free_ char *name = scope_name (session_id);
     _cleanup_buf_ struct buf why = { 0 };
     struct cgroup_scope *s = x_new0 (struct cgroup_scope);
     for (int h = 0; h < H_COUNT; h++)
         s->groups[h] = (struct group){ NULL, -1, -1 };
     s->kill_fd = -1;
-    find_places (found.at);
+    cgroup_places_find (&found);
     if (! try_v2 (s, places, name, limits, &why)) {
         remove_groups (s);
         s->is_v2 = false;

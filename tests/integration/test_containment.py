@@ -20,8 +20,10 @@ import pytest
 from tests.support.commands import answers, call, command_agent, host_offers, native_tool, run_commands
 from tests.support.door_client import SLEEPER, Door, message
 from tests.support.fixtures import own_component
-from tests.support.hosts import CLASSES, PROBE_PATH, needs, without_cgroups, without_landlock, without_namespaces
+from tests.support.hosts import (CLASSES, PROBE_PATH, needs, with_mounts, without_cgroups, without_landlock,
+                                 without_namespaces)
 from tests.support.lab import IS_SANITIZED, SLOWER
+from tests.support.service_bus import ServiceBus
 from tests.support.polling import eventually, pid_exists
 
 PATH = PROBE_PATH
@@ -463,8 +465,9 @@ def test_containment_34_a_link_put_in_the_place_of_the_temporary_folder_starts_n
     running = project.start("--task", "go", "--workdir", project / "work")
     session = lab.session(running)
     eventually(lambda: marked_processes(f"[ -e go ]; do sleep 0.02 # {os.getpid()}".encode()), 20 * SLOWER)
-    os.rename(session.records / "tmp", session.records / "moved")
-    (session.records / "tmp").symlink_to(target)
+    records = session.records
+    os.rename(records / "tmp", records / "moved")
+    (records / "tmp").symlink_to(target)
     project.write("work/go", "")
     running.result().ok()
     told = answers(project)
@@ -577,6 +580,39 @@ def test_containment_38_optional_control_groups(lab):
     told, = answers(project)
     assert told.stdout.startswith("hi\n") and told.stdout.split("\n")[1].isdigit()
     assert "W-SEC-010" in result.stderr
+
+
+def test_containment_14_where_systemd_owns_the_groups_it_is_asked_for_a_scope(lab):
+    """A manager that refuses changes nothing: the session is placed as it would be without one."""
+    if not shutil.which("unshare"):
+        pytest.skip("no unshare")
+    bus = ServiceBus(lab.directory / "bus")
+    project = command_agent(lab, ["echo hi"])
+    with_mounts(lab, "mount -t tmpfs none /run && mkdir -p /run/systemd/system")
+    try:
+        env = {"DBUS_SESSION_BUS_ADDRESS": f"unix:path={bus.path}"}
+        _, (told,) = run_commands(project, env=env)
+        called = list(bus.calls.get("StartTransientUnit", []))
+        quiet = lab.agent(name="without-commands", steps=STEPS)
+        quiet.run("--task", "x", env=env).ok()
+    finally:
+        bus.close()
+    assert told.stdout == "hi\n"
+    assert len(called) == 1 and len(bus.calls["StartTransientUnit"]) == 1, "one question a process, and only for commands"
+    assert re.search(rb"murmur-\d+-0\.scope\0", called[0]) and b"fail\0" in called[0]
+    assert b"Delegate\0" in called[0] and b"PIDs\0" in called[0]
+
+
+def test_containment_14_without_systemd_nobody_is_asked(lab):
+    bus = ServiceBus(lab.directory / "bus")
+    project = command_agent(lab, ["echo hi"])
+    try:
+        if os.path.isdir("/run/systemd/system"):
+            with_mounts(lab, "mount -t tmpfs none /run")
+        run_commands(project, env={"DBUS_SESSION_BUS_ADDRESS": f"unix:path={bus.path}"})
+    finally:
+        bus.close()
+    assert bus.calls == {}
 
 
 # --- reports and warnings ------------------------------------------------------------------------------------------------
