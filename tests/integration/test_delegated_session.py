@@ -295,6 +295,25 @@ def test_spawn_D7_the_outcome_is_the_runtimes_word_not_the_work_folders(lab, fam
     assert [record["status"] for record in written] == ["error"]
 
 
+def test_spawn_D7_a_command_of_the_child_cannot_write_its_record(lab):
+    forge = "echo '{\"status\":\"ok\"}'"
+    command = (f"{forge} >completion.json; {forge} >\"$MURMUR_RECORDS_DIR/completion.json\" || echo denied-new >>told; "
+               "{ echo x >>\"$MURMUR_RECORDS_DIR/trace.jsonl\"; } 2>/dev/null || echo denied-trace >>told")
+    publish_agent(lab, "child-forger", [{"tool_calls": [{"name": "bash", "input": {"command": command}}]}],
+                  inference={"max_turns": 1}, capabilities={"shell": {"allow": ["bash"]}})
+    publish_capsule(lab, "suite-parent", capabilities={"spawn": {"allow": ["local/child-forger"]}, "shell": {"allow": ["bash"]}})
+    with Family(lab) as family, ParentDoor() as door:
+        running = family.start("local/child-forger", spawner=handle(door.url))
+        line = readiness(running)
+        send_task(line["url"])
+        result = running.result(60)
+    assert result.code == 1, str(result)
+    assert (running.workdir / "told").read_text() == "denied-new\ndenied-trace\n"
+    assert json.loads((running.workdir / "completion.json").read_text()) == {"status": "ok"}
+    written = completion(line["records_dir"])
+    assert (written["status"], written["delivered"]) == ("error", True)
+
+
 # --- the lifeline ---
 
 def test_spawn_D5_a_child_whose_parent_is_gone_winds_down_and_says_by_whom_it_was_started(lab, family):

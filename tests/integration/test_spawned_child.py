@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.support.fixtures import own_component
+from tests.support.hooks import Hook
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, tree_of
 
@@ -157,3 +158,17 @@ def test_spawn_A10_what_comes_through_a_lifeline_is_nobodys_business(lab):
     os.write(lifeline.write_end, b"noise")
     lifeline.start(lab.agent(steps=HELLO), "--task", "x").result().ok()
     lifeline.cut()
+
+
+def test_spawn_A10_a_wind_down_that_hangs_is_over_after_twenty_seconds(lab):
+    hook = Hook(lab, on={"on-session-end": {"spin": True}}, capabilities={"limits": {"deadline_seconds": 300}})
+    lifeline = Lifeline()
+    running = lifeline.start(lab.agent(steps=HELLO, tools=[hook.entry],
+                                       lifecycle={"task_acceptance": "queue", "after_task": "sleep"}))
+    running.wait_for(r"^session: ")
+    begun = time.monotonic()
+    lifeline.cut()
+    result = running.result(60)
+    assert result.code == 143
+    assert 19 < time.monotonic() - begun < 25 * SLOWER
+    assert lab.runtime_directories == [] and not list((lab.murmur_home / "running").glob("*.json"))
