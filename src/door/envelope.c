@@ -57,33 +57,40 @@ skip_string (const char *p)
     return *p ? p + 1 : p;
 }
 
-/* Past one value of well-formed JSON. */
+/* Past one value of well-formed JSON; of anything else, somewhere before its end. */
 static const char *
 skip_value (const char *p)
 {
     int depth = 0;
-    do {
+    while (*p && (depth > 0 || ! strchr (",}]", *p))) {
         if (*p == '"')
             p = skip_string (p);
         else {
             depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
             p++;
         }
-    } while (*p && (depth > 0 || ! strchr (",}]", *p)));
+    }
     return p;
 }
 
-/* The text of the top-level member "id" of a well-formed object, "" when there is none. The last
- * one counts. */
-static char *
-id_text (const char *json)
+/* Past one byte, unless the text ends here. */
+static const char *
+skip_byte (const char *p)
 {
-    const char *found = "", *found_end = found;
-    const char *p = skip_blanks (skip_blanks (json) + 1);
+    return *p ? p + 1 : p;
+}
+
+/* Where the value of the top-level member "id" of a well-formed object lies, *len 0 when there is
+ * none. The last one counts. Of malformed text it is anything within it. */
+static const char *
+id_span (const char *json, size_t *len)
+{
+    const char *found = json, *found_end = found;
+    const char *p = skip_blanks (skip_byte (skip_blanks (json)));
     while (*p == '"') {
         bool is_id = strncmp (p, "\"id\"", 4) == 0;
         p = skip_blanks (skip_string (p));
-        p = skip_blanks (p + 1);
+        p = skip_blanks (skip_byte (p));
         const char *end = skip_value (p);
         if (is_id) {
             found = p;
@@ -95,7 +102,16 @@ id_text (const char *json)
     }
     while (found_end > found && strchr (" \t\r\n", found_end[-1]))
         found_end--;
-    return x_strndup (found, (size_t)(found_end - found));
+    *len = (size_t)(found_end - found);
+    return found;
+}
+
+static char *
+id_text (const char *json)
+{
+    size_t len;
+    const char *at = id_span (json, &len);
+    return x_strndup (at, len);
 }
 
 static bool
@@ -115,17 +131,25 @@ is_integer_id (const char *text)
 
 /* --- reading --- */
 
-/* Integers beyond 64 bits signed are read as reals: only an id may need its digits, and that is
- * kept as text. */
+/* Of an id only the text is kept, so it may be larger than what the parser takes: it is read as if
+ * it were 0. Any other integer beyond 64 bits signed is read as a real. */
 static json_t *
 parse (const char *text, size_t len)
 {
     json_error_t fault;
-    json_t *value = json_loadb (text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &fault);
-    if (! value && json_error_code (&fault) == json_error_numeric_overflow)
-        value = json_loadb (text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
-                            &fault);
-    return value;
+    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_t *value = json_loadb (text, len, flags, &fault);
+    if (value || json_error_code (&fault) != json_error_numeric_overflow)
+        return value;
+    size_t id_len;
+    const char *id = id_span (text, &id_len);
+    if (id_len > 1 && strspn (id, "-0123456789") >= id_len) {
+        _cleanup_free_ char *copy = x_strndup (text, len);
+        memset (copy + (id - text), ' ', id_len);
+        copy[id - text] = '0';
+        value = json_loadb (copy, len, flags, &fault);
+    }
+    return value ? value : json_loadb (text, len, flags | JSON_DECODE_INT_AS_REAL, &fault);
 }
 
 int

@@ -42,19 +42,34 @@ const struct http_server_limits http_server_default_limits = {
     .reserved = 16,
 };
 
+/* What an event of our own epoll may be about, beside the server's own descriptors. */
+enum watched {
+    WATCHED_CONNECTION,
+    WATCHED_DRAIN,
+};
+
+/* Connections that are not served yet, oldest first. */
+struct line {
+    struct connection *oldest, *newest;
+};
+
 /* One accepted connection, as long as libmicrohttpd holds it. */
 struct connection {
+    enum watched kind; /* first, as in struct drain */
     struct http_server *server;
     int fd;
     struct sockaddr_storage peer;
-    bool is_waiting; /* no complete head yet; on the server's list, oldest first */
+    struct line *line; /* waiting for a head, or receiving a body; NULL: being served */
     uint64_t since_ms;
     struct connection *older, *newer;
     bool drains; /* refused: read and drop what still comes */
+    struct connection *next_hung_up;
+    bool is_hung_up; /* the client will send no more; on the list of those, once */
 };
 
 /* A refused connection after libmicrohttpd: its duplicate, being drained. */
 struct drain {
+    enum watched kind;
     int fd;
     size_t left;
     uint64_t until_ms;
@@ -117,8 +132,10 @@ struct http_server {
     /* The thread's own. */
     struct MHD_Daemon *daemon;
     unsigned connections;
-    unsigned long_lived;                /* held answers and streams */
-    struct connection *oldest, *newest; /* waiting ones */
+    unsigned long_lived;   /* held answers and streams */
+    struct line waiting;   /* no complete head yet */
+    struct line receiving; /* a head, and not its whole body */
+    struct connection *hung_up;
     struct drain *drains;
     struct http_stream *streams;
     uint64_t next_tick_ms; /* no stream's tick is earlier; 0 = none has one */
@@ -128,43 +145,85 @@ struct http_server {
     uint64_t accept_again_ms;
 };
 
-/* --- connections waiting for a head --- */
+/* --- connections that are not served yet --- */
 
 static void
-stop_waiting (struct connection *c)
+leave_line (struct connection *c)
 {
-    if (! c->is_waiting)
+    if (! c->line)
         return;
-    struct http_server *s = c->server;
-    *(c->older ? &c->older->newer : &s->oldest) = c->newer;
-    *(c->newer ? &c->newer->older : &s->newest) = c->older;
-    c->is_waiting = false;
+    *(c->older ? &c->older->newer : &c->line->oldest) = c->newer;
+    *(c->newer ? &c->newer->older : &c->line->newest) = c->older;
+    c->line = NULL;
 }
 
 static void
-start_waiting (struct connection *c)
+enter_line (struct connection *c, struct line *line)
 {
-    struct http_server *s = c->server;
-    stop_waiting (c);
-    c->is_waiting = true;
+    leave_line (c);
+    c->line = line;
     c->since_ms = clock_monotonic_ms ();
-    c->older = s->newest;
+    c->older = line->newest;
     c->newer = NULL;
-    *(c->older ? &c->older->newer : &s->oldest) = c;
-    s->newest = c;
+    *(c->older ? &c->older->newer : &line->oldest) = c;
+    line->newest = c;
 }
 
-/* Ends the connection longest without a complete head; libmicrohttpd sees the end of file and lets
- * go. */
+/* Ends the connection longest without a complete head, else the one longest without a complete
+ * body; libmicrohttpd sees the end of file and lets go. */
 static bool
 shed_one (struct http_server *s)
 {
-    struct connection *c = s->oldest;
+    struct connection *c = s->waiting.oldest ? s->waiting.oldest : s->receiving.oldest;
     if (! c)
         return false;
-    stop_waiting (c);
+    leave_line (c);
     shutdown (c->fd, SHUT_RDWR);
     return true;
+}
+
+/* libmicrohttpd, whose epoll is edge-triggered, overlooks an end of file that came together with
+ * the last bytes. We watch for it beside, and once those bytes were taken shut down reading, which
+ * makes another edge. */
+static void
+watch_hang_up (struct connection *c)
+{
+    struct epoll_event event = { .events = EPOLLRDHUP | EPOLLET, .data.ptr = c };
+    epoll_ctl (c->server->epoll_fd, EPOLL_CTL_ADD, c->fd, &event);
+}
+
+static void
+note_hang_up (struct connection *c)
+{
+    if (c->is_hung_up)
+        return;
+    c->is_hung_up = true;
+    c->next_hung_up = c->server->hung_up;
+    c->server->hung_up = c;
+}
+
+static void
+tell_hang_ups (struct http_server *s)
+{
+    for (struct connection *c = s->hung_up; c; c = c->next_hung_up)
+        if (c->line)
+            shutdown (c->fd, SHUT_RD);
+    s->hung_up = NULL;
+}
+
+static void
+forget_connection (struct connection *c)
+{
+    struct http_server *s = c->server;
+    /* Before it is duplicated for a drain, which would keep it watched. */
+    epoll_ctl (s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    for (struct connection **at = &s->hung_up; *at; at = &(*at)->next_hung_up)
+        if (*at == c) {
+            *at = c->next_hung_up;
+            break;
+        }
+    leave_line (c);
+    s->connections--;
 }
 
 static struct connection *
@@ -180,7 +239,8 @@ begin_drain (struct http_server *s, int fd)
         return;
     shutdown (fd, SHUT_WR);
     struct drain *d = x_new0 (struct drain);
-    *d = (struct drain){ fd, DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS, s->drains };
+    *d = (struct drain){ WATCHED_DRAIN, fd, DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS,
+                         s->drains };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = d };
     epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
     s->drains = d;
@@ -203,16 +263,16 @@ on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
             memcpy (&c->peer, peer, sizeof (struct sockaddr_in6));
         *socket_context = c;
         s->connections++;
-        start_waiting (c);
+        enter_line (c, &s->waiting);
+        watch_hang_up (c);
         return;
     }
     struct connection *c = *socket_context;
     if (! c)
         return;
+    forget_connection (c);
     if (c->drains)
         begin_drain (s, fcntl (c->fd, F_DUPFD_CLOEXEC, 3));
-    stop_waiting (c);
-    s->connections--;
     free (c);
 }
 
@@ -281,8 +341,8 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     struct http_exchange *x = *request_context;
     struct connection *c = connection_of (mhd);
     *request_context = NULL;
-    if (c && ! s->is_ending)
-        start_waiting (c);
+    if (c && ! s->is_ending && ! c->is_hung_up)
+        enter_line (c, &s->waiting);
     else if (c)
         shutdown (c->fd, SHUT_RDWR);
     if (! x)
@@ -400,7 +460,7 @@ read_head (struct http_exchange *x, const char *method)
     x->has_head = true;
     x->method = method;
     x->connection = connection_of (x->mhd);
-    stop_waiting (x->connection);
+    enter_line (x->connection, &s->receiving);
     MHD_get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
     const char *length = http_exchange_header (x, "content-length", NULL);
     x->content_length = length ? strtoull (length, NULL, 10) : 0;
@@ -491,6 +551,7 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
         return MHD_NO;
     if (! x->is_seen) {
         x->is_seen = true;
+        leave_line (x->connection);
         if (! x->has_reply)
             s->handler->request (s->ctx, x);
     }
@@ -818,10 +879,11 @@ keep_time (struct http_server *s)
 {
     uint64_t now = clock_monotonic_ms ();
     int wait_ms = -1;
-    while (s->oldest && s->oldest->since_ms + s->limits.head_timeout_ms <= now)
+    const struct connection *oldest;
+    while ((oldest = s->waiting.oldest) && oldest->since_ms + s->limits.head_timeout_ms <= now)
         shed_one (s);
-    if (s->oldest)
-        wait_ms = min_wait (wait_ms, s->oldest->since_ms + s->limits.head_timeout_ms, now);
+    if (oldest)
+        wait_ms = min_wait (wait_ms, oldest->since_ms + s->limits.head_timeout_ms, now);
     if (s->next_tick_ms && s->next_tick_ms <= now)
         tick_streams (s, now);
     if (s->next_tick_ms)
@@ -851,10 +913,15 @@ run_once (struct http_server *s, int wait_ms)
             accept_some (s);
         else if (what == &s->event_fd)
             serve_wishes (s);
-        else if (what != s) /* libmicrohttpd's own set: MHD_run looks there anyhow */
+        else if (what == s)
+            ; /* libmicrohttpd's own set: MHD_run looks there anyhow */
+        else if (*(const enum watched *)what == WATCHED_CONNECTION)
+            note_hang_up (what);
+        else
             drain_some (what);
     }
     MHD_run (s->daemon);
+    tell_hang_ups (s);
 }
 
 static bool

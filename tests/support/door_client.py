@@ -167,6 +167,7 @@ class Stream:
             self._connection.putheader(name, value)
         self._connection.putheader("content-length", str(len(body)))
         self._connection.endheaders(body)
+        self._socket = self._connection.sock  # a stream's reply takes it over
         self.reply = self._connection.getresponse()
         self.raw, self.events, self.is_over = b"", [], False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -208,11 +209,10 @@ class Stream:
         return self.events
 
     def close(self):
-        if self._connection.sock:
-            try:
-                self._connection.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the door was first
         self._thread.join(5)
         self._connection.close()
         self.reply.close()
