@@ -205,9 +205,8 @@ note_hang_up (struct connection *c)
 static void
 tell_hang_ups (struct http_server *s)
 {
-    for (struct connection *c = s->hung_up; c; c = c->next_hung_up)
-        if (c->line)
-            shutdown (c->fd, SHUT_RD);
+    for (const struct connection *c = s->hung_up; c; c = c->next_hung_up)
+        shutdown (c->fd, SHUT_RD);
     s->hung_up = NULL;
 }
 
@@ -341,7 +340,7 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     struct http_exchange *x = *request_context;
     struct connection *c = connection_of (mhd);
     *request_context = NULL;
-    if (c && ! s->is_ending && ! c->is_hung_up)
+    if (c && ! s->is_ending)
         enter_line (c, &s->waiting);
     else if (c)
         shutdown (c->fd, SHUT_RDWR);
