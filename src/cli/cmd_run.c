@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "cli/cli.h"
 #include "cli/launcher_inputs.h"
+#include "cli/roster_run.h"
 #include "cli/run_inputs.h"
 #include "cli/run_steps.h"
 #include "fs/root.h"
@@ -25,6 +26,7 @@
 #include "session/launch.h"
 #include "session/readiness.h"
 #include "session/task_text.h"
+#include "spawn/lifeline.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -85,21 +87,6 @@ run_clear (struct run *r)
 }
 
 /* --- arguments and places --- */
-
-static bool
-refuse_unbuilt_flags (struct run *r, struct mur_error **err)
-{
-    static const struct {
-        const char *flag, *part;
-    } unbuilt[] = {
-        { "--roster", "formations" },
-    };
-    for (size_t i = 0; i < ARRAY_LEN (unbuilt); i++)
-        if (cli_has (r->args, unbuilt[i].flag))
-            return mur_fail (err, E_IO_003, "%s: this version of mur does not have %s yet",
-                             unbuilt[i].flag, unbuilt[i].part);
-    return true;
-}
 
 /* A capsule run by name has no folder of its own: its store root, else its work folder, else here.
  */
@@ -354,6 +341,10 @@ check_agent_flags (struct run *r, struct mur_error **err)
     bool is_agent = r->manifest->inference != NULL;
     if (! is_agent && cli_has (r->args, "--system-prompt"))
         return mur_fail (err, E_IO_003, "--system-prompt needs a capsule with an inference: block");
+    if (! is_agent && lifeline_fd (LIFELINE_FORMATION) >= 0)
+        return mur_fail (err, E_RUN_046,
+                         "a script capsule cannot be a member: it holds a formation lifeline but "
+                         "has no inference: block");
     if (! is_agent && cli_has (r->args, "--deadline")) {
         mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
         return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
@@ -498,6 +489,7 @@ fill_request (struct run *r, uint64_t started_ms)
     q->spawn_grant = r->launcher.grant;
     q->spawner = &r->launcher.spawner;
     q->formation_id = r->launcher.formation_id;
+    q->membership = r->launcher.membership;
     q->bind_addr = cli_value (r->args, "--bind");
     q->case_id = r->steps ? r->steps->case_id : NULL;
 }
@@ -538,7 +530,7 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
 }
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
-    refuse_unbuilt_flags, read_grant,  find_places,   check_home,   read_launcher,
+    read_grant,  find_places,   check_home,   read_launcher,
     check_resume,         load_dotenv, read_manifest, lower_policy, prepare_decision,
 };
 
@@ -567,6 +559,8 @@ run_all (struct run *r, uint64_t started_ms, enum session_ending *ending, bool *
 int
 cmd_run (const struct cli_args *args, struct mur_error **err)
 {
+    if (cli_has (args, "--roster"))
+        return roster_run (args, err);
     uint64_t started_ms = clock_monotonic_ms ();
     struct run r = { .args = args, .is_json = cli_has (args, "--json") };
     enum session_ending ending = ENDING_FAILED;

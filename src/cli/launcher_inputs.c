@@ -87,25 +87,24 @@ read_formation (struct launcher_inputs *in, struct mur_error **err)
     if (getenv ("MURMUR_FORMATION_PEERS"))
         return mur_fail (err, E_RUN_046,
                          "MURMUR_FORMATION_PEERS is set: only a member's own runtime makes it");
-    static const char *const refused[] = { "MURMUR_FORMATION_CHANNEL",
-                                           "MURMUR_FORMATION_LIFELINE" };
-    for (size_t i = 0; i < ARRAY_LEN (refused); i++)
-        if (variable (refused[i]))
-            return mur_fail (err, E_RUN_046,
-                             id ? "%s is set, but this version of mur does not run formations yet"
-                                : "%s is set without MURMUR_FORMATION_ID",
-                             refused[i]);
     in->formation_id = id ? x_strdup (id) : NULL;
-    return true;
+    struct mur_error *fault = NULL;
+    in->membership = membership_take (id, &fault);
+    if (fault)
+        return mur_propagate (err, fault);
+    if (! id && variable ("MURMUR_FORMATION_LIFELINE"))
+        return mur_fail (err, E_RUN_046,
+                         "MURMUR_FORMATION_LIFELINE is set without MURMUR_FORMATION_ID");
+    return lifeline_take (LIFELINE_FORMATION, err);
 }
 
 bool
 launcher_inputs_read (struct launcher_inputs *in, struct mur_error **err)
 {
     if (! spawner_parse (getenv ("MURMUR_SPAWNER"), &in->spawner, err) ||
-        ! read_formation (in, err) || ! lifeline_take (err))
+        ! read_formation (in, err) || ! lifeline_take (LIFELINE_SPAWNER, err))
         return false;
-    if (in->formation_id && ! in->grant)
+    if (in->formation_id && lifeline_fd (LIFELINE_FORMATION) < 0 && ! in->grant)
         diag_warn (DIAG_RUNTIME, W_RUN_007,
                    "MURMUR_FORMATION_ID names %s, but no launcher holds this session's lifeline: "
                    "nothing ends it with the formation",
@@ -119,4 +118,5 @@ launcher_inputs_clear (struct launcher_inputs *in)
     secret_free (in->grant);
     spawner_clear (&in->spawner);
     free (in->formation_id);
+    membership_free (in->membership);
 }

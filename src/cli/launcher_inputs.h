@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a launcher hands to a `mur run` beside its arguments: a grant on standard input, the
- * spawner's handle, the formation's id, lifelines (spec/spawn.md A9, A10, A13).
+ * spawner's handle, the formation's id and channel, lifelines (spec/spawn.md A9, A10, A13).
  *
  * Callers: cmd_run.c, before anything of a session exists and before .env is read. Always true: no
  * message holds a value that was handed over.
@@ -10,12 +10,14 @@
 
 #include "base/error.h"
 #include "base/secret.h"
+#include "spawn/membership.h"
 #include "spawn/spawner.h"
 
 struct launcher_inputs {
     struct secret *grant; /* NULL: none */
     struct spawner spawner;
-    char *formation_id; /* NULL: none */
+    char *formation_id;            /* NULL: none */
+    struct membership *membership; /* NULL: no member */
 };
 
 /* One line of standard input, for --spawn-grant-stdin. NULL with E-RUN-019 (no line, or what can be

@@ -37,7 +37,8 @@
 #define NOT_WITH_ROSTER                                                                            \
     "--manifest --capsule --capsule-version --system-prompt --workdir --bind --context "           \
     "--forget-session --resume --resume-mode --lifecycle-task-acceptance --lifecycle-after-task "  \
-    "--explain-scope --spawn-grant-stdin"
+    "--explain-scope --spawn-grant-stdin --readiness-tokens --inherited-deadline "                 \
+    "--workdir-identity --capsule-sha256 --store-root"
 
 static const struct cli_option run_options[] = {
     { .name = "--manifest",

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/digest.h"
+#include "base/formation_token.h"
 #include "base/token.h"
 #include "door/card.h"
 
@@ -24,7 +25,17 @@ struct door_auth {
     unsigned char key[TOKEN_KEY_LEN];
     struct credential *credentials;
     size_t len;
+    char *formation_id, *member; /* NULL: no member's door */
+    unsigned char verify_key[ED25519_KEY_LEN];
+    struct strv callers; /* "member:<name>" of every one that came */
 };
+
+#define MEMBER_PREFIX "member:"
+
+/* What a formation token grants. */
+static const enum door_method member_methods[] = { METHOD_SEND_MESSAGE, METHOD_GET_TASK,
+                                                   METHOD_CANCEL_TASK, METHOD_LIST_TASKS,
+                                                   METHOD_SUBSCRIBE_TO_TASK };
 
 bool
 auth_scope_is_known (const char *scope)
@@ -90,6 +101,9 @@ door_auth_free (struct door_auth *a)
         secret_free (a->credentials[i].token);
     }
     free (a->credentials);
+    free (a->formation_id);
+    free (a->member);
+    strv_free (&a->callers);
     free (a->realm);
     free (a);
 }
@@ -121,9 +135,32 @@ find (const struct door_auth *a, const char *name)
     return NULL;
 }
 
+void
+door_auth_set_formation (struct door_auth *a, const char *formation_id, const char *member,
+                         const unsigned char verify_key[ED25519_KEY_LEN])
+{
+    a->formation_id = x_strdup (formation_id);
+    a->member = x_strdup (member);
+    memcpy (a->verify_key, verify_key, sizeof a->verify_key);
+}
+
+const char *
+auth_member_of (const char *credential)
+{
+    return credential && str_starts (credential, MEMBER_PREFIX)
+               ? credential + strlen (MEMBER_PREFIX)
+               : NULL;
+}
+
 bool
 door_auth_allows (const struct door_auth *a, const char *credential, const char *scope)
 {
+    if (auth_member_of (credential)) {
+        for (size_t i = 0; i < ARRAY_LEN (member_methods); i++)
+            if (strcmp (door_method_name (member_methods[i]), scope) == 0)
+                return true;
+        return false;
+    }
     const struct credential *c = find (a, credential);
     return c && strv_contains (&c->scopes, scope);
 }
@@ -170,8 +207,32 @@ bearer_of_headers (const struct http_header *headers, size_t count)
     return count_lines (headers, count, &line) == 1 ? bearer_token (line) : NULL;
 }
 
+/* Borrowed for as long as the door lives. */
+static const char *
+credential_of_member (struct door_auth *a, const char *member)
+{
+    _cleanup_free_ char *credential = x_asprintf (MEMBER_PREFIX "%s", member);
+    for (size_t i = 0; i < a->callers.len; i++)
+        if (strcmp (a->callers.items[i], credential) == 0)
+            return a->callers.items[i];
+    strv_push (&a->callers, credential);
+    return a->callers.items[a->callers.len - 1];
+}
+
+static enum auth_refusal
+check_member (struct door_auth *a, const char *token, const char **credential)
+{
+    _cleanup_free_ char *from = NULL;
+    enum formation_verdict verdict =
+        formation_token_verify (a->verify_key, a->formation_id, a->member, token, &from);
+    if (verdict == FORMATION_INVALID)
+        return AUTH_INVALID_TOKEN;
+    *credential = credential_of_member (a, from);
+    return verdict == FORMATION_GENUINE ? AUTH_GRANTED : AUTH_NOT_PERMITTED;
+}
+
 enum auth_refusal
-door_auth_check (const struct door_auth *a, const struct http_header *headers, size_t count,
+door_auth_check (struct door_auth *a, const struct http_header *headers, size_t count,
                  const char **credential)
 {
     const char *line = NULL;
@@ -180,6 +241,8 @@ door_auth_check (const struct door_auth *a, const struct http_header *headers, s
     if (lines == 0)
         return AUTH_UNAUTHENTICATED;
     const char *token = lines == 1 ? bearer_token (line) : NULL;
+    if (token && a->formation_id && str_starts (token, FORMATION_TOKEN_TAG))
+        return check_member (a, token, credential);
     *credential = token && *token ? verified_credential (a, token) : NULL;
     return *credential ? AUTH_GRANTED : AUTH_INVALID_TOKEN;
 }
@@ -192,6 +255,7 @@ static const struct {
     [AUTH_INVALID_TOKEN] = { 401, "invalid_token", "The bearer token is not one of this session.",
                              "invalid_token" },
     [AUTH_INSUFFICIENT_SCOPE] = { 403, "insufficient_scope", NULL, "insufficient_scope" },
+    [AUTH_NOT_PERMITTED] = { 403, "not_permitted", NULL, "insufficient_scope" },
 };
 
 int
@@ -206,9 +270,9 @@ auth_refusal_answer (const struct door_auth *a, enum auth_refusal refusal, const
         buf_printf (&line, ", scope=\"%s\"", scope);
     *challenge = buf_steal (&line);
     _cleanup_free_ char *message =
-        refusals[refusal].message
-            ? x_strdup (refusals[refusal].message)
-            : x_asprintf ("Credential %s does not hold the scope %s.", credential, scope);
+        refusals[refusal].message ? x_strdup (refusals[refusal].message)
+        : scope ? x_asprintf ("Credential %s does not hold the scope %s.", credential, scope)
+                : x_asprintf ("Member %s may not call this capsule.", auth_member_of (credential));
     _cleanup_json_ json_t *o = json_object ();
     json_set_string (o, "error", refusals[refusal].error);
     json_set_string (o, "message", message);

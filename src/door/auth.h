@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/ed25519.h"
 #include "base/secret.h"
 #include "net/http_client.h"
 
@@ -32,6 +33,13 @@ door_auth_new (const char *realm, const struct auth_declaration *declared, size_
 void door_auth_free (struct door_auth *a);
 DEFINE_CLEANUP (struct door_auth, door_auth_free)
 
+/* Makes this the door of a formation's member: formation tokens addressed to it grant the
+ * credential member:<from>. The key is copied; ed25519_load came before. */
+void door_auth_set_formation (struct door_auth *a, const char *formation_id, const char *member,
+                              const unsigned char verify_key[ED25519_KEY_LEN]);
+/* The member behind a credential of a formation token, or NULL. Borrowed from the credential. */
+const char *auth_member_of (const char *credential);
+
 /* Operator first, then the others sorted by name. Borrowed. */
 size_t door_auth_count (const struct door_auth *a);
 const char *door_auth_name (const struct door_auth *a, size_t i);
@@ -42,10 +50,12 @@ enum auth_refusal {
     AUTH_UNAUTHENTICATED,    /* 401: no Authorization line */
     AUTH_INVALID_TOKEN,      /* 401: never saying why */
     AUTH_INSUFFICIENT_SCOPE, /* 403 */
+    AUTH_NOT_PERMITTED,      /* 403: a genuine formation token for another member's door */
 };
 
-/* Who sent these headers: *credential (borrowed from a) when granted. */
-enum auth_refusal door_auth_check (const struct door_auth *a, const struct http_header *headers,
+/* Who sent these headers: *credential (borrowed from a) when granted or not permitted. On one
+ * thread. */
+enum auth_refusal door_auth_check (struct door_auth *a, const struct http_header *headers,
                                    size_t count, const char **credential);
 /* Whether a credential of this session holds a scope. */
 bool door_auth_allows (const struct door_auth *a, const char *credential, const char *scope);

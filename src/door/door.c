@@ -24,7 +24,7 @@ struct door {
     char *url;
     char *public_card;
     bool accepts_peers;
-    const struct door_auth *auth; /* NULL: a public door */
+    struct door_auth *auth; /* NULL: a public door */
     struct rpc *rpc;
     struct plane_worker *plane_worker;
     struct resources *resources;
@@ -79,7 +79,7 @@ is_refused (struct door *d, struct http_exchange *x, const char **credential)
     enum auth_refusal refusal = door_auth_check (d->auth, headers, count, credential);
     if (refusal == AUTH_GRANTED)
         return false;
-    door_refuse (x, d->auth, refusal, NULL, NULL);
+    door_refuse (x, d->auth, refusal, *credential, NULL);
     return true;
 }
 
@@ -212,7 +212,7 @@ door_url (const struct door *d)
 }
 
 void
-door_set_auth (struct door *d, const struct door_auth *auth)
+door_set_auth (struct door *d, struct door_auth *auth)
 {
     d->auth = auth;
 }

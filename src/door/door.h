@@ -26,7 +26,7 @@ unsigned door_port (const struct door *d);
 const char *door_url (const struct door *d);
 
 /* Makes the door an authenticated one; before door_serve. <auth> is borrowed until door_close. */
-void door_set_auth (struct door *d, const struct door_auth *auth);
+void door_set_auth (struct door *d, struct door_auth *auth);
 
 /* Whose files the planes serve; before door_serve. Copied; what it points to is borrowed until
  * door_close. */

@@ -579,7 +579,7 @@ dispatch (struct call *c)
 void
 rpc_answer (struct rpc *r, struct http_exchange *x, const char *credential)
 {
-    struct call c = { .rpc = r, .x = x, .caller.credential = credential };
+    struct call c = { .rpc = r, .x = x, .caller = { credential, auth_member_of (credential) } };
     size_t len;
     const char *body = http_exchange_body (x, &len);
     int refusal = envelope_read (body, len, &c.envelope);

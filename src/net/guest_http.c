@@ -324,15 +324,45 @@ target_url (const char *base, const char *path)
     return x_asprintf ("%s%s%s", base, slash, path ? path : "");
 }
 
+#define FORMATION_DOMAIN "formation.invalid"
+
 static bool
 is_formation_host (const char *host)
 {
-    return strcmp (host, "formation.invalid") == 0 || str_ends (host, ".formation.invalid");
+    return strcmp (host, FORMATION_DOMAIN) == 0 || str_ends (host, "." FORMATION_DOMAIN);
+}
+
+/* A member by its virtual address. Every way to fail looks the same: who the members are is
+ * nobody's business. */
+static char *
+admit_peer (const struct guest_http_spec *spec, const struct guest_http_request *request,
+            const struct authority *to, struct guest_peer *peer)
+{
+    size_t suffix = strlen ("." FORMATION_DOMAIN), len = strlen (to->host);
+    if (! spec->find_peer || strcmp (request->scheme, "http") != 0 || to->port != URL_NO_PORT ||
+        to->has_userinfo || len <= suffix || strlen (request->authority) != len)
+        return NULL;
+    _cleanup_free_ char *name = x_strndup (to->host, len - suffix);
+    if (strchr (name, '.') || ! spec->find_peer (spec->peer_ctx, name, peer))
+        return NULL;
+    if (! spec->allow ||
+        ! allow_list_matches_authority (spec->allow, "http", peer->base + strlen ("http://")))
+        return NULL;
+    return target_url (peer->base, request->path_with_query);
+}
+
+static void
+peer_clear (struct guest_peer *peer)
+{
+    free (peer->base);
+    secret_free (peer->token);
+    *peer = (struct guest_peer){ 0 };
 }
 
 /* Where the request goes, or NULL: denied. The order is containment.md 3.2. */
 static char *
-admit (struct guest_http *g, const struct guest_http_request *request, bool *is_gateway)
+admit (struct guest_http *g, const struct guest_http_request *request, bool *is_gateway,
+       struct guest_peer *peer)
 {
     const struct guest_http_spec *spec = &g->spec;
     if (spec->gateway && gateway_is_addressed (request->scheme, request->authority)) {
@@ -349,8 +379,8 @@ admit (struct guest_http *g, const struct guest_http_request *request, bool *is_
     _cleanup_authority_ struct authority to = { 0 };
     if (! is_known_scheme || authority_parse (request->authority, strlen (request->authority), &to))
         return NULL;
-    if (is_formation_host (to.host)) /* no session of this build has members to call */
-        return NULL;
+    if (is_formation_host (to.host))
+        return admit_peer (spec, request, &to, peer);
     if (! spec->allow ||
         ! allow_list_matches_authority (spec->allow, request->scheme, request->authority))
         return NULL;
@@ -361,25 +391,58 @@ admit (struct guest_http *g, const struct guest_http_request *request, bool *is_
 }
 
 static void
-copy_headers (struct exchange *x, const struct guest_http_request *request)
+add_header (struct exchange *x, const char *name, const char *value, size_t len)
+{
+    x->headers[x->header_count++] = (struct http_header){
+        .name = x_strdup (name),
+        .value = x_memdup (value, len),
+        .value_len = len,
+    };
+}
+
+/* What a guest may not say of itself to another member. */
+static bool
+is_runtimes_own (const char *name)
+{
+    static const char *const names[] = { "authorization", "x-murmur-task-origin",
+                                         "x-murmur-task-trust" };
+    for (size_t i = 0; i < ARRAY_LEN (names); i++)
+        if (strcasecmp (names[i], name) == 0)
+            return true;
+    return strncasecmp (name, "x-murmur-task-", strlen ("x-murmur-task-")) == 0;
+}
+
+static void
+add_peer_headers (struct exchange *x, const struct guest_peer *peer)
+{
+    char *bearer = x_asprintf ("Bearer %s", secret_reveal (peer->token));
+    add_header (x, "authorization", bearer, strlen (bearer));
+    secret_wipe (bearer, strlen (bearer));
+    free (bearer);
+    add_header (x, "x-murmur-task-origin", "peer", strlen ("peer"));
+    add_header (x, "x-murmur-task-trust", peer->trust, strlen (peer->trust));
+}
+
+static void
+copy_headers (struct exchange *x, const struct guest_http_request *request,
+              const struct guest_peer *peer)
 {
     const char *auth_header = x->is_gateway ? gateway_auth_header (x->guest->spec.gateway) : NULL;
-    x->headers = x_new_array (struct http_header, request->header_count + 1);
+    x->headers = x_new_array (struct http_header, request->header_count + 4);
     x->announced_len = HTTP_UNKNOWN_LENGTH;
     for (size_t i = 0; i < request->header_count; i++) {
         const struct guest_http_header *h = &request->headers[i];
-        if (auth_header && strcasecmp (h->name, auth_header) == 0)
+        if ((auth_header && strcasecmp (h->name, auth_header) == 0) ||
+            (peer->base && is_runtimes_own (h->name)))
             continue;
         _cleanup_free_ char *value = x_strndup (h->value, h->value_len);
         uint64_t len;
         if (strcasecmp (h->name, "content-length") == 0 && read_digits (value, &len))
             x->announced_len = len;
-        x->headers[x->header_count++] = (struct http_header){
-            .name = x_strdup (h->name),
-            .value = x_memdup (h->value, h->value_len),
-            .value_len = h->value_len,
-        };
+        add_header (x, h->name, h->value, h->value_len);
     }
+    if (peer->base)
+        add_peer_headers (x, peer);
 }
 
 static void
@@ -387,6 +450,7 @@ exchange_free (struct exchange *x)
 {
     for (size_t i = 0; i < x->header_count; i++) {
         free ((char *)x->headers[i].name);
+        secret_wipe ((char *)x->headers[i].value, x->headers[i].value_len);
         free ((char *)x->headers[i].value);
     }
     free (x->headers);
@@ -406,7 +470,8 @@ exchange_start (void *ctx, const struct guest_http_request *request, struct gues
 {
     struct guest_http *g = ctx;
     bool is_gateway = false;
-    char *url = admit (g, request, &is_gateway);
+    _cleanup_ (peer_clear) struct guest_peer peer = { 0 };
+    char *url = admit (g, request, &is_gateway, &peer);
     if (! url) {
         *refused = GUEST_HTTP_DENIED;
         return NULL;
@@ -421,7 +486,7 @@ exchange_start (void *ctx, const struct guest_http_request *request, struct gues
     x->connect_timeout_ms = request->connect_timeout_ms;
     x->first_byte_timeout_ms = request->first_byte_timeout_ms;
     x->between_bytes_timeout_ms = request->between_bytes_timeout_ms;
-    copy_headers (x, request);
+    copy_headers (x, request, &peer);
     return x;
 }
 

@@ -14,6 +14,13 @@
 #include "net/gateway.h"
 #include "net/http_client.h"
 
+/* A member of the session's formation as a guest may call it. */
+struct guest_peer {
+    char *base;           /* "http://host:port"; owned by whoever asked */
+    struct secret *token; /* owned too */
+    const char *trust;    /* of the running task: "trusted", "untrusted" */
+};
+
 struct guest_http_spec {
     struct http_client *client;     /* borrowed */
     const struct allow_list *allow; /* borrowed; NULL = nothing allowed */
@@ -22,6 +29,10 @@ struct guest_http_spec {
      * admitted. */
     bool (*is_admitted) (void *ctx);
     void *ctx;
+    /* Where a request to <name>.formation.invalid goes (containment.md 3.2 step 2). NULL = nowhere.
+     * On the guest's thread; may wait for an address. */
+    bool (*find_peer) (void *peer_ctx, const char *name, struct guest_peer *out);
+    void *peer_ctx;
 };
 
 /* What the last finished request through the gateway showed: the ground for inference lines and

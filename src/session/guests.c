@@ -5,6 +5,8 @@
 #include "session/guests.h"
 
 #include "base/alloc.h"
+#include "session/running_task.h"
+#include "spawn/membership.h"
 
 #include <string.h>
 
@@ -116,6 +118,16 @@ guest_env_add_allowed (const struct policy *p, struct strv *env)
     }
 }
 
+/* The members this one may call, by their virtual addresses. */
+static void
+add_peers (struct session *s, struct strv *env)
+{
+    _cleanup_free_ char *peers =
+        s->request->membership ? membership_peers_text (s->request->membership) : NULL;
+    if (peers)
+        guest_env_set (env, "MURMUR_FORMATION_PEERS", peers);
+}
+
 /* What every guest of the session gets. <d>: the choice it speaks of. */
 static void
 add_runtime_list (struct session *s, const char *url, const struct driver *d, struct strv *env)
@@ -132,6 +144,7 @@ add_runtime_list (struct session *s, const char *url, const struct driver *d, st
     guest_env_set (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
     guest_env_set (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
     guest_env_set (env, "MURMUR_SESSION_ID", s->id.text);
+    add_peers (s, env);
     guest_env_set (env, "MURMUR_CAPSULE_URL", url);
 }
 
@@ -187,6 +200,9 @@ build_hook_env (struct session *s, struct staged_artifact *a)
     if (a->config_env)
         set_env (&a->env, a->config_env);
     add_observability (s, &a->env);
+    if (s->request->formation_id)
+        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->request->formation_id);
+    add_peers (s, &a->env);
     if (a->gateway)
         guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
 }
@@ -284,6 +300,23 @@ is_admitted (void *ctx)
     return spend_is_open (ctx);
 }
 
+/* Another member, with the trust of the task that runs now. */
+static bool
+find_peer (void *ctx, const char *name, struct guest_peer *out)
+{
+    struct session *s = ctx;
+    struct membership *m = s->request->membership;
+    const struct secret *token = membership_token (m, name);
+    if (! token)
+        return false;
+    pthread_mutex_lock (&s->lock);
+    bool is_trusted = s->task && s->task->task->is_trusted;
+    pthread_mutex_unlock (&s->lock);
+    *out = (struct guest_peer){ membership_address (m, name, NULL), secret_copy (token),
+                                is_trusted ? "trusted" : "untrusted" };
+    return out->base != NULL;
+}
+
 bool
 guest_store_open (struct session *s, const struct guest_setup *setup, struct guest_store *store,
                   enum guest_ending *ending, struct mur_error **err)
@@ -294,6 +327,8 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
         .gateway = setup->gateway,
         .is_admitted = is_admitted,
         .ctx = s->spend,
+        .find_peer = s->request->membership ? find_peer : NULL,
+        .peer_ctx = s,
     };
     struct guest_preopen preopens[PREOPENS_MAX];
     struct host_binding bindings[LINKAGE_MAX];

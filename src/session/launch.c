@@ -30,6 +30,8 @@
 #include "session/start_line.h"
 #include "session/task_text.h"
 #include "session/termination.h"
+#include "spawn/lifeline.h"
+#include "spawn/membership.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -134,6 +136,19 @@ copy_of (const char *text)
 }
 
 static void
+fill_membership (const struct membership *m, struct running_record *r)
+{
+    if (! m)
+        return;
+    const char *start;
+    r->formation_member = x_strdup (membership_member (m));
+    r->formation_entry = membership_is_entry (m);
+    r->formation_lifeline = lifeline_fd (LIFELINE_FORMATION) >= 0;
+    r->launcher_pid = membership_launcher (m, &start);
+    r->launcher_start = copy_of (start);
+}
+
+static void
 write_running_record (struct session *s)
 {
     struct running_record r = { 0 };
@@ -146,6 +161,7 @@ write_running_record (struct session *s)
     r.records_dir = x_strdup (s->dirs.records_path);
     r.formation_id = copy_of (s->request->formation_id);
     r.spawned_by = copy_of (s->request->spawner->session_id);
+    fill_membership (s->request->membership, &r);
     if (s->auth)
         fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;

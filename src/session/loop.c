@@ -51,8 +51,10 @@ fold (struct session *s, struct launch_outcome *out, struct task_outcome *run)
     enum session_ending ending = ending_of (run->ending);
     if (out->is_decided || ending == ENDING_OK)
         return;
-    if (ending == ENDING_CANCELED && termination_cause (s) == TERMINATED_BY_DEADLINE)
-        return; /* the deadline's own ending */
+    enum termination_cause cause = termination_cause (s);
+    if (ending == ENDING_CANCELED &&
+        (cause == TERMINATED_BY_DEADLINE || cause == TERMINATED_BY_FORMATION))
+        return; /* that ending is the session's */
     out->is_decided = true;
     out->ending = ending;
     if (run->error) {
@@ -176,6 +178,10 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         task_outcome_clear (&run);
         if (is_own_failure || is_fatal)
             break;
+    }
+    if (! out->is_decided && termination_cause (s) == TERMINATED_BY_FORMATION) {
+        out->is_decided = true;
+        out->ending = ENDING_FORMATION;
     }
     if (! out->is_decided && termination_cause (s) == TERMINATED_BY_DEADLINE) {
         const struct deadline *d = s->deadline;

@@ -137,11 +137,12 @@ static void *
 watch_lifeline (void *arg)
 {
     struct lifeline_watch *w = arg;
-    struct pollfd fds[] = { { w->stop_fd, POLLIN, 0 }, { lifeline_fd (), POLLIN, 0 } };
+    struct pollfd fds[] = { { w->stop_fd, POLLIN, 0 },
+                            { lifeline_fd (LIFELINE_SPAWNER), POLLIN, 0 } };
     while (! fds[0].revents) {
         if (poll (fds, ARRAY_LEN (fds), -1) < 0)
             continue;
-        if (fds[0].revents || ! fds[1].revents || ! lifeline_has_ended (fds[1].fd))
+        if (fds[0].revents || ! fds[1].revents || ! lifeline_has_ended (LIFELINE_SPAWNER))
             continue;
         diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
         home_session_end (&w->session->dirs);
@@ -155,7 +156,7 @@ static bool
 lifeline_watch_start (struct lifeline_watch *w, struct session *s, struct mur_error **err)
 {
     *w = (struct lifeline_watch){ .session = s, .stop_fd = -1 };
-    if (lifeline_fd () < 0)
+    if (lifeline_fd (LIFELINE_SPAWNER) < 0)
         return true;
     w->stop_fd = eventfd (0, EFD_CLOEXEC);
     w->is_on = w->stop_fd >= 0 && pthread_create (&w->thread, NULL, watch_lifeline, w) == 0;

@@ -22,6 +22,7 @@
 #include "session/read_only.h"
 #include "session/session.h"
 #include "session/termination.h"
+#include "spawn/membership.h"
 
 #include <string.h>
 
@@ -78,6 +79,10 @@ mint_tokens (struct session *s, struct mur_error **err)
         declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
     }
     s->auth = door_auth_new (s->manifest->name, declared, count);
+    const struct membership *m = s->request->membership;
+    if (m)
+        door_auth_set_formation (s->auth, membership_formation_id (m), membership_member (m),
+                                 membership_verify_key (m));
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "spawn/spawner.h"
 
 struct host_decision; /* sandbox/host.h */
+struct membership;
 struct session;
 
 enum resume_mode {
@@ -61,6 +62,7 @@ struct stage_request {
     const struct secret *spawn_grant; /* NULL: none was handed over */
     const struct spawner *spawner;    /* its session_id NULL: not delegated */
     const char *formation_id;         /* NULL: none */
+    struct membership *membership;    /* spawn/membership.h; NULL: no member */
 
     uint64_t process_start_ms;  /* monotonic: what deadlines are counted from */
     uint64_t own_deadline_secs; /* 0: none */

@@ -9,6 +9,7 @@
 #include "sandbox/host.h"
 #include "session/credential.h"
 #include "session/deadline.h"
+#include "spawn/membership.h"
 #include "trace/writer.h"
 
 #include <string.h>
@@ -175,12 +176,16 @@ start_line_write (struct session *s, struct mur_error **err)
     const struct containment *c = host_decide (s->request->decision);
     const uint64_t machine = s->request->config->machine_tokens_per_day;
     char prompt_sha[SHA256_HEX_LEN + 1] = "";
-    _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 };
+    _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 }, callees = { 0 };
     _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->driver);
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
     _cleanup_free_ char *control = control_json (s), *choices = choices_json (s);
+    const struct membership *m = s->request->membership;
+    static char *const none[] = { NULL };
+    for (size_t i = 0; m && i < membership_callee_count (m); i++)
+        strv_push (&callees, membership_callee (m, i));
     session_list_capabilities (s, &capabilities);
     for (size_t i = 0; i < s->tool_count; i++)
         strv_push (&tools, s->tools[i].name);
@@ -209,5 +214,7 @@ start_line_write (struct session *s, struct mur_error **err)
         .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
         .spawned_by = s->request->spawner->session_id,
         .delegation_id = s->request->spawner->delegation_id,
-        .formation_id = s->request->formation_id);
+        .formation_id = s->request->formation_id,
+        .formation_member = m ? membership_member (m) : NULL,
+        .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
 }

@@ -114,6 +114,8 @@ write_cause (struct session *s, enum termination_cause cause)
         TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
                .deadline_secs = s->deadline->secs,
                .source = s->deadline->is_inherited ? "inherited" : "own");
+    if (cause == TERMINATED_BY_FORMATION)
+        TRACE (s->trace, NULL, formation_ended, .formation_id = s->request->formation_id);
     if (cause == TERMINATED_BY_SPAWNER)
         TRACE (s->trace, NULL, spawner_ended, .spawned_by = by->session_id,
                .delegation_id = by->delegation_id);
@@ -151,6 +153,7 @@ begin (struct session *s, enum termination_cause cause)
         [TERMINATED_BY_DEADLINE] =
             "[capsule-runtime] the session's deadline was reached: winding down",
         [TERMINATED_BY_SPAWNER] = LIFELINE_ENDED_LINE,
+        [TERMINATED_BY_FORMATION] = FORMATION_ENDED_LINE,
     };
     /* A deadline that has passed by now came first. */
     if (! deadline_left_ms (s->deadline))
@@ -197,6 +200,17 @@ on_timer (struct session *s)
     begin (s, TERMINATED_BY_DEADLINE);
 }
 
+static void
+on_lifeline (struct session *s, enum lifeline which, struct pollfd *fd,
+             enum termination_cause cause)
+{
+    if (! fd->revents || ! lifeline_has_ended (which))
+        return;
+    fd->fd = -1;
+    if (s->termination->cause == NOT_TERMINATED)
+        begin (s, cause);
+}
+
 static void *
 listen_thread (void *arg)
 {
@@ -205,7 +219,8 @@ listen_thread (void *arg)
     struct pollfd fds[] = { { x->signal_fd, POLLIN, 0 },
                             { x->timer_fd, POLLIN, 0 },
                             { x->stop_fd, POLLIN, 0 },
-                            { lifeline_fd (), POLLIN, 0 } };
+                            { lifeline_fd (LIFELINE_SPAWNER), POLLIN, 0 },
+                            { lifeline_fd (LIFELINE_FORMATION), POLLIN, 0 } };
     for (;;) {
         if (poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR)
             return NULL;
@@ -215,11 +230,8 @@ listen_thread (void *arg)
             on_signal (s);
         if (fds[1].revents)
             on_timer (s);
-        if (fds[3].revents && lifeline_has_ended (fds[3].fd)) {
-            fds[3].fd = -1;
-            if (x->cause == NOT_TERMINATED)
-                begin (s, TERMINATED_BY_SPAWNER);
-        }
+        on_lifeline (s, LIFELINE_FORMATION, &fds[4], TERMINATED_BY_FORMATION);
+        on_lifeline (s, LIFELINE_SPAWNER, &fds[3], TERMINATED_BY_SPAWNER);
     }
 }
 

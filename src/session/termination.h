@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ending a running session from outside: the first SIGTERM or SIGINT, its deadline, or the end of
- * its spawner's lifeline (spec/session.md 15.2, spec/spawn.md A10).
+ * its spawner's or its formation's lifeline (spec/session.md 15.2, spec/spawn.md A10, C7).
  *
- * One thread waits for the signal, the deadline, the lifeline and the teardown timer in one poll.
+ * One thread waits for the signal, the deadline, the lifelines and the teardown timer in one poll.
  * Callers: launch.c, and whoever needs to know the cause. Always true: a termination begins once; a
  * second signal or the timer ends the process at once, leaving neither a child nor the runtime
  * directory.
@@ -18,7 +18,8 @@ enum termination_cause {
     NOT_TERMINATED,
     TERMINATED_BY_SIGNAL,
     TERMINATED_BY_DEADLINE,
-    TERMINATED_BY_SPAWNER, /* its lifeline closed */
+    TERMINATED_BY_SPAWNER,   /* its lifeline closed */
+    TERMINATED_BY_FORMATION, /* the formation's lifeline closed */
 };
 
 /* Threads made between these two never take the signals of a termination: the engine starts threads

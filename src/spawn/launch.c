@@ -9,6 +9,7 @@
 #include "spawn/environment.h"
 #include "spawn/readiness.h"
 #include "spawn/snapshot.h"
+#include "spawn/start.h"
 #include "spawn/work_folder.h"
 
 #include "base/alloc.h"
@@ -22,65 +23,13 @@
 
 #define READINESS_MS 180000
 
-struct pipe {
-    int read_end, write_end;
-};
-
-static void
-pipe_close (struct pipe *p)
-{
-    cleanup_closep (&p->read_end);
-    cleanup_closep (&p->write_end);
-    p->read_end = p->write_end = -1;
-}
-#define _cleanup_pipe_ _cleanup_ (pipe_close)
-#define NO_PIPE                                                                                    \
-    {                                                                                              \
-        -1, -1                                                                                     \
-    }
-
-/* Close-on-exec from birth, both ends above the standard streams. */
-static bool
-pipe_open (struct pipe *p, const char *what, struct mur_error **err)
-{
-    int fds[2];
-    if (pipe2 (fds, O_CLOEXEC) < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot create %s", what);
-    for (size_t i = 0; i < ARRAY_LEN (fds); i++) {
-        if (fds[i] > STDERR_FILENO)
-            continue;
-        int low = fds[i];
-        fds[i] = fcntl (low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        close (low);
-    }
-    *p = (struct pipe){ fds[0], fds[1] };
-    return (fds[0] >= 0 && fds[1] >= 0) || mur_fail_errno (err, E_IO_003, "cannot create %s", what);
-}
-
 /* --- what is executed ------------------------------------------------------------------------- */
-
-static bool
-push_program (struct strv *argv, struct mur_error **err)
-{
-    const char *named = getenv ("MURMUR_MUR_BINARY");
-    if (named && *named) {
-        strv_push (argv, named);
-        return true;
-    }
-    char path[4096];
-    ssize_t len = readlink ("/proc/self/exe", path, sizeof path - 1);
-    if (len < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot name the running program");
-    path[len] = '\0';
-    strv_push (argv, path);
-    return true;
-}
 
 static bool
 build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
             const char *snapshot_report, struct strv *argv, struct mur_error **err)
 {
-    if (! push_program (argv, err))
+    if (! program_push (argv, err))
         return false;
     const char *const words[] = { "run",      "--capsule", l->capsule,  "--capsule-version",
                                   l->version, "--workdir", folder->path };

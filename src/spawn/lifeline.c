@@ -13,10 +13,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define VARIABLE "MURMUR_SPAWNER_LIFELINE"
+static const struct {
+    const char *variable, *name;
+    enum diag_code code;
+} lines[] = {
+    [LIFELINE_SPAWNER] = { "MURMUR_SPAWNER_LIFELINE", "spawner lifeline", E_RUN_020 },
+    [LIFELINE_FORMATION] = { "MURMUR_FORMATION_LIFELINE", "formation lifeline", E_RUN_046 },
+};
 
-/* One environment, one lifeline: a process state by nature. Set before there is a second thread. */
-static int taken = -1;
+/* One environment, one lifeline of each kind: a process state by nature. Set before there is a
+ * second thread. */
+static int taken[] = { -1, -1 };
 
 static const char *
 kind_of (mode_t mode)
@@ -36,56 +43,59 @@ kind_of (mode_t mode)
 }
 
 static bool
-check (int fd, struct mur_error **err)
+check (enum lifeline which, int fd, struct mur_error **err)
 {
+    const char *variable = lines[which].variable;
+    enum diag_code code = lines[which].code;
     struct stat st;
     if (fd <= STDERR_FILENO)
-        return mur_fail (err, E_RUN_020, VARIABLE " names descriptor %d, a standard stream", fd);
+        return mur_fail (err, code, "%s names descriptor %d, a standard stream", variable, fd);
     if (fstat (fd, &st) < 0)
-        return mur_fail (err, E_RUN_020, VARIABLE " names descriptor %d, which is not open", fd);
+        return mur_fail (err, code, "%s names descriptor %d, which is not open", variable, fd);
     if (! S_ISFIFO (st.st_mode))
-        return mur_fail (err, E_RUN_020, VARIABLE " names descriptor %d, which is %s, not a pipe",
-                         fd, kind_of (st.st_mode));
+        return mur_fail (err, code, "%s names descriptor %d, which is %s, not a pipe", variable, fd,
+                         kind_of (st.st_mode));
     if ((fcntl (fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
-        return mur_fail (err, E_RUN_020, VARIABLE " names descriptor %d, which is open for writing",
+        return mur_fail (err, code, "%s names descriptor %d, which is open for writing", variable,
                          fd);
     return fd_set_cloexec (fd, true) ||
-           mur_fail_errno (err, E_RUN_020, VARIABLE ": descriptor %d", fd);
+           mur_fail_errno (err, code, "%s: descriptor %d", variable, fd);
 }
 
 bool
-lifeline_take (struct mur_error **err)
+lifeline_take (enum lifeline which, struct mur_error **err)
 {
-    const char *text = getenv (VARIABLE);
+    const char *variable = lines[which].variable, *text = getenv (variable);
     if (! text || ! text[strspn (text, " \t\r\n")])
         return true;
-    if (taken >= 0)
-        return mur_fail (err, E_RUN_020, VARIABLE " was read before in this process");
+    if (taken[which] >= 0)
+        return mur_fail (err, lines[which].code, "%s was read before in this process", variable);
     errno = 0;
     unsigned long fd = strtoul (text, NULL, 10);
     if (text[strspn (text, "0123456789")] || errno || fd > INT_MAX)
-        return mur_fail (err, E_RUN_020, VARIABLE " is not the decimal number of a descriptor");
-    if (! check ((int)fd, err))
+        return mur_fail (err, lines[which].code, "%s is not the decimal number of a descriptor",
+                         variable);
+    if (! check (which, (int)fd, err))
         return false;
-    taken = (int)fd;
+    taken[which] = (int)fd;
     return true;
 }
 
 int
-lifeline_fd (void)
+lifeline_fd (enum lifeline which)
 {
-    return taken;
+    return taken[which];
 }
 
 bool
-lifeline_has_ended (int fd)
+lifeline_has_ended (enum lifeline which)
 {
     char ignored[512];
-    ssize_t n = read (fd, ignored, sizeof ignored);
+    ssize_t n = read (taken[which], ignored, sizeof ignored);
     if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
         return false;
     if (n < 0)
-        diag_stderr_line ("[capsule-runtime] cannot read the spawner lifeline: %s",
+        diag_stderr_line ("[capsule-runtime] cannot read the %s: %s", lines[which].name,
                           strerror (errno));
     return true;
 }

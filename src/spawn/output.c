@@ -28,23 +28,63 @@ struct output {
     struct buf first; /* of stdout, until its line is whole */
     bool has_first, out_ended, err_ended, is_left;
     struct buf part;               /* of stderr: a line not yet ended */
+    struct buf out_part;           /* of a member's stdout after its first line */
+    char *member;                  /* NULL: no member of a formation */
     char *tail[OUTPUT_TAIL_LINES]; /* a ring */
     size_t tail_count;             /* ever */
 };
 
+static void
+print_line (const struct output *o, const char *line)
+{
+    if (o->member)
+        diag_stderr_line ("[%s] %s", o->member, line);
+    else
+        diag_stderr_line ("%s", line);
+}
+
+/* Whole lines of what was gathered; all of it at the end or when a line has no end. */
+static void
+print_lines (struct output *o, struct buf *part, bool is_over)
+{
+    char *from = part->data, *end;
+    while (from && (end = strchr (from, '\n'))) {
+        *end = '\0';
+        print_line (o, from);
+        from = end + 1;
+    }
+    size_t left = from ? part->len - (size_t)(from - part->data) : 0;
+    if (left && (is_over || left > LINE_LIMIT)) {
+        print_line (o, from);
+        left = 0;
+    }
+    if (from && left)
+        memmove (part->data, from, left);
+    if (part->data)
+        buf_truncate (part, left);
+}
+
 /* Our stdout may be gone: then it is as if it had been written. */
 static void
-relay (const char *data, size_t len)
+relay (struct output *o, const char *data, size_t len)
 {
-    if (len)
+    if (! len)
+        return;
+    if (! o->member) {
         fd_write_all (STDOUT_FILENO, data, len);
+        return;
+    }
+    for (size_t i = 0; i < len; i++)
+        if (data[i])
+            buf_putc (&o->out_part, data[i]);
+    print_lines (o, &o->out_part, false);
 }
 
 static void
 take_stdout (struct output *o, const char *data, size_t len)
 {
     if (o->has_first) {
-        relay (data, len);
+        relay (o, data, len);
         return;
     }
     const char *end = memchr (data, '\n', len);
@@ -56,14 +96,14 @@ take_stdout (struct output *o, const char *data, size_t len)
         pthread_cond_broadcast (&o->has_news);
     pthread_mutex_unlock (&o->lock);
     if (end)
-        relay (end + 1, len - taken - 1);
+        relay (o, end + 1, len - taken - 1);
 }
 
 static void
 keep_line (struct output *o)
 {
     char *line = buf_steal (&o->part);
-    diag_stderr_line ("%s", line);
+    print_line (o, line);
     char **place = &o->tail[o->tail_count++ % OUTPUT_TAIL_LINES];
     free (*place);
     *place = line;
@@ -90,6 +130,8 @@ note_end (struct output *o, bool *which)
     *which = true;
     if (o->err_ended && o->part.len)
         keep_line (o);
+    if (o->out_ended)
+        print_lines (o, &o->out_part, true);
     pthread_cond_broadcast (&o->has_news);
     pthread_mutex_unlock (&o->lock);
 }
@@ -152,6 +194,8 @@ release (struct output *o)
         explicit_bzero (o->first.data, o->first.len);
     buf_free (&o->first);
     buf_free (&o->part);
+    buf_free (&o->out_part);
+    free (o->member);
     for (size_t i = 0; i < OUTPUT_TAIL_LINES; i++)
         free (o->tail[i]);
     pthread_cond_destroy (&o->has_news);
@@ -162,6 +206,12 @@ release (struct output *o)
 struct output *
 output_new (int stdout_fd, int stderr_fd, struct mur_error **err)
 {
+    return output_new_of_member (stdout_fd, stderr_fd, NULL, err);
+}
+
+struct output *
+output_new_of_member (int stdout_fd, int stderr_fd, const char *member, struct mur_error **err)
+{
     struct output *o = x_new0 (struct output);
     pthread_condattr_t monotonic;
     pthread_condattr_init (&monotonic);
@@ -169,6 +219,7 @@ output_new (int stdout_fd, int stderr_fd, struct mur_error **err)
     pthread_cond_init (&o->has_news, &monotonic);
     pthread_condattr_destroy (&monotonic);
     pthread_mutex_init (&o->lock, NULL);
+    o->member = member ? x_strdup (member) : NULL;
     o->out_fd = stdout_fd;
     o->err_fd = stderr_fd;
     o->stop_fd = eventfd (0, EFD_CLOEXEC);

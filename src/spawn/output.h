@@ -19,6 +19,10 @@ struct output;
 
 /* Starts draining. Both descriptors are taken over, on failure too. E-IO-003. */
 struct output *output_new (int stdout_fd, int stderr_fd, struct mur_error **err);
+/* The same for a member of a formation: everything but the first line goes to our stderr, each line
+ * behind "[<member>] ". */
+struct output *
+output_new_of_member (int stdout_fd, int stderr_fd, const char *member, struct mur_error **err);
 /* Takes what is in the pipes now, then stops. */
 void output_free (struct output *o);
 
