@@ -9,6 +9,7 @@
 #include "artifact/store.h"
 #include "base/alloc.h"
 #include "session/delegate.h"
+#include "session/loop_lock.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -93,8 +94,11 @@ void
 step_capsule_finish (struct step_run *run, struct delegate_result *out)
 {
     struct capsule_call *call = run->capsule;
-    if (! pthread_equal (call->thread, pthread_self ()))
+    if (! pthread_equal (call->thread, pthread_self ())) {
+        loop_lock_release (run->session);
         pthread_join (call->thread, NULL);
+        loop_lock_take (run->session);
+    }
     *out = call->result;
     free (call->capsule);
     free (call->version);

@@ -220,7 +220,8 @@ passes_gates (struct step_run *run)
     const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
     _cleanup_outcome_ struct call_outcome refusal = { .is_plan_step = true };
-    const struct gated_call call = { .turn = t->turns ? t->turns - 1 : 0,
+    const struct gated_call call = { .turn = run->session->harness || ! t->turns ? t->turns
+                                                                                 : t->turns - 1,
                                      .id = "",
                                      .name = tool_of (run),
                                      .input = input,
