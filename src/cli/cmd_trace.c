@@ -8,8 +8,10 @@
 #include "cli/cli.h"
 #include "cli/recorded.h"
 #include "fs/root.h"
+#include "home/paths.h"
 #include "home/running.h"
 #include "trace/body.h"
+#include "trace/formation.h"
 #include "trace/show.h"
 #include "trace/text.h"
 
@@ -40,6 +42,29 @@ print_body (const struct cli_args *args, const struct trace *t, struct mur_error
     return true;
 }
 
+static bool
+show_formation (const struct cli_args *args, const char *id, const char *work_root,
+                struct mur_error **err)
+{
+    if (cli_has (args, "--body"))
+        return mur_fail (err, E_TRC_001,
+                         "a formation has no bodies of its own: name one of its sessions");
+    _cleanup_formation_ struct formation_traces *f = formation_traces_read (id, work_root, err);
+    if (! f)
+        return false;
+    if (! formation_member_count (f)) {
+        mur_fail (err, E_TRC_002, "no session of formation %s is recorded for %s", id, work_root);
+        return mur_hint (err, "its entry's sessions are those of the roster's folder: name it with "
+                              "--workdir");
+    }
+    struct report report = { 0 };
+    _cleanup_buf_ struct buf text = { 0 };
+    formation_report (f, &report);
+    report_finish (&report, diag_wants_colour (STDOUT_FILENO), &text);
+    out_write (text.data, text.len);
+    return true;
+}
+
 int
 cmd_trace_show (const struct cli_args *args, struct mur_error **err)
 {
@@ -48,22 +73,18 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     }
     const char *address = cli_positional (args, "SESSION");
-    if (address && str_starts (address, "frm_")) {
-        if (cli_has (args, "--body"))
-            mur_fail (err, E_TRC_001,
-                      "a formation has no bodies of its own: name one of its sessions");
-        else
-            mur_fail (err, E_TRC_002,
-                      "this version of mur does not merge the traces of a formation yet");
+    _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
+    if (! work_root)
         return CLI_FAILED;
-    }
+    if (address && str_starts (address, "frm_"))
+        return show_formation (args, address, work_root, err) ? CLI_OK : CLI_FAILED;
     _cleanup_trace_ struct trace *t = recorded_trace (args, address, TRACE_TOLERANT, err);
     if (! t)
         return CLI_FAILED;
     if (cli_has (args, "--body"))
         return print_body (args, t, err) ? CLI_OK : CLI_FAILED;
     _cleanup_buf_ struct buf text = { 0 };
-    trace_show (t, diag_wants_colour (STDOUT_FILENO), &text);
+    trace_show (t, work_root, diag_wants_colour (STDOUT_FILENO), &text);
     out_write (text.data, text.len);
     return CLI_OK;
 }

@@ -7,5 +7,6 @@
 #include "base/buf.h"
 #include "trace/reader.h"
 
-/* Appends the report, sections in the order of the chapter. <use_colour> only for a terminal. */
-void trace_show (const struct trace *t, bool use_colour, struct buf *out);
+/* Appends the report, sections in the order of the chapter. <work_root> (canonical, NULL: none) is
+ * where the traces of a member's formation are looked for; <use_colour> only for a terminal. */
+void trace_show (const struct trace *t, const char *work_root, bool use_colour, struct buf *out);

@@ -12,6 +12,7 @@
 
 struct show {
     const struct trace *trace;
+    const char *work_root; /* NULL: none */
     struct trace_metrics metrics;
     struct report *report;
 };

@@ -83,7 +83,7 @@ shown (const char *text)
 {
     _cleanup_trace_ struct trace *t = parse (text, TRACE_TOLERANT);
     struct buf out = { 0 };
-    trace_show (t, false, &out);
+    trace_show (t, NULL, false, &out);
     return buf_steal (&out);
 }
 
@@ -226,7 +226,7 @@ test_nothing_a_trace_holds_reaches_the_terminal_as_control (void **state)
                TRACE_TOLERANT);
     for (int colour = 0; colour < 2; colour++) {
         _cleanup_buf_ struct buf out = { 0 };
-        trace_show (t, colour, &out);
+        trace_show (t, NULL, colour, &out);
         assert_null (strstr (out.data, "c\033"));
         assert_null (strstr (out.data, "c\033"));
         assert_null (strchr (out.data, '\007'));
