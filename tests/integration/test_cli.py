@@ -117,13 +117,6 @@ def test_cli_18_cancel_without_a_session_is_a_usage_error(lab):
     lab.mur("cancel", "tsk_x").failed(exit_status=2)
 
 
-@pytest.mark.parametrize("command", [("control", "show")])
-def test_cli_a_command_that_is_not_built_says_so_by_name(lab, command):
-    result = lab.mur(*command).failed("E-IO-003")
-    assert "mur " + command[0] in result.stderr
-    assert result.stdout == ""
-
-
 # --- a running session ---
 
 
