@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -40,7 +41,7 @@ static struct {
     const struct range *letters, *numbers, *blanks;
     const char *texts;
     struct header head;
-    const char *map; /* the whole file */
+    _Atomic (const char *) map; /* the whole file; set last */
     size_t map_len;
 } table;
 
@@ -73,8 +74,6 @@ map_table (void)
         munmap ((void *)(uintptr_t)map, (size_t)st.st_size);
         return;
     }
-    table.map = map;
-    table.map_len = (size_t)st.st_size;
     const uint32_t *at = (const uint32_t *)(const void *)(map + sizeof (struct header));
     table.slots = at;
     table.offsets = at += table.head.slot_count;
@@ -82,6 +81,8 @@ map_table (void)
     table.numbers = table.letters + table.head.letter_range_count;
     table.blanks = table.numbers + table.head.number_range_count;
     table.texts = (const char *)(table.blanks + table.head.blank_range_count);
+    table.map_len = (size_t)st.st_size;
+    atomic_store (&table.map, map);
 }
 
 bool
@@ -94,9 +95,9 @@ tokens_are_exact (void)
 void
 tokens_release_idle (void)
 {
-    pthread_once (&once, map_table);
-    if (table.map)
-        (void)madvise ((void *)(uintptr_t)table.map, table.map_len, MADV_DONTNEED);
+    const char *map = atomic_load (&table.map);
+    if (map)
+        (void)madvise ((void *)(uintptr_t)map, table.map_len, MADV_DONTNEED);
 }
 
 static uint32_t

@@ -494,16 +494,6 @@ refuse_in_body (struct http_exchange *x)
     return MHD_NO;
 }
 
-/* The rest of a body will never come. libmicrohttpd misses an end of stream that came together with
- * bytes it read. */
-static bool
-is_cut_short (const struct http_exchange *x, size_t received)
-{
-    char next;
-    return received < x->content_length &&
-           recv (x->connection->fd, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 static enum MHD_Result
 take_body (struct http_exchange *x, const char *data, size_t *len)
 {
@@ -515,7 +505,7 @@ take_body (struct http_exchange *x, const char *data, size_t *len)
     else
         buf_append (&x->body, data, *len);
     *len = 0;
-    return is_cut_short (x, x->body.len + x->dropped) ? MHD_NO : MHD_YES;
+    return MHD_YES;
 }
 
 static void
@@ -540,9 +530,7 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     struct http_server *s = x->server;
     if (! x->has_head) {
         read_head (x, method);
-        if (x->has_reply && x->closes)
-            return queue_answer (x);
-        return is_cut_short (x, 0) ? MHD_NO : MHD_YES;
+        return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
     }
     if (*upload_len)
         return take_body (x, upload, upload_len);

@@ -319,8 +319,7 @@ def test_door_13_extensions_are_echoed_on_results_that_used_them_alone(door):
     ("OPTIONS /", ["origin: http://evil"]), ("OPTIONS /.well-known/agent-card.json", []),
     ("HEAD /.well-known/agent-card.json", []), ("POST /.well-known/agent-card.json", ["content-type: application/json"]),
     ("GET /.well-known/agent-card.json?x", []), ("GET /.well-known/agent-card.json/", []),
-    ("GET /resources/files/x", []), ("GET /resources", []), ("GET /resources/", []), ("GET /resources/peer/x", []),
-    ("GET /control", []), ("GET /control/x", []), ("GET /control?x", [])])
+    ("GET /resources", []), ("GET /control", []), ("GET /control/x", []), ("GET /control?x", [])])
 def test_door_whatever_no_step_takes_is_an_empty_404(door, request_line, lines):
     body = b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}' if not request_line.startswith(("GET", "HEAD")) else b""
     head = [f"{request_line} HTTP/1.1", "Host: x", "Connection: close", "A2A-Version: 1.0", *lines]
@@ -346,6 +345,22 @@ def test_door_40_a_body_in_chunks_and_an_expectation_are_served(door):
         assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
         connection.sendall(body)
         assert b'"result"' in connection.recv(65536)
+
+
+def test_door_a_client_that_sends_no_more_is_answered_all_the_same(door):
+    one = b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}'
+    request = b"POST / HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+        len(one), one)
+    chunked = request.replace(b"Content-Length: %d\r\n\r\n" % len(one), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(one)) + b"\r\n0\r\n\r\n"
+    card = b"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    for requests in ([request], [card], [chunked], [request] * 3, [request, card, chunked, request]):
+        with socket.create_connection(door.address, timeout=10) as connection:
+            connection.sendall(b"".join(requests))
+            connection.shutdown(socket.SHUT_WR)
+            received = b""
+            while chunk := connection.recv(65536):
+                received += chunk
+        assert received.count(b"HTTP/1.1 200 ") == len(requests), received
 
 
 def test_door_a_body_that_never_comes_whole_starts_nothing(door):
