@@ -210,6 +210,10 @@ call_skill (const struct staged_artifact *skill, struct call_outcome *out)
     out->is_dispatched = true;
     out->status = TOOL_PASSED;
     const char *text = skill->skill_text.data ? skill->skill_text.data : "";
+    if (! utf8_is_valid (text, skill->skill_text.len)) {
+        outcome_set_error (out, "skill %s: its skill.md is not UTF-8 text", skill->tool_name);
+        return;
+    }
     if (skill->origin == LOCK_RUNTIME)
         set_text (out, "skill", skill->tool_name, text, skill->skill_text.len);
     else

@@ -91,7 +91,7 @@ describe_skill (struct staged_artifact *a)
     const char *line = a->skill_text.data ? a->skill_text.data : "";
     line += strspn (line, " \t\r\n");
     size_t len = strcspn (line, "\r\n");
-    if (len)
+    if (len && utf8_is_valid (line, len))
         a->description = x_strndup (line, len);
 }
 

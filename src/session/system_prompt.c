@@ -44,6 +44,9 @@ stage_system_prompt (struct session *s, struct mur_error **err)
             return false;
     } else if (inference->prompt_entry) {
         const struct staged_artifact *a = session_artifact (s, inference->prompt_entry->tool_name);
+        if (! utf8_is_valid (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len))
+            return mur_fail (err, E_IO_003, "the system prompt %s: its skill.md is not UTF-8 text",
+                             a->full_name);
         s->system_prompt = x_strdup (a->skill_text.data ? a->skill_text.data : "");
     }
     if (s->system_prompt)

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-
 static void
 trace_tool_call (struct session *s, struct running_task *t, const struct gated_call *c,
                  const struct call_outcome *o, uint64_t duration_ms)
@@ -40,7 +39,8 @@ trace_skill_call (struct session *s, struct running_task *t, const struct gated_
     bool is_runtime = o->skill_origin == LOCK_RUNTIME;
     TRACE (s->trace, NULL, skill_call, .turn = c->turn, .task_id = t->task->id,
            .skill_name = c->name, .output_bytes = o->text.len, .duration_ms = duration_ms,
-           .status = "ok", .origin = is_runtime ? "runtime" : "operator",
+           .status = o->status == TOOL_PASSED ? "ok" : "error",
+           .origin = is_runtime ? "runtime" : "operator",
            .trust = is_runtime ? "untrusted" : "trusted");
 }
 
@@ -90,7 +90,8 @@ show_call (struct session *s, const struct running_task *t, const struct gated_c
 /* --- one call --- */
 
 static void
-run_call (struct session *s, struct running_task *t, const struct gated_call *c, struct call_outcome *o)
+run_call (struct session *s, struct running_task *t, const struct gated_call *c,
+          struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
     if (gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
