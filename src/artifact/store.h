@@ -139,6 +139,8 @@ struct store_row {
     struct strv platforms; /* sorted union */
     struct wit_contracts contracts;
     bool has_untagged;
+    bool has_level; /* the archive says at which level it was built */
+    uint64_t built_at_level;
 };
 
 struct store_rows {

@@ -69,6 +69,9 @@ merge_payload (struct store_row *row, const struct store_payload *payload)
     add_missing (&row->contracts.exports, &meta.contracts.exports);
     add_missing (&row->contracts.imports, &meta.contracts.imports);
     row->has_untagged |= payload->platform == NULL;
+    row->has_level |= meta.has_level;
+    if (meta.has_level)
+        row->built_at_level = meta.built_at_level;
     store_meta_clear (&meta);
 }
 

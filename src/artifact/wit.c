@@ -161,6 +161,13 @@ wit_misfits_text (const struct wit_misfits *m)
     return buf_steal (&text);
 }
 
+char *
+wit_misfit_text (const struct wit_misfit *m)
+{
+    struct wit_misfits one = { .items = (struct wit_misfit *)m, .len = 1 };
+    return wit_misfits_text (&one);
+}
+
 bool
 wit_refuse (const char *name, const char *version, const struct wit_misfits *m,
             struct mur_error **err)

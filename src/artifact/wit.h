@@ -106,6 +106,8 @@ bool wit_names_fit (const struct strv *interfaces, unsigned level, struct wit_mi
 unsigned wit_newest_fit (const struct wit_contracts *c);
 /* "exports murmur:x/y@2.0.0 (level 1 has murmur:x@0.1.0)" clauses joined by "; ". Owned. */
 char *wit_misfits_text (const struct wit_misfits *m);
+/* The clause of one. Owned. */
+char *wit_misfit_text (const struct wit_misfit *m);
 /* Sets E-WIT-LEVEL-001 naming artifact, level and every clause. Always false. The caller adds the
  * hint. */
 bool wit_refuse (const char *name, const char *version, const struct wit_misfits *m,

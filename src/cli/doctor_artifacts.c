@@ -28,18 +28,35 @@ print_packages (void)
             out_printf ("    %-24s %s\n", rows[i].package, rows[i].version);
 }
 
+/* "built at 1", "built at 1 (derived)" when the archive does not say, "built at none" when its
+ * interfaces fit no level. Owned. */
+static char *
+built_at (const struct store_row *row)
+{
+    if (row->has_level)
+        return x_asprintf ("built at %llu", (unsigned long long)row->built_at_level);
+    unsigned derived = wit_newest_fit (&row->contracts);
+    return derived ? x_asprintf ("built at %u (derived)", derived) : x_strdup ("built at none");
+}
+
 static void
 print_installed (struct doctor *d, const struct store_row *row)
 {
     _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    _cleanup_free_ char *built = built_at (row);
     unsigned level = wit_served_level ();
     bool fits = wit_fits (&row->contracts, level, &misfits);
-    out_printf ("    %s@%s   %s   %s level %u\n", row->name, row->version,
-                store_kind_name (row->kind), fits ? "fits" : "does not fit", level);
+    out_printf ("    %s@%s   %s   %s   %s level %u\n", row->name, row->version,
+                store_kind_name (row->kind), built, fits ? "fits" : "does not fit", level);
     if (fits)
         return;
+    for (size_t i = 0; i < misfits.len; i++) {
+        _cleanup_free_ char *one = wit_misfit_text (&misfits.items[i]);
+        out_printf ("      ⚠ %s\n", one);
+    }
     _cleanup_free_ char *why = wit_misfits_text (&misfits);
-    out_printf ("      ⚠ %s\n", why);
+    out_printf ("      warning[%s]: %s@%s names interfaces this mur does not serve\n",
+                diag_code_name (W_REG_003), row->name, row->version);
     d->warnings++;
     diag_warn (DIAG_DOCTOR, W_REG_003, "%s@%s: %s", row->name, row->version, why);
 }
@@ -124,44 +141,125 @@ check_source (struct doctor *d, const struct artifact_entry *e)
     out_printf ("  ✓  %s   local source\n", what);
 }
 
+/* Bytes that are not the recorded ones: both digests, each on a line. */
 static void
-check_stored (struct doctor *d, const struct artifact_entry *e)
+hash_failed (struct doctor *d, const char *what, const char *platform,
+             const struct store_payload *payload, const struct artifact_entry *e)
 {
-    _cleanup_free_ char *what = x_asprintf ("%s@%s", e->name, e->version);
-    struct resolve_use use = { .field = "artifacts",
-                               .is_plain = ! e->gateway,
-                               .use_name = "gateway holder" };
-    struct store_payload payload = { 0 };
+    _cleanup_package_ struct package *p = package_from_file (payload->path, NULL);
+    const struct lock_entry *pin = lock_find (d->lock, e->name);
+    const char *locked = pin ? lock_entry_hash (pin, platform_host ()) : NULL;
+    bool is_locked = locked && p && strcmp (locked, p->sha256) != 0;
+    failed_line (d, what, platform, "hash mismatch", x_strdup ("mur install"));
+    out_printf ("       %s %s\n       disk:  %s\n",
+                is_locked ? "lock: " : "store:", is_locked ? locked : payload->sha256,
+                p ? p->sha256 : "unreadable");
+}
+
+/* The tag of the payload, or that it has none. */
+static const char *
+shown_platform (const struct store_payload *payload)
+{
+    struct store_meta meta;
+    bool is_native =
+        store_meta_read (payload, "", "", &meta, NULL) && str_eq (meta.runtime, "native");
+    store_meta_clear (&meta);
+    return is_native ? platform_host () : "platform-independent";
+}
+
+/* A native program no kernel of this host runs. False after saying so. */
+static bool
+check_program (struct doctor *d, const char *what, const struct resolved *r)
+{
+    _cleanup_buf_ struct buf image = { 0 };
     _cleanup_error_ struct mur_error *err = NULL;
-    enum store_found found = stores_find (d->stores, e->name, e->version, NULL, &payload, &err);
-    store_payload_clear (&payload);
-    if (found == STORE_NOT_FOUND) {
-        failed_line (d, what, platform_host (), "missing", x_asprintf ("mur install %s", what));
+    if (! r->is_native || (package_read_native (r->package, &image, &err) &&
+                           platform_check_binary (r->name, image.data, image.len, &err)))
+        return true;
+    _cleanup_free_ char *why = x_asprintf ("%s: %s", diag_code_name (err->code), err->message);
+    failed_line (d, what, platform_host (), why, x_strdup ("mur install"));
+    return false;
+}
+
+static struct resolve_use
+use_of (const struct doctor *d, const struct artifact_entry *e)
+{
+    bool is_prompt = d->manifest->inference && d->manifest->inference->prompt_entry == e;
+    struct resolve_use use = { .field = "artifacts" };
+    use.use_name = e->role == ROLE_HOOK     ? "hook"
+                   : e->role == ROLE_DRIVER ? "driver"
+                   : e->gateway             ? "gateway holder"
+                   : is_prompt              ? "system prompt"
+                                            : NULL;
+    use.is_plain = ! use.use_name;
+    return use;
+}
+
+/* Everything about the payload is in order; <finding> (NULL for none) is only a warning. */
+static void
+sound_line (struct doctor *d, const char *what, const char *platform, const char *finding)
+{
+    d->passed++;
+    if (! finding) {
+        out_printf ("  ✓  %s   %s\n", what, platform);
         return;
     }
-    _cleanup_resolved_ struct resolved *r =
-        found == STORE_FOUND
-            ? artifact_resolve (d->stores, d->lock, e->name, e->version, &use, &err)
-            : NULL;
-    if (! r) {
-        failed_line (d, what, platform_host (), err->message, x_strdup ("mur install"));
-        return;
-    }
+    d->warnings++;
+    out_printf ("  ⚠  %s   %s   — %s\n", what, platform, finding);
+}
+
+static void
+check_resolved (struct doctor *d, const struct artifact_entry *e, const char *what,
+                const struct resolved *r)
+{
     const char *platform = r->is_native ? platform_host () : "platform-independent";
     _cleanup_free_ char *misfit = misfit_of (r->package);
     if (misfit) {
         failed_line (d, what, platform, misfit, x_asprintf ("mur install %s", e->name));
         return;
     }
-    d->passed++;
-    out_printf ("  ✓  %s   %s\n", what, platform);
-    if (r->is_native)
-        strv_push (&d->natives, what);
+    if (! check_program (d, what, r))
+        return;
+    _cleanup_free_ char *finding = NULL;
     if (r->is_untagged_native) {
-        d->warnings++;
+        finding = x_asprintf ("%s: the payload does not say for which platform it is",
+                              diag_code_name (W_REG_001));
         diag_warn (DIAG_DOCTOR, W_REG_001, "%s is native and does not say for which platform",
                    what);
+    } else if (strcmp (r->version, e->version) != 0) {
+        finding = x_asprintf ("murmur.lock pins %s, and that is what runs", r->version);
+        add_fix (d, x_asprintf ("mur install %s", what));
     }
+    sound_line (d, what, platform, finding);
+    if (r->is_native)
+        strv_push (&d->natives, what);
+}
+
+static void
+check_stored (struct doctor *d, const struct artifact_entry *e)
+{
+    _cleanup_free_ char *what = x_asprintf ("%s@%s", e->name, e->version);
+    const struct lock_entry *pin = lock_find (d->lock, e->name);
+    const char *version = pin ? pin->version : e->version; /* what a run takes */
+    struct resolve_use use = use_of (d, e);
+    _cleanup_payload_ struct store_payload payload = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    enum store_found found = stores_find (d->stores, e->name, version, NULL, &payload, &err);
+    if (found == STORE_NOT_FOUND) {
+        failed_line (d, what, platform_host (), "missing",
+                     x_asprintf ("mur install %s@%s", e->name, version));
+        return;
+    }
+    _cleanup_resolved_ struct resolved *r =
+        found == STORE_FOUND
+            ? artifact_resolve (d->stores, d->lock, e->name, e->version, &use, &err)
+            : NULL;
+    if (r)
+        check_resolved (d, e, what, r);
+    else if (err->code == E_REG_002 && found == STORE_FOUND)
+        hash_failed (d, what, shown_platform (&payload), &payload, e);
+    else
+        failed_line (d, what, platform_host (), err->message, x_strdup ("mur install"));
 }
 
 void

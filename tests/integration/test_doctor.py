@@ -2,7 +2,12 @@
 #
 # `mur doctor`: its blocks and their order, the variables a launch needs, limits, and what it only warns of.
 
+import os
+import re
+
+from tests.support.fixtures import own_component
 from tests.support.lab import BUILD
+from tests.support.packages import component, elf, native_package, sha256, skill_package, tool_package
 from tests.support.polling import tree_of
 
 STEPS = [{"text": "hi"}]
@@ -141,3 +146,95 @@ def test_artifacts_doctor_names_leftovers_of_the_old_layout(lab):
     (old / "tool-x-1.0.0.mur.zip").write_bytes(b"old")
     result = lab.agent(steps=STEPS).mur("doctor").ok()
     assert "Artifact stores\n" in result.stdout and f"    {old.parent}\n" in result.stdout
+
+
+# --- the artifact blocks (artifacts.md 10) -----------------------------------------------------------------------------------
+
+
+def put(lab, name, package):
+    path = lab.directory / f"{name}.mur.zip"
+    path.write_bytes(package)
+    lab.mur("publish", path).ok()
+    return lab.murmur_home / f"artifacts/local/{name}/0.1.0/{name}-0.1.0.mur.zip"
+
+
+def declares(lab, *entries):
+    return lab.project("p", {"name": "p", "version": "1", "artifacts": [
+        entry if isinstance(entry, dict) else {"name": f"local/{entry}", "version": "0.1.0"} for entry in entries]})
+
+
+def test_artifacts_doctor_lists_what_is_installed_and_at_which_level(lab):
+    put(lab, "derived", tool_package("derived"))
+    put(lab, "misfit", tool_package("misfit", wasm=component(["murmur:tool/run@0.9.0"], ["murmur:text/chunks@0.1.0"])))
+    put(lab, "words", skill_package("words"))
+    lab.publish("built", own_component("echo"))
+    result = declares(lab).mur("doctor").ok()
+    lines = result.stdout.splitlines()
+    for line in ("    local/built@0.1.0   global   built at 1   fits level 1", "    local/words@0.1.0   global   built at 1 (derived)   fits level 1",
+                 "    local/derived@0.1.0   global   built at 1 (derived)   fits level 1"):
+        assert line in lines, result.stdout
+    at = lines.index("    local/misfit@0.1.0   global   built at none   does not fit level 1")
+    assert lines[at + 1].startswith("      ⚠ ") and "murmur:tool/run@0.9.0" in lines[at + 1]
+    assert lines[at + 2].startswith("      ⚠ ") and "murmur:text/chunks@0.1.0" in lines[at + 2]
+    assert "W-REG-003" in lines[at + 3] and "[mur doctor] warning[W-REG-003]: local/misfit@0.1.0" in result.stderr
+    # What is only installed is a warning.
+    assert lines[-1] == "0 checks passed, 0 errors found, 1 warning."
+
+
+def test_artifacts_doctor_judges_every_declared_entry(lab):
+    host = "linux-aarch64" if os.uname().machine == "aarch64" else "linux-x86_64"
+    put(lab, "ok", tool_package("ok"))
+    put(lab, "misfit", tool_package("misfit", wasm=component(["murmur:tool/run@0.9.0"])))
+    put(lab, "foreign", native_package("foreign", program=elf(0xB7 if host == "linux-x86_64" else 0x3E)))
+    put(lab, "nat", native_package("nat"))
+    changed = put(lab, "changed", tool_package("changed"))
+    was = sha256(changed.read_bytes())
+    changed.write_bytes(changed.read_bytes() + b"x")
+    project = declares(lab, "ok", "misfit", "foreign", "nat", "changed", "missing", {"name": "s", "source": "s.md", "runtime": "skill"},
+                       {"name": "t", "source": "t.md", "runtime": "skill"})
+    project.write("s.md", "# S\n")
+    result = project.mur("doctor").failed(exit_status=1)
+    text = result.stdout
+    assert f"Checking {project / 'murmur.yaml'} for {host}...\n" in text
+    assert "  ✓  local/ok@0.1.0   platform-independent\n" in text
+    assert re.search(r"  ✗  local/misfit@0\.1\.0   platform-independent   — .*murmur:tool/run@0\.9\.0", text)
+    assert re.search(rf"  ✗  local/foreign@0\.1\.0   {host}   — E-RUN-021: .*linux-", text)
+    assert f"  ✓  local/nat@0.1.0   {host}\n" in text
+    found = text[text.index("  ✗  local/changed@0.1.0   platform-independent   — hash mismatch\n"):].splitlines()
+    assert was in found[1] and sha256(changed.read_bytes()) in found[2] and "disk:" in found[2]
+    assert f"  ✗  local/missing@0.1.0   {host}   — missing\n" in text and "Fix: mur install local/missing@0.1.0\n" in text
+    assert "  ✓  s@local   local source\n" in text and "  ✗  t@local   local source   — " in text
+    assert "  - local/nat@0.1.0: runs under " in text
+    assert "4 checks passed, 5 errors found" in text or "3 checks passed, 5 errors found" in text
+
+
+def test_artifacts_doctor_compares_with_the_lock(lab):
+    stored = put(lab, "x", tool_package("x"))
+    project = declares(lab, "x")
+    project.mur("install").ok()
+    stored = project / ".murmur/artifacts/local/x/0.1.0/x-0.1.0.mur.zip"
+    lock = (project / "murmur.lock").read_text()
+    digest = sha256(stored.read_bytes())
+    project.write("murmur.lock", lock.replace(digest, "0" * 64))
+    lines = project.mur("doctor").failed(exit_status=1).stdout.splitlines()
+    at = lines.index("  ✗  local/x@0.1.0   platform-independent   — hash mismatch")
+    assert lines[at + 1].split() == ["lock:", "0" * 64] and lines[at + 2].split() == ["disk:", digest]
+    project.write("murmur.lock", lock)
+    project.write_manifest({"name": "p", "version": "1", "artifacts": [{"name": "local/x", "version": "0.2.0"}]})
+    result = project.mur("doctor").ok()
+    assert "  ⚠  local/x@0.2.0   platform-independent   — murmur.lock pins 0.1.0" in result.stdout
+    assert "Fix: mur install local/x@0.2.0" in result.stdout
+    project.write("murmur.lock", "lock_version: 2\n")
+    refused = project.mur("doctor").failed("E-RUN-003")
+    assert "Checking" not in refused.stdout
+
+
+def test_artifacts_doctor_warns_of_a_native_payload_without_a_tag(lab):
+    directory = lab.murmur_home / "artifacts/local/n/0.1.0"
+    directory.mkdir(parents=True)
+    package = native_package("n")
+    (directory / "n-0.1.0.mur.zip").write_bytes(package)
+    (directory / "n-0.1.0.sha256").write_text(sha256(package))
+    result = declares(lab, "n").mur("doctor").ok()
+    assert "  ⚠  local/n@0.1.0   linux-" in result.stdout and "W-REG-001" in result.stdout
+    assert "[mur doctor] warning[W-REG-001]: local/n@0.1.0" in result.stderr
