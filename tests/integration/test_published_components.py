@@ -4,13 +4,15 @@
 # reason printed when the package cannot be fetched.
 
 import http.server
+import json
 import threading
 
 import pytest
 
-from tests.support.fixtures import published_component
+from tests.integration.test_door import SLEEPER, STREAM, events, message, rpc
+from tests.support.fixtures import own_component, published_component, published_fixtures
 from tests.support.lab import SLOWER
-from tests.support.model_server import answer, call
+from tests.support.model_server import answer, call, fault
 
 UPSTREAM_AUTH = {"header": "x-api-key", "value": "{key}"}
 
@@ -146,3 +148,103 @@ def test_published_anthropic_driver_does_one_tool_turn(lab, model):
     assert [tool["name"] for tool in first.json["tools"]][0] == "echo-tool"
     assert "marmalade" in second.body.decode()
     assert "sk-live-0123456789" not in session.trace.path.read_text()
+
+
+# --- drivers -----------------------------------------------------------------------------------------------------------
+
+
+def with_published_driver(lab, model, name, tools=(), **how):
+    path, = published_fixtures().glob(f"{name}/tool/*.wasm")
+    driver = lab.publish(name, path, "driver", upstream_auth=UPSTREAM_AUTH)
+    echo = lab.publish("echo-tool", own_component("echo"), input_schema={"type": "object"})
+    return lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True}, tools=[echo, *tools], **how)
+
+
+def test_published_continuation_driver_is_sent_what_is_new_and_its_id(lab, model):
+    session = lab.session(with_published_driver(lab, model, "continuation-driver").run("--task", "do X").ok())
+
+    assert session.result_text == "wire_n=1 cont=cont-echo-1"
+    first, second = session.trace.all("inference")
+    assert len(first["message_ids"]) == len(second["message_ids"]) == 1
+    assert second["input_tokens"] > first["input_tokens"], "counts are of the whole list"
+
+
+def test_published_truncation_driver_ends_in_the_marker(lab, model):
+    result = with_published_driver(lab, model, "truncation-driver").run("--task", "do X").ok()
+
+    session = lab.session(result)
+    text, marker = session.result_text.rsplit("\n\n", 1)
+    assert text and marker.startswith("[") and "inference.max_tokens" in marker and "1024" in marker
+    assert result.stderr.count("warning[W-RUN-001]") == 1
+    assert session.trace.one("inference")["stop_reason"] == "max_tokens"
+
+
+def test_published_usage_driver_is_believed(lab, model):
+    trace = lab.session(with_published_driver(lab, model, "usage-driver").run("--task", "do X").ok()).trace
+
+    line = trace.one("inference")
+    assert (line["input_tokens_actual"], line["output_tokens_actual"], line["cached_tokens"], line["cache_write_tokens"]) == \
+        (12043, 218, 11780, 7)
+    assert trace.one("session_end")["total_input_tokens"] == line["input_tokens"] < 12043
+
+
+def test_published_wire_digest_driver_sees_the_same_bytes_on_20_launches(lab, model):
+    project = with_published_driver(lab, model, "wire-digest-driver", inference={"system_prompt": "Be exact.\n\n"})
+    seen, traced = set(), set()
+
+    for _ in range(20):
+        session = lab.session(project.run("--task", "do X", "--context", "fixed").ok())
+        seen.add(session.result_text)
+        line = session.trace.one("inference")
+        traced.add((line["system_sha"], line["tools_sha"], *line["message_shas"]))
+
+    assert len(seen) == len(traced) == 1
+    digests = dict(part.split("=") for part in seen.pop().split())
+    (system, tools, _message), = traced
+    assert (digests["system"], digests["tools"]) == (system, tools)
+
+
+def test_published_retry_driver_is_tried_again(lab, model):
+    model.script(fault(529), fault(503), answer("at last"))
+    project = with_published_driver(lab, model, "retry-driver", inference={"retry": {"initial_delay_ms": 1}})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert session.result_text == "at last"
+    assert [(line["attempt"], line["reason"], line["provider_status"]) for line in session.trace.all("inference_retry")] == \
+        [(1, "status", 529), (2, "status", 503)]
+    assert session.trace.one("inference")["attempts"] == 3
+
+
+def test_published_tool_progress_driver_shows_sizes_and_never_inputs(lab, model):
+    running = with_published_driver(lab, model, "tool-progress-driver", lifecycle=SLEEPER).start()
+    running.url
+    with rpc(running, "SendStreamingMessage", message("go"), {"A2A-Extensions": STREAM}) as reply:
+        seen = [json.dumps(event) for event in events(reply)]
+    running.signal()
+    running.result(20).ok()
+
+    progress = [text for text in seen if "tool-call-progress" in text]
+    assert any("tool-call-started" in text and "echo-tool" in text for text in seen) and progress
+    assert not any("progress-marker-7f3a" in text for text in progress)
+
+
+def test_published_streaming_driver_streams_chunk_by_chunk(lab, model):
+    running = with_published_driver(lab, model, "streaming-driver", lifecycle=SLEEPER).start()
+    running.url
+    with rpc(running, "SendStreamingMessage", message("go"), {"A2A-Extensions": STREAM}) as reply:
+        seen = [json.dumps(event) for event in events(reply)]
+    running.signal()
+    running.result(20).ok()
+
+    at = [next(i for i, text in enumerate(seen) if chunk in text) for chunk in ("chunk_one", "chunk_two", "chunk_three")]
+    assert at == sorted(set(at)), "each chunk is an event of its own"
+
+
+def test_published_env_report_driver_finds_no_key(lab, model):
+    model.script(answer("x"))
+    project = with_published_driver(lab, model, "env-report-driver")
+
+    session = lab.session(project.run("--task", "do X", env={"ANTHROPIC_API_KEY": "never"}).ok())
+
+    assert session.result_text.startswith("key=absent endpoint=http://127.0.0.1:9 authority=127.0.0.1:9 status=200 ")

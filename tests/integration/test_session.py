@@ -9,9 +9,10 @@ import urllib.request
 
 import pytest
 
+from tests.integration.test_bounded_memory import Measured
 from tests.support.fixtures import own_component
-from tests.support.lab import SLOWER
-from tests.support.model_server import answer, call, fault
+from tests.support.lab import IS_SANITIZED, SLOWER
+from tests.support.model_server import Reply, answer, call, fault
 from tests.support.polling import eventually
 
 
@@ -117,6 +118,28 @@ def test_containment_33_a_write_below_a_protected_path_is_refused(lab):
     assert refused[0]["signal"] == "tool input pairs 'path' with 'content'"
     assert refused[1]["signal"] == "destination key 'Destination' in the tool input"
     assert [event["input"]["path"] for event in trace.all("tool_call")] == ["tests/a", "tests2"]
+
+
+def test_session_5_fifty_turns_use_one_connection(lab, model):
+    model.script(*[call("echo", {"n": n}, call_id=f"c{n}") for n in range(50)], answer("done"))
+    project = messages_agent(lab, model, tools=[echo_tool(lab)])
+
+    session = lab.session(project.run("--task", "go").ok())
+
+    assert session.result_text == "done" and len(session.trace.all("inference")) == 51
+    assert len(model.requests) == 51 and model.connections == 1
+
+
+@pytest.mark.parametrize("body, content_type", [
+    (b'{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"' + b"x" * (100 << 20), "application/json"),
+    (b"z" * (100 << 20), "text/event-stream")])
+def test_session_5_an_answer_of_a_hundred_megabytes_is_refused_in_bounded_memory(lab, model, body, content_type):
+    model.script(Reply(body=body, content_type=content_type))
+
+    run = Measured(lab, messages_agent(lab, model), "run", "--task", "x")
+
+    assert run.code == 1 and "error[E-RUN-040]" in run.output and "larger than 64 MiB" in run.output
+    assert IS_SANITIZED or run.peak_kib < 400 << 10, f"{run.peak_kib} KiB"
 
 
 # --- failed calls, retries, spend --------------------------------------------------------------------------------------
