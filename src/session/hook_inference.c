@@ -73,17 +73,15 @@ take_text (const json_t *content, struct arena *arena, struct inference_response
 }
 
 static const char *
-why_not (struct session *s, enum hook_event_kind kind, struct running_task *t,
-         const struct driver_answer *a, const char *origin, struct arena *arena)
+why_not (struct session *s, struct running_task *t, const struct driver_answer *a,
+         const char *origin, struct arena *arena)
 {
     switch (a->outcome) {
     case DRIVER_SPEND_REFUSED:
-        /* At on-compaction the attempt may end on it, and says so then. */
-        if (kind != HOOK_ON_COMPACTION)
-            TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t ? t->turns : 0,
-                   .task_id = t ? t->task->id : NULL, .limit = spend_limit_name (a->refusal.limit),
-                   .ceiling = a->refusal.ceiling, .used = a->refusal.used,
-                   .requested = a->refusal.requested, .origin = origin);
+        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t ? t->turns : 0,
+               .task_id = t ? t->task->id : NULL, .limit = spend_limit_name (a->refusal.limit),
+               .ceiling = a->refusal.ceiling, .used = a->refusal.used,
+               .requested = a->refusal.requested, .origin = origin);
         return arena_printf (arena, "the %s spend ceiling was reached",
                              spend_limit_name (a->refusal.limit));
     case DRIVER_CANCELED:
@@ -140,12 +138,11 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     if (a.outcome == DRIVER_SPEND_REFUSED && t) {
         t->hook_spend_refused = true;
         t->hook_refusal = a.refusal;
-        snprintf (t->hook_refused_origin, sizeof (t->hook_refused_origin), "%s", origin);
     }
     if (a.outcome != DRIVER_RESPONSE) {
         if (a.outcome != DRIVER_SPEND_REFUSED && a.outcome != DRIVER_CANCELED)
             inference_line_hook (s, &caller, r, list, &a, estimate);
-        *refusal = why_not (s, h->serving.kind, t, &a, origin, arena);
+        *refusal = why_not (s, t, &a, origin, arena);
         return false;
     }
     inference_line_hook (s, &caller, r, list, &a, estimate);

@@ -66,7 +66,6 @@ struct running_task {
     uint64_t hook_calls;     /* completions hooks asked for: they count toward max_turns */
     bool hook_spend_refused; /* a ceiling refused one of them: */
     struct spend_refusal hook_refusal;
-    char hook_refused_origin[72]; /* "hook:<name>" */
     uint64_t continuations; /* rounds of outcomes that were handed in */
     uint64_t kept_working;
     const char *keep_working_stopped_by;

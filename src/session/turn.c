@@ -36,13 +36,15 @@ estimate_request (const struct running_task *t, struct request *request)
 
 /* --- endings of a turn --- */
 
+/* The refusal of a hook's call was recorded when it was refused. */
 static bool
 end_spend_refused (struct session *s, struct running_task *t, const struct spend_refusal *r,
-                   const char *origin)
+                   bool is_recorded)
 {
-    TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns, .task_id = t->task->id,
-           .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
-           .requested = r->requested, .origin = origin);
+    if (! is_recorded)
+        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns, .task_id = t->task->id,
+               .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
+               .requested = r->requested);
     t->ending = ATTEMPT_SPEND_CEILING;
     free (t->reason);
     t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
@@ -295,7 +297,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     _cleanup_answer_ struct driver_answer a = { 0 };
     driver_call (s, t, request->text.data, request->text.len, estimate, &a);
     if (a.outcome == DRIVER_SPEND_REFUSED)
-        return end_spend_refused (s, t, &a.refusal, NULL);
+        return end_spend_refused (s, t, &a.refusal, false);
     if (a.outcome == DRIVER_CANCELED) {
         attempt_cancel (s, t, "inference", TRACE_NUM (t->turns));
         return false;
@@ -319,7 +321,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     case COMPACTION_FAILED:
         return false;
     case COMPACTION_REFUSED:
-        return end_spend_refused (s, t, &t->hook_refusal, t->hook_refused_origin);
+        return end_spend_refused (s, t, &t->hook_refusal, true);
     case COMPACTION_NONE:
     case COMPACTION_DONE:
         break;

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from tests.integration.test_door import SLEEPER, STREAM, call, events, message, rpc
+from tests.integration.test_hooks import Hook
 from tests.support.fixtures import own_component, published_fixtures
 from tests.support.harness import harness_project
 from tests.support.lab import SLOWER
@@ -687,6 +688,85 @@ def test_session_6_keep_working_goes_on_in_the_same_harness_session(lab):
     assert (second["mode"], second["session"], second["task"], second["stdin"]) == ("resume", "own-1", "go on", "go on")
     assert session.result_text == "answer 1"
     assert [line["session_mode"] for line in session.trace.all("harness_start")] == ["new", "resume"]
+
+
+def reopening_hook(lab, **rule):
+    return Hook(lab, name="check", binding="on-task-end", commit_policy="reopen-task",
+                on={"on-task-end": {"answer": "reopen-task", "text": "say more", "times": 1, **rule}})
+
+
+COUNTING = dedent("""
+    number = len([name for name in os.listdir(".") if name.startswith("seen")])
+    keep(f"seen{number}", {"mode": request["mode"], "task": request["task"]})
+    started(id="own-1")
+""")
+
+
+def test_session_4_5_a_reopened_harness_goes_on_with_the_hooks_words_alone(lab):
+    session = lab.session(run(lab, COUNTING + 'say("text", text="x"); say("turn-end", text=f"answer {number}")',
+                              tools=[reopening_hook(lab).entry]).ok())
+
+    reopened, second = session.trace.one("task_reopened"), kept(session, "seen1")
+    assert reopened["attempt_context"] == "continued" and second["mode"] == "resume"
+    assert "## Reopen 1" in second["task"] and second["task"].endswith("say more") and "do X" not in second["task"]
+    assert session.result_text == "answer 1"
+
+
+def test_session_4_5_without_a_session_to_go_on_with_the_attempt_restarts_from_the_rewritten_task(lab):
+    body = COUNTING + """
+if number == 0:
+    say("turn-failed", kind="auth", message="log in"); sys.exit(1)
+say("text", text="x"); say("turn-end", text="done")
+"""
+    session = lab.session(run(lab, body, tools=[reopening_hook(lab).entry]).ok())
+
+    reopened, second = session.trace.one("task_reopened"), kept(session, "seen1")
+    assert reopened["attempt_context"] == "restarted" and second["mode"] == "new"
+    head, feedback = second["task"].split("\n\n---\n\n")
+    assert head == "do X" and feedback.startswith("# Reopen feedback\n") and "## Reopen 1" in feedback
+    assert "check" in feedback and "say more" in feedback and session.result_text == "done"
+    failed, = session.trace.all("task_failed")
+    assert failed["cause"] == "runtime_error"
+
+
+def test_session_9_hooks_see_the_turns_and_calls_of_a_harness(lab):
+    hook = Hook(lab)
+    session = lab.session(run(lab, TWO_TURNS, tools=[hook.entry]).ok())
+
+    events = [event["event"] for event in hook.events(session)]
+    assert events[1:] == ["on-session-start", "on-task-start", "on-inference", "on-tool-call", "on-inference", "on-task-end",
+                          "on-session-end"]
+    first, last = hook.seen(session, "on-inference")
+    assert (first["turn"], first["input_tokens"], first["output_tokens"], first["decision"], first["tool_name"]) == \
+        (0, 100, 7, "tool_call", "Read")
+    assert "prompt" not in first and "tools" not in first and last["output"] == "Done."
+    tool, = hook.seen(session, "on-tool-call")
+    assert (tool["tool_name"], tool["input"], tool["status"]) == ("Read", '{"path": "a"}', "ok")
+    assert hook.seen(session, "on-session-end")[0]["total_turns"] == 2
+
+
+def test_session_9_4_there_is_no_completion_to_ask_a_harness_for(lab):
+    hook = Hook(lab, on={"on-task-end": {"ask": "how was it?"}})
+    session = lab.session(run(lab, ANSWER, tools=[hook.entry]).ok())
+    assert "no driver" in hook.seen(session, "on-task-end")[0]["ask_error"]
+
+
+def test_session_11_6_a_seed_is_rejected_for_its_transport(lab):
+    hook = Hook(lab, binding="on-task-start", commit_policy="seed-context", on={"on-task-start": {
+        "answer": "seed-context", "messages": [{"role": "user", "content": "remember"}]}})
+    trace = lab.session(run(lab, ANSWER, tools=[hook.entry]).ok()).trace
+    line = trace.one("context_seed")
+    assert (line["outcome"], line["reason"], line["tokens"]) == ("rejected", "unsupported_transport", 0)
+    assert trace.one("hook_dispatch_error")["arm"] == "seed-rejected"
+
+
+def test_session_26_a_done_check_reopens_a_harness(lab):
+    body = COUNTING + 'open("done", "w").close() if number else None; say("text", text="x"); say("turn-end", text=f"answer {number}")'
+    session = lab.session(run(lab, body, capabilities={"shell": {"allow": ["bash"]}},
+                              lifecycle={"done_check": {"command": "bash -c '[ -e done ]'", "limit": 2}}).ok())
+
+    assert [line["outcome"] for line in session.trace.all("done_check")] == ["failed", "passed"]
+    assert "<untrusted-content source=done-check>" in kept(session, "seen1")["task"] and session.result_text == "answer 1"
 
 
 def test_session_6_the_trace_reads_well(lab):

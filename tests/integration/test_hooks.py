@@ -3,6 +3,7 @@
 # Hooks: what they are told, what they may answer, and what happens when they fail.
 
 import json
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.support.fixtures import own_component
 from tests.support.hooks import Hook
 from tests.support.lab import SLOWER
 from tests.support.model_server import answer, call
+from tests.support.packages import skill_package
 
 
 def echo_tool(lab):
@@ -319,6 +321,59 @@ def test_session_reopening_has_a_limit_and_then_the_task_fails(lab):
     assert len(session.trace.all("task_reopened")) == 1
 
 
+# --- hooks that run beside the session -------------------------------------------------------------------------------
+
+CALLS = 1100
+QUEUE = 1024
+
+
+def many_calls(lab, hook):
+    """More calls in one turn than a queue holds, each of which is an event."""
+    calls = [{"name": "nothing-here", "id": f"c{n}", "input": {}} for n in range(CALLS)]
+    return lab.agent(tools=[hook.entry], steps=[{"tool_calls": calls}, {"text": "done"}])
+
+
+def stuck_hook(lab, secs, **entry):
+    hook = Hook(lab, execution_mode="async", binding="on-tool-call", on={"on-tool-call": {"spin": True}},
+                capabilities={"filesystem": {"records": True}, "limits": {"deadline_seconds": secs}})
+    hook.entry.update(entry)
+    return hook
+
+
+def test_hooks_a_full_queue_drops_and_says_so(lab):
+    hook = stuck_hook(lab, 5 * SLOWER)
+
+    session = lab.session(many_calls(lab, hook).run("--task", "go", timeout=90).ok())
+
+    faults = session.trace.all("hook_dispatch_error")
+    dropped = [line for line in faults if line["arm"] == "queue-overflow"]
+    assert len(dropped) == CALLS - QUEUE - 1 and {line["event"] for line in dropped} == {"on-tool-call"}
+    assert len(session.trace.all("tool_call")) == CALLS, "the session never waited"
+
+
+def test_hooks_a_full_queue_that_blocks_holds_the_session_up(lab):
+    hook = stuck_hook(lab, 2, on_overflow="block")
+
+    session = lab.session(many_calls(lab, hook).run("--task", "go", timeout=90).ok())
+
+    assert "queue-overflow" not in [line["arm"] for line in session.trace.all("hook_dispatch_error")]
+    end, start = session.trace.one("task_end"), session.trace.one("task_start")
+    assert end["timestamp"] - start["timestamp"] >= 1900
+
+
+def test_hooks_what_is_not_done_15_seconds_after_the_end_is_abandoned(lab):
+    hook = stuck_hook(lab, 600)
+    project = lab.agent(tools=[hook.entry], steps=[{"tool_calls": [{"name": "nothing-here", "input": {}}]}, {"text": "done"}])
+
+    begun = time.monotonic()
+    session = lab.session(project.run("--task", "go", timeout=60).ok())
+    took = time.monotonic() - begun
+
+    line = session.trace.one("hook_dispatch_error")
+    assert (line["event"], line["arm"]) == ("on-tool-call", "timeout")
+    assert 14 <= took < 20 * SLOWER and session.trace.types[-1] == "session_end"
+
+
 # --- completions a hook asks for -------------------------------------------------------------------------------------
 
 
@@ -433,6 +488,47 @@ def test_session_a_failing_compaction_hook_fails_the_attempt(lab, model):
     failed = session.trace.one("task_failed")
     assert failed["cause"] == "compaction_hook" and "broken" in failed["reason"] and "out of ideas" in failed["reason"]
     assert "compaction" not in session.trace.types
+
+
+def test_session_24_a_ceiling_that_refuses_a_compaction_hooks_call_ends_the_task_as_spend(lab, model):
+    model.script(call("echo", {}, usage=FULL))
+    hook = Hook(lab, name="shorten", binding="on-compaction", commit_policy="replace-context",
+                on={"on-compaction": {"answer": "error", "text": "could not ask", "ask": "sum it up"}})
+    project = agent_with_window(lab, model, [hook], tools=[echo_tool(lab)], inference={"max_session_tokens": 6100})
+
+    result = project.run("--task", "do X").failed("E-RUN-040")
+
+    session = lab.session(result)
+    assert result.status == "spend_ceiling_reached" and session.result_text.startswith("stopped: ")
+    line = session.trace.one("spend_ceiling_reached")
+    assert (line["limit"], line["ceiling"], line["used"], line["origin"]) == ("session", 6100, 5010, "hook:shorten")
+    assert "task_failed" not in session.trace.types and "compaction" not in session.trace.types
+    assert len(model.requests) == 1
+
+
+def test_session_24_a_hook_that_lives_with_the_refusal_ends_nothing(lab, model):
+    model.script(answer("done", usage={"input_tokens": 500, "output_tokens": 5}))
+    hook = Hook(lab, name="asks", on={"on-task-end": {"ask": "how was it?"}})
+    project = agent_with_window(lab, model, [hook], inference={"max_session_tokens": 1400})
+
+    session = lab.session(project.run("--task", "do X").ok())
+
+    assert session.result_text == "done" and session.trace.one("spend_ceiling_reached")["origin"] == "hook:asks"
+    assert "ask_error" in hook.seen(session, "on-task-end")[0]
+
+
+def test_session_5_4_after_a_compaction_the_refreshed_tools_say_so(lab, model):
+    path = lab.directory / "sk.mur.zip"
+    path.write_bytes(skill_package("sk", text="# How to\n"))
+    lab.mur("publish", path).ok()
+    model.script(call("pull-artifact", {"artifact": "local/sk"}, usage=FULL), answer("done", usage=LITTLE))
+    project = agent_with_window(lab, model, [summarizer(lab)], capabilities={"install": {"skill": ["local/*"]}})
+
+    trace = lab.session(project.run("--task", "do X").ok()).trace
+
+    line = trace.one("tools_refreshed")
+    assert (line["turn"], line["trigger"], line["added"], line["removed"]) == (1, "compaction", ["sk"], [])
+    assert trace.types.index("compaction") < trace.types.index("tools_refreshed")
 
 
 def test_session_a_compaction_hook_asks_with_the_compaction_model_and_cap(lab, model):
