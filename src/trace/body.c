@@ -141,7 +141,7 @@ find_turn (const struct trace *t, const char *selector, const char *key, size_t 
         count++;
         const char *digest = digest_of (e, key, index);
         buf_printf (&several, "\n  %s  %s", member_text (e->object, "task_id"),
-                    digest ? digest : "no digest");
+                    digest ? digest : "no hash");
     }
     if (count == 0)
         return mur_fail (err, E_TRC_001, "there is no turn %lu; turns of this session: %s",
@@ -182,7 +182,7 @@ resolve_part (const struct trace *t, const char *selector, const uint64_t *turn,
                          (unsigned long)*turn, json_array_size (messages),
                          json_array_size (messages) - 1),
                NULL;
-    mur_fail (err, E_TRC_001, "turn %lu recorded no digest of its %s (trace.capture: none)",
+    mur_fail (err, E_TRC_001, "turn %lu recorded no hash of its %s (trace.capture: none)",
               (unsigned long)*turn, selector);
     mur_hint (err,
               "set trace.capture: content in the manifest to keep bodies from the next run on");
@@ -209,7 +209,7 @@ trace_body (const struct trace *t, const char *records_dir, const char *selector
         return true;
     if (caught->code != E_IO_001)
         return mur_propagate (err, steal_ptr (&caught));
-    mur_fail (err, E_TRC_001, "%s is recorded, but its body was not stored (trace.capture: meta)",
+    mur_fail (err, E_TRC_001, "%s is recorded, but no body was stored for it (trace.capture: meta)",
               digest);
     return mur_hint (err, "set trace.capture: content in the manifest to keep bodies from the next "
                           "run on");
