@@ -27,7 +27,6 @@ struct termination {
     int signal_fd;
     int timer_fd; /* the deadline, then the teardown limit */
     int stop_fd;
-    sigset_t before;
     pthread_t thread;
     bool is_listening;
     unsigned signals; /* taken so far; the listening thread's */
@@ -64,7 +63,7 @@ termination_arm (struct session *s, struct mur_error **err)
     struct termination *x = x_new0 (struct termination);
     s->termination = x;
     sigset_t signals = termination_signals ();
-    termination_hold_signals (&x->before);
+    termination_hold_signals (NULL);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
     x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     x->stop_fd = eventfd (0, EFD_CLOEXEC);
@@ -270,10 +269,8 @@ termination_disarm (struct session *s)
         close (x->timer_fd);
     if (x->stop_fd >= 0)
         close (x->stop_fd);
-    /* Once asked to end, the process is on its way out: a further signal that came too late to be
-     * taken must not kill it between here and the exit. */
-    if (x->cause == NOT_TERMINATED)
-        termination_release_signals (&x->before);
+    /* The signals stay blocked: the session has its ending and the process is on its way out. One that
+     * came too late to be taken must not kill it between here and the exit. */
     free (x);
     s->termination = NULL;
 }

@@ -496,3 +496,19 @@ def test_door_34_a_guest_that_spins_delays_nobody(lab):
     assert lab.mur("ps", "--json").ok().json["capsules"][0]["status"] == "running"
     door.result("murmur.StopSession")
     ended(running)
+
+
+def test_door_20_a_signal_that_comes_as_the_session_ends_does_not_change_its_ending(lab):
+    """SIGTERM at every moment of the last steps: whatever it meets, the exit says how the session ended."""
+    for number in range(25):
+        running = lab.agent(name=f"a{number}", steps=[{"text": "done"}], lifecycle={"task_acceptance": "single"}).start("--task", "x")
+        trace = eventually(lambda: next(iter(lab.murmur_home.rglob(f"{running.session_id}/trace.jsonl")), None), 20 * SLOWER)
+        eventually(lambda: '"session_end"' in trace.read_text(), 20 * SLOWER, every_s=0.0005)
+        time.sleep(number * 0.0002)
+        try:
+            os.kill(running.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+        result = running.result(20)
+        assert result.code == 0 and result.status == "ok", result
+        assert not list((lab.murmur_home / "running").iterdir())
