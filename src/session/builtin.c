@@ -45,6 +45,17 @@ const struct builtin_tool builtin_tools[] = {
       "Makes a handle with which one other capsule, and nobody else, may fetch one file of this "
       "capsule for a while. Give the handle to that capsule in a message.",
       share_file_parameters, "exports.peer_files", share_file_is_offered, builtin_share_file },
+    { "call-member",
+      "Hands a task to another member of this formation, which works on it beside you. Returns once "
+      "the member holds its task, or is busy and will be asked again; never with its answer. Make "
+      "every call you mean to, then end your turn: your task waits and goes on with the answers.",
+      NULL, "a formation that lets this member call another", members_are_offered,
+      builtin_call_member, call_member_parameters },
+    { "end-without-answer",
+      "Ends the task another member asked for when there is no answer to give. Takes effect after "
+      "the calls of this turn.",
+      end_without_answer_parameters, "a formation that lets this member call another",
+      members_are_offered, builtin_end_without_answer },
     { "fetch-peer-file",
       "Fetches the file a handle of another capsule names and stores it in the work folder. "
       "Answers where it is, its size and its SHA-256, not its contents.",

@@ -44,6 +44,15 @@ const char *delegate_parameters (const struct session *s);
 void builtin_delegate (struct session *s, struct running_task *task, const json_t *input,
                        struct call_outcome *out);
 
+/* builtin_members.c */
+extern const char end_without_answer_parameters[];
+bool members_are_offered (const struct session *s);
+const char *call_member_parameters (const struct session *s);
+void builtin_call_member (struct session *s, struct running_task *task, const json_t *input,
+                          struct call_outcome *out);
+void builtin_end_without_answer (struct session *s, struct running_task *task, const json_t *input,
+                                 struct call_outcome *out);
+
 /* builtin_pull.c */
 extern const char pull_parameters[];
 bool pull_is_offered (const struct session *s);

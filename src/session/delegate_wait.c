@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "session/delegate_internal.h"
 #include "spawn/child_door.h"
+#include "spawn/door_ask.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -17,40 +18,12 @@
 
 #define ENDED_BY_PARENT "ended by the session that delegated to it"
 
-/* The text of an artifact's or a message's parts. Owned. */
-static char *
-parts_text (const json_t *holder)
-{
-    struct buf text = { 0 };
-    size_t i;
-    const json_t *part;
-    json_array_foreach (json_object_get (holder, "parts"), i, part)
-    {
-        const json_t *said = json_object_get (part, "text");
-        if (json_is_string (said))
-            buf_append (&text, json_string_value (said), json_string_length (said));
-    }
-    return buf_steal (&text);
-}
-
-/* The artifact `response`, or NULL. Owned. */
-static char *
-response_of (const json_t *task)
-{
-    size_t i;
-    const json_t *artifact;
-    json_array_foreach (json_object_get (task, "artifacts"), i,
-                        artifact) if (str_eq (json_get_string (artifact, "name"),
-                                              "response")) return parts_text (artifact);
-    return NULL;
-}
-
 static char *
 answer_of (const struct delegation *d, const json_t *task)
 {
     size_t len;
     _cleanup_free_ char *reason = NULL;
-    char *answer = response_of (task);
+    char *answer = door_response_text (task);
     if (! answer)
         answer = delegation_answer (d, &len, &reason);
     return answer ? answer : x_strdup ("");
@@ -71,7 +44,7 @@ judge_state (const struct delegation *d, const json_t *task, struct delegate_res
         ! str_eq (state, "TASK_STATE_CANCELED"))
         return false;
     out->status = DELEGATE_FAILED;
-    out->output = parts_text (json_object_get (status, "message"));
+    out->output = door_parts_text (json_object_get (status, "message"));
     return true;
 }
 

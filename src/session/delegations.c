@@ -63,10 +63,8 @@ delegation_trace (struct session *s, const struct delegation *d, bool has_id, co
 
 /* --- the set ---------------------------------------------------------------------------------- */
 
-/* MURMUR_DELEGATION_TIMEOUT_SECS when it is a positive whole number, else what the manifest says.
- */
-static uint64_t
-bound_of (const struct session *s)
+uint64_t
+delegation_bound_secs (const struct session *s)
 {
     const char *text = getenv ("MURMUR_DELEGATION_TIMEOUT_SECS");
     char *end = NULL;
@@ -82,7 +80,7 @@ delegations_new (struct session *s)
     struct delegations *set = x_new0 (struct delegations);
     pthread_condattr_t monotonic;
     set->session = s;
-    set->bound_secs = bound_of (s);
+    set->bound_secs = delegation_bound_secs (s);
     pthread_condattr_init (&monotonic);
     pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init (&set->changed, &monotonic);

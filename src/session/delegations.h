@@ -41,6 +41,9 @@ struct delegations;
 
 struct delegations *delegations_new (struct session *s);
 void delegations_free (struct delegations *set);
+/* MURMUR_DELEGATION_TIMEOUT_SECS when it is a positive whole number, else what the manifest says.
+ */
+uint64_t delegation_bound_secs (const struct session *s);
 /* Seconds a delegation may take, from its child's readiness. */
 uint64_t delegations_bound_secs (const struct delegations *set);
 

@@ -76,6 +76,21 @@ attempt_complete (struct session *s, struct running_task *t, const char *answer)
     result_write (s, t, answer);
 }
 
+bool
+attempt_decline (struct session *s, struct running_task *t)
+{
+    bool may_end = t->ending != ATTEMPT_CANCELED && ! t->has_failed_line && ! t->error;
+    if (! t->declined || ! may_end || t->ending == ATTEMPT_NO_ANSWER)
+        return t->declined && t->ending == ATTEMPT_NO_ANSWER;
+    t->ending = ATTEMPT_NO_ANSWER;
+    set_text (&t->reason, t->declined);
+    set_text (&t->response, NULL);
+    _cleanup_free_ char *text = x_asprintf ("no answer: %s", t->declined);
+    set_text (&t->result, text);
+    result_write (s, t, text);
+    return true;
+}
+
 static void
 failed_line (struct session *s, struct running_task *t, const char *cause, const char *reason,
              struct trace_num turn)

@@ -20,6 +20,9 @@ void attempt_fail (struct session *s, struct running_task *t, const char *cause,
                    const char *retry_note, struct trace_num turn);
 void attempt_cancel (struct session *s, struct running_task *t, const char *phase,
                      struct trace_num turn);
+/* An accepted end-without-answer makes an attempt that did not fail end without one; true when it
+ * did. */
+bool attempt_decline (struct session *s, struct running_task *t);
 /* The loop itself failed: nothing is written to out/; takes the error over. */
 void attempt_error (struct session *s, struct running_task *t, struct mur_error *error,
                     struct trace_num turn);

@@ -23,6 +23,7 @@
 #include "session/hooks.h"
 #include "session/loop.h"
 #include "session/lost_commands.h"
+#include "session/member_calls.h"
 #include "session/murmur_md.h"
 #include "session/registered.h"
 #include "session/retention.h"
@@ -112,6 +113,7 @@ make_registry (struct session *s)
     s->registry = registry_new (&spec);
     if (s->policy->spawn_allow.len)
         s->delegations = delegations_new (s);
+    s->member_calls = member_calls_new (s);
     registry_set_completions (s->registry, delegations_take_completion, s->delegations);
     registry_set_residue (s->registry, append_residue, s);
 }
@@ -290,6 +292,8 @@ tear_down (struct session *s, enum session_ending ending)
     s->door = NULL;
     delegations_free (s->delegations);
     s->delegations = NULL;
+    member_calls_free (s->member_calls);
+    s->member_calls = NULL;
     export_end (s);
 }
 

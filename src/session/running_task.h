@@ -81,6 +81,8 @@ struct running_task {
     bool has_forgotten;      /* the request to forget the session is spent */
     char *status_note;       /* added to the status of a cancelled task; NULL: nothing */
 
+    char *declined; /* why there will be no answer; NULL: there may be one */
+
     /* The present attempt. */
     enum attempt_ending ending;
     char *result;            /* text of out/result.txt, NULL: not written */

@@ -169,6 +169,7 @@ struct session {
     struct door_auth *auth; /* NULL: a public door */
     struct registry *registry;
     atomic_bool is_driver_busy;
+    struct member_calls *member_calls; /* member_calls.h; NULL: there is nobody to call */
     struct hooks *hooks;   /* hooks.h; NULL without hooks */
     struct delegations *delegations; /* delegations.h; NULL: this capsule may start no others */
     struct strv guest_env; /* the runtime's own list for every guest */

@@ -12,6 +12,7 @@
 #include "session/done_check.h"
 #include "session/ending.h"
 #include "session/hooks.h"
+#include "session/member_calls.h"
 #include "session/reopen.h"
 #include "session/seed.h"
 #include "session/task_text.h"
@@ -142,9 +143,10 @@ run_attempt (struct session *s, struct running_task *t)
 {
     do {
         attempt_run (s, t);
+        attempt_decline (s, t);
         attempt_take_refusals (s, t);
         record_error (s, t);
-    } while (delegations_continue (s, t));
+    } while (delegations_continue (s, t) || member_calls_continue (s->member_calls, s, t));
 }
 
 static void
@@ -206,7 +208,10 @@ metadata_of (const struct session *s, const struct running_task *t)
 {
     json_t *running = background_running_json (s, t->task->id);
     bool is_without_answer = t->ending == ATTEMPT_NO_ANSWER;
-    json_t *metadata = running || is_without_answer ? json_object () : NULL;
+    json_t *below = member_calls_take_below (s->member_calls);
+    json_t *metadata = running || is_without_answer || below ? json_object () : NULL;
+    if (below)
+        json_object_set_new (metadata, "noAnswerBelow", below);
     if (is_without_answer)
         json_set_bool (metadata, "noAnswer", true);
     if (running)
@@ -247,6 +252,7 @@ running_task_clear (struct running_task *t)
     free (t->continuation_text);
     free (t->status_note);
     free (t->standing_answer);
+    free (t->declined);
     free (t->original_text);
     buf_free (&t->feedback);
     free (t->result);

@@ -223,7 +223,7 @@ run_calls (struct session *s, struct running_task *t, const json_t *content, uin
     results.len = 0;
     if (t->record)
         conversation_append (t->record, &t->list);
-    return true;
+    return ! attempt_decline (s, t);
 }
 
 static bool
