@@ -196,7 +196,7 @@ static bool
 open_door (struct session *s, struct mur_error **err)
 {
     s->door = door_bind (s->request->bind_addr, declared_port (s), err);
-    if (! s->door || ! controller_begin (s, err) || ! termination_arm (s, err))
+    if (! s->door || ! controller_begin (s, err))
         return false;
     murmur_md_write (s, door_url (s->door));
     guests_set_env (s, door_url (s->door));
@@ -319,7 +319,9 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     open_bootstrap_log (s);
     confine_warn_places (s);
     bool has_own = false;
-    if (registered_begin (s, &outcome.error) && confine_start (s, &outcome.error)) {
+    /* Armed first: a session that was told to end while it registered still deregisters. */
+    if (termination_arm (s, &outcome.error) && registered_begin (s, &outcome.error) &&
+        confine_start (s, &outcome.error)) {
         grants_record (s);
         has_own = task_text_import (s);
     }

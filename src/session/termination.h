@@ -28,7 +28,8 @@ enum termination_cause {
 void termination_hold_signals (sigset_t *before);
 void termination_release_signals (const sigset_t *before);
 
-/* Blocks the signals in every thread made from now on: before the door serves. */
+/* Blocks the signals in every thread made from now on: before a launch does anything others would
+ * have to undo. One that came is taken when listening begins. */
 bool termination_arm (struct session *s, struct mur_error **err);
 /* Begins at once when the deadline has passed; else starts listening. Before any task may start. */
 bool termination_listen (struct session *s, struct mur_error **err);

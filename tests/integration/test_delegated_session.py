@@ -7,7 +7,9 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -196,6 +198,38 @@ def test_spawn_A13_a_capsule_that_starts_nobody_never_asks_the_daemon(lab):
     with pytest.raises(BlockingIOError):
         listener.accept()
     listener.close()
+
+
+def test_spawn_A13_told_to_end_while_it_registers_a_session_still_deregisters(lab):
+    publish_capsule(lab, "kid")
+    project = lab.agent(steps=HELLO, name="lead", capabilities={"spawn": {"allow": ["local/kid"]}})
+    asked, started = [], []
+
+    class Daemon(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            asked.append((self.path, body, self.headers.get("x-murmur-spawn-credential")))
+            if self.path == "/register":
+                eventually(lambda: started, 20 * SLOWER)[0].signal()
+            text = b'{"credential":"msc1.e30.e30"}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Daemon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        started.append(project.start("--task", "x", env={"MURMUR_ROOST_URL": f"http://127.0.0.1:{server.server_address[1]}"}))
+        result = started[0].result()
+        server.shutdown()
+    assert result.code in (0, 1) and result.status in ("ok", "canceled"), str(result)
+    assert [path for path, _, _ in asked] == ["/register", "/deregister"]
+    assert asked[0][1] == {"session_id": result.session_id, "name": "local/lead", "version": "0.1.0"}
+    assert asked[1][2] == "msc1.e30.e30"
+    assert lab.session(result).trace.types[-1] == "session_end" and lab.runtime_directories == []
 
 
 def test_doctor_warns_when_no_daemon_answers_and_registers_nothing(lab):
