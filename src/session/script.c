@@ -21,19 +21,16 @@
 #include "session/registered.h"
 #include "session/script_artifacts.h"
 #include "session/script_send.h"
+#include "session/script_watch.h"
 #include "session/spawned.h"
 #include "session/termination.h"
-#include "spawn/lifeline.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
-#define FORCED_EXIT_STATUS    143
 
 /* --- staging --- */
 
@@ -123,57 +120,6 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
     return true;
 }
 
-/* --- the spawner's lifeline --- */
-
-struct lifeline_watch {
-    struct session *session;
-    int stop_fd;
-    pthread_t thread;
-    bool is_on;
-};
-
-/* A script has nothing to wind down: the process goes at once, its runtime directory with it. */
-static void *
-watch_lifeline (void *arg)
-{
-    struct lifeline_watch *w = arg;
-    struct pollfd fds[] = { { w->stop_fd, POLLIN, 0 },
-                            { lifeline_fd (LIFELINE_SPAWNER), POLLIN, 0 } };
-    while (! fds[0].revents) {
-        if (poll (fds, ARRAY_LEN (fds), -1) < 0)
-            continue;
-        if (fds[0].revents || ! fds[1].revents || ! lifeline_has_ended (LIFELINE_SPAWNER))
-            continue;
-        diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
-        home_session_end (&w->session->dirs);
-        registered_abandon (w->session);
-        _exit (FORCED_EXIT_STATUS);
-    }
-    return NULL;
-}
-
-static bool
-lifeline_watch_start (struct lifeline_watch *w, struct session *s, struct mur_error **err)
-{
-    *w = (struct lifeline_watch){ .session = s, .stop_fd = -1 };
-    if (lifeline_fd (LIFELINE_SPAWNER) < 0)
-        return true;
-    w->stop_fd = eventfd (0, EFD_CLOEXEC);
-    w->is_on = w->stop_fd >= 0 && pthread_create (&w->thread, NULL, watch_lifeline, w) == 0;
-    return w->is_on || mur_fail (err, E_IO_003, "cannot watch the spawner lifeline");
-}
-
-static void
-lifeline_watch_stop (struct lifeline_watch *w)
-{
-    if (w->is_on) {
-        eventfd_write (w->stop_fd, 1);
-        pthread_join (w->thread, NULL);
-    }
-    if (w->stop_fd >= 0)
-        close (w->stop_fd);
-}
-
 /* --- the run --- */
 
 /* The three ways a script fails read differently (containment.md 5). */
@@ -235,15 +181,8 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
                                  .context_count = ARRAY_LEN (contexts) };
     _cleanup_store_ struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
-    struct lifeline_watch watch;
-    if (! lifeline_watch_start (&watch, s, err)) {
-        lifeline_watch_stop (&watch);
-        *ending = ENDING_FAILED;
-        return false;
-    }
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_capsule_run (store.guest, NULL, err);
-    lifeline_watch_stop (&watch);
     script_artifacts_record (s);
     script_messages_record (s);
     if (how != GUEST_OK) {
@@ -259,14 +198,19 @@ bool
 launch_script (struct session *s, const struct launch_options *options, enum session_ending *ending,
                struct mur_error **err)
 {
+    struct script_watch watch;
     hold_refused_lines (s);
+    script_watch_hold (&watch, s);
     s->launched_ms = clock_monotonic_ms ();
     *ending = ENDING_FAILED;
     export_script_begin (s);
-    bool is_good = registered_begin (s, err) && run_script (s, options, ending, err);
+    bool is_good = registered_begin (s, err) && script_watch_start (&watch, err) &&
+                   run_script (s, options, ending, err);
     export_script_end (s, session_ending_name (*ending));
     spawned_report (s, is_good);
+    script_watch_stop (&watch);
     registered_end (s, is_good);
+    script_watch_release (&watch);
     keep_refused_lines (s);
     return is_good;
 }

@@ -34,7 +34,7 @@ struct termination {
     _Atomic enum termination_cause cause;
 };
 
-static sigset_t
+sigset_t
 termination_signals (void)
 {
     sigset_t signals;

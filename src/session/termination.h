@@ -25,6 +25,7 @@ enum termination_cause {
 /* Threads made between these two never take the signals of a termination: the engine starts threads
  * of its own while it compiles, long before the session can end in good order. A signal that came
  * meanwhile is delivered by the release. */
+sigset_t termination_signals (void); /* SIGTERM and SIGINT */
 void termination_hold_signals (sigset_t *before);
 void termination_release_signals (const sigset_t *before);
 

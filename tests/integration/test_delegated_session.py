@@ -396,6 +396,16 @@ def test_spawn_A10_a_script_child_exits_143_without_a_report(lab, family):
     assert live(family) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_spawn_A13_a_script_that_is_signalled_gives_its_place_back_and_dies_of_the_signal(lab, family, number):
+    running = family.start("local/child-spins", lifeline=Lifeline())
+    eventually(lambda: lab.runtime_directories and live(family) == 1, 20 * SLOWER, "the script runs")
+    session_id = lab.runtime_directories[0]
+    eventually(lambda: family.roost.status(session_id).status == 200, 20 * SLOWER, "it is registered")
+    assert running.signal(number).result().code == -number
+    assert family.roost.status(session_id).ok()["status"] == "failed" and live(family) == 0
+
+
 def test_spawn_A10_the_first_cause_is_the_only_one(lab, family):
     lifeline = Lifeline()
     running = family.start("local/child-slow", spawner=handle(), lifeline=lifeline)
