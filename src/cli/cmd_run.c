@@ -168,7 +168,8 @@ read_file_manifest (struct run *r, struct mur_error **err)
     if (! yaml_read_text (path, E_MAN_002, &r->manifest_text, err))
         return mur_context (err, "the manifest");
     r->manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
-    r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, path,
+    _cleanup_free_ char *shown = fs_shown_path (path);
+    r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, shown,
                                           MANIFEST_WITH_SECRETS, err);
     return r->manifest != NULL;
 }
@@ -350,8 +351,7 @@ check_agent_flags (struct run *r, struct mur_error **err)
         return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
     }
     if (cli_has (r->args, "--forget-session") && ! has_harness (r))
-        return mur_fail (err, E_RUN_039,
-                         "--forget-session: %s keeps no harness session to forget",
+        return mur_fail (err, E_RUN_039, "--forget-session: %s keeps no harness session to forget",
                          is_agent ? "transport http" : "a script capsule");
     if (has_harness (r) && str_eq (cli_value (r->args, "--resume-mode"), "compact"))
         return mur_fail (err, E_RUN_037,
@@ -518,8 +518,8 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
     if (cli_has (r->args, "--task") &&
         ! session_write_task (s, r->task.data ? r->task.data : "", r->task.len, err))
         return false;
-    bool writes_lock = r->lock && ! r->lock->exists && r->lock->count &&
-                       (! steps || steps->may_write_lock);
+    bool writes_lock =
+        r->lock && ! r->lock->exists && r->lock->count && (! steps || steps->may_write_lock);
     if (writes_lock && ! lock_write (r->lock, err))
         return false;
     struct launch_options options = { announce, r };
@@ -530,8 +530,8 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
 }
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
-    read_grant,  find_places,   check_home,   read_launcher,
-    check_resume,         load_dotenv, read_manifest, lower_policy, prepare_decision,
+    read_grant,  find_places,   check_home,   read_launcher,    check_resume,
+    load_dotenv, read_manifest, lower_policy, prepare_decision,
 };
 
 static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {

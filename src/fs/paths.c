@@ -103,6 +103,27 @@ fs_walk_absolute (const char *path, bool create, struct mur_error **err)
     return steal_fd (&dir);
 }
 
+char *
+fs_shown_path (const char *path)
+{
+    _cleanup_free_ char *cwd = path[0] == '/' ? NULL : getcwd (NULL, 0);
+    if (! cwd)
+        return x_strdup (path);
+    while (str_starts (path, "./"))
+        path += 2 + strspn (path + 2, "/");
+    return x_asprintf ("%s%s%s", str_eq (cwd, "/") ? "" : cwd, path[0] ? "/" : "", path);
+}
+
+static bool
+refuse_reading (const char *path, enum diag_code code, const char *why, struct mur_error **err)
+{
+    int saved = errno;
+    _cleanup_free_ char *shown = fs_shown_path (path);
+    errno = saved;
+    return why ? mur_fail (err, code, "cannot read %s: %s", shown, why)
+               : mur_fail_errno (err, code, "cannot read %s", shown);
+}
+
 /* Opens for reading without waiting on a pipe nobody writes to. */
 static int
 open_to_read (const char *path, struct stat *st, struct mur_error **err)
@@ -112,11 +133,11 @@ open_to_read (const char *path, struct stat *st, struct mur_error **err)
         enum diag_code code = errno == ENOENT || errno == ENOTDIR ? E_IO_001
                               : errno == EACCES                   ? E_IO_002
                                                                   : E_IO_003;
-        return mur_fail_errno (err, code, "cannot read %s", path), -1;
+        return refuse_reading (path, code, NULL, err), -1;
     }
     if (S_ISDIR (st->st_mode)) {
         errno = EISDIR;
-        return mur_fail_errno (err, E_IO_003, "cannot read %s", path), -1;
+        return refuse_reading (path, E_IO_003, NULL, err), -1;
     }
     return steal_fd (&fd);
 }
@@ -124,7 +145,8 @@ open_to_read (const char *path, struct stat *st, struct mur_error **err)
 static bool
 refuse_large (const char *path, size_t limit, struct mur_error **err)
 {
-    mur_fail (err, E_IO_003, "%s is larger than %zu bytes", path, limit);
+    _cleanup_free_ char *shown = fs_shown_path (path);
+    mur_fail (err, E_IO_003, "%s is larger than %zu bytes", shown, limit);
     if (err && *err)
         (*err)->errno_value = EFBIG;
     return false;
@@ -145,7 +167,7 @@ read_opened (int fd, const struct stat *st, const char *path, size_t limit, stru
     if (fd_read_all (fd, limit, out))
         return true;
     return errno == EFBIG ? refuse_large (path, limit, err)
-                          : mur_fail_errno (err, E_IO_003, "cannot read %s", path);
+                          : refuse_reading (path, E_IO_003, NULL, err);
 }
 
 bool
@@ -164,7 +186,7 @@ fs_read_regular (const char *path, size_t limit, struct buf *out, struct mur_err
     if (fd < 0)
         return false;
     if (! S_ISREG (st.st_mode))
-        return mur_fail (err, E_IO_003, "cannot read %s: it is no regular file", path);
+        return refuse_reading (path, E_IO_003, "it is no regular file", err);
     return read_opened (fd, &st, path, limit, out, err);
 }
 

@@ -120,6 +120,8 @@ int fs_walk_absolute (const char *path, bool create, struct mur_error **err);
 bool fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err);
 /* The same of an ordinary file alone: a device, a pipe or a socket is E-IO-003. */
 bool fs_read_regular (const char *path, size_t limit, struct buf *out, struct mur_error **err);
+/* The path as messages show it: from the root, as written otherwise. Owned. */
+char *fs_shown_path (const char *path);
 /* Absolute path with its nearest existing ancestor canonicalised and the rest appended, "." and
  * ".." removed. Owned. */
 char *fs_canonical_path (const char *path, struct mur_error **err);

@@ -5,6 +5,7 @@
 #include "manifest/artifact_manifest.h"
 
 #include "base/alloc.h"
+#include "fs/root.h"
 #include "manifest/grammar.h"
 #include "net/auth_header.h"
 
@@ -168,7 +169,8 @@ artifact_manifest_read (const char *path, struct mur_error **err)
     _cleanup_buf_ struct buf text = { 0 };
     if (! yaml_read_text (path, E_MAN_002, &text, err))
         return NULL;
-    return artifact_manifest_parse (text.data ? text.data : "", text.len, path, err);
+    _cleanup_free_ char *shown = fs_shown_path (path);
+    return artifact_manifest_parse (text.data ? text.data : "", text.len, shown, err);
 }
 
 void

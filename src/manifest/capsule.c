@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "fs/root.h"
 #include "manifest/reading.h"
 
 #include <string.h>
@@ -300,8 +301,9 @@ capsule_manifest_read (const char *path, enum manifest_reading how, struct mur_e
     _cleanup_buf_ struct buf text = { 0 };
     if (! yaml_read_text (path, E_MAN_002, &text, err))
         return NULL;
+    _cleanup_free_ char *shown = fs_shown_path (path);
     struct capsule_manifest *m =
-        capsule_manifest_parse (text.data ? text.data : "", text.len, path, how, err);
+        capsule_manifest_parse (text.data ? text.data : "", text.len, shown, how, err);
     if (text.data)
         secret_wipe (text.data, text.len);
     return m;

@@ -481,9 +481,11 @@ yaml_read_text (const char *path, enum diag_code too_large, struct buf *out, str
     _cleanup_error_ struct mur_error *caught = NULL;
     if (fs_read_path (path, YAML_BYTES_MAX, out, &caught))
         return true;
-    if (caught->errno_value == EFBIG)
-        return mur_fail (err, too_large, "%s: a file of this kind has at most %u bytes", path,
+    if (caught->errno_value == EFBIG) {
+        _cleanup_free_ char *shown = fs_shown_path (path);
+        return mur_fail (err, too_large, "%s: a file of this kind has at most %u bytes", shown,
                          YAML_BYTES_MAX);
+    }
     if (caught->code != E_IO_001)
         caught->code = E_IO_003;
     return mur_propagate (err, steal_ptr (&caught));
