@@ -350,7 +350,7 @@ static const struct cli_option publish_options[] = {
     { .name = "--platform",
       .kind = CLI_VALUE,
       .value_name = "<PLATFORM>",
-      .help = "<os>-<arch> of a native payload (default: read from the binary)" },
+      .help = "<os>-<arch> of a native payload (default: this host's)" },
     NONE
 };
 
@@ -358,7 +358,7 @@ static const struct cli_option precompile_options[] = {
     { .name = "--workdir",
       .kind = CLI_VALUE,
       .value_name = "<WORKDIR>",
-      .help = "project whose memory ceiling the forms are for" },
+      .help = "the work folder of a later run: forms it could write to are not kept" },
     OPT_JSON ("the report as one line of JSON"),
     NONE
 };

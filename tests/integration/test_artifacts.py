@@ -598,3 +598,17 @@ def test_artifacts_a_manifest_into_the_global_store_pins_nothing(lab):
     manifest_of(project, ("local/sk", "0.1.0", "skill"))
     project.mur("install", "-g").ok()
     assert not (project / ".murmur").exists() and not (project / "murmur.lock").exists()
+
+
+def test_artifacts_39_precompile_keeps_no_form_the_work_folder_could_reach(lab):
+    project = lab.project()
+    path = project.write("x.mur.zip", tool_package("x", wasm=own_component("echo").read_bytes()))
+    for _ in range(2):
+        assert project.mur("precompile", path, "--workdir", lab.home).ok().stdout == "compiled        x@0.1.0\n"
+    assert not (lab.murmur_home / "compiled").exists()
+    assert project.mur("precompile", path, "--workdir", project.directory).ok().stdout == "compiled        x@0.1.0\n"
+    assert project.mur("precompile", path).ok().stdout == "already stored  x@0.1.0\n"
+    # Another ceiling is another form.
+    assert project.mur("precompile", path, env={"MURMUR_MAX_ARTIFACT_DECOMPRESSED_BYTES": "1000000"}).ok().stdout == (
+        "compiled        x@0.1.0\n")
+    assert len(list((lab.murmur_home / "compiled").glob("*.cwasm"))) == 2
