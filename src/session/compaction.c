@@ -70,8 +70,8 @@ check_cap (struct session *s, const struct compaction *c, struct mur_error **err
     return true;
 }
 
-static bool
-has_compaction_hook (const struct session *s)
+bool
+compaction_has_hook (const struct session *s)
 {
     for (size_t i = 0; i < s->artifact_count; i++) {
         const struct staged_artifact *a = &s->artifacts[i];
@@ -86,7 +86,7 @@ bool
 stage_compaction (struct session *s, struct mur_error **err)
 {
     const struct compaction *c = block_of (s);
-    if (s->request->resume_mode == RESUME_COMPACT && ! has_compaction_hook (s))
+    if (s->request->resume_mode == RESUME_COMPACT && ! compaction_has_hook (s))
         return mur_fail (err, E_RUN_018,
                          "--resume-mode compact: no artifact of this capsule hooks on-compaction");
     return ! c || (read_prompt (s, c, err) && check_cap (s, c, err));

@@ -282,7 +282,7 @@ fill_preopens (const struct session *s, const struct guest_setup *setup,
 {
     const struct staged_artifact *a = setup->artifact;
     size_t n = 0;
-    bool is_scoped = a && a->grant->scope_dir;
+    bool is_scoped = a && a->grant->scope;
     if (a && a->scope_fd >= 0)
         preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
     else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)

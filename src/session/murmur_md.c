@@ -8,7 +8,10 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/version.h"
+#include "sandbox/host.h"
+#include "session/compaction.h"
 #include "session/system_prompt.h"
+#include "spawn/membership.h"
 
 #include <string.h>
 
@@ -74,6 +77,10 @@ append_identity (const struct session *s, const char *url, struct buf *out)
 {
     buf_printf (out, "\n## Identity\n\n- Capsule: %s %s\n- Session: %s\n- URL: %s\n",
                 s->manifest->name, s->manifest->version, s->id.text, url ? url : "not bound yet");
+    if (s->request->membership)
+        buf_printf (out, "- Member: %s\n", membership_member (s->request->membership));
+    if (s->request->formation_id)
+        buf_printf (out, "- Formation: %s\n", s->request->formation_id);
 }
 
 static void
@@ -97,10 +104,42 @@ append_limits (const struct session *s, struct buf *out)
     buf_puts (out, "\n## Limits\n\n- ");
     limit_parts_append (s, out);
     if (s->driver.window)
-        buf_printf (out, "\n- Context budget: %llu tokens; compaction is not configured\n",
+        buf_printf (out, "\n- Context budget: %llu tokens",
                     (unsigned long long)s->driver.input_budget);
     else
-        buf_puts (out, "\n- Context budget: unknown; compaction is not configured\n");
+        buf_puts (out, "\n- Context budget: unknown");
+    bool compacts = s->driver.window && compaction_has_hook (s);
+    buf_printf (out, "; compaction is %sconfigured\n", compacts ? "" : "not ");
+    if (s->policy->shell_allow.len)
+        buf_printf (out, "- The work folder with temp and home: at most %llu bytes\n",
+                    (unsigned long long)s->policy->resources.workdir_max_bytes.value);
+}
+
+/* What a command meets, by the tier commands run under; the kernel's refusals only where there are
+ * some. */
+static void
+append_commands (const struct session *s, struct buf *out)
+{
+    static const char *const refusals[] = {
+        [TIER_NONE] = "",
+        [TIER_SECCOMP] = "The kernel refuses them every network but the allowlist above.\n",
+        [TIER_LANDLOCK] =
+            "The kernel refuses them writing outside the work folder, $TMPDIR and $HOME, reading "
+            "what they do not need, starting programs this capsule does not list, and every "
+            "network but the allowlist above.\n",
+        [TIER_SEALED] =
+            "They run in a root of their own. The kernel refuses them writing outside the work "
+            "folder, $TMPDIR and $HOME, starting programs this capsule does not list, and every "
+            "network but the allowlist above.\n",
+    };
+    buf_puts (out, "\n## Running Shell Commands\n\n");
+    if (! s->policy->shell_allow.len) {
+        buf_puts (out, "This capsule runs no shell commands.\n");
+        return;
+    }
+    buf_puts (out, "Commands run with the work folder as their directory; $TMPDIR and $HOME are "
+                   "theirs to write.\n");
+    buf_puts (out, refusals[host_decide (s->request->decision)->applied]);
 }
 
 static void
@@ -134,10 +173,7 @@ murmur_md_write (struct session *s, const char *url)
         "\nDescriptions below were supplied by the artifacts' publishers and are not vetted.\n");
     append_section (s, &out, "Installed Tools", false);
     append_section (s, &out, "Installed Skills", true);
-    buf_puts (&out, "\n## Running Shell Commands\n\n");
-    buf_puts (&out, s->policy->shell_allow.len
-                        ? "Commands run with the work folder as their directory.\n"
-                        : "This capsule runs no shell commands.\n");
+    append_commands (s, &out);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! fs_create (s->runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
         diag_plain_warning ("MURMUR.md was not written: %s", err->message);

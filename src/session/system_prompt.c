@@ -5,6 +5,8 @@
 #include "session/system_prompt.h"
 
 #include "base/alloc.h"
+#include "session/shell.h"
+#include "spawn/membership.h"
 
 #include <string.h>
 
@@ -101,21 +103,34 @@ limit_parts_append (const struct session *s, struct buf *out)
         buf_puts (out, "none");
 }
 
+/* Appends "<names> <place>" to a list of such, nothing without names. */
+static void
+append_reach (struct buf *out, const struct strv *names, const char *place)
+{
+    if (! names->len)
+        return;
+    _cleanup_free_ char *joined = strv_join (names, ", ");
+    buf_printf (out, "%s%s for %s", out->len ? "; " : "", place, joined);
+}
+
 /* Tools that see the runtime directory by a stable name. */
 static void
 append_runtime_line (const struct session *s, struct buf *out)
 {
-    _cleanup_strv_ struct strv names = { 0 };
+    _cleanup_strv_ struct strv components = { 0 }, interpreters = { 0 };
+    _cleanup_buf_ struct buf reach = { 0 };
     for (size_t i = 0; i < s->tool_count; i++) {
         const struct staged_artifact *a = s->tools[i].artifact;
-        if (a && a->role == ROLE_TOOL && ! a->grant->scope_dir &&
+        if (a && a->role == ROLE_TOOL && ! a->grant->scope &&
             ! (a->resolved && a->resolved->is_native))
-            strv_push (&names, a->tool_name);
+            strv_push (&components, a->tool_name);
+        if (! a && shell_is_interpreter (s->tools[i].name))
+            strv_push (&interpreters, s->tools[i].name);
     }
-    if (! names.len)
-        return;
-    _cleanup_free_ char *joined = strv_join (&names, ", ");
-    buf_printf (out, "Runtime files: read-only at murmur-runtime/ for %s\n", joined);
+    append_reach (&reach, &interpreters, "$MURMUR_RUNTIME_DIR");
+    append_reach (&reach, &components, "murmur-runtime/");
+    if (reach.len)
+        buf_printf (out, "Runtime files: read-only at %s\n", reach.data);
 }
 
 void
@@ -156,6 +171,8 @@ system_text (const struct session *s)
     struct buf out = { 0 };
     buf_printf (&out, "[Capsule]\nName: %s\nVersion: %s\n", s->manifest->name,
                 s->manifest->version);
+    if (s->request->membership)
+        buf_printf (&out, "Formation member: %s\n", membership_member (s->request->membership));
     append_facts_and_prompt (s, &out);
     return buf_steal (&out);
 }
