@@ -12,8 +12,7 @@
 #include "base/secret.h"
 #include "net/http_client.h"
 
-#define AUTH_OPERATOR    "operator"
-#define AUTH_SCOPE_FILES "resources/files"
+#define AUTH_OPERATOR "operator"
 
 struct door_auth;
 

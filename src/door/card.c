@@ -4,25 +4,13 @@
  */
 #include "door/card.h"
 
+#include "manifest/door_methods.h"
+
 #include <string.h>
 
-/* In card order; what acceptance `none` takes away is marked. */
-static const struct {
-    const char *name;
-    bool needs_acceptance;
-    bool needs_authentication;
-    bool starts_tasks;
-} methods[] = {
-    [METHOD_SEND_MESSAGE] = { "SendMessage", true, false, true },
-    [METHOD_SEND_STREAMING_MESSAGE] = { "SendStreamingMessage", true, false, true },
-    [METHOD_WATCH_SESSION] = { "murmur.WatchSession", false, false, false },
-    [METHOD_GET_TASK] = { "GetTask", false, false, false },
-    [METHOD_LIST_TASKS] = { "ListTasks", false, false, false },
-    [METHOD_CANCEL_TASK] = { "CancelTask", false, false, false },
-    [METHOD_SUBSCRIBE_TO_TASK] = { "SubscribeToTask", true, false, false },
-    [METHOD_STOP_SESSION] = { "murmur.StopSession", false, false, false },
-    [METHOD_GET_EXTENDED_AGENT_CARD] = { "GetExtendedAgentCard", false, true, false },
-};
+/* The enum follows the table; GetExtendedAgentCard, which needs no scope, comes after it. */
+_Static_assert((int)METHOD_GET_EXTENDED_AGENT_CARD == DOOR_METHOD_COUNT, "enum door_method");
+static const char extended_card[] = "GetExtendedAgentCard";
 
 static const char *const push_methods[] = {
     "CreateTaskPushNotificationConfig",
@@ -39,9 +27,11 @@ static const char *const frames[] = {
 enum door_method
 door_method_find (const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN (methods); i++)
-        if (strcmp (name, methods[i].name) == 0)
+    for (size_t i = 0; i < DOOR_METHOD_COUNT; i++)
+        if (strcmp (name, door_methods[i].name) == 0)
             return (enum door_method)i;
+    if (strcmp (name, extended_card) == 0)
+        return METHOD_GET_EXTENDED_AGENT_CARD;
     for (size_t i = 0; i < ARRAY_LEN (push_methods); i++)
         if (strcmp (name, push_methods[i]) == 0)
             return METHOD_PUSH_CONFIG;
@@ -51,16 +41,17 @@ door_method_find (const char *name)
 const char *
 door_method_name (enum door_method method)
 {
-    return method < ARRAY_LEN (methods) ? methods[method].name : NULL;
+    return method < DOOR_METHOD_COUNT                 ? door_methods[method].name
+           : method == METHOD_GET_EXTENDED_AGENT_CARD ? extended_card
+                                                      : NULL;
 }
 
 bool
 door_method_is_served (enum door_method method, const struct card_facts *facts)
 {
-    if (method >= ARRAY_LEN (methods))
-        return false;
-    return ! (methods[method].needs_acceptance && facts->acceptance == ACCEPT_NONE) &&
-           ! (methods[method].needs_authentication && ! facts->is_authenticated);
+    if (method < DOOR_METHOD_COUNT)
+        return facts->acceptance != ACCEPT_NONE || ! door_methods[method].needs_tasks;
+    return method == METHOD_GET_EXTENDED_AGENT_CARD && facts->is_authenticated;
 }
 
 /* --- parts of the card --- */
@@ -78,9 +69,10 @@ static json_t *
 served_methods (const struct card_facts *facts)
 {
     json_t *array = json_array ();
-    for (size_t i = 0; i < ARRAY_LEN (methods); i++)
-        if (door_method_is_served ((enum door_method)i, facts))
-            json_array_append_new (array, json_string (methods[i].name));
+    for (int method = 0; method <= METHOD_GET_EXTENDED_AGENT_CARD; method++)
+        if (door_method_is_served ((enum door_method)method, facts))
+            json_array_append_new (array,
+                                   json_string (door_method_name ((enum door_method)method)));
     return array;
 }
 
@@ -145,9 +137,9 @@ skills (const struct card_facts *facts)
                    "Carries out the task a message describes", "tags", "task");
     if (facts->is_authenticated) {
         json_t *requirements = json_array ();
-        for (size_t i = 0; i < ARRAY_LEN (methods); i++)
-            if (methods[i].starts_tasks)
-                json_array_append_new (requirements, bearer_requirement (methods[i].name));
+        for (size_t i = 0; i < DOOR_METHOD_COUNT; i++)
+            if (door_methods[i].starts_tasks)
+                json_array_append_new (requirements, bearer_requirement (door_methods[i].name));
         json_object_set_new (skill, "securityRequirements", requirements);
     }
     json_array_append_new (array, skill);

@@ -9,8 +9,8 @@
 #include "door/plane_worker.h"
 #include "door/resources.h"
 #include "door/rpc.h"
+#include "manifest/door_methods.h"
 #include "net/http_server.h"
-#include "net/url.h"
 
 #include <string.h>
 #include <strings.h>
@@ -96,8 +96,8 @@ refuse_peer (struct http_exchange *x)
 static bool
 refuse_resource (struct door *d, struct http_exchange *x, const char *credential)
 {
-    if (d->auth && ! door_auth_allows (d->auth, credential, AUTH_SCOPE_FILES)) {
-        door_refuse (x, d->auth, AUTH_INSUFFICIENT_SCOPE, credential, AUTH_SCOPE_FILES);
+    if (d->auth && ! door_auth_allows (d->auth, credential, DOOR_SCOPE_FILES)) {
+        door_refuse (x, d->auth, AUTH_INSUFFICIENT_SCOPE, credential, DOOR_SCOPE_FILES);
         return true;
     }
     return resources_refuse (d->resources, x);
@@ -271,50 +271,4 @@ door_close (struct door *d)
     free (d->public_card);
     free (d->url);
     free (d);
-}
-
-/* --- exposure --- */
-
-bool
-door_bind_is_loopback (const char *bind_address)
-{
-    _cleanup_free_ char *bracketed = strchr (bind_address, ':') && bind_address[0] != '['
-                                         ? x_asprintf ("[%s]", bind_address)
-                                         : x_strdup (bind_address);
-    return host_is_loopback (bracketed);
-}
-
-static void
-append_list (struct buf *out, const char *name, const char *const *items, size_t len)
-{
-    buf_printf (out, "%s [", name);
-    for (size_t i = 0; i < len; i++)
-        buf_printf (out, "%s%s", i ? ", " : "", items[i]);
-    buf_puts (out, "]");
-}
-
-char *
-door_exposure_text (const char *bind_address, const struct card_facts *facts)
-{
-    struct buf out = { 0 };
-    const char *names[METHOD_PUSH_CONFIG], *planes[2];
-    size_t name_count = 0, plane_count = 0;
-    for (int method = 0; method < METHOD_PUSH_CONFIG; method++)
-        if (door_method_is_served ((enum door_method)method, facts))
-            names[name_count++] = door_method_name ((enum door_method)method);
-    if (facts->exports_files)
-        planes[plane_count++] = "files";
-    if (facts->exports_peer_files)
-        planes[plane_count++] = "peer_files";
-    buf_printf (&out,
-                "the door is bound to %s and network.authentication is not declared: anyone who "
-                "reaches it may call ",
-                *bind_address ? bind_address : "\"\"");
-    append_list (&out, "methods", names, name_count);
-    buf_puts (&out, " and reads from its card the session id, ");
-    append_list (&out, "tools", facts->tools, facts->tool_count);
-    buf_printf (&out, ", shell: %s, network: %s, ", facts->has_shell ? "true" : "false",
-                facts->has_network ? "true" : "false");
-    append_list (&out, "planes", planes, plane_count);
-    return buf_steal (&out);
 }

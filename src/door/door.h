@@ -44,9 +44,3 @@ bool door_serve (struct door *d, const struct card_facts *facts, struct registry
  * in all. NULL is fine. */
 void door_close (struct door *d);
 DEFINE_CLEANUP (struct door, door_close)
-
-/* True for localhost in any case, 127.0.0.0/8 and ::1 (brackets allowed): what needs no W-SEC-032.
- */
-bool door_bind_is_loopback (const char *bind_address);
-/* The text of W-SEC-032 after the code (door.md 1.2). Owned. */
-char *door_exposure_text (const char *bind_address, const struct card_facts *facts);

@@ -3,14 +3,10 @@
  * Judging network, the capsule's own door: who may come in and what each may call (spec/manifest.md
  * 11).
  */
+#include "manifest/door_methods.h"
 #include "manifest/reading.h"
 
 #include <string.h>
-
-static const char *const scopes[] = {
-    "SendMessage", "SendStreamingMessage", "murmur.WatchSession", "GetTask",         "ListTasks",
-    "CancelTask",  "SubscribeToTask",      "murmur.StopSession",  "resources/files", NULL,
-};
 
 /* Names of an older protocol and what stands in their place. */
 static const struct {
@@ -36,6 +32,10 @@ name_is_valid (const char *name)
 static bool
 judge_scope (struct reading *rd, const char *scope, const char *path, struct mur_error **err)
 {
+    const char *scopes[DOOR_METHOD_COUNT + 2] = { NULL };
+    for (size_t i = 0; i < DOOR_METHOD_COUNT; i++)
+        scopes[i] = door_methods[i].name;
+    scopes[DOOR_METHOD_COUNT] = DOOR_SCOPE_FILES;
     for (size_t i = 0; scopes[i]; i++)
         if (strcmp (scopes[i], scope) == 0)
             return true;

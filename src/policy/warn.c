@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "manifest/door_methods.h"
 #include "net/allow.h"
 #include "net/url.h"
 #include "policy/policy.h"
@@ -25,22 +26,13 @@ address_is_exposed (const char *bind_addr)
 }
 
 static char *
-door_methods (const struct policy *p)
+served_methods (const struct policy *p)
 {
-    static const struct {
-        const char *name;
-        bool needs_tasks;
-    } methods[] = {
-        { "SendMessage", true },          { "SendStreamingMessage", true },
-        { "murmur.WatchSession", false }, { "GetTask", false },
-        { "ListTasks", false },           { "CancelTask", false },
-        { "SubscribeToTask", true },      { "murmur.StopSession", false },
-    };
     bool takes_tasks = p->lifecycle.task_acceptance.value != ACCEPT_NONE;
     struct buf out = { 0 };
-    for (size_t i = 0; i < ARRAY_LEN (methods); i++)
-        if (takes_tasks || ! methods[i].needs_tasks)
-            buf_printf (&out, "%s%s", out.len ? ", " : "", methods[i].name);
+    for (size_t i = 0; i < DOOR_METHOD_COUNT; i++)
+        if (takes_tasks || ! door_methods[i].needs_tasks)
+            buf_printf (&out, "%s%s", out.len ? ", " : "", door_methods[i].name);
     return buf_steal (&out);
 }
 
@@ -65,7 +57,7 @@ policy_warn_door (const struct policy *p, bool to_stdout)
     bool is_public = ! m->network || ! m->network->authentication;
     if (! m->inference || ! is_public || ! address_is_exposed (p->request->bind_addr))
         return;
-    _cleanup_free_ char *methods = door_methods (p);
+    _cleanup_free_ char *methods = served_methods (p);
     _cleanup_free_ char *tools = door_tools (p);
     bool has_files = m->exports && m->exports->files;
     bool has_peer_files = m->exports && m->exports->peer_files;
