@@ -9,6 +9,7 @@
 #include "session/builtin.h"
 #include "session/delegate.h"
 #include "session/dispatch.h"
+#include "session/loop_lock.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -88,7 +89,9 @@ builtin_delegate (struct session *s, struct running_task *task, const json_t *in
     ask.running = task->task;
     ask.cancel = task->cancel;
     _cleanup_delegate_result_ struct delegate_result r;
+    loop_lock_release (s);
     delegate_start (s, &ask, &r);
+    loop_lock_take (s);
     if (r.status == DELEGATE_REFUSED || r.status == DELEGATE_CANCELED) {
         out->is_canceled = r.status == DELEGATE_CANCELED;
         if (out->is_canceled)

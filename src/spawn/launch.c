@@ -22,6 +22,7 @@
 #include <string.h>
 
 #define READINESS_MS 180000
+#define PARTING_MS   1000 /* from losing its stdin to its end */
 
 /* --- what is executed ------------------------------------------------------------------------- */
 
@@ -56,20 +57,6 @@ build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
 
 /* --- hearing from it -------------------------------------------------------------------------- */
 
-/* The approval, a newline, the end: both in one write, so that nothing of it is ever left over. */
-static bool
-hand_over (int fd, const char *approval, const char *workdir, struct mur_error **err)
-{
-    _cleanup_free_ char *line = x_asprintf ("%s\n", approval);
-    size_t len = strlen (line);
-    bool was_written = fd_write_all (fd, line, len);
-    int fault = errno;
-    secret_wipe (line, len);
-    errno = fault;
-    return was_written ||
-           mur_fail_errno (err, E_IO_003, "the child in %s did not take its approval", workdir);
-}
-
 /* Its stdout closed before it was ready: the reason is its exit status and what it said last. */
 static bool
 explain_end (struct mur_child *c, uint64_t deadline_ms, struct mur_error **err)
@@ -83,6 +70,24 @@ explain_end (struct mur_child *c, uint64_t deadline_ms, struct mur_error **err)
     _cleanup_free_ char *tail = mur_child_stderr_tail (c);
     return mur_fail (err, E_IO_003, "the child in %s ended before it was ready: %s%s%s", c->workdir,
                      how, *tail ? "\n" : "", tail);
+}
+
+/* The approval, a newline, the end: both in one write, so that nothing of it is ever left over. */
+static bool
+hand_over (struct mur_child *c, int fd, const char *approval, struct mur_error **err)
+{
+    _cleanup_free_ char *line = x_asprintf ("%s\n", approval);
+    size_t len = strlen (line);
+    bool was_written = fd_write_all (fd, line, len);
+    int fault = errno;
+    secret_wipe (line, len);
+    if (was_written)
+        return true;
+    /* Most likely it ended at once: then its own words say more. */
+    if (fault == EPIPE && fd_wait (c->pidfd, POLLIN, PARTING_MS) == 1)
+        return explain_end (c, 0, err);
+    errno = fault;
+    return mur_fail_errno (err, E_IO_003, "the child in %s did not take its approval", c->workdir);
 }
 
 static void
@@ -135,7 +140,7 @@ run_child (struct mur_child *c, const struct mur_child_launch *l, struct pipe *l
     if (! has_started)
         return false;
     c->output = output_new (steal_fd (&out.read_end), steal_fd (&error.read_end), err);
-    if (! c->output || ! hand_over (in.write_end, l->approval, c->workdir, err))
+    if (! c->output || ! hand_over (c, in.write_end, l->approval, err))
         return false;
     close (steal_fd (&in.write_end));
     return await_readiness (c, l->readiness_timeout_ms ? l->readiness_timeout_ms : READINESS_MS,
