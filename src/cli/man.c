@@ -103,7 +103,7 @@ main (void)
         ".TP\n.I ~/.murmur/records\nwhat sessions left behind\n"
         ".TP\n.I murmur.lock\nthe artifacts a project runs, by digest\n");
     put_diagnostics (&out);
-    buf_puts (&out, ".SH SEE ALSO\n.BR murmur.yaml (5)\n");
+    buf_puts (&out, ".SH SEE ALSO\n.BR murmur.yaml (5),\n.BR mur-roost (1)\n");
     fwrite (out.data, 1, out.len, stdout);
     return fflush (stdout) == 0 ? 0 : 1;
 }

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.lab import IS_SANITIZED, MUR, SLOWER
+from tests.support.lab import IS_SANITIZED, MUR, ROOT, SLOWER
 from tests.support.polling import descriptor_count, eventually, threads_of, tree_of
 from tests.support.roost import Roost, publish_capsule, run_roost
 
@@ -308,6 +308,15 @@ def test_cli_30_a_bad_word_ends_the_referee_before_it_binds(lab, words, said):
     assert (code, stdout) == (1, "")
     assert stderr.startswith("mur-roost: ") and said in stderr
     assert stderr.count("\n") == 1
+
+
+def test_roost_takes_every_flag_of_its_manual_page(lab):
+    page = (ROOT / "src/roost/mur-roost.1").read_text().replace("\\-", "-")
+    flags = set(re.findall(r"^\.BR (--[a-z-]+) ", page, re.MULTILINE))
+    assert len(flags) == 6
+    for flag in flags:
+        code, _, told = run_roost(lab, flag)
+        assert code == 1 and told == f"mur-roost: {flag} needs a value\n"
 
 
 def test_cli_30_the_version_needs_no_port_and_no_home(lab):
