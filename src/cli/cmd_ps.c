@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/door_client.h"
+#include "cli/ps_formations.h"
 
 #include <string.h>
 #include <time.h>
@@ -103,7 +104,7 @@ print_json (const struct listing *l)
     for (size_t i = 0; i < l->len; i++)
         json_array_append_new (capsules, capsule_json (l, i));
     json_object_set_new (answer, "capsules", capsules);
-    json_object_set_new (answer, "formations", json_array ());
+    json_object_set_new (answer, "formations", ps_formations_json (&l->scan));
     _cleanup_free_ char *text = json_pretty (answer, JSON_TEXT_ORDERED);
     out_printf ("%s\n", text);
 }
@@ -216,5 +217,6 @@ cmd_ps (const struct cli_args *args, struct mur_error **err)
         out_puts ("no running capsules\n");
     else
         print_table (&l);
+    ps_formations_print (&l.scan);
     return CLI_OK;
 }

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/door_client.h"
 #include "cli/running_session.h"
+#include "cli/stop.h"
 #include "cli/task_words.h"
 #include "trace/reader.h"
 
@@ -169,25 +170,27 @@ print_answer (const struct stop *s, const struct trace *t)
     json_array_foreach (residue, i, item) print_residue (item);
 }
 
+bool
+stop_session (const struct running_record *record, uint64_t timeout_s, struct mur_error **err)
+{
+    _cleanup_ (stop_clear) struct stop s = { .record = record };
+    ask_door (&s);
+    _cleanup_trace_ struct trace *t = s.report ? wait_for_endings (&s) : NULL;
+    if (! end_process (&s, timeout_s, err))
+        return false;
+    running_remove (record->session_id);
+    print_answer (&s, t);
+    return true;
+}
+
 int
 cmd_stop (const struct cli_args *args, struct mur_error **err)
 {
     const char *address = cli_positional (args, "SESSION");
-    if (str_starts (address, "frm_")) {
-        mur_fail (err, E_IO_003, "this version of mur does not stop whole formations yet");
-        mur_hint (err, "stop its members one by one; `mur ps` lists them");
-        return CLI_FAILED;
-    }
+    uint64_t timeout_s = cli_number (args, "--timeout");
+    if (str_starts (address, "frm_"))
+        return stop_formation (address, timeout_s, err) ? CLI_OK : CLI_FAILED;
     _cleanup_ (running_scan_free) struct running_scan scan = { 0 };
     const struct running_entry *e = running_session (address, &scan, err);
-    if (! e)
-        return CLI_FAILED;
-    _cleanup_ (stop_clear) struct stop s = { .record = &e->record };
-    ask_door (&s);
-    _cleanup_trace_ struct trace *t = s.report ? wait_for_endings (&s) : NULL;
-    if (! end_process (&s, cli_number (args, "--timeout"), err))
-        return CLI_FAILED;
-    running_remove (e->record.session_id);
-    print_answer (&s, t);
-    return CLI_OK;
+    return e && stop_session (&e->record, timeout_s, err) ? CLI_OK : CLI_FAILED;
 }

@@ -33,6 +33,7 @@ formation_traces_free (struct formation_traces *f)
     free (f->members);
     free (f->id);
     strv_free (&f->searched);
+    strv_free (&f->unreadable);
     strv_free (&f->notes);
     free (f);
 }
@@ -41,6 +42,27 @@ size_t
 formation_member_count (const struct formation_traces *f)
 {
     return f->len;
+}
+
+struct formation_member_view
+formation_member_at (const struct formation_traces *f, size_t i)
+{
+    const struct member_trace *m = &f->members[i];
+    return (struct formation_member_view){ m->session_id,
+                                           json_get_string (m->start, "formation_member"),
+                                           json_get_string (m->end, "exit_status") };
+}
+
+const struct strv *
+formation_searched (const struct formation_traces *f)
+{
+    return &f->searched;
+}
+
+const struct strv *
+formation_unreadable (const struct formation_traces *f)
+{
+    return &f->unreadable;
 }
 
 const char *
@@ -152,8 +174,10 @@ static void
 try_group (struct formation_traces *f, const char *work_root)
 {
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! read_group (f, work_root, &err))
-        strv_printf (&f->notes, "not searched: %s", err->message);
+    if (read_group (f, work_root, &err))
+        return;
+    strv_printf (&f->notes, "not searched: %s", err->message);
+    strv_push (&f->unreadable, work_root);
 }
 
 /* The folder the formation was launched from is its entry member's. */

@@ -18,6 +18,7 @@ struct formation_traces {
     char *id;
     struct strv searched;         /* groups */
     struct strv notes;            /* what could not be listed */
+    struct strv unreadable;       /* work roots of those */
     struct member_trace *members; /* by session id */
     size_t len, cap;
 };

@@ -528,3 +528,71 @@ def test_spawn_C6_guests_call_members_by_virtual_addresses_alone(lab):
         assert request.headers["x-murmur-task-origin"] == "peer" and request.headers["x-murmur-task-trust"] == "trusted"
     assert "was not understood" in running.stderr
 
+
+
+# --- the commands that look at formations ----------------------------------------------------------------------------
+
+
+def test_cli_ps_and_stop_know_a_formation(lab, pair):
+    running = pair.start("--json")
+    first = announced(running)
+    eventually(lambda: len(list((lab.murmur_home / "running").glob("*.json"))) == 3)
+    eventually(lambda: {row["status"] for row in lab.mur("ps", "--json").ok().json["capsules"]} == {"running"})
+    listed = lab.mur("ps", "--json").ok().json
+    assert {(row["formation_id"], row["formation_member"], row["formation_entry"]) for row in listed["capsules"]} == {
+        (first["formation_id"], "lead", True), (first["formation_id"], "coder", False), (first["formation_id"], "other", False)}
+    formation, = listed["formations"]
+    assert list(formation) == ["formation_id", "entry_member", "listed", "ended", "gone_without_ending", "not_listed",
+                               "searched_roots", "unreadable_roots"]
+    assert (formation["formation_id"], formation["entry_member"], formation["listed"], formation["ended"],
+            formation["gone_without_ending"], formation["not_listed"]) == (first["formation_id"], "lead", 3, 0, 0, [])
+    assert len(formation["searched_roots"]) == 3 and formation["unreadable_roots"] == []
+    table = lab.mur("ps").ok().stdout
+    assert "FORMATION" in table.splitlines()[0]
+    assert table.splitlines()[-1] == f"formation {first['formation_id']}: 3 listed (coder, lead, other)"
+    stopped = lab.mur("stop", first["formation_id"]).ok().stdout.splitlines()
+    assert stopped[:2] == [f"stopped: {first['formation_id']}", f"launcher: pid {running.pid}  SIGTERM"]
+    assert {line.split()[1] for line in stopped[2:]} == {"lead", "coder", "other"}
+    assert all(line.startswith("member: ") and line.endswith("formation_ended") for line in stopped[2:])
+    ended(running, 143)
+    assert lab.mur("ps").ok().stdout == "no running capsules\n"
+    lab.mur("stop", first["formation_id"]).failed("E-RUN-022")
+    lab.mur("stop", "frm_x").failed("E-RUN-022")
+
+
+def test_cli_stop_ends_members_started_by_hand_one_by_one(lab):
+    running = member(lab).start(env={"MURMUR_FORMATION_ID": FORMATION})
+    running.url
+    eventually(lambda: list((lab.murmur_home / "running").glob("*.json")))
+    out = lab.mur("stop", FORMATION).ok().stdout
+    assert f"stopped: {running.session_id}" in out and f"stopped: {FORMATION}" in out and "launcher:" not in out
+    running.result(20)
+
+
+def test_cli_stop_signals_nobody_when_launchers_differ(lab, pair):
+    running = pair.start("--json")
+    first = announced(running)
+    eventually(lambda: len(list((lab.murmur_home / "running").glob("*.json"))) == 3)
+    path = next(iter((lab.murmur_home / "running").glob("*.json")))
+    record = json.loads(path.read_text())
+    record["formation_launcher"]["pid"] += 1
+    path.write_text(json.dumps(record, indent=2))
+    assert "nothing was signalled" in lab.mur("stop", first["formation_id"]).failed("E-RUN-024").stderr
+    assert running.is_running
+    running.signal()
+    ended(running, 143)
+
+
+def test_records_8_2_a_formations_traces_are_shown_together(lab):
+    team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+    team.member("lead", [{"tool_calls": [{"name": "call-member", "input": {"member": "coder", "task": "x"}}]}, {"text": "wait"},
+                         {"text": "done"}], **BEARER, **CALLS)
+    team.member("coder", **BEARER, **SERVES)
+    team.run("--task", "go").ok()
+    traces = team.sessions()
+    formation = traces["lead"].events[0]["formation_id"]
+    shown = lab.mur("trace", "show", formation, "--workdir", team.project.directory).ok().stdout
+    call_id = traces["lead"].one("member_call")["call_id"]
+    assert f"formation:  {formation}" in shown and "may call coder" in shown and "calls:      1" in shown
+    assert re.search(rf"{call_id}  lead → coder  completed  \S+  delivered", shown)
+    lab.mur("trace", "steps", formation).failed("E-TRC-001")
