@@ -7,16 +7,105 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "base/ids.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <string.h>
+#include <sys/syscall.h>
 
-static bool remove_dir (int dir_fd, const char *name, struct mur_error **err);
+/* One removal of a tree. Whoever made the tree may still be at it, and may have made it to be hard
+ * to remove: nothing is followed, no other mount is entered, and what lies too deep is brought up.
+ */
+struct removal {
+    int top_fd;     /* the tree's own directory; -1 before it is open */
+    unsigned moved; /* directories brought up into it since it was last listed */
+};
+
+#define DEEPEST 100 /* descriptors are held on the way down, two a level */
+
+/* Opens a directory for removing what is in it; EXDEV when something is mounted there. */
+static int
+open_own_dir (int dir_fd, const char *name)
+{
+    const struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                                  .resolve = RESOLVE_NO_XDEV };
+    int fd = (int)syscall (SYS_openat2, dir_fd, name, &how, sizeof how);
+    if (fd >= 0 || errno != ENOSYS)
+        return fd;
+    struct stat here, there;
+    fd = openat (dir_fd, name, (int)how.flags);
+    if (fd >= 0 &&
+        (fstat (dir_fd, &here) < 0 || fstat (fd, &there) < 0 || here.st_dev != there.st_dev)) {
+        close (fd);
+        errno = EXDEV;
+        return -1;
+    }
+    return fd;
+}
+
+/* Gives the owner of a directory the right to list it, whatever lies at its name by now. */
+static bool
+open_up (int dir_fd, const char *name)
+{
+    char path[64];
+    _cleanup_close_ int fd = openat (dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
+    return fd >= 0 && chmod (path, 0700) == 0;
+}
+
+static bool remove_entries (struct removal *r, int dir_fd, unsigned depth, struct mur_error **err);
+
+/* Renames a directory into the top of the tree. */
+static bool
+bring_up (struct removal *r, int dir_fd, const char *name)
+{
+    char unique[37];
+    uuid_text (unique);
+    if (renameat (dir_fd, name, r->top_fd, unique) < 0)
+        return false;
+    r->moved++;
+    return true;
+}
 
 static bool
-remove_entries (int dir_fd, struct mur_error **err)
+remove_dir (struct removal *r, int dir_fd, const char *name, unsigned depth, struct mur_error **err)
+{
+    if (depth > DEEPEST && bring_up (r, dir_fd, name))
+        return true;
+    _cleanup_close_ int fd = open_own_dir (dir_fd, name);
+    if (fd < 0 && errno == EACCES && open_up (dir_fd, name))
+        fd = open_own_dir (dir_fd, name);
+    if (fd < 0 && errno == EXDEV)
+        return mur_fail (err, E_IO_003, "cannot remove %s: something is mounted there", name);
+    if (fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    if (depth == 0)
+        r->top_fd = fd;
+    do {
+        r->moved = depth == 0 ? 0 : r->moved;
+        if (! remove_entries (r, fd, depth + 1, err))
+            return false;
+    } while (depth == 0 && r->moved);
+    if (unlinkat (dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    return true;
+}
+
+static bool
+remove_one (struct removal *r, int dir_fd, const char *name, unsigned depth, struct mur_error **err)
+{
+    if (unlinkat (dir_fd, name, 0) == 0 || errno == ENOENT)
+        return true;
+    if (errno != EISDIR && errno != EPERM)
+        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    return remove_dir (r, dir_fd, name, depth, err);
+}
+
+static bool
+remove_entries (struct removal *r, int dir_fd, unsigned depth, struct mur_error **err)
 {
     int copy = fcntl (dir_fd, F_DUPFD_CLOEXEC, 3);
     _cleanup_closedir_ DIR *dir = copy < 0 ? NULL : fdopendir (copy);
@@ -31,12 +120,8 @@ remove_entries (int dir_fd, struct mur_error **err)
         struct dirent *entry = readdir (dir);
         if (! entry)
             return errno == 0 || mur_fail_errno (err, E_IO_003, "cannot list a directory");
-        if (str_eq (entry->d_name, ".") || str_eq (entry->d_name, ".."))
-            continue;
-        /* What was a directory a moment ago may be a link by now: it is opened without following.
-         */
-        bool is_gone = entry->d_type == DT_DIR && remove_dir (dir_fd, entry->d_name, NULL);
-        if (! is_gone && ! fs_remove_tree_at (dir_fd, entry->d_name, err))
+        if (! str_eq (entry->d_name, ".") && ! str_eq (entry->d_name, "..") &&
+            ! remove_one (r, dir_fd, entry->d_name, depth, err))
             return false;
     }
 }
@@ -44,26 +129,8 @@ remove_entries (int dir_fd, struct mur_error **err)
 bool
 fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err)
 {
-    if (unlinkat (dir_fd, name, 0) == 0 || errno == ENOENT)
-        return true;
-    if (errno != EISDIR && errno != EPERM)
-        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
-    return remove_dir (dir_fd, name, err);
-}
-
-static bool
-remove_dir (int dir_fd, const char *name, struct mur_error **err)
-{
-    _cleanup_close_ int fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && fchmodat (dir_fd, name, 0700, 0) == 0)
-        fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
-    if (! remove_entries (fd, err))
-        return false;
-    if (unlinkat (dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
-    return true;
+    struct removal r = { .top_fd = -1 };
+    return remove_one (&r, dir_fd, name, 0, err);
 }
 
 int

@@ -108,7 +108,8 @@ bool fs_exists (struct fs_root *r, const char *path, struct stat *st);
  * Exact mode. */
 bool fs_replace_at (int dir_fd, const char *name, const void *data, size_t len, mode_t mode,
                     bool durable, struct mur_error **err);
-/* Removes the contents of a directory and the directory itself, by descriptor. */
+/* Removes the contents of a directory and the directory itself, by descriptor. Links in it are
+ * unlinked, not followed; a mount in it is not entered (E-IO-003), however deep it is. */
 bool fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err);
 /* Opens an absolute path component by component, following no link, creating missing levels with
  * exactly 0700 when <create>. Existing levels keep their mode. Returns an owned O_DIRECTORY

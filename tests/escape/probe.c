@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -149,6 +150,50 @@ read_nofile (char **a)
     char text[64];
     getrlimit (RLIMIT_NOFILE, &limit);
     snprintf (text, sizeof text, "%llu", (unsigned long long)limit.rlim_cur);
+    return tell (0, text);
+}
+
+/* --- swapping --- */
+
+static volatile sig_atomic_t is_over;
+
+static void
+end_swapping (int number)
+{
+    (void)number;
+    is_over = 1;
+}
+
+/* Puts a link to the target, a second name of it and a FIFO in the place of <name> and takes them
+ * back, until a SIGTERM; tells how often. What lay there lies there again at the end. */
+static int
+swap (char **a)
+{
+    static const char *const others[] = { ".swap-link", ".swap-name", ".swap-fifo" };
+    char text[64];
+    unsigned long rounds = 0;
+    signal (SIGTERM, end_swapping);
+    if (chdir (a[0]) < 0 || symlink (a[2], others[0]) < 0 || mkfifo (others[2], 0600) < 0 ||
+        (link (a[2], others[1]) < 0 && mkdir (others[1], 0700) < 0)) {
+        perror ("escape-probe: swap");
+        return 3;
+    }
+    for (; ! is_over; rounds++) {
+        const char *other = others[rounds % 3];
+        if (syscall (SYS_renameat2, AT_FDCWD, a[1], AT_FDCWD, other, RENAME_EXCHANGE) == 0)
+            while (syscall (SYS_renameat2, AT_FDCWD, a[1], AT_FDCWD, other, RENAME_EXCHANGE) < 0 &&
+                   errno == ENOENT && rename (other, a[1]) < 0 && errno == EINTR)
+                ;
+        if (rounds % 64 == 0)
+            usleep (200); /* the others want to run too */
+    }
+    /* What the runtime made meanwhile may have kept the name: then the first stays aside. */
+    for (int i = 0; i < 3; i++)
+        if (unlink (others[i]) < 0 && rmdir (others[i]) < 0) {
+            snprintf (text, sizeof text, ".swapped-%d-%d", getpid (), i);
+            rename (others[i], text);
+        }
+    snprintf (text, sizeof text, "%lu", rounds);
     return tell (0, text);
 }
 
@@ -495,6 +540,7 @@ static const struct {
     { "fds", 0, list_fds },
     { "nofile", 0, read_nofile },
     { "exec", 1, try_exec },
+    { "swap", 3, swap },
     { "connect", 2, try_connect },
     { "udp", 2, try_udp },
     { "dns", 2, try_dns },

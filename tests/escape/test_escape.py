@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import answers, command_agent, host_offers
+from tests.support.door_client import SLEEPER, Door
 from tests.support.hosts import CLASSES, PROBE, PROBE_PATH, without_landlock
 from tests.support.lab import BUILD, IS_SANITIZED
 
@@ -157,6 +158,28 @@ def test_escape_links_and_renames_across_the_boundary(lab, tier, outside):
         assert secret.read_text() == "the host's\n" and os.listdir(outside) == ["secret"]
 
 
+def test_escape_by_a_planted_link_at_a_mount_point(lab, tier, outside):
+    """The mount points of later commands lie below /tmp, which is the session's own folder: a command that puts a link in
+    their place must not have anything made or mounted where it leads."""
+    if lab.directory.parts[:2] != ("/", "tmp"):
+        pytest.skip("the lab does not lie below /tmp")
+    top = f"/tmp/{lab.directory.parts[2]}"
+    plant = f"mv {top} /tmp/moved && ln -s {outside} {top} && echo planted"
+    steps = [{"tool_calls": [{"name": "bash", "input": {"command": line}}]} for line in (plant, "echo ran anyway", "echo again")]
+    project = command_agent(lab, steps, shell=("bash", "mv", "ln"), capabilities={"containment": tier})
+
+    result = project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
+
+    assert os.listdir(outside) == ["secret"], "something was made outside"
+    assert Path("/proc/self/mountinfo").read_text().count(str(outside)) == 0
+    trace = lab.session(result).trace
+    assert [event["exit_code"] for event in trace.all("shell")] == [0], "the first planted it, and nothing more started"
+    if tier == "sealed":
+        result.failed("E-RUN-014")
+    else:
+        result.ok()
+
+
 def test_escape_by_proc(lab, tier, outside):
     secret = outside / "secret"
     up = "/proc/self/cwd" + "/.." * 20
@@ -202,6 +225,56 @@ def test_escape_by_executing_what_is_not_allowed(lab, tier):
     for told in (by_path, by_copy):
         expect(tier, told)
         assert tier == "advisory" or is_refused(told, "EACCES")
+
+
+# --- races ---------------------------------------------------------------------------------------------------------------
+
+ROUNDS = int(os.environ.get("MURMUR_RACE_ROUNDS", 10000 if not IS_SANITIZED else 500))
+
+
+@contextmanager
+def swapping(path, target):
+    """Somebody swaps what lies at that path for a link to the target, a second name of it, a FIFO, and back, all the time."""
+    swapper = subprocess.Popen([PROBE, "swap", path.parent, path.name, target], stdout=subprocess.PIPE, text=True)
+    rounds = []
+    try:
+        yield rounds
+    finally:
+        swapper.terminate()
+        text, _ = swapper.communicate(timeout=20)
+        assert swapper.returncode == 0, (swapper.returncode, os.listdir(path.parent))
+        rounds.append(int(text.split()[1]))
+
+
+def test_escape_by_swapping_what_the_runtime_opens(lab, outside):
+    """Every path of a session's directories that the runtime opens while tasks run, against at least ROUNDS swaps each."""
+    for name in ("task.md", "result.txt"):
+        (outside / name).write_text("the host's\n")
+    before = {path.name: (path.read_text(), path.stat().st_mode, path.stat().st_ino) for path in outside.iterdir()}
+    long_output = "for ((i = 0; i < 2000; i++)); do echo 0123456789; done"
+    project = command_agent(lab, [long_output], trace={"capture": "content"}, lifecycle=SLEEPER)
+    running = project.start("--workdir", project / "work", env={"PATH": PATH})
+    door, session = Door(running), lab.session(running)
+    assert door.send("settle")["status"]["state"] == "TASK_STATE_COMPLETED"
+    runtime, records = session.runtime_directory / "runtime", session.records
+
+    for path in (runtime / "task.md", records / "out", records / "out/result.txt", records / "logs", records / "blobs",
+                 records / "tmp", records / "home"):
+        target = outside if path.is_dir() else outside / "secret"
+        done = 0
+        while done < ROUNDS:
+            with swapping(path, target) as rounds:
+                for number in range(3):
+                    assert door.send(f"task {number}")["status"]["state"] in ("TASK_STATE_COMPLETED", "TASK_STATE_FAILED")
+            done += rounds[0]
+        assert door.send("after")["status"]["state"] in ("TASK_STATE_COMPLETED", "TASK_STATE_FAILED")
+
+    assert running.is_running
+    running.signal().result(60)
+    assert session.trace.types[-1] == "session_end"
+    after = {path.name: (path.read_text(), path.stat().st_mode, path.stat().st_ino) for path in outside.iterdir()}
+    assert after == before
+    assert "the host's" not in session.trace.path.read_text()
 
 
 # --- network ---------------------------------------------------------------------------------------------------------

@@ -35,6 +35,20 @@ def pid_exists(pid):
         return False
 
 
+def marked_processes(mark):
+    """Ids of the running processes whose command line (NUL-separated bytes) holds the mark."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as line:
+                    if mark in line.read() and pid_exists(int(entry)):
+                        found.append(int(entry))
+            except OSError:
+                pass
+    return found
+
+
 def children_of(pid):
     """Ids of the direct children of a process."""
     children = []

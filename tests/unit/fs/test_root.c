@@ -8,9 +8,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 struct lab {
     char path[64];
@@ -154,6 +157,78 @@ test_removing_a_tree_unlinks_the_links_in_it (void **state)
     assert_false (fs_exists (lab->root, "d", NULL));
     assert_int_equal (access (outside, F_OK), 0);
     unlink (outside);
+}
+
+/* A tree deeper than there are descriptors. */
+static void
+test_a_tree_too_deep_to_hold_open_is_removed (void **state)
+{
+    struct lab *lab = *state;
+    int fd = open (lab->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal (mkdirat (fd, i ? "d" : "deep", 0755), 0);
+        int next = openat (fd, i ? "d" : "deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true (next >= 0);
+        close (fd);
+        fd = next;
+    }
+    assert_int_equal (mkdirat (fd, "side", 0000), 0);
+    close (fd);
+    assert_succeeds (fs_remove (lab->root, "deep", &err));
+    assert_false (fs_exists (lab->root, "deep", NULL));
+}
+
+/* Runs body in a mount namespace of its own; its exit status, -1 where there can be none. */
+static int
+with_mounts (const struct lab *lab, int (*body) (const struct lab *lab))
+{
+    pid_t pid = fork ();
+    if (pid == 0) {
+        if (unshare (geteuid () == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+            mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+            _exit (99);
+        _exit (body (lab));
+    }
+    int status;
+    waitpid (pid, &status, 0);
+    return WIFEXITED (status) && WEXITSTATUS (status) != 99 ? WEXITSTATUS (status) : -1;
+}
+
+/* A folder of the same file system, bound into the tree: its device number gives nothing away. */
+static int
+remove_around_a_mount (const struct lab *lab)
+{
+    char kept[PATH_MAX], point[PATH_MAX], file[PATH_MAX];
+    _cleanup_error_ struct mur_error *err = NULL;
+    at (lab, "kept", kept);
+    at (lab, "tree/a/point", point);
+    at (lab, "kept/file", file);
+    if (mount (kept, point, NULL, MS_BIND, NULL) < 0)
+        return 99;
+    /* Held anew: a descriptor from before sees the mounts from before. */
+    _cleanup_ (fs_root_freep) struct fs_root *root = fs_root_new (
+        open (lab->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab->path, NULL, false);
+    if (fs_remove (root, "tree", &err) || ! err || err->code != E_IO_003)
+        return 1;
+    if (! strstr (err->message, "mounted there") || access (file, F_OK) != 0)
+        return 2;
+    umount2 (point, MNT_DETACH);
+    return fs_remove (root, "tree", NULL) && access (file, F_OK) == 0 ? 0 : 3;
+}
+
+static void
+test_removing_a_tree_enters_no_mount (void **state)
+{
+    struct lab *lab = *state;
+    assert_succeeds (fs_make_dirs (lab->root, "tree/a/point", 0755, false, &err));
+    assert_succeeds (fs_make_dirs (lab->root, "kept", 0755, false, &err));
+    assert_succeeds (fs_write (lab->root, "kept/file", "x", 1, 0600, true, &err));
+    int status = with_mounts (lab, remove_around_a_mount);
+    if (status < 0) {
+        print_message ("skipped: no mounts can be made here\n");
+        skip ();
+    }
+    assert_int_equal (status, 0);
 }
 
 static void
@@ -323,6 +398,8 @@ main (void)
         T (test_odd_segments_are_refused_before_any_system_call),
         T (test_links_are_refused_at_every_depth_and_by_every_operation),
         T (test_removing_a_tree_unlinks_the_links_in_it),
+        T (test_a_tree_too_deep_to_hold_open_is_removed),
+        T (test_removing_a_tree_enters_no_mount),
         T (test_a_second_name_is_refused_for_appending),
         T (test_fifos_sockets_and_directories_are_refused_without_blocking),
         T (test_equal_refusals_are_latched_once),
