@@ -220,16 +220,16 @@ def test_spawn_A1_a_live_parent_keeps_no_zombie(lab, plane):
     running.result(60)
 
 
-def test_spawn_A1_a_killed_parents_reservation_lapses(lab, plane):
+def test_spawn_A1_a_killed_parents_place_and_reservation_are_free_again(lab, plane):
     plane.roost.stop()
-    plane.roost = Roost(lab, "--spawn-allow", "local/parent", "--max-live-capsules", "3")
+    plane.roost = Roost(lab, "--spawn-allow", "local/parent", "--max-live-capsules", "2")
     scene = Scene(plane, "approved")
+    other = plane.roost.credential("ses_" + "d" * 32, "local/parent")
+    assert "--max-live-capsules 2" in plane.roost.spawn(other, "local/child-agent").refused()
     scene.running.signal(signal.SIGKILL)
     scene.running.result()
     scene.release()
-    other = plane.roost.credential("ses_" + "d" * 32, "local/parent")
-    assert "--max-live-capsules 3" in plane.roost.spawn(other, "local/child-agent").refused()
-    eventually(lambda: plane.roost.spawn(other, "local/child-agent").status == 200, 75, "the reservation lapses", 1)
+    assert plane.roost.spawn(other, "local/child-agent").status == 200
 
 
 def test_spawn_B4_killed_sessions_hold_no_place_for_ever(lab, plane):
