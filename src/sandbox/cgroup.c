@@ -278,6 +278,7 @@ try_v1 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const
 static void
 remove_groups (struct cgroup_scope *s)
 {
+    cgroup_nests_remove (s->groups[H_UNIFIED].dir_fd);
     for (int h = 0; h < H_COUNT; h++) {
         group_close (&s->groups[h]);
         if (s->groups[h].path)
@@ -393,6 +394,11 @@ cgroup_scope_is_empty (const struct cgroup_scope *s)
     for (int h = H_COUNT - 1; h >= 0; h--) {
         if (s->groups[h].dir_fd < 0)
             continue;
+        /* The unified hierarchy tells of nested groups too. */
+        _cleanup_free_ char *events =
+            h == H_UNIFIED ? read_at (s->groups[h].dir_fd, "cgroup.events") : NULL;
+        if (events)
+            return keyed_number (events, "populated") == 0;
         _cleanup_free_ char *text = read_at (s->groups[h].dir_fd, "cgroup.procs");
         return ! text || ! *text;
     }
@@ -437,6 +443,7 @@ cgroup_scope_fds (const struct cgroup_scope *s, int fds[CGROUP_MAX_FDS])
 void
 cgroup_scope_remove (const struct cgroup_scope *s)
 {
+    cgroup_nests_remove (s->groups[H_UNIFIED].dir_fd);
     for (int h = 0; h < H_COUNT; h++)
         if (s->groups[h].path)
             rmdir (s->groups[h].path);

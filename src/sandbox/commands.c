@@ -441,7 +441,8 @@ command_start (struct commands *all, const struct command_start *start, struct m
                                         .stdin_fd = in[0],
                                         .stdout_fd = out[1],
                                         .stderr_fd = err_pipe[1],
-                                        .closure = start->closure };
+                                        .closure = start->closure,
+                                        .nest = start->nest };
     struct spawned spawned;
     struct command *c = x_new0 (struct command);
     uint64_t started_ms = clock_monotonic_ms ();

@@ -338,6 +338,7 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         .stderr_fd = program->stderr_fd,
         .limits = c->spec->limits,
         .scope = c->scope,
+        .nest = program->nest,
         .network = network,
         .mounts = &c->mounts,
         .landlock = c->spec->tier >= CONFINEMENT_LANDLOCK ? &c->landlock : NULL,

@@ -74,6 +74,7 @@ struct confined_program {
     char *const *env;
     int stdin_fd, stdout_fd, stderr_fd;
     const struct strv *closure; /* further executable files of this spawn alone; may be NULL */
+    const struct cgroup_nest *nest; /* where it runs within the scope; NULL: the scope itself */
 };
 
 /* Starts one. Errors as sandbox_spawn, and E-CAP-005. */

@@ -116,9 +116,11 @@ child_before_exec (const struct spawn_request *r, int report_fd)
 /* Forks, into the version 2 group when there is one. Returns like fork; *pidfd is set in the
  * parent. */
 static pid_t
-fork_into (const struct cgroup_scope *scope, int *pidfd)
+fork_into (const struct spawn_request *r, int *pidfd)
 {
-    int group = scope ? cgroup_scope_clone_fd (scope) : -1;
+    int group = r->nest    ? cgroup_nest_clone_fd (r->nest)
+                : r->scope ? cgroup_scope_clone_fd (r->scope)
+                           : -1;
     struct clone_args args = { .flags = CLONE_PIDFD,
                                .pidfd = (uint64_t)(uintptr_t)pidfd,
                                .exit_signal = SIGCHLD };
@@ -158,7 +160,7 @@ sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct 
     if (pipe2 (report, O_CLOEXEC) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
     int pidfd = -1;
-    pid_t pid = fork_into (request->scope, &pidfd);
+    pid_t pid = fork_into (request, &pidfd);
     if (pid == 0)
         child_before_exec (request, report[1]);
     int saved = errno;

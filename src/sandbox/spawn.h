@@ -33,6 +33,7 @@ struct spawn_request {
     int stdin_fd, stdout_fd, stderr_fd; /* borrowed; become 0, 1, 2 */
     struct spawn_limits limits;
     const struct cgroup_scope *scope;        /* NULL: none */
+    const struct cgroup_nest *nest;          /* within the scope; NULL: the scope itself */
     const struct network_namespace *network; /* joined; never NULL */
     const struct mount_plan *mounts;         /* never NULL */
     const struct landlock_plan *landlock;    /* NULL below the Landlock tiers */

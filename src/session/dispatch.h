@@ -42,6 +42,7 @@ struct call_outcome {
     struct shell_facts shell;
     bool is_canceled;   /* the task was cancelled while it ran */
     bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
+    const struct cgroup_nest *nest; /* set by the caller: where its processes run; NULL: anywhere */
     bool is_plan_step;  /* set by the caller: nothing is fenced, a command is waited for, a result
                            may lie in a file */
     /* Set by a caller whose wait may end before the task does; NULL: the task's own cancel. */

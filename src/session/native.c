@@ -148,6 +148,7 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
                                        .argv = argv,
                                        .env = s->confined->env.items,
                                        .closure = &tool->native_closure,
+                                       .nest = out->nest,
                                        .line = tool->tool_name,
                                        .input = input,
                                        .input_len = strlen (input) };

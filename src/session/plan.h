@@ -104,6 +104,7 @@ struct step_run {
     struct running_task *task;
     const struct plan *plan;
     struct plan_step *step;
+    const struct cgroup_nest *nest; /* of the plan's processes; NULL: the session's scope */
     uint64_t started_us;
     char *tool, *line;       /* shell steps: the command's name, and the line as it is shown */
     json_t *call;            /* shell steps: the same as input of the command's tool; capsule steps:

@@ -6,6 +6,7 @@
 #include "session/plan.h"
 
 #include "base/alloc.h"
+#include "session/confine.h"
 #include "session/running_task.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ struct scheduler {
     struct plan *plan;
     const char *node;
     struct plan_end *end;
+    struct cgroup_nest *nest; /* NULL: where nothing can be nested */
 };
 
 /* --- trace --- */
@@ -89,9 +91,11 @@ collect_ready (struct scheduler *p, struct step_run *wave)
     size_t count = 0;
     for (size_t i = 0; i < p->plan->len; i++)
         if (is_ready (p->plan, &p->plan->steps[i]))
-            wave[count++] = (struct step_run){
-                .session = p->session, .task = p->task, .plan = p->plan, .step = &p->plan->steps[i]
-            };
+            wave[count++] = (struct step_run){ .session = p->session,
+                                               .task = p->task,
+                                               .plan = p->plan,
+                                               .nest = p->nest,
+                                               .step = &p->plan->steps[i] };
     return count;
 }
 
@@ -205,13 +209,16 @@ void
 plan_run (struct session *s, struct running_task *t, struct plan *plan, const char *node,
           struct plan_end *end)
 {
-    struct scheduler p = { s, t, plan, node, end };
+    struct scheduler p = { s, t, plan, node, end, NULL };
+    if (s->confined)
+        p.nest = cgroup_nest_new (confinement_scope (s->confined->confinement));
     _cleanup_free_ struct step_run *wave = x_new_array (struct step_run, plan->len + 1);
     bool goes_on = true;
     while (goes_on && ! must_stop (&p)) {
         size_t count = collect_ready (&p, wave);
         goes_on = count && run_wave (&p, wave, count);
     }
+    cgroup_nest_free (p.nest); /* what steps left running ends with the plan */
     end->is_canceled = cancel_is_raised (t->cancel);
     if (must_stop (&p))
         skip_rest (&p);

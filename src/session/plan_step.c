@@ -101,7 +101,7 @@ start_command (struct step_run *run)
 {
     struct session *s = run->session;
     _cleanup_error_ struct mur_error *err = NULL;
-    _cleanup_outcome_ struct call_outcome facts = { 0 };
+    _cleanup_outcome_ struct call_outcome facts = { .nest = run->nest };
     run->step->attempts++;
     if (confine_check_size (s, &err))
         run->command =
@@ -172,7 +172,7 @@ static void
 call_tool (struct step_run *run)
 {
     struct plan_step *step = run->step;
-    _cleanup_outcome_ struct call_outcome o = { .is_plan_step = true };
+    _cleanup_outcome_ struct call_outcome o = { .is_plan_step = true, .nest = run->nest };
     _cleanup_free_ char *text = json_text (step->sent, JSON_TEXT_SORTED);
     step->attempts++;
     dispatch_call (run->session, run->task, step->name, step->sent, text, &o);

@@ -238,6 +238,7 @@ shell_start (struct session *s, const char *name, const char *command, struct ca
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
                                        .env = s->confined->env.items,
+                                       .nest = out->nest,
                                        .line = line };
     return command_start (s->confined->commands, &how, err);
 }

@@ -282,6 +282,36 @@ def test_plans_protected_paths_and_required_fields_are_judged_for_each_step(lab)
     assert not (ran.work / "kept").exists()
 
 
+def nests_can_be_made():
+    return any(line.split()[2] == "cgroup2" for line in open("/proc/mounts", encoding="utf-8"))
+
+
+def test_plans_what_steps_leave_running_ends_with_the_plan(lab):
+    if not nests_can_be_made():
+        pytest.skip("there is no version 2 hierarchy to nest a group in")
+    leave = "sh -c 'setsid sleep 100 >/dev/null 2>&1 & echo $! > pid'"
+    project = lab.agent(steps=[submit({"id": "a", "shell": leave}, {"id": "b", "tool": "sh", "input": {
+        "command": "setsid sleep 100 >/dev/null 2>&1 & echo $! > pid2"}}), {"text": "done", "delay_ms": 4000 * SLOWER}],
+        capabilities={"plan": {"submit": True}, "shell": {"allow": ["sh", "setsid", "sleep"]}})
+    (project / "work").mkdir()
+    running = project.start("--task", "go", "--workdir", project / "work")
+    eventually(lambda: lab.session(running).trace.all("plan_end"), 20 * SLOWER, "the plan ends")
+    left = [command for _, command in lab.processes() if "sleep 100" in command]
+    assert left == [] and running.is_running
+    assert (project / "work/pid").read_text().strip().isdigit() and (project / "work/pid2").exists()
+    running.result().ok()
+
+
+def test_plans_a_killed_session_leaves_no_process_of_its_plan(lab):
+    project = lab.agent(steps=[submit({"id": "a", "shell": "sh -c 'setsid sleep 100 & touch up; sleep 100'"}), {"text": "x"}],
+                        capabilities={"plan": {"submit": True}, "shell": {"allow": ["sh", "setsid", "sleep", "touch"]}})
+    (project / "work").mkdir()
+    running = project.start("--task", "go", "--workdir", project / "work")
+    eventually(lambda: (project / "work/up").exists(), 20 * SLOWER, "the step runs")
+    running.process.kill()
+    eventually(lambda: not list(lab.processes()), 20 * SLOWER, "nothing lives on")
+
+
 # --- cancel, storing -------------------------------------------------------------------------------------------------------
 
 
