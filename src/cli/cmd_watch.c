@@ -405,10 +405,11 @@ watch_door (const char *url, const struct secret *token, const struct running_re
         tally.fd = open (trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     }
     if (record)
-        diag_stderr_line ("watching %s@%s (%s) at %s; Ctrl-C ends the watch, not the capsule",
-                          record->capsule_name, record->capsule_version, record->session_id, url);
+        diag_stderr_line ("watching %s@%s (%s) at %s", record->capsule_name,
+                          record->capsule_version, record->session_id, url);
     else
-        diag_stderr_line ("watching %s; Ctrl-C ends the watch, not the capsule", url);
+        diag_stderr_line ("watching %s", url);
+    diag_stderr_line ("Ctrl-C ends the watch, not the capsule");
     struct watch w = { .url = url, .token = token, .view = watch_view_new (&style) };
     bool is_ok = watch (&w, client, err);
     watch_view_free (w.view);

@@ -51,6 +51,8 @@ struct watch_view {
     struct watched_context *contexts;
     struct call_line *calls; /* being written by the model */
     char *shown_task;        /* whose heading was printed last (terminal) */
+    struct buf word;         /* of flowing text: not written yet, it may belong on the next line */
+    size_t column, blanks;   /* where the text stands; blanks before the word */
     struct buf *out, *notes; /* of the event at hand */
 };
 
@@ -201,6 +203,56 @@ put_wrapped (struct buf *out, const char *text)
     }
 }
 
+/* --- flowing text: wrapped between words as it comes --- */
+
+#define FLOW_INDENT "  "
+
+static void
+flow_begin (struct watch_view *v)
+{
+    buf_puts (v->out, FLOW_INDENT);
+    v->column = strlen (FLOW_INDENT);
+    v->blanks = 0;
+}
+
+static void
+flow_word (struct watch_view *v)
+{
+    if (! v->word.len)
+        return;
+    size_t width = v->style.width ? v->style.width : COLUMNS_UNKNOWN;
+    size_t columns = columns_of (v->word.data, v->word.len);
+    if (v->column > strlen (FLOW_INDENT) && v->column + v->blanks + columns >= width) {
+        buf_putc (v->out, '\n');
+        flow_begin (v);
+    }
+    for (size_t i = 0; i < v->blanks; i++)
+        buf_putc (v->out, ' ');
+    buf_append (v->out, v->word.data, v->word.len);
+    v->column += v->blanks + columns;
+    v->blanks = 0;
+    buf_truncate (&v->word, 0);
+}
+
+/* Controls are shown as "·"; a word is written once it is known to have ended. */
+static void
+flow_text (struct watch_view *v, const char *text)
+{
+    for (const char *c = text; *c; c += char_len (c)) {
+        if (*c == '\n') {
+            flow_word (v);
+            buf_putc (v->out, '\n');
+            flow_begin (v);
+        } else if (*c == ' ' || *c == '\t') {
+            flow_word (v);
+            v->blanks += *c == ' ' ? 1 : 4;
+        } else if (is_control (c))
+            buf_puts (&v->word, "·");
+        else
+            buf_append (&v->word, c, char_len (c));
+    }
+}
+
 /* --- what was seen --- */
 
 static struct watched_task *
@@ -274,8 +326,13 @@ break_flow (struct watch_view *v)
 {
     if (v->flow == FLOW_CALL)
         buf_puts (v->out, "\r\033[K");
-    else if (v->flow != FLOW_NONE)
+    else if (v->flow != FLOW_NONE) {
+        enum ink last = v->flow == FLOW_THINKING && v->word.len ? INK_DIM : INK_PLAIN;
+        ink (v, last);
+        flow_word (v);
+        ink_end (v, last);
         buf_putc (v->out, '\n');
+    }
     v->flow = FLOW_NONE;
 }
 
@@ -365,8 +422,9 @@ live_ending (struct watch_view *v, const struct watched_task *task, const char *
              const char *text)
 {
     if (task->answer && ! task->has_text && str_eq (state, "completed")) {
-        buf_puts (v->out, "  ");
-        put_safe (v->out, task->answer, "  ");
+        flow_begin (v);
+        flow_text (v, task->answer);
+        flow_word (v);
         buf_putc (v->out, '\n');
     }
     bool is_good = str_eq (state, "completed");
@@ -443,10 +501,11 @@ on_text (struct watch_view *v, struct watched_task *task, const json_t *frame)
     if (text && *text) {
         if (v->flow != FLOW_TEXT) {
             break_flow (v);
-            buf_puts (v->out, v->style.is_terminal ? "  " : "");
+            if (v->style.is_terminal)
+                flow_begin (v);
         }
         if (v->style.is_terminal)
-            put_safe (v->out, text, "  ");
+            flow_text (v, text);
         else
             buf_puts (v->out, text);
         task->has_text = true;
@@ -466,10 +525,10 @@ on_thinking (struct watch_view *v, struct watched_task *task, const json_t *fram
         return;
     if (v->flow != FLOW_THINKING) {
         break_flow (v);
-        buf_puts (v->out, "  ");
+        flow_begin (v);
     }
     ink (v, INK_DIM);
-    put_safe (v->out, text, "  ");
+    flow_text (v, text);
     ink_end (v, INK_DIM);
     v->flow = FLOW_THINKING;
 }
@@ -694,6 +753,7 @@ watch_view_free (struct watch_view *v)
         free (c);
     }
     calls_clear (v);
+    buf_free (&v->word);
     free (v->shown_task);
     free (v);
 }

@@ -150,7 +150,8 @@ def at_a_terminal(lab, until, env=None):
 def test_cli_watch_at_a_terminal_is_a_live_view(lab):
     sleeping(lab, LOOKING)
     text = at_a_terminal(lab, b" out)").replace("\r\n", "\n")
-    assert "first a look" in text and "Let me look." in text
+    plain = re.sub(r"\x1b\[\d+m", "", text)
+    assert "\n  first a look\n" in plain and "\n  Let me look.\n" in plain
     assert re.search(r"✓.*files.*\[ok, \d+ms\]  the work folder is empty", text)
     assert re.search(r"✓ completed.*2 turns, 1 call  \(session: [\d,]+ tokens in, [\d,]+ out\)", text)
     assert "\x1b[32m" in text

@@ -105,11 +105,11 @@ test_a_call_being_written_is_one_line_that_its_result_replaces (void **state)
     (void)state;
     struct watch_view *v = watch_view_new (&(struct watch_style){ .is_terminal = true });
     assert_shows (v, FRAME ("\"frame\":\"thinking\",\"text\":\"hm\\u001b[2J\",\"final\":false"),
-                  "● tsk_a\n  hm·[2J");
+                  "● tsk_a\n  ");
     assert_shows (v,
                   FRAME ("\"frame\":\"tool-call-started\",\"toolCallId\":\"c\","
                          "\"toolName\":\"files\""),
-                  "\n  … files");
+                  "hm·[2J\n  … files");
     assert_shows (v,
                   FRAME ("\"frame\":\"tool-call-progress\",\"toolCallId\":\"c\","
                          "\"inputBytes\":2048"),
@@ -136,6 +136,25 @@ test_an_unstreamed_answer_is_shown_once (void **state)
     watch_view_free (v);
 }
 
+static void
+test_streamed_text_is_wrapped_between_words_as_it_comes (void **state)
+{
+    (void)state;
+    struct watch_view *v =
+        watch_view_new (&(struct watch_style){ .is_terminal = true, .width = 20 });
+    assert_shows (v, FRAME ("\"frame\":\"text\",\"text\":\"one two thr\",\"final\":false"),
+                  "● tsk_a\n  one two");
+    assert_shows (v, FRAME ("\"frame\":\"text\",\"text\":\"ee fourteen  x\",\"final\":false"),
+                  " three\n  fourteen");
+    assert_shows (v, FRAME ("\"frame\":\"text\",\"text\":\"\\n  - é\\u0007 \",\"final\":false"),
+                  "  x\n    - é·");
+    assert_shows (v,
+                  FRAME ("\"frame\":\"text\",\"text\":\"a-word-longer-than-the-line y\","
+                         "\"final\":true"),
+                  "\n  a-word-longer-than-the-line\n  y\n");
+    watch_view_free (v);
+}
+
 int
 main (void)
 {
@@ -145,6 +164,7 @@ main (void)
         cmocka_unit_test (test_an_artifact_without_numbers_shows_none),
         cmocka_unit_test (test_the_turn_of_a_threaded_context_counts_its_tasks),
         cmocka_unit_test (test_a_call_being_written_is_one_line_that_its_result_replaces),
+        cmocka_unit_test (test_streamed_text_is_wrapped_between_words_as_it_comes),
         cmocka_unit_test (test_an_unstreamed_answer_is_shown_once),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
