@@ -10,7 +10,7 @@
  * - say TEXT, env, stdout TEXT, stderr TEXT, big BYTES
  * - read PATH, write PATH TEXT, append PATH TEXT, list PATH, mkdir PATH, remove PATH, stat PATH
  * - rename FROM TO, link TARGET PATH
- * - fetch URL, post URL TEXT, slow-read URL MS
+ * - fetch URL, post URL TEXT, fetch-with URL NAME VALUE (one header), slow-read URL MS
  * - sleep MS, spin, grow MIB, balloon MIB, recurse, trap, exit N
  */
 #ifndef PROBE_H
@@ -173,10 +173,12 @@ probe_stat (struct mur_text *out, char *rest)
 
 /* The status line and the body, or the error. With a pause, between any two reads of the body. */
 static void
-probe_request (struct mur_text *out, const char *word, const char *url, const char *body,
-               uint64_t pause_ms)
+probe_request (struct mur_text *out, const char *word, const char *url,
+               const struct mur_http_header *header, const char *body, uint64_t pause_ms)
 {
     struct mur_http_request request = { .url = url,
+                                        .headers = header,
+                                        .header_count = header ? 1 : 0,
                                         .body = body,
                                         .body_len = body ? strlen (body) : 0 };
     struct mur_http_response response;
@@ -200,21 +202,29 @@ probe_request (struct mur_text *out, const char *word, const char *url, const ch
 static void
 probe_fetch (struct mur_text *out, char *rest)
 {
-    probe_request (out, "fetch", rest, NULL, 0);
+    probe_request (out, "fetch", rest, NULL, NULL, 0);
+}
+
+static void
+probe_fetch_with (struct mur_text *out, char *rest)
+{
+    char *name = probe_split (rest);
+    struct mur_http_header header = { .name = name, .value = probe_split (name) };
+    probe_request (out, "fetch-with", rest, &header, NULL, 0);
 }
 
 static void
 probe_post (struct mur_text *out, char *rest)
 {
     char *body = probe_split (rest);
-    probe_request (out, "post", rest, body, 0);
+    probe_request (out, "post", rest, NULL, body, 0);
 }
 
 static void
 probe_slow_read (struct mur_text *out, char *rest)
 {
     char *pause = probe_split (rest);
-    probe_request (out, "slow-read", rest, NULL, strtoul (pause, NULL, 10));
+    probe_request (out, "slow-read", rest, NULL, NULL, strtoul (pause, NULL, 10));
 }
 
 static void
@@ -326,18 +336,31 @@ struct probe_word {
 };
 
 static const struct probe_word probe_words[] = {
-    { "say", probe_say },         { "env", probe_env },
-    { "read", probe_read },       { "write", probe_write },
-    { "append", probe_append },   { "list", probe_list },
-    { "mkdir", probe_mkdir },     { "remove", probe_remove },
-    { "rename", probe_rename },   { "link", probe_link },
-    { "stat", probe_stat },       { "fetch", probe_fetch },
-    { "post", probe_post },       { "slow-read", probe_slow_read },
-    { "sleep", probe_sleep },     { "spin", probe_spin },
-    { "grow", probe_grow },       { "balloon", probe_balloon },
-    { "recurse", probe_recurse }, { "trap", probe_trap },
-    { "exit", probe_exit },       { "stdout", probe_stdout },
-    { "stderr", probe_stderr },   { "big", probe_big },
+    { "say", probe_say },
+    { "env", probe_env },
+    { "read", probe_read },
+    { "write", probe_write },
+    { "append", probe_append },
+    { "list", probe_list },
+    { "mkdir", probe_mkdir },
+    { "remove", probe_remove },
+    { "rename", probe_rename },
+    { "link", probe_link },
+    { "stat", probe_stat },
+    { "fetch", probe_fetch },
+    { "fetch-with", probe_fetch_with },
+    { "post", probe_post },
+    { "slow-read", probe_slow_read },
+    { "sleep", probe_sleep },
+    { "spin", probe_spin },
+    { "grow", probe_grow },
+    { "balloon", probe_balloon },
+    { "recurse", probe_recurse },
+    { "trap", probe_trap },
+    { "exit", probe_exit },
+    { "stdout", probe_stdout },
+    { "stderr", probe_stderr },
+    { "big", probe_big },
 };
 
 /* Runs every line. `own` holds the words of the caller's world, ended by a row without a name. */

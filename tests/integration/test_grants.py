@@ -129,6 +129,74 @@ def test_containment_26_a_scope_that_leaves_the_work_folder(lab):
     assert project.session_directories == []
 
 
+KEY = "sk-of-the-lab"
+
+
+def everything_kept(lab):
+    """All bytes below the lab's home, but the driver's and the tool's own."""
+    return b"".join(path.read_bytes() for path in lab.murmur_home.rglob("*") if path.is_file() and "artifacts" not in path.parts
+                    and "compiled" not in path.parts)
+
+
+def ask_keyed(lab, gate, lines, more_tools=(), **how):
+    reference = lab.publish("tool-probe", own_component("tool-probe"), input_schema={"type": "object"},
+                            upstream_auth={"header": "x-api-key", "value": "Key {key}"})
+    name, version = reference.rsplit("@", 1)
+    project = lab.agent(
+        tools=[{"name": name, "version": version, "runtime": "tool",
+                "gateway": {"endpoint": f"http://{gate.host}/base/", "api_key": "${LAB_KEY}"}}, *more_tools],
+        steps=[*({"tool_calls": [{"name": tool, "input": {"do": "\n".join(script)}}]} for tool, script in lines), {"text": "{{result}}"}], **how)
+    result = project.run("--task", "try", env={"LAB_KEY": KEY}).ok()
+    return result, lab.session(result)
+
+
+def test_containment_27_the_upstream_sees_the_key_once_and_nobody_else_ever(lab, upstream):
+    gate = upstream()
+    result, session = ask_keyed(lab, gate, [("tool-probe", [
+        "env", "fetch-with http://127.0.0.1:9/base/one?q=1 X-API-Key forged", "fetch-with http://127.0.0.1:9/base/two Authorization mine",
+        "read murmur-runtime/murmur.yaml"])])
+    assert [path for path, _ in gate.seen] == ["/base/one?q=1", "/base/two"]
+    for _, headers in gate.seen:
+        assert [value for name, value in headers if name.lower() == "x-api-key"] == [f"Key {KEY}"]
+        assert [value for name, value in headers if name.lower() == "host"] == [gate.host]
+    assert [value for name, value in gate.seen[1][1] if name.lower() == "authorization"] == ["mine"]
+    text = session.result_text
+    assert "MURMUR_GATEWAY_ENDPOINT=http://127.0.0.1:9/base\n" in text and "fetch-with: 200" in text
+    for where in (text, result.stdout, result.stderr, session.trace.path.read_text(), everything_kept(lab).decode(errors="replace")):
+        assert KEY not in where
+
+
+def test_containment_27_a_literal_key_is_masked_in_the_manifest_a_tool_can_read(lab, upstream):
+    gate = upstream()
+    reference = lab.publish("tool-probe", own_component("tool-probe"), input_schema={"type": "object"},
+                            upstream_auth={"header": "x-api-key", "value": "{key}"})
+    name, version = reference.rsplit("@", 1)
+    project = lab.agent(tools=[{"name": name, "version": version, "gateway": {"endpoint": f"http://{gate.host}", "api_key": "literal-of-the-lab"}}],
+                        steps=[{"tool_calls": [{"name": "tool-probe", "input": {"do": "read murmur-runtime/murmur.yaml\nfetch http://127.0.0.1:9/"}}]},
+                               {"text": "{{result}}"}])
+    result = project.run("--task", "try").ok()
+    text = lab.session(result).result_text
+    assert "***" in text and "literal-of-the-lab" not in text
+    assert [value for name, value in gate.seen[0][1] if name.lower() == "x-api-key"] == ["literal-of-the-lab"]
+    assert result.stderr.count("warning[W-SEC-027]") == 1 and "literal-of-the-lab" not in result.stderr
+
+
+def test_containment_29_another_artifact_has_no_way_through_the_gateway(lab, upstream):
+    gate = upstream()
+    other = lab.publish("tool-other", own_component("tool-probe"), input_schema={"type": "object"}).rsplit("@", 1)[0]
+    allowed = lab.publish("tool-allowed", own_component("tool-probe"), input_schema={"type": "object"}).rsplit("@", 1)[0]
+    _, session = ask_keyed(lab, gate, [("tool-other", ["env", "fetch http://127.0.0.1:9/base/x"]),
+                                       ("tool-allowed", ["fetch http://127.0.0.1:9/base/x"])],
+                           [{"name": other, "version": "0.1.0"},
+                            {"name": allowed, "version": "0.1.0", "capabilities": {"network": {"allow": ["127.0.0.1:9"]}}}],
+                           capabilities={"network": {"allow": ["127.0.0.1:9"]}})
+    assert gate.seen == [], "nothing reached the upstream"
+    calls = session.trace.all("tool_call")
+    assert [call["status"] for call in calls] == ["ok", "ok"] and "200" not in session.result_text
+    _, denied = ask_keyed(lab, gate, [("tool-other", ["fetch http://127.0.0.1:9/base/x"])], [{"name": other, "version": "0.1.0"}])
+    assert "denied" in denied.result_text.lower() and gate.seen == []
+
+
 def test_containment_28_a_redirect_is_the_guest_s_to_see(lab, upstream):
     target = upstream()
     gate = upstream(302, [("Location", f"http://{target.host}/elsewhere")], b"moved")
@@ -204,3 +272,16 @@ def test_cli_23_what_install_refuses(lab):
     assert '"tool"' in project.mur("install", "tool@1").failed("E-REG-007").stderr
     assert "other" in project.mur("install", "other/tool@1").failed("E-REG-008").stderr
     project.mur("install", "local/echo@0.1.0").failed("E-REG-002")
+
+
+def test_containment_2_1_only_a_tool_without_a_scope_sees_the_runtime_directory(lab):
+    look = ["list murmur-runtime", "read murmur-runtime/task.md", "write murmur-runtime/x no", "remove murmur-runtime/task.md"]
+    result, answer = ask_tool(lab, look)
+    lines = answer.splitlines()
+    assert "task.md" in lines and "murmur.yaml" in lines and "tools/" in lines and "try" in lines
+    assert [line.split(":")[1] for line in lines if line.startswith(("write:", "remove:"))] == [" error", " error"]
+    prompt = lab.session(result).trace.one("session_start")
+    assert prompt["effective_grants"]["preopens"][1]["runtime_dir_reach"] == "murmur-runtime"
+    for scope in ("sub", "."):
+        _, answer = ask_tool(lab, look, {"capabilities": {"filesystem": {"scope": scope}}})
+        assert answer.splitlines()[0].startswith("list: error") and "try" not in answer.splitlines()
