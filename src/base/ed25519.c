@@ -5,13 +5,12 @@
 #include "base/ed25519.h"
 
 #include "base/digest.h"
-#include "base/secret.h"
+#include "base/dl_table.h"
 
-#include <dlfcn.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 
-static struct {
+static struct ed25519_api {
     __typeof__ (&EVP_PKEY_new_raw_private_key) pkey_new_raw_private_key;
     __typeof__ (&EVP_PKEY_new_raw_public_key) pkey_new_raw_public_key;
     __typeof__ (&EVP_PKEY_get_raw_public_key) pkey_get_raw_public_key;
@@ -24,21 +23,20 @@ static struct {
     __typeof__ (&EVP_DigestVerify) verify;
 } api;
 
-static const struct {
-    const char *name;
-    void *place;
-} symbols[] = {
-    { "EVP_PKEY_new_raw_private_key", &api.pkey_new_raw_private_key },
-    { "EVP_PKEY_new_raw_public_key", &api.pkey_new_raw_public_key },
-    { "EVP_PKEY_get_raw_public_key", &api.pkey_get_raw_public_key },
-    { "EVP_PKEY_free", &api.pkey_free },
-    { "EVP_MD_CTX_new", &api.context_new },
-    { "EVP_MD_CTX_free", &api.context_free },
-    { "EVP_DigestSignInit", &api.sign_init },
-    { "EVP_DigestSign", &api.sign },
-    { "EVP_DigestVerifyInit", &api.verify_init },
-    { "EVP_DigestVerify", &api.verify },
+static const struct dl_symbol symbols[] = {
+    { "EVP_PKEY_new_raw_private_key", offsetof (struct ed25519_api, pkey_new_raw_private_key) },
+    { "EVP_PKEY_new_raw_public_key", offsetof (struct ed25519_api, pkey_new_raw_public_key) },
+    { "EVP_PKEY_get_raw_public_key", offsetof (struct ed25519_api, pkey_get_raw_public_key) },
+    { "EVP_PKEY_free", offsetof (struct ed25519_api, pkey_free) },
+    { "EVP_MD_CTX_new", offsetof (struct ed25519_api, context_new) },
+    { "EVP_MD_CTX_free", offsetof (struct ed25519_api, context_free) },
+    { "EVP_DigestSignInit", offsetof (struct ed25519_api, sign_init) },
+    { "EVP_DigestSign", offsetof (struct ed25519_api, sign) },
+    { "EVP_DigestVerifyInit", offsetof (struct ed25519_api, verify_init) },
+    { "EVP_DigestVerify", offsetof (struct ed25519_api, verify) },
 };
+
+static const char *const file_names[] = { "libcrypto.so.3", NULL };
 
 static pthread_once_t loaded_once = PTHREAD_ONCE_INIT;
 static const char *load_fault;
@@ -46,18 +44,15 @@ static const char *load_fault;
 static void
 load (void)
 {
-    void *library = dlopen ("libcrypto.so.3", RTLD_LAZY | RTLD_LOCAL);
-    if (! library) {
+    switch (dl_table_load (file_names, symbols, ARRAY_LEN (symbols), &api)) {
+    case DL_ABSENT:
         load_fault = "libcrypto.so.3 is not installed (Debian package libssl3)";
         return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN (symbols); i++) {
-        void *symbol = dlsym (library, symbols[i].name);
-        if (! symbol) {
-            load_fault = "libcrypto.so.3 lacks Ed25519";
-            return;
-        }
-        *(void **)symbols[i].place = symbol;
+    case DL_INCOMPLETE:
+        load_fault = "libcrypto.so.3 lacks Ed25519";
+        return;
+    case DL_LOADED:
+        return;
     }
 }
 

@@ -13,6 +13,13 @@
 #include <limits.h>
 #include <string.h>
 
+/* A name too long for any file is the name of none. */
+static bool
+is_absence (int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
+
 /* Why a component could not be opened; errno is the open's. */
 static enum fs_beneath
 reason (int dir, const char *name)
@@ -22,9 +29,9 @@ reason (int dir, const char *name)
     if ((saved == ELOOP || saved == ENOTDIR) &&
         fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK (st.st_mode))
         return FS_BENEATH_LINK;
-    return saved == ENOENT || saved == ENOTDIR ? FS_BENEATH_ABSENT
-           : saved == ENXIO                    ? FS_BENEATH_SPECIAL
-                                               : FS_BENEATH_FAILED;
+    return is_absence (saved) ? FS_BENEATH_ABSENT
+           : saved == ENXIO   ? FS_BENEATH_SPECIAL
+                              : FS_BENEATH_FAILED;
 }
 
 /* Component by component, following no link. */
@@ -64,7 +71,7 @@ resolve (int base, const char *path, char **resolved)
 {
     _cleanup_close_ int place = openat (base, path, O_PATH | O_CLOEXEC);
     if (place < 0)
-        return errno == ENOENT || errno == ENOTDIR ? FS_BENEATH_ABSENT : FS_BENEATH_FAILED;
+        return is_absence (errno) ? FS_BENEATH_ABSENT : FS_BENEATH_FAILED;
     _cleanup_free_ char *top = path_of (base), *target = path_of (place);
     if (! top || ! target)
         return FS_BENEATH_FAILED;

@@ -68,6 +68,9 @@ mint_tokens (struct session *s, struct mur_error **err)
     (void)err;
     const struct door_network *network = s->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
+    const struct membership *m = s->request->membership;
+    for (size_t i = 0; m && i < membership_callee_count (m); i++)
+        redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
     s->controller = s->manifest->inference ? controller_new (s) : NULL;
     if (! a || ! s->manifest->inference)
         return true;
@@ -79,7 +82,6 @@ mint_tokens (struct session *s, struct mur_error **err)
         declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
     }
     s->auth = door_auth_new (s->manifest->name, declared, count);
-    const struct membership *m = s->request->membership;
     if (m)
         door_auth_set_formation (s->auth, membership_formation_id (m), membership_member (m),
                                  membership_verify_key (m));
