@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 #include "session/compaction.h"
 #include "session/ending.h"
-#include "session/fence.h"
 #include "session/harness.h"
 #include "session/hooks.h"
+#include "session/restart.h"
 #include "session/seed.h"
 #include "session/system_prompt.h"
 #include "session/task_text.h"
@@ -75,14 +75,10 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
         if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
             return false;
     }
-    if (t->is_fenced) {
-        _cleanup_buf_ struct buf fenced = { 0 };
-        _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
-        fence_append (&fenced, source, text.data, text.len);
-        add_user (t, fenced.data, fenced.len, source);
-    } else {
-        add_user (t, text.data, text.len, NULL);
-    }
+    _cleanup_buf_ struct buf told = { 0 };
+    _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
+    restart_append_task (t, source, text.data, text.len, &told);
+    add_user (t, told.data, told.len, t->is_fenced ? source : NULL);
     free (t->task_message_id);
     t->task_message_id = x_strdup (t->list.items[t->list.len - 1]->id);
     seed_place (t);

@@ -3,7 +3,7 @@
  * The children a running task has handed work to: which are out, which have reported, how each is
  * closed (spec/spawn.md A16-A18).
  *
- * Callers: delegate.c puts them here, task_run.c waits for them and ends them, the door asks about
+ * Callers: delegate.c puts them here, handed_off.c waits for them and ends them, the door asks about
  * completions and residue. Threads: the task loop owns every delegation that waits for a
  * completion, a plan's thread its own blocking one; the door's thread only looks, under the lock.
  * Always true: a delegation leaves exactly one `delegation` line; when the task ends none of its
@@ -68,10 +68,16 @@ void delegation_trace (struct session *s, const struct delegation *d, bool has_i
 
 /* --- the running task --- */
 
-/* After an attempt: when it ended well, a turn is left and children are out, waits for all of them
- * and puts their outcomes into the conversation as one message. True: the attempt goes on. In every
- * other ending the children are ended. */
-bool delegations_continue (struct session *s, struct running_task *t);
+/* How many a round would deliver, and how many of them are still out. <set> may be NULL. */
+size_t delegations_held (struct delegations *set);
+size_t delegations_out (struct delegations *set);
+/* Sleeps until something was told since <*seen>, for half a second at most, and ends what nothing
+ * was heard of for too long. */
+void delegations_sleep (struct delegations *set, uint64_t *seen);
+/* Closes all that are held: their ids and what the model reads of them are appended. */
+void delegations_deliver (struct delegations *set, json_t *ids, struct buf *text);
+/* Ends all that are held, in one grace. One that had ended by itself keeps its outcome. */
+void delegations_end (struct delegations *set, const char *reason);
 /* Marks one as arrived, as its completion would. False: it is none that is waited for. */
 bool delegations_take (struct delegations *set, struct delegation *d);
 /* Ids of what is out for a task, appended in order. */

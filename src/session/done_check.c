@@ -9,6 +9,7 @@
 #include "session/attempt.h"
 #include "session/ending.h"
 #include "session/fence.h"
+#include "session/restart.h"
 #include "session/shell.h"
 #include "session/termination.h"
 
@@ -178,6 +179,8 @@ done_check_reopens (struct session *s, struct running_task *t)
         return false;
     _cleanup_free_ char *text = feedback (&c);
     streams_working (registry_streams (s->registry), t->task, "reopened by the done check", 0);
+    if (! attempt_can_continue (s, t))
+        return restart_with (s, t, RESTART_CHECK, text);
     attempt_continue_with (s, t, text);
     return true;
 }

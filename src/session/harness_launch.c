@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "fs/root.h"
-#include "session/fence.h"
 #include "session/guests.h"
 #include "session/harness_memory.h"
 #include "session/hooks.h"
 #include "session/loop_lock.h"
+#include "session/restart.h"
 #include "session/system_prompt.h"
 #include "session/task_text.h"
 
@@ -168,12 +168,8 @@ read_prompt (struct harness_run *run, struct buf *out, struct mur_error **err)
     if (! task_text_read (s, &text, err))
         return false;
     hooks_attempt_begin (s, text.data, text.len);
-    if (t->is_fenced) {
-        _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
-        fence_append (out, source, text.data, text.len);
-    } else {
-        buf_append (out, text.data, text.len);
-    }
+    _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
+    restart_append_task (t, source, text.data, text.len, out);
     return true;
 }
 

@@ -3,7 +3,7 @@
  * The calls a running task has made to other members of its formation: which are out, which were
  * answered, how each ends (spec/spawn.md C8, spec/door.md 14).
  *
- * Callers: builtin_members.c makes calls, task_run.c waits for them and ends them. Threads: one a
+ * Callers: builtin_members.c makes calls, handed_off.c waits for them and ends them. Threads: one a
  * call offers and polls; the task loop owns the set. Always true: one call to a member at a time; a
  * call leaves exactly one `member_call` line; no real address or token is in a text or a line.
  */
@@ -51,10 +51,16 @@ char *member_calls_make (struct member_calls *set, struct running_task *t, const
 /* Calls that are out, or answered and not delivered yet. */
 size_t member_calls_count (struct member_calls *set);
 
-/* After an attempt: when it ended well, a turn is left and calls are out, waits for all of them and
- * puts the answers into the conversation as one message. True: the attempt goes on. In every other
- * ending the calls are abandoned. <set> may be NULL. */
-bool member_calls_continue (struct member_calls *set, struct session *s, struct running_task *t);
+/* How many of them are out. <set> may be NULL here and in what follows. */
+size_t member_calls_out (struct member_calls *set);
+/* Sleeps until something changed since <*seen>, for half a second at most. */
+void member_calls_sleep (struct member_calls *set, uint64_t *seen);
+/* Makes a sleeper look again. */
+void member_calls_poke (struct member_calls *set);
+/* Closes all that were answered: their ids and what the model reads of them are appended. */
+void member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text);
+/* Abandons all that are out; one that was answered keeps its status. */
+void member_calls_abandon (struct member_calls *set);
 /* [{member, status}] of what the running task did not get answered, at most 8; NULL: nothing.
  * Forgets it. */
 json_t *member_calls_take_below (struct member_calls *set);

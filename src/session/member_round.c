@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The wait of a task for its member calls, the round that goes on with their answers, and their end
- * with the task (spec/spawn.md C8, spec/session.md 4.5 step 4). See member_calls.h.
+ * A task's member calls as a round waits for them, takes their answers, or abandons them
+ * (spec/spawn.md C8). See member_calls.h, and handed_off.c for the round.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "door/streams.h"
-#include "session/attempt.h"
-#include "session/ending.h"
 #include "session/fence.h"
 #include "session/member_calls_internal.h"
 
@@ -15,6 +12,7 @@
 #include <string.h>
 
 #define IN_FLIGHT_WAIT_MS 6000
+#define LOOK_MS           500
 
 /* --- giving up -------------------------------------------------------------------------------- */
 
@@ -51,9 +49,11 @@ await_offers (struct member_calls *set)
     pthread_mutex_unlock (&set->lock);
 }
 
-static void
-abandon_all (struct member_calls *set)
+void
+member_calls_abandon (struct member_calls *set)
 {
+    if (! set)
+        return;
     begin_abandoning (set);
     await_offers (set);
     while (set->len) {
@@ -71,56 +71,41 @@ abandon_all (struct member_calls *set)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static void
-announce (struct session *s, const struct running_task *t, size_t count)
+void
+member_calls_poke (struct member_calls *set)
 {
-    char text[96];
-    snprintf (text, sizeof text, "waiting for call-member: %zu call%s outstanding", count,
-              count == 1 ? "" : "s");
-    streams_working (registry_streams (s->registry), t->task, text, 0);
-}
-
-static void
-wake (void *ctx)
-{
-    struct member_calls *set = ctx;
+    if (! set)
+        return;
     pthread_mutex_lock (&set->lock);
     set->news++;
     pthread_cond_broadcast (&set->changed);
     pthread_mutex_unlock (&set->lock);
 }
 
-/* Under the lock. */
-static size_t
-count_out (const struct member_calls *set)
+size_t
+member_calls_out (struct member_calls *set)
 {
     size_t out = 0;
+    if (! set)
+        return 0;
+    pthread_mutex_lock (&set->lock);
     for (size_t i = 0; i < set->len; i++)
         out += ! set->items[i]->has_ended;
+    pthread_mutex_unlock (&set->lock);
     return out;
 }
 
-/* True when every call has ended, false when the task was stopped. */
-static bool
-wait_for_all (struct member_calls *set, struct running_task *t)
+void
+member_calls_sleep (struct member_calls *set, uint64_t *seen)
 {
-    uint64_t listener = cancel_add (t->cancel, wake, set);
-    size_t said = 0, out;
+    uint64_t at_ms = clock_monotonic_ms () + LOOK_MS;
+    struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
+    int status = 0;
     pthread_mutex_lock (&set->lock);
-    while ((out = count_out (set)) && ! cancel_is_raised (t->cancel)) {
-        uint64_t seen = set->news;
-        if (out != said) {
-            pthread_mutex_unlock (&set->lock);
-            announce (set->session, t, out);
-            said = out;
-            pthread_mutex_lock (&set->lock);
-        }
-        while (set->news == seen)
-            pthread_cond_wait (&set->changed, &set->lock);
-    }
+    while (set->news == *seen && status != ETIMEDOUT)
+        status = pthread_cond_timedwait (&set->changed, &set->lock, &at);
+    *seen = set->news;
     pthread_mutex_unlock (&set->lock);
-    cancel_remove (t->cancel, listener);
-    return ! cancel_is_raised (t->cancel);
 }
 
 /* --- going on --------------------------------------------------------------------------------- */
@@ -143,46 +128,19 @@ append_answer (const struct member_call *c, struct buf *text)
     fence_append (text, source, body.data ? body.data : "", body.len);
 }
 
-static void
-go_on (struct member_calls *set, struct running_task *t, uint64_t waited_ms)
+void
+member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text)
 {
-    struct session *s = set->session;
-    _cleanup_buf_ struct buf text = { 0 };
-    _cleanup_json_ json_t *ids = json_array ();
-    for (bool is_first = true; set->len; is_first = false) {
+    for (bool is_first = true; set && set->len; is_first = false) {
         struct member_call *c = set->items[0];
         pthread_join (c->thread, NULL);
         json_array_append_new (ids, json_string (c->id.text));
         if (! is_first)
-            buf_puts (&text, "\n\n");
-        append_answer (c, &text);
+            buf_puts (text, "\n\n");
+        append_answer (c, text);
         member_calls_note_below (set, c);
         member_call_trace (set, c, true);
         member_calls_remove (set, c);
         member_call_free (c);
     }
-    _cleanup_free_ char *calls = json_text (ids, JSON_TEXT_ORDERED);
-    uint64_t left = attempt_turns_left (s, t);
-    TRACE (s->trace, NULL, task_continued, .task_id = t->task->id,
-           .continuation_number = ++t->continuations, .member_calls = calls, .delegations = "[]",
-           .waited_ms = waited_ms, .turns_remaining = { left != UINT64_MAX, (int64_t)left });
-    attempt_continue_with (s, t, text.data ? text.data : "");
-}
-
-bool
-member_calls_continue (struct member_calls *set, struct session *s, struct running_task *t)
-{
-    if (! set || ! member_calls_count (set))
-        return false;
-    uint64_t left = attempt_turns_left (s, t), from_ms = clock_monotonic_ms ();
-    bool may_go_on = t->ending == ATTEMPT_OK && left && attempt_let_answer_stand (s, t);
-    if (may_go_on && wait_for_all (set, t)) {
-        t->continued_stopped_by = NULL;
-        go_on (set, t, clock_monotonic_ms () - from_ms);
-        return true;
-    }
-    if (may_go_on)
-        attempt_cancel (s, t, "member_call", TRACE_NO_NUM);
-    abandon_all (set);
-    return false;
 }

@@ -12,7 +12,7 @@
 #include "session/attempt.h"
 #include "session/ending.h"
 #include "session/hooks.h"
-#include "session/task_text.h"
+#include "session/restart.h"
 #include "session/termination.h"
 
 #include <string.h>
@@ -54,39 +54,14 @@ append_feedback (struct buf *b, uint64_t number, const char *hook, const char *t
     buf_printf (b, "## Reopen %llu (hook %s)\n\n%s", (unsigned long long)number, hook, text);
 }
 
-/* There is no conversation to go on with: the next attempt starts from the text and all that was
- * said of earlier ones. */
-static bool
-begin_anew (struct session *s, struct running_task *t, const char *hook, const char *text)
-{
-    struct mur_error *err = NULL;
-    _cleanup_buf_ struct buf whole = { 0 };
-    t->is_continuing = false;
-    if (! t->original_text) {
-        _cleanup_buf_ struct buf original = { 0 };
-        if (! task_text_read (s, &original, &err)) {
-            mur_error_free (err);
-            return false;
-        }
-        t->original_text = buf_steal (&original);
-    }
-    if (t->feedback.len)
-        buf_puts (&t->feedback, "\n\n");
-    append_feedback (&t->feedback, t->reopens, hook, text);
-    buf_printf (&whole, "%s\n\n---\n\n# Reopen feedback\n\n%s\n", t->original_text,
-                t->feedback.data);
-    if (task_text_write (s, whole.data, whole.len, &err))
-        return true;
-    mur_error_free (err);
-    return false;
-}
-
 static bool
 begin_next (struct session *s, struct running_task *t, const char *hook, const char *text)
 {
-    if (! attempt_can_continue (s, t))
-        return begin_anew (s, t, hook, text);
     _cleanup_buf_ struct buf message = { 0 };
+    if (! attempt_can_continue (s, t)) {
+        append_feedback (&message, t->reopens, hook, text);
+        return restart_with (s, t, RESTART_REOPEN, message.data);
+    }
     buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
     append_feedback (&message, t->reopens, hook, text);
     attempt_continue_with (s, t, message.data);

@@ -22,6 +22,15 @@ enum attempt_ending {
     ATTEMPT_REOPEN_BUDGET, /* a hook wanted another attempt and there was none left */
 };
 
+/* What an attempt that begins anew is told beside the task (restart.h), in this order. */
+enum restart_section {
+    RESTART_REOPEN,
+    RESTART_MEMBERS,
+    RESTART_DELEGATIONS,
+    RESTART_CHECK,
+    RESTART_SECTIONS,
+};
+
 /* What the done check has come to. */
 struct done_check_state {
     uint64_t runs, reopens;
@@ -71,7 +80,8 @@ struct running_task {
     const char *keep_working_stopped_by;
     struct done_check_state done_check;
     char *original_text;               /* of the task, once it was rewritten */
-    struct buf feedback;               /* what hooks said for attempts that began anew */
+    struct buf sections[RESTART_SECTIONS]; /* what was said for attempts that began anew */
+    size_t fenced_len; /* how much of task.md the fence of an untrusted task holds; 0: all */
     char *standing_answer;             /* of an earlier turn end; NULL: none */
     const char **continued_stopped_by; /* of what continued the task last; NULL: nothing has */
 

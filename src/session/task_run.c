@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "session/attempt.h"
 #include "session/background.h"
-#include "session/delegations.h"
 #include "session/done_check.h"
 #include "session/ending.h"
+#include "session/handed_off.h"
 #include "session/hooks.h"
 #include "session/member_calls.h"
 #include "session/reopen.h"
@@ -146,7 +146,7 @@ run_attempt (struct session *s, struct running_task *t)
         attempt_decline (s, t);
         attempt_take_refusals (s, t);
         record_error (s, t);
-    } while (delegations_continue (s, t) || member_calls_continue (s->member_calls, s, t));
+    } while (handed_off_continue (s, t));
 }
 
 static void
@@ -254,7 +254,8 @@ running_task_clear (struct running_task *t)
     free (t->standing_answer);
     free (t->declined);
     free (t->original_text);
-    buf_free (&t->feedback);
+    for (int i = 0; i < RESTART_SECTIONS; i++)
+        buf_free (&t->sections[i]);
     free (t->result);
     free (t->response);
     free (t->reason);

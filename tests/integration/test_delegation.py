@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.delegation import (Plane, cancel, complete, continuation, delegate, gone, messages, process_of, reads,
                                       text_of, tool_results, turn)
+from tests.support.formation import Team
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, pid_exists
 from tests.support.roost import publish_capsule
@@ -552,3 +553,17 @@ def test_spawn_no_token_is_on_disk_or_in_proc_while_children_run(lab, plane):
             content = path.read_bytes()
             assert b"msa1." not in content and b"msc1." not in content, path
     assert not any(pid_exists(pid) for pid in pids)
+
+
+def test_spawn_A8_a_child_of_a_member_is_of_the_same_formation(lab, plane):
+    # Members that call each other have authenticated doors, and those never delegate: this formation has no edges.
+    team = Team(lab, "parent", "idle", reachability=[])
+    team.member("parent", [turn(delegate("child-agent")), WAITING, reads()], capabilities={"spawn": {"allow": plane.children}})
+    team.member("idle")
+    team.run("--task", "go", env=plane.environment).ok()
+    parent = team.sessions()["parent"]
+    assert parent.one("delegation")["outcome"] == "ok"
+    child = lab.session(parent.one("delegation_start")["child_session_id"])
+    formation = parent.one("session_start")["formation_id"]
+    assert child.trace.one("session_start")["formation_id"] == formation
+    assert "formation_member" not in child.trace.one("session_start")
