@@ -3,6 +3,7 @@
  * The egress thread. See egress.h. One epoll holds the listeners, the DNS socket, the resolver's
  * descriptors and both ends of every relay; nothing in it blocks.
  */
+#include "net/url.h"
 #include "sandbox/egress.h"
 
 #include "base/alloc.h"
@@ -79,9 +80,20 @@ struct egress {
  * ----------------------------------------------------------------------------------------------------
  */
 
+/* A name that leads to a link-local or metadata address binds nothing: whoever answers for the name
+ * must not decide that this host's own services are reached. Its literal can be listed. */
+static bool
+is_rebound (struct in_addr address, const char *name)
+{
+    const struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = address };
+    return address_is_local_service ((const struct sockaddr *)&a) && ! host_is_literal (name);
+}
+
 static void
 bind_name (struct egress *e, struct in_addr address, const char *name, uint64_t expires_ms)
 {
+    if (is_rebound (address, name))
+        return;
     for (size_t i = 0; i < e->binding_len; i++) {
         struct binding *b = &e->bindings[i];
         if (b->address.s_addr == address.s_addr && str_eq (b->name, name)) {

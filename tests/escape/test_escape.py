@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import pytest
 
 from tests.support.commands import answers, command_agent, host_offers
 from tests.support.door_client import SLEEPER, Door
-from tests.support.hosts import CLASSES, PROBE, PROBE_PATH, without_landlock
+from tests.support.hosts import CLASSES, PROBE, PROBE_PATH, on_host, without_landlock
 from tests.support.lab import BUILD, IS_SANITIZED
 
 PATH = PROBE_PATH
@@ -227,6 +228,15 @@ def test_escape_by_executing_what_is_not_allowed(lab, tier):
         assert tier == "advisory" or is_refused(told, "EACCES")
 
 
+def test_escape_by_a_program_that_is_no_file(lab, tier):
+    """memfd_create and execveat: what runs so is not bounded by shell.allow, but stands before the same walls."""
+    read, nested, call, fds = attempt(lab, tier, ["memfd-exec", "read", "/etc/shadow"], ["memfd-exec", "nested", "."],
+                                      ["memfd-exec", "call", "io_uring_setup"], ["memfd-exec", "fds"])
+    expect(tier, read)
+    assert is_refused(nested) and is_refused(call)
+    assert fds == "ok 0,1,2" or is_refused(fds)
+
+
 # --- races ---------------------------------------------------------------------------------------------------------------
 
 ROUNDS = int(os.environ.get("MURMUR_RACE_ROUNDS", 10000 if not IS_SANITIZED else 500))
@@ -293,6 +303,34 @@ def test_escape_by_network(lab, tier):
     assert is_refused(to_datagram) and b"probe" not in sent
     assert is_refused(to_other_host, "ECONNRESET"), to_other_host
     assert name == "ok rcode=5 answers=0" and local == "ok rcode=5 answers=0"
+
+
+METADATA_SERVER = """import ctypes, pathlib, socket, sys
+ctypes.CDLL(None).prctl(1, 9)
+server = socket.create_server(("169.254.77.7", 8077))
+pathlib.Path(sys.argv[1]).touch()
+while True:
+    client, _ = server.accept()
+    client.recv(100)
+    client.sendall(b"reached\\n")
+    client.close()
+"""
+
+
+@pytest.mark.parametrize("rule, is_reached", [("meta.test:8077", False), ("169.254.77.7:8077", True)])
+def test_escape_by_a_name_that_leads_to_the_host_s_own_services(lab, tier, rule, is_reached):
+    """DNS rebinding: an allowed name comes to mean a metadata address. Only the address itself, listed, is reached."""
+    if not shutil.which("ip") or tier == "advisory":
+        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    (lab.directory / "hosts").write_text("127.0.0.1 localhost\n169.254.77.7 meta.test\n")
+    (lab.directory / "server.py").write_text(METADATA_SERVER)
+    on_host(lab, f"exec unshare --user --map-root-user --mount --net sh -c '"
+                 f"ip link set lo up && ip addr add 169.254.77.7/32 dev lo && mount --bind {lab.directory}/hosts /etc/hosts && "
+                 f"{{ {sys.executable} {lab.directory}/server.py {lab.directory}/ready & "
+                 f"until [ -e {lab.directory}/ready ]; do sleep 0.02; done; exec {lab.mur_path} \"$@\"; }}' - \"$@\"")
+    name, told = attempt(lab, tier, ["dns", "meta.test", 1], ["connect", "169.254.77.7", 8077],
+                         capabilities={"network": {"allow": [rule]}})
+    assert told == "ok reached" if is_reached else is_refused(told, "ECONNRESET"), (name, told)
 
 
 def test_escape_without_any_network(lab, tier):

@@ -77,7 +77,7 @@ def test_containment_background_output_lies_on_disk_and_not_in_the_runtime(lab):
     """64 commands in the background write 1 MiB each, all at once; each ending comes back as a task of the same conversation."""
     count = 64
     line = "7" * 1023
-    writes = f"for ((i = 0; i < 1024; i++)); do echo {line}; done"
+    writes = "l=7; for ((i = 0; i < 10; i++)); do l=$l$l; done; for ((i = 0; i < 1024; i++)); do echo ${l:1}; done"
     batch = {"tool_calls": [{"name": "bash", "id": f"c{n}", "input": {"command": writes}} for n in range(count)]}
     project = command_agent(lab, [call("bash", "echo first"), {"text": "settled"}, batch, *[{"text": "noted"}] * (count + 4)],
                             capabilities={"resources": {"cgroup_pids_max": 256}}, inference={"max_turns": 400},
