@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 
 from tests.support.lab import BUILD, ROOT, SLOWER
 
@@ -25,6 +26,22 @@ def test_docs_the_packaging_guide_runs_as_it_stands(lab):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All checks passed." in done.stdout and "status:  ok" in done.stdout
     assert (folder / "release/artifacts-index.json").is_file()
+
+
+def test_docs_the_guide_to_the_door_runs_as_it_stands(lab):
+    folder = lab.directory / "door"
+    folder.mkdir()
+    python = re.search(r"^```python\n(.*?)^```", (ROOT / "docs/talk-to-a-capsule.md").read_text(), re.MULTILINE | re.DOTALL).group(1)
+    (folder / "client.py").write_text(python)
+    script = shell_blocks("talk-to-a-capsule.md").replace("mur ps\n", f"DOOR=$DOOR {sys.executable} client.py\nmur ps\n")
+    done = subprocess.run(
+        ["bash", "-euxc", script + "\nwait"], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    told = done.stdout + done.stderr
+    assert "helper@0.1.0" in done.stdout and "stopped: ses_" in done.stdout, told
+    assert "nothing to cancel: the task had already ended" in done.stdout, told
+    assert done.stdout.count("TASK_STATE_COMPLETED") >= 4 and "TASK_STATE_CANCELED" in done.stdout, told
+    assert "All is well." in (folder / "watched.txt").read_text(), told
 
 
 def free_port():
