@@ -200,10 +200,20 @@ report_pruned (const struct running_scan *scan, bool is_verbose)
         diag_stderr_line ("skipped: %s — written by an older mur", scan->older[i]);
 }
 
+/* Who started whom: no column, since most sessions were started by nobody. */
+static void
+report_lineage (const struct listing *l)
+{
+    for (size_t i = 0; i < l->len; i++)
+        if (l->records[i]->spawned_by)
+            diag_stderr_line ("delegated: %s — started by %s", l->records[i]->session_id,
+                              l->records[i]->spawned_by);
+}
+
 int
 cmd_ps (const struct cli_args *args, struct mur_error **err)
 {
-    bool is_json = cli_has (args, "--json");
+    bool is_json = cli_has (args, "--json"), is_verbose = cli_has (args, "--verbose");
     _cleanup_ (listing_free) struct listing l = { 0 };
     if (! listing_read (&l, ! is_json, err))
         return CLI_FAILED;
@@ -212,7 +222,9 @@ cmd_ps (const struct cli_args *args, struct mur_error **err)
         return CLI_OK;
     }
     running_prune (&l.scan);
-    report_pruned (&l.scan, cli_has (args, "--verbose"));
+    report_pruned (&l.scan, is_verbose);
+    if (is_verbose)
+        report_lineage (&l);
     if (l.len == 0)
         out_puts ("no running capsules\n");
     else

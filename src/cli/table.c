@@ -166,7 +166,9 @@ static const struct cli_option run_options[] = {
 };
 
 static const struct cli_option ps_options[] = {
-    { .name = "--verbose", .conflicts = "--json", .help = "one line for every record removed" },
+    { .name = "--verbose",
+      .conflicts = "--json",
+      .help = "one line for every record removed, and who started a delegated session" },
     OPT_JSON ("the same as JSON; removes and creates nothing"),
     NONE
 };

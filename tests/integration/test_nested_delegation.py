@@ -85,6 +85,10 @@ def test_spawn_A21_lineage_folder_formation_and_deadline_are_handed_on(lab, plan
     assert [start["formation_id"] for start in starts] == [FORMATION] * 3
     assert [start["deadline"]["source"] for start in starts] == ["own", "inherited", "inherited"]
     assert len({start["deadline"]["at"] for start in starts}) <= 2  # the clock may turn a second over between two roundings
+    told = lab.mur("ps", "--verbose").ok()
+    assert f"delegated: {middle.records.name} — started by {parent.records.name}\n" in told.stderr
+    assert f"delegated: {slow.records.name} — started by {middle.records.name}\n" in told.stderr
+    assert told.stderr.count("delegated: ") == 2 and "delegated" not in lab.mur("ps").ok().stderr
     depths = [plane.roost.status(node.records.name).ok()["depth_remaining"] for node in (parent, middle, slow)]
     assert depths == [3, 2, 1]
     running.signal().result(40)
