@@ -114,10 +114,13 @@ is_over (const struct session *s, bool has_own, unsigned runs)
     return ! (is_queue (s) && has_own);
 }
 
+/* Of a sleeping queue's tasks only one the termination interrupted says how the launch went; one
+ * that had ended before is over, whenever the signal comes. */
 static bool
-counts (const struct session *s, const struct task *task)
+counts (const struct session *s, const struct task *task, const struct task_outcome *run)
 {
-    return task->origin == ORIGIN_USER || ! sleeps (s) || termination_cause (s) != NOT_TERMINATED;
+    return task->origin == ORIGIN_USER || ! sleeps (s) ||
+           (termination_cause (s) != NOT_TERMINATED && run->ending == ATTEMPT_CANCELED);
 }
 
 void
@@ -173,7 +176,7 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         runs++;
         bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
         bool is_fatal = ends_session (run.error);
-        if (is_fatal || counts (s, task))
+        if (is_fatal || counts (s, task, &run))
             fold (s, out, &run);
         task_outcome_clear (&run);
         if (is_own_failure || is_fatal)
