@@ -123,6 +123,21 @@ def test_records_15_redundant_reads(lab):
         assert "redundant calls" in project.mur("trace", "report").ok().stdout
 
 
+@pytest.mark.parametrize("effects, redundant", [
+    (["read", "read"], 1), (["read", "mutate", "read"], 0), (["read", None, "read"], 0)])
+def test_records_15_what_a_call_in_between_does_decides_what_is_redundant(lab, effects, redundant):
+    probe = lab.publish("probe", own_component("tool-probe"), input_schema={"type": "object"})
+    calls = [{"name": "probe", "id": f"c{n}", "input": {"do": "\n".join(
+        ([f"meta state_effect {effect}"] if effect else []) + ["meta resource_id thing"])}} for n, effect in enumerate(effects)]
+    project = lab.agent(tools=[probe], steps=[{"tool_calls": calls}, {"text": "done"}])
+    session = lab.session(project.run("--task", "go").ok())
+    assert [line.get("state_effect") for line in session.trace.all("tool_call")] == effects
+
+    told = project.mur("trace", "report").ok().stdout
+
+    assert ("Redundant calls: 1" in told) == (redundant == 1), told
+
+
 def test_records_20_what_was_served_after_the_end_is_read_with_the_rest(lab):
     project = lab.agent(steps=[{"text": "x"}], lifecycle=SLEEPER, exports={"files": {"root": ".", "mode": "read-only"}})
     (project / "work").mkdir()
@@ -166,6 +181,14 @@ def test_records_27_two_processes_share_the_machines_ceiling(lab, model):
     assert (line["limit"], line["ceiling"]) == ("machine", 1000) and line["used"] + line["requested"] > 1000
     spend, = (lab.murmur_home / "spend").iterdir()
     assert os.stat(spend).st_mode & 0o777 == 0o600 and os.stat(spend.parent).st_mode & 0o777 == 0o700
+
+
+def test_records_27_without_a_usable_ledger_nothing_is_staged(lab):
+    lab.murmur_home.mkdir(exist_ok=True, mode=0o700)
+    (lab.murmur_home / "config.yaml").write_text("spend: {machine_tokens_per_day: 1000}\n")
+    (lab.murmur_home / "spend").write_text("in the way")
+    lab.agent(steps=[{"text": "x"}]).run("--task", "x").failed("E-RUN-026")
+    assert lab.records == []
 
 
 def test_records_a_session_ceiling_alone_keeps_no_ledger(lab):
