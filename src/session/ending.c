@@ -33,7 +33,6 @@ session_ending_name (enum session_ending ending)
                                          "spend_ceiling_reached",
                                          "canceled",
                                          "no_answer",
-                                         "reopen_budget_exhausted",
                                          "deadline_reached",
                                          "formation_ended" };
     return names[ending];
@@ -114,6 +113,17 @@ attempt_fail (struct session *s, struct running_task *t, const char *cause, cons
     _cleanup_free_ char *text = x_asprintf ("error: %s", t->reason);
     set_text (&t->result, text);
     result_write (s, t, text);
+}
+
+void
+attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason)
+{
+    mur_error_freep (&t->error);
+    t->error = NULL;
+    mur_fail (&t->error, E_RUN_007, "%s", reason);
+    t->ending = ATTEMPT_REOPEN_BUDGET;
+    set_text (&t->reason, reason);
+    failed_line (s, t, "reopen_budget_exhausted", reason, TRACE_NUM (t->turns));
 }
 
 void

@@ -18,6 +18,8 @@ void result_write (struct session *s, const struct running_task *t, const char *
 void attempt_complete (struct session *s, struct running_task *t, const char *answer);
 void attempt_fail (struct session *s, struct running_task *t, const char *cause, const char *reason,
                    const char *retry_note, struct trace_num turn);
+/* A finished answer was to be worked on again and could not be: it stays where it is. */
+void attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason);
 void attempt_cancel (struct session *s, struct running_task *t, const char *phase,
                      struct trace_num turn);
 /* An accepted end-without-answer makes an attempt that did not fail end without one; true when it

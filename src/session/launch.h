@@ -18,7 +18,6 @@ enum session_ending {
     ENDING_SPEND_CEILING,
     ENDING_CANCELED,
     ENDING_NO_ANSWER,     /* of a task; counts as completed for the launch */
-    ENDING_REOPEN_BUDGET, /* of a task */
     ENDING_DEADLINE,
     ENDING_FORMATION,
 };

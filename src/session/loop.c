@@ -40,7 +40,7 @@ ending_of (enum attempt_ending ending)
                                                [ATTEMPT_SPEND_CEILING] = ENDING_SPEND_CEILING,
                                                [ATTEMPT_CANCELED] = ENDING_CANCELED,
                                                [ATTEMPT_NO_ANSWER] = ENDING_OK,
-                                               [ATTEMPT_REOPEN_BUDGET] = ENDING_REOPEN_BUDGET };
+                                               [ATTEMPT_REOPEN_BUDGET] = ENDING_FAILED };
     return map[ending];
 }
 

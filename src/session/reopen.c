@@ -43,8 +43,7 @@ end_without (struct session *s, struct running_task *t, const char *hook)
         reason = x_asprintf ("hook %s asked for another attempt, but inference.max_turns leaves no "
                              "turn for it",
                              hook);
-    attempt_fail (s, t, "reopen_budget_exhausted", reason, NULL, TRACE_NUM (t->turns));
-    t->ending = ATTEMPT_REOPEN_BUDGET;
+    attempt_refuse_reopen (s, t, reason);
     return false;
 }
 

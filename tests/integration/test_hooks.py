@@ -307,17 +307,19 @@ def test_door_17_a_hook_reopens_a_task_once_and_it_continues(lab):
     assert [event["exit_status"] for event in hook.events(session)] == ["ok", "ok"]
 
 
-def test_session_reopening_has_a_limit_and_then_the_task_fails(lab):
+def test_session_27_reopening_has_a_limit_and_then_the_task_fails(lab):
     hook = Hook(lab, name="check", binding="on-task-end", commit_policy="reopen-task",
                 on={"on-task-end": {"answer": "reopen-task", "text": "again"}})
     project = lab.agent(tools=[hook.entry], steps=[{"text": "one"}, {"text": "two"}])
 
-    session = lab.session(project.run("--task", "do X").failed())
+    result = project.run("--task", "do X").failed("E-RUN-007")
 
+    session = lab.session(result)
+    assert session.result_text == "two" and result.status == "failed" and "max_task_reopens" in result.stderr
     assert session.trace.one("task_failed")["cause"] == "reopen_budget_exhausted"
     assert "max_task_reopens" in session.trace.one("task_failed")["reason"]
     assert session.trace.one("task_end")["exit_status"] == "reopen_budget_exhausted"
-    assert session.trace.one("session_end")["exit_status"] == "reopen_budget_exhausted"
+    assert session.trace.one("session_end")["exit_status"] == "failed"
     assert len(session.trace.all("task_reopened")) == 1
 
 

@@ -2,6 +2,7 @@
 #
 # The agent loop beyond its first light: skills, retries, spend, conversations, deadlines, protected paths.
 
+import email.utils
 import json
 import re
 import time
@@ -10,7 +11,7 @@ import urllib.request
 import pytest
 
 from tests.integration.test_bounded_memory import Measured
-from tests.support.fixtures import own_component
+from tests.support.fixtures import own_component, published_fixtures
 from tests.support.lab import IS_SANITIZED, SLOWER
 from tests.support.model_server import Reply, answer, call, fault
 from tests.support.polling import eventually
@@ -190,6 +191,88 @@ def test_session_retries_end_after_the_manifest_s_number_and_the_result_says_so(
     line = session.trace.one("inference")
     assert (line["attempts"], line["retry_stopped"], line["provider_status"]) == (3, "max_retries", 500)
     assert session.result_text.endswith("(3 attempts; retry stopped: max_retries)")
+
+
+def retrying(lab, model, **limits):
+    return messages_agent(lab, model, inference={"retry": {"initial_delay_ms": 1, **limits}})
+
+
+@pytest.mark.parametrize("header", [{"retry-after": "2"}, {"retry-after-ms": "1001"}])
+def test_session_5_7_a_provider_that_asks_for_too_long_a_wait_ends_the_call(lab, model, header):
+    model.script(fault(429, headers=header))
+
+    session = lab.session(retrying(lab, model, max_delay_ms=1000).run("--task", "x").failed("E-RUN-040"))
+
+    line = session.trace.one("inference")
+    assert (line["retry_stopped"], line["provider_status"]) == ("retry_after", 429) and "attempts" not in line
+    assert "inference_retry" not in session.trace.types and "attempts" not in session.result_text
+
+
+def test_session_5_7_milliseconds_win_over_seconds(lab, model):
+    model.script(fault(503, headers={"retry-after": "30", "retry-after-ms": "5"}), answer("ok"))
+    line = lab.session(retrying(lab, model, max_delay_ms=1000).run("--task", "x").ok()).trace.one("inference_retry")
+    assert (line["delay_ms"], line["retry_after_ms"]) == (5, 5)
+
+
+def test_session_5_7_a_date_is_a_wait_too(lab, model):
+    soon = email.utils.formatdate(time.time() + 2, usegmt=True)
+    model.script(fault(503, headers={"retry-after": soon}), answer("ok"))
+    line = lab.session(retrying(lab, model).run("--task", "x").ok()).trace.one("inference_retry")
+    assert 0 <= line["retry_after_ms"] <= 2000 and line["delay_ms"] == line["retry_after_ms"]
+
+
+def test_session_5_7_a_wait_beyond_the_deadline_is_not_begun(lab, model):
+    model.script(fault(429, headers={"retry-after": "30"}))
+    begun = time.monotonic()
+
+    session = lab.session(retrying(lab, model).run("--task", "x", "--deadline", "20").failed("E-RUN-040"))
+
+    assert session.trace.one("inference")["retry_stopped"] == "deadline" and time.monotonic() - begun < 10 * SLOWER
+
+
+@pytest.mark.parametrize("status, tried", [(408, 2), (500, 2), (502, 2), (599, 2), (501, 1), (505, 1), (400, 1), (404, 1)])
+def test_session_5_7_which_statuses_are_tried_again(lab, model, status, tried):
+    # The driver's own word comes first; this one gives none.
+    path, = published_fixtures().glob("retry-driver/tool/*.wasm")
+    driver = lab.publish("driver-plain", path, "driver", upstream_auth={"header": "x-api-key", "value": "{key}"})
+    model.script(repeat=fault(status))
+    project = lab.agent(driver=driver, gateway={"endpoint": model.url, "keyless": True},
+                        inference={"retry": {"max_retries": 1, "initial_delay_ms": 1}})
+
+    session = lab.session(project.run("--task", "x").failed("E-RUN-040"))
+
+    assert len(model.requests) == tried
+    assert session.trace.one("inference").get("retry_stopped") == ("max_retries" if tried == 2 else None)
+
+
+def test_session_5_7_a_connection_that_is_reset_is_tried_again(lab, model):
+    model.script(Reply(reset_after_bytes=0), answer("ok"))
+    session = lab.session(retrying(lab, model).run("--task", "x").ok())
+    line = session.trace.one("inference_retry")
+    assert (line["reason"], line["charged_tokens"]) == ("connection", 0) and "provider_status" not in line
+
+
+def test_session_5_7_a_delay_without_advice_lies_in_its_half(lab, model):
+    model.script(*[fault(503)] * 4, answer("ok"))
+    lines = lab.session(retrying(lab, model, initial_delay_ms=40, max_delay_ms=100).run("--task", "x").ok()) \
+        .trace.all("inference_retry")
+    assert [line["attempt"] for line in lines] == [1, 2, 3, 4] and "retry_after_ms" not in lines[0]
+    for line, most in zip(lines, (40, 80, 100, 100)):
+        assert most // 2 <= line["delay_ms"] <= most
+
+
+def test_session_5_7_a_cancel_ends_the_wait_at_once(lab, model):
+    model.script(fault(503, headers={"retry-after": "50"}))
+    running = retrying(lab, model).start("--task", "x")
+    session = lab.session(running.session_id)
+    eventually(lambda: "inference_retry" in session.trace.types)
+    begun = time.monotonic()
+
+    running.signal()
+    result = running.result(30).failed()
+
+    assert result.status == "canceled" and time.monotonic() - begun < 5 * SLOWER
+    assert session.trace.one("task_canceled")["phase"] == "inference" and "inference" not in session.trace.types
 
 
 def test_session_a_rejected_credential_says_so_and_is_not_retried(lab, model):
