@@ -83,14 +83,26 @@ usage_line (const struct harness_run *run, const struct turn_usage *u)
     };
 }
 
+void
+harness_spend_line (struct harness_run *run)
+{
+    const struct running_task *t = run->task;
+    const struct spend_refusal *r = &run->refusal;
+    TRACE (run->session->trace, NULL, spend_ceiling_reached, .turn = t->turns ? t->turns - 1 : 0,
+           .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
+           .used = r->used, .requested = r->requested);
+}
+
 /* Charged once it is closed; a ceiling that is reached ends the run. */
 static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
     uint64_t input = count (&u->of[USAGE_INPUT]) + count (&u->of[USAGE_CACHE_READ]) +
                      count (&u->of[USAGE_CACHE_CREATION]);
-    if (! spend_charge (run->session->spend, input, count (&u->of[USAGE_OUTPUT]), &run->refusal))
-        run->cause = HARNESS_SPEND_CEILING;
+    if (spend_charge (run->session->spend, input, count (&u->of[USAGE_OUTPUT]), &run->refusal))
+        return;
+    run->cause = HARNESS_SPEND_CEILING;
+    harness_spend_line (run);
 }
 
 static void
@@ -193,6 +205,8 @@ take_failure (struct harness_run *run, const struct process_event *e)
     struct session *s = run->session;
     const char *code = e->failure < ARRAY_LEN (codes) ? codes[e->failure] : NULL;
     _cleanup_free_ char *text = redactor_apply (s->redactor, e->text);
+    for (size_t len = strlen (text); len && strchr ("\r\n", text[len - 1]);)
+        text[--len] = '\0';
     if (code)
         harness_failed_turn_line (run, code, text);
     else

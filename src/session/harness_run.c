@@ -270,9 +270,6 @@ end_spend (struct harness_run *run)
     struct session *s = run->session;
     struct running_task *t = run->task;
     const struct spend_refusal *r = &run->refusal;
-    TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns ? t->turns - 1 : 0,
-           .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
-           .used = r->used, .requested = r->requested);
     t->ending = ATTEMPT_SPEND_CEILING;
     free (t->reason);
     t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used",
@@ -413,6 +410,7 @@ attempt (struct session *s, struct running_task *t)
     run.child = (struct harness_child){ .in_fd = -1, .out_fd = -1, .err_fd = -1 };
     frames_begin (&run.frames, s, t->task, true);
     if (is_spent (&run)) {
+        harness_spend_line (&run);
         end_spend (&run);
     } else if (harness_launch (&run, &err)) {
         run_child (&run);

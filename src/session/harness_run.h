@@ -72,5 +72,7 @@ void harness_run_fail (struct harness_run *run, enum harness_cause cause, enum f
                        const char *text);
 /* The line of a failed call: harness_auth, ... or harness_inactive. */
 void harness_failed_turn_line (struct harness_run *run, const char *code, const char *text);
+/* Records that a ceiling was reached. */
+void harness_spend_line (struct harness_run *run);
 /* Frees what the events left. */
 void harness_events_clear (struct harness_run *run);
