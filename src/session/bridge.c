@@ -104,7 +104,7 @@ answer_rpc (const struct connection *c, const json_t *id, json_t *result, int co
     else
         json_object_set_new (o, "error",
                              json_pack ("{s:i,s:s}", "code", code, "message", error));
-    _cleanup_free_ char *text = json_text (o, JSON_TEXT_ORDERED);
+    _cleanup_free_ char *text = json_text (o, JSON_TEXT_SORTED);
     _cleanup_free_ char *headers =
         x_asprintf (JSON_TYPE "mcp-session-id: %s\r\n", c->bridge->mcp_session);
     answer (c, "200 OK", headers, text);

@@ -143,8 +143,11 @@ read_output (struct harness_child *c)
 static void
 read_errors (struct harness_child *c)
 {
-    if (! read_some (c->err_fd, &c->errors))
+    if (! read_some (c->err_fd, &c->errors)) {
         close_fd (&c->err_fd);
+        if (c->errors.len && c->errors.data[c->errors.len - 1] != '\n')
+            buf_putc (&c->errors, '\n'); /* the last line is a whole one too */
+    }
     if (c->errors.len <= (size_t)4 * HARNESS_TAIL_MAX)
         return;
     size_t drop = c->errors.len - (size_t)2 * HARNESS_TAIL_MAX;

@@ -27,7 +27,6 @@ growth_of (struct harness_run *run, enum process_usage_member m)
 /* What the turn used, by growth; a member that was never reported stays absent. */
 struct turn_usage {
     struct trace_num of[USAGE_MEMBERS];
-    bool has_any;
 };
 
 static struct turn_usage
@@ -38,7 +37,6 @@ attribute (struct harness_run *run)
         if (! run->seen.is_set[m])
             continue;
         u.of[m] = TRACE_NUM (growth_of (run, (enum process_usage_member)m));
-        u.has_any |= u.of[m].value > 0;
     }
     return u;
 }
@@ -97,9 +95,8 @@ harness_spend_line (struct harness_run *run)
 static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
-    uint64_t input = count (&u->of[USAGE_INPUT]) + count (&u->of[USAGE_CACHE_READ]) +
-                     count (&u->of[USAGE_CACHE_CREATION]);
-    if (spend_charge (run->session->spend, input, count (&u->of[USAGE_OUTPUT]), &run->refusal))
+    if (spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
+                      count (&u->of[USAGE_OUTPUT]), &run->refusal))
         return;
     run->cause = HARNESS_SPEND_CEILING;
     harness_spend_line (run);
@@ -172,26 +169,23 @@ harness_run_fail (struct harness_run *run, enum harness_cause cause, enum failur
            .kind = failure_kind_name (kind), .message = text, .source = "runtime");
 }
 
+/* A turn that was open has been one, whatever came of it; without one nothing is attributed. */
 void
 harness_failed_turn_line (struct harness_run *run, const char *code, const char *text)
 {
-    struct turn_usage u = attribute (run);
+    bool was_open = run->is_turn_open;
+    struct turn_usage u = was_open ? attribute (run) : (struct turn_usage){ 0 };
     struct trace_inference line = usage_line (run, &u);
     line.decision = line.stop_reason = "error";
     line.error_code = code;
     line.error = text;
-    if (! u.has_any) /* nothing was spent: it is no turn */
-        line.input_tokens = line.output_tokens = line.cached_tokens = line.cache_write_tokens =
-            line.thinking_tokens = TRACE_NO_NUM;
     trace_write (run->session->trace, TRACE_EVENT_inference, &line, NULL, NULL);
     turn_reset (run);
-    if (! u.has_any)
+    if (! was_open)
         return;
     add_to_totals (run, &u);
     struct spend_refusal ignored;
-    (void)spend_charge (run->session->spend,
-                        count (&u.of[USAGE_INPUT]) + count (&u.of[USAGE_CACHE_READ]) +
-                            count (&u.of[USAGE_CACHE_CREATION]),
+    (void)spend_charge (run->session->spend, count (&u.of[USAGE_INPUT]),
                         count (&u.of[USAGE_OUTPUT]), &ignored);
 }
 
@@ -205,12 +199,10 @@ take_failure (struct harness_run *run, const struct process_event *e)
     struct session *s = run->session;
     const char *code = e->failure < ARRAY_LEN (codes) ? codes[e->failure] : NULL;
     _cleanup_free_ char *text = redactor_apply (s->redactor, e->text);
-    for (size_t len = strlen (text); len && strchr ("\r\n", text[len - 1]);)
-        text[--len] = '\0';
     if (code)
         harness_failed_turn_line (run, code, text);
     else
-        turn_close (run, false);
+        turn_close (run, true);
     frames_settle (&run->frames);
     run->has_failed = true;
     run->failure = e->failure;
@@ -308,15 +300,12 @@ note (struct harness_run *run, const char *text)
     TRACE (run->session->trace, NULL, harness_note, .task_id = run->task->task->id, .text = clean);
 }
 
-/* The input as the trace holds it: JSON as it is, anything else as a string. Owned. */
+/* The input as compact JSON; NULL when it is none. Owned. */
 static char *
 input_json (const char *input)
 {
     _cleanup_json_ json_t *value = json_loads (input, JSON_DECODE_ANY, NULL);
-    if (value)
-        return json_text (value, JSON_TEXT_SORTED);
-    _cleanup_json_ json_t *text = json_string_lossy (input, strlen (input));
-    return json_text (text, JSON_TEXT_SORTED);
+    return value ? json_text (value, JSON_TEXT_SORTED) : NULL;
 }
 
 static void
@@ -330,9 +319,9 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
     _cleanup_free_ char *input = input_json (c->input);
     _cleanup_outcome_ struct call_outcome o = { .status = e->is_error ? TOOL_ERROR : TOOL_PASSED };
     buf_append (&o.text, e->text, e->text_len);
-    hooks_tell_call (s, t, turn, c->name, c->input, &o, duration_ms);
+    hooks_tell_call (s, t, turn, c->name, input ? input : c->input, &o, duration_ms);
     TRACE (s->trace, NULL, tool_call, .turn = turn, .task_id = t->task->id, .tool_name = c->name,
-           .tool_call_id = c->id[0] ? c->id : NULL, .input = input,
+           .tool_call_id = c->id[0] ? c->id : NULL, .input = input ? input : "null",
            .input_bytes = strlen (c->input),
            .output = trace && trace->capture == CAPTURE_CONTENT ? o.text.data : NULL,
            .output_bytes = e->text_len, .duration_ms = duration_ms,
@@ -355,7 +344,8 @@ take_result (struct harness_run *run, const struct process_event *e)
     turn_close (run, false);
     if (! take_pending (run, e->id, &c)) {
         _cleanup_free_ char *text =
-            x_asprintf ("a tool result without its call: %s (%zu bytes)", e->id, e->text_len);
+            x_asprintf ("the harness reported a result for tool call id %s, which is no call of it",
+                        e->id);
         note (run, text);
         return;
     }

@@ -318,8 +318,10 @@ end_failed (struct harness_run *run)
         mur_hint (&err, "begin it anew with --forget-session --context %s",
                   run->task->task->context_id);
     } else if (! err) {
-        mur_fail (&err, E_RUN_033, "the harness %s failed (%s): %s", s->harness->is.harness,
+        mur_fail (&err, E_RUN_033, "the harness turn failed (%s): %s",
                   failure_kind_name (run->failure), run->failure_text);
+        mur_hint (&err, "auth: sign the harness in on this host; quota: wait, or raise the plan's "
+                        "limit; max-turns: raise inference.max_turns");
     }
     attempt_error (s, run->task, err, TRACE_NUM (run->task->turns));
 }

@@ -17,13 +17,6 @@
 
 /* --- gateways --- */
 
-static bool
-is_primary_driver (const struct session *s, const struct staged_artifact *a)
-{
-    return s->manifest->inference && s->manifest->inference->transport == TRANSPORT_HTTP &&
-           s->manifest->inference->driver_entry == a->entry;
-}
-
 bool
 session_is_driver_entry (const struct session *s, const struct artifact_entry *entry)
 {
@@ -45,8 +38,9 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
                                            &value, err))
         return mur_context (err, "artifact %s has a gateway", a->full_name);
     if (! block->is_keyless)
-        a->credential = credential_new (s, a->full_name, is_primary_driver (s, a), block,
-                                        s->request->config->global_path);
+        a->credential =
+            credential_new (s, a->full_name, session_is_driver_entry (s, a->entry), block,
+                            s->request->config->global_path);
     struct gateway_spec spec = {
         .artifact = a->full_name,
         .endpoint = block->endpoint.text,

@@ -130,8 +130,7 @@ find_binary (struct session *s, struct mur_error **err)
     const char *command = s->manifest->inference->command;
     const char *name = command ? command : h->is.binary;
     h->binary_source =
-        command ? "inference.command"
-                : arena_printf (h->arena, "describe() of %s", h->driver->full_name);
+        command ? "inference.command" : "the process driver's describe()";
     h->binary = strchr (name, '/') ? absolute (s, name) : exec_find_on_path (name, getenv ("PATH"));
     if (h->binary && is_executable_file (h->binary))
         return true;

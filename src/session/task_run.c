@@ -133,7 +133,7 @@ record_error (struct session *s, struct running_task *t)
     t->cause = "runtime_error";
     t->has_failed_line = true;
     TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
-           .turn = { t->turns > 0, (int64_t)t->turns }, .cause = t->cause,
+           .turn = { t->turns > 0 && ! s->harness, (int64_t)t->turns }, .cause = t->cause,
            .reason = t->error->message);
 }
 

@@ -348,7 +348,7 @@ def test_manifest_7_3_the_primarys_missing_key_still_refuses(lab):
     assert "FIRST_KEY" in result.stderr
 
 
-def test_session_a_rejected_key_of_an_alternate_is_a_gateway_line(lab):
+def test_session_a_rejected_key_of_an_alternate_is_an_inference_credential(lab):
     first, other = lab.model_server(), lab.model_server()
     first.script(call("switch-driver", {"driver": "other"}))
     other.script(Reply(status=401, body=b'{"type":"error","error":{"type":"authentication_error","message":"no"}}'))
@@ -358,9 +358,8 @@ def test_session_a_rejected_key_of_an_alternate_is_a_gateway_line(lab):
 
     assert "error[E-RUN-027]" in result.stderr and "local/driver-other" in result.stderr
     trace = lab.session(result).trace
-    line = trace.one("gateway_credential")
-    assert (line["artifact"], line["change"], line["status"], line["credential"]) == \
-        ("local/driver-other", "rejected", 401, "OTHER_KEY")
+    line = trace.one("inference_credential")
+    assert (line["change"], line["status"], line["credential"]) == ("rejected", 401, "OTHER_KEY")
     assert trace.one("task_failed")["cause"] == "credential_rejected"
 
 

@@ -200,7 +200,7 @@ def test_session_the_harness_is_found_on_path_by_the_described_name(lab):
 
     start = found.trace.one("harness_start")
     assert start["binary"] == str(lab.directory / "lab-harness")
-    assert start["binary_source"] == "describe() of local/harness-lines"
+    assert start["binary_source"] == "the process driver's describe()"
     assert "lab-harness" in lost.stderr and len(lab.records) == 1
 
 
@@ -327,6 +327,19 @@ def test_session_6_a_result_without_its_call_is_a_note(lab):
     assert "nobody" in trace.one("harness_note")["text"] and "tool_call" not in trace.types
 
 
+def test_session_6_a_failure_without_an_open_turn_is_no_turn(lab):
+    session = lab.session(run(lab, 'started(); say("usage", input=5, output=1); ' +
+                              'say("turn-failed", kind="quota", message="m")').failed("E-RUN-033"))
+    assert "input_tokens" not in session.trace.one("inference") and session.trace.one("task_end")["turns"] == 0
+
+
+def test_session_6_an_input_that_is_no_json_is_null(lab):
+    body = 'started(); say("tool-call", id="c1", name="Read", input="not json"); ' + \
+        'say("tool-result", id="c1", output="o", is_error=False); say("turn-end", text="x")'
+    line = lab.session(run(lab, body).ok()).trace.one("tool_call")
+    assert line["input"] is None and line["input_bytes"] == 8
+
+
 def test_session_6_notes_and_retries_are_recorded(lab):
     body = 'started(); say("note", text="heads up"); say("retry", attempt=2, reason="busy"); print("plain words"); ' + \
         'say("turn-end", text="x")'
@@ -352,12 +365,12 @@ def test_session_6_a_turn_past_the_cap_kills_the_harness(lab):
 
 def test_session_6_a_ceiling_that_is_reached_ends_the_run(lab):
     body = TWO_TURNS.replace('say("text", text="Done.")', "time.sleep(60)")
-    result = run(lab, body, inference={"max_session_tokens": 115})
+    result = run(lab, body, inference={"max_session_tokens": 107})
 
     assert result.code == 1 and result.status == "spend_ceiling_reached"
     session = lab.session(result)
     reached = session.trace.one("spend_ceiling_reached")
-    assert (reached["limit"], reached["ceiling"], reached["used"]) == ("session", 115, 115)
+    assert (reached["limit"], reached["ceiling"], reached["used"]) == ("session", 107, 107)
     end = session.trace.one("harness_exit")
     assert (end["cause"], end["killed"]) == ("spend_ceiling", True)
     assert session.result_text.startswith("stopped: ")
@@ -395,8 +408,8 @@ def test_session_6_a_failed_turn_names_its_kind(lab, kind, code):
     assert (failed["kind"], failed["message"], failed["source"]) == (kind, "no luck", "harness")
     line = session.trace.one("inference")
     assert (line["decision"], line["error_code"], line["error"]) == ("error", code, "no luck")
-    assert "input_tokens" not in line and session.trace.one("task_end")["turns"] == 0
-    assert session.trace.one("harness_exit")["cause"] == "terminal"
+    assert "input_tokens" not in line and session.trace.one("task_end")["turns"] == 1
+    assert session.trace.one("harness_exit")["cause"] == "terminal" and "turn" not in session.trace.one("task_failed")
     assert not (session.records / "out/result.txt").exists()
 
 
@@ -410,7 +423,7 @@ def test_session_6_a_failed_turn_that_spent_is_counted(lab):
 
 def test_session_6_the_end_of_output_is_judged_by_the_driver(lab):
     ended = lab.session(run(lab, 'started(); sys.stderr.write("end: fine"); sys.exit(0)').ok())
-    assert ended.result_text == "fine" and ended.trace.one("harness_exit")["cause"] == "eof"
+    assert ended.result_text == "fine\n" and ended.trace.one("harness_exit")["cause"] == "eof"
 
 
 def test_session_6_a_crash_names_code_and_stderr(lab):
@@ -741,7 +754,7 @@ def test_session_9_hooks_see_the_turns_and_calls_of_a_harness(lab):
         (0, 100, 7, "tool_call", "Read")
     assert "prompt" not in first and "tools" not in first and last["output"] == "Done."
     tool, = hook.seen(session, "on-tool-call")
-    assert (tool["tool_name"], tool["input"], tool["status"]) == ("Read", '{"path": "a"}', "ok")
+    assert (tool["tool_name"], tool["input"], tool["status"]) == ("Read", '{"path":"a"}', "ok")
     assert hook.seen(session, "on-session-end")[0]["total_turns"] == 2
 
 

@@ -96,7 +96,7 @@ def test_published_harness_failures(lab, kind):
 def test_published_harness_exits_with_a_word_on_stderr(lab):
     result = run(lab, "exit-3").failed("E-RUN-033")
     trace = lab.session(result).trace
-    assert trace.one("harness_exit")["code"] == 3 and trace.one("harness_failed")["message"] == "boom-on-stderr"
+    assert trace.one("harness_exit")["code"] == 3 and trace.one("harness_failed")["message"] == "boom-on-stderr\n"
 
 
 def test_published_harness_that_is_silent(lab):
