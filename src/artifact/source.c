@@ -236,13 +236,13 @@ remote_label (const struct remote *r, const char *scope)
 }
 
 static bool
-refuse_sourceless (const char *name, const char *scope, struct mur_error **err)
+refuse_sourceless (const char *name, const char *version, const char *scope, struct mur_error **err)
 {
     if (strcmp (scope, SCOPE_LOCAL) == 0) {
         mur_fail (err, E_REG_001, "%s is in no store, and no source serves the scope \"local\"",
                   name);
-        return mur_hint (err, "install it from its file: mur install ./%s-<version>.mur.zip",
-                         name_bare (name));
+        return mur_hint (err, "install it from its file: mur install ./%s-%s.mur.zip",
+                         name_bare (name), version ? version : "<version>");
     }
     if (strcmp (scope, SCOPE_BUNDLED) == 0) {
         mur_fail (err, E_REG_001, "%s is not among the artifacts that come with this mur", name);
@@ -258,14 +258,14 @@ refuse_sourceless (const char *name, const char *scope, struct mur_error **err)
 }
 
 static struct source_facts *
-facts_for (struct remote *r, const char *name, struct mur_error **err)
+facts_for (struct remote *r, const char *name, const char *version, struct mur_error **err)
 {
     _cleanup_free_ char *scope = name_scope (name);
     struct source_facts *f = NULL;
     if (strcmp (scope, SCOPE_LOCAL) != 0 && strcmp (scope, SCOPE_BUNDLED) != 0)
         f = facts_of (r, scope);
     if (! f)
-        refuse_sourceless (name, scope, err);
+        refuse_sourceless (name, version, scope, err);
     return f;
 }
 
@@ -296,7 +296,7 @@ remote_check_owner (struct remote *r, const struct lock *lock, const char *scope
 {
     struct source_facts *f = facts_of (r, scope);
     if (! f)
-        return refuse_sourceless (scope, scope, err);
+        return refuse_sourceless (scope, NULL, scope, err);
     pthread_mutex_lock (&f->mutex);
     bool ok = check_owner (r, f, lock, err);
     *owner_id = f->owner_id;
@@ -309,7 +309,7 @@ remote_index (struct remote *r, const char *scope, struct mur_error **err)
 {
     struct source_facts *f = facts_of (r, scope);
     if (! f)
-        return refuse_sourceless (scope, scope, err), NULL;
+        return refuse_sourceless (scope, NULL, scope, err), NULL;
     pthread_mutex_lock (&f->mutex);
     bool ok = ask_index (r, f, err);
     pthread_mutex_unlock (&f->mutex);
@@ -442,7 +442,7 @@ remote_pick (struct remote *r, const struct lock *lock, const char *name, const 
              const char *platform, struct source_pick *out, struct mur_error **err)
 {
     *out = (struct source_pick){ 0 };
-    struct source_facts *f = facts_for (r, name, err);
+    struct source_facts *f = facts_for (r, name, version, err);
     if (! f)
         return false;
     pthread_mutex_lock (&f->mutex);
@@ -457,7 +457,7 @@ remote_pick_listed (struct remote *r, const char *name, const char *version, con
                     struct source_pick *out, struct mur_error **err)
 {
     *out = (struct source_pick){ 0 };
-    struct source_facts *f = facts_for (r, name, err);
+    struct source_facts *f = facts_for (r, name, version, err);
     if (! f)
         return false;
     pthread_mutex_lock (&f->mutex);
@@ -532,7 +532,7 @@ check_fetched (struct package *p, const struct source_pick *pick, struct mur_err
 struct package *
 remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err)
 {
-    struct source_facts *f = facts_for (r, pick->name, err);
+    struct source_facts *f = facts_for (r, pick->name, pick->version, err);
     if (! f)
         return NULL;
     struct github_repo repo = repo_of (f->source);

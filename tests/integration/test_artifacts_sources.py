@@ -116,7 +116,7 @@ def test_artifacts_23_a_reserved_version_asks_nothing(project, github):
 
 def test_artifacts_24_local_is_never_asked_for(project, github):
     result = project.mur("install", "local/absent@1.0.0").failed("E-REG-001")
-    assert "mur install ./absent-" in result.stderr
+    assert "mur install ./absent-1.0.0.mur.zip" in result.stderr
     assert github.requests == []
 
 
