@@ -70,6 +70,15 @@ bring_up (struct removal *r, int dir_fd, const char *name)
     return true;
 }
 
+/* Entries of a directory its owner may not write to cannot be removed, not even by the owner. */
+static void
+make_writable (int fd)
+{
+    struct stat st;
+    if (fstat (fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
+        (void)fchmod (fd, S_IRWXU);
+}
+
 static bool
 remove_dir (struct removal *r, int dir_fd, const char *name, unsigned depth, struct mur_error **err)
 {
@@ -82,6 +91,7 @@ remove_dir (struct removal *r, int dir_fd, const char *name, unsigned depth, str
         return mur_fail (err, E_IO_003, "cannot remove %s: something is mounted there", name);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot remove %s", name);
+    make_writable (fd);
     if (depth == 0)
         r->top_fd = fd;
     do {

@@ -567,3 +567,24 @@ def test_spawn_A8_a_child_of_a_member_is_of_the_same_formation(lab, plane):
     formation = parent.one("session_start")["formation_id"]
     assert child.trace.one("session_start")["formation_id"] == formation
     assert "formation_member" not in child.trace.one("session_start")
+
+
+def test_spawn_A18_a_link_in_the_work_folder_is_no_answer(lab, plane):
+    plain = {"action": "write", "path": "out/note.txt", "content": "x"}
+    publish_agent(lab, "child-linker", [
+        {"tool_calls": [{"name": "files", "input": plain}]},
+        {"tool_calls": [{"name": "ln", "input": {"command": "-s /etc/passwd out/result.txt"}}]}, *SLOW],
+        artifacts=[{"name": "std/files", "version": "0.1.0", "runtime": "tool"}], capabilities={"shell": {"allow": ["ln"]}})
+    plane.children.append("local/child-linker")
+    project = plane.parent(turn(delegate("child-linker")), WAITING, reads(), capabilities={"shell": {"allow": ["ln"]}})
+    running = plane.start(project)
+    start = children(lab, running)[0]
+    link = lab.session(running).records / start["child_workdir"] / "out/result.txt"
+    eventually(link.is_symlink, 30 * SLOWER, "the link is there")
+    os.kill(process_of(lab, start["child_session_id"]), signal.SIGKILL)
+
+    running.result(60).ok()
+
+    text = continuation(project)
+    assert "ended crashed\n" in text and "root:" not in text
+    assert "result: none (" in text and "link" in text

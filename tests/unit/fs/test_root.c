@@ -389,6 +389,29 @@ test_a_path_is_within_itself_its_parents_and_the_root (void **state _unused_)
     assert_false (fs_path_is_within ("/", "/a"));
 }
 
+/* As anybody but the super user, whom modes do not hold back. */
+static void
+test_a_tree_its_owner_may_not_write_to_is_removed (void **state)
+{
+    char inside[PATH_MAX], above[PATH_MAX], file[PATH_MAX];
+    at (*state, "tree", above);
+    at (*state, "tree/inside", inside);
+    at (*state, "tree/inside/file", file);
+    assert_int_equal (chmod (((struct lab *)*state)->path, 0777), 0);
+    pid_t pid = fork ();
+    if (pid == 0) {
+        bool is_made = (getuid () != 0 || setresuid (65534, 65534, 65534) == 0) &&
+                       mkdir (above, 0700) == 0 && mkdir (inside, 0700) == 0;
+        int fd = open (file, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+        is_made = is_made && fd >= 0 && chmod (inside, 0555) == 0 && chmod (above, 0555) == 0;
+        _exit (is_made && fs_remove_tree_at (AT_FDCWD, above, NULL) ? 0 : 1);
+    }
+    int status;
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_int_equal (status, 0);
+    assert_int_equal (access (above, F_OK), -1);
+}
+
 int
 main (void)
 {
@@ -409,6 +432,7 @@ main (void)
         T (test_canonical_paths_agree_before_and_after_the_directory_exists),
         T (test_an_absolute_walk_creates_private_levels_and_follows_no_link),
         T (test_a_path_is_within_itself_its_parents_and_the_root),
+        T (test_a_tree_its_owner_may_not_write_to_is_removed),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
