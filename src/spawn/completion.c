@@ -72,12 +72,18 @@ record_json (const struct completion *c)
     return o;
 }
 
-bool
-completion_write (int records_fd, const struct completion *c, struct mur_error **err)
+char *
+completion_text (const struct completion *c)
 {
     _cleanup_json_ json_t *o = record_json (c);
     _cleanup_free_ char *pretty = json_pretty (o, JSON_TEXT_ORDERED);
-    _cleanup_free_ char *text = x_asprintf ("%s\n", pretty);
+    return x_asprintf ("%s\n", pretty);
+}
+
+bool
+completion_write (int records_fd, const struct completion *c, struct mur_error **err)
+{
+    _cleanup_free_ char *text = completion_text (c);
     return fs_replace_at (records_fd, COMPLETION_FILE, text, strlen (text), 0644, false, err) ||
            mur_context (err, "the completion record of %s", c->delegation_id);
 }
@@ -124,14 +130,10 @@ take_name (const json_t *o, const char *key, const char *const *names, size_t co
 }
 
 bool
-completion_read (int records_fd, struct arena *arena, struct completion *out,
-                 struct mur_error **err)
+completion_parse (const char *text, size_t len, struct arena *arena, struct completion *out,
+                  struct mur_error **err)
 {
-    _cleanup_buf_ struct buf text = { 0 };
-    if (! read_text (records_fd, &text, err))
-        return false;
-    _cleanup_json_ json_t *o =
-        json_parse (text.data ? text.data : "", text.len, COMPLETION_FILE, E_IO_003, err);
+    _cleanup_json_ json_t *o = json_parse (text, len, COMPLETION_FILE, E_IO_003, err);
     if (! o)
         return false;
     const char *wrong = NULL;
@@ -156,6 +158,15 @@ completion_read (int records_fd, struct arena *arena, struct completion *out,
         wrong = "delivered";
     return ! wrong || mur_fail (err, E_IO_003,
                                 COMPLETION_FILE ": %s is missing or not what it should be", wrong);
+}
+
+bool
+completion_read (int records_fd, struct arena *arena, struct completion *out,
+                 struct mur_error **err)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    return read_text (records_fd, &text, err) &&
+           completion_parse (text.data ? text.data : "", text.len, arena, out, err);
 }
 
 /* --- the notice ------------------------------------------------------------------------------- */

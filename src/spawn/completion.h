@@ -49,6 +49,11 @@ struct completion {
 /* "ok", "error", "crashed", "terminated". */
 const char *completion_status_name (enum completion_status status);
 
+/* The record as the file holds it, owned; and what a text says, strings in the arena: E-IO-003. */
+char *completion_text (const struct completion *c);
+bool completion_parse (const char *text, size_t len, struct arena *arena, struct completion *out,
+                       struct mur_error **err);
+
 /* Replaces completion.json below the open records directory, mode 0644. E-IO-003. */
 bool completion_write (int records_fd, const struct completion *c, struct mur_error **err);
 
