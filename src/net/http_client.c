@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "net/curl_api.h"
+#include "net/http_names.h"
 #include "net/http_prepare.h"
 #include "net/url.h"
 
@@ -50,6 +51,8 @@ struct http_transfer {
     size_t body_len;
     uint64_t connect_timeout_ms, first_byte_timeout_ms, between_bytes_timeout_ms;
     bool is_host_literal;
+    char *name; /* host to be looked up by us; NULL: libcurl needs no lookup, or does its own */
+    int port;
 
     pthread_mutex_t lock; /* recursive: a callback may release its own transfer */
     bool is_released;
@@ -66,6 +69,8 @@ struct http_transfer {
 
     /* The thread's own. */
     CURL *easy;
+    struct curl_slist *addresses; /* of the name, as libcurl takes them */
+    bool is_resolving, is_abandoned;
     bool is_active;
     struct http_transfer *next, **link;
     uint64_t deadline_ms;
@@ -87,7 +92,10 @@ struct http_client {
     CURLM *multi; /* set once by the thread */
     const struct curl_api *api;
     const char *load_fault;
-    struct http_transfer *active; /* the thread's own */
+    /* The thread's own. */
+    struct http_names *names; /* NULL until a name is needed */
+    bool is_ending;
+    struct http_transfer *active;
 };
 
 static const struct {
@@ -151,7 +159,9 @@ transfer_unref (struct http_transfer *t)
     free (t->method);
     free (t->url);
     free (t->proxy);
+    free (t->name);
     free_headers (t->headers);
+    free_headers (t->addresses);
     buf_free (&t->out);
     buf_free (&t->head);
     pthread_mutex_destroy (&t->out_lock);
@@ -407,6 +417,8 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->headers);
     api->easy_setopt (easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
+    if (t->addresses)
+        api->easy_setopt (easy, CURLOPT_RESOLVE, t->addresses);
     api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->connect_timeout_ms);
     api->easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
     api->easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
@@ -448,12 +460,8 @@ finish (struct http_client *c, struct http_transfer *t, enum http_failure failur
 }
 
 static void
-begin (struct http_client *c, struct http_transfer *t)
+perform (struct http_client *c, struct http_transfer *t)
 {
-    if (! c->multi) {
-        finish (c, t, HTTP_INTERNAL, c->load_fault);
-        return;
-    }
     t->easy = c->api->easy_init ();
     set_options (c, t);
     if (c->api->multi_add_handle (c->multi, t->easy) != CURLM_OK) {
@@ -471,12 +479,51 @@ begin (struct http_client *c, struct http_transfer *t)
 }
 
 static void
+on_name (void *ctx, const char *addresses, const char *fault)
+{
+    struct http_transfer *t = ctx;
+    struct http_client *c = t->client;
+    t->is_resolving = false;
+    if (t->is_abandoned)
+        transfer_unref (t);
+    else if (c->is_ending)
+        finish (c, t, HTTP_INTERNAL, "the session is ending");
+    else if (! addresses)
+        finish (c, t, HTTP_DNS_FAILED, fault);
+    else {
+        /* "+": libcurl lets go of it after its usual minute. */
+        t->addresses = x_new0 (struct curl_slist);
+        t->addresses->data = x_asprintf ("+%s:%d:%s", t->name, t->port, addresses);
+        perform (c, t);
+    }
+}
+
+static void
+begin (struct http_client *c, struct http_transfer *t)
+{
+    if (! c->multi) {
+        finish (c, t, HTTP_INTERNAL, c->load_fault);
+        return;
+    }
+    if (t->name && ! c->names)
+        c->names = http_names_new (NULL);
+    if (! t->name || ! c->names) {
+        perform (c, t);
+        return;
+    }
+    t->is_resolving = true;
+    http_names_find (c->names, t->name, on_name, t);
+}
+
+static void
 grant (struct http_client *c, struct http_transfer *t, unsigned wishes)
 {
     if ((wishes & WISH_START) && ! (wishes & WISH_RELEASE))
         begin (c, t);
     else if (wishes & WISH_START)
         transfer_unref (t); /* released before it began */
+    else if ((wishes & WISH_RELEASE) && t->is_resolving)
+        t->is_abandoned = true; /* the thread's reference goes with the lookup */
     else if ((wishes & WISH_RELEASE) && t->is_active) {
         detach (c, t);
         transfer_unref (t);
@@ -631,6 +678,20 @@ serve_queue (struct http_client *c, struct http_transfer *queue)
     }
 }
 
+static void
+wait_for_news (struct http_client *c)
+{
+    int wait_ms = expire (c);
+    if (! c->names) {
+        c->api->multi_poll (c->multi, NULL, 0, wait_ms, NULL);
+        return;
+    }
+    struct curl_waitfd names = { .fd = http_names_fd (c->names), .events = CURL_WAIT_POLLIN };
+    wait_ms = http_names_timeout_ms (c->names, wait_ms);
+    c->api->multi_poll (c->multi, &names, 1, wait_ms, NULL);
+    http_names_process (c->names);
+}
+
 static void *
 run (void *ctx)
 {
@@ -646,8 +707,10 @@ run (void *ctx)
         int running;
         c->api->multi_perform (c->multi, &running);
         reap (c);
-        c->api->multi_poll (c->multi, NULL, 0, expire (c), NULL);
+        wait_for_news (c);
     }
+    c->is_ending = true;
+    http_names_free (c->names);
     while (c->active)
         finish (c, c->active, HTTP_INTERNAL, "the session is ending");
     if (c->multi)
@@ -802,6 +865,13 @@ http_start (struct http_client *c, const struct http_request *request,
         t->is_host_literal = host_is_literal (url.authority.host);
         if (request->uses_proxy_env)
             t->proxy = http_find_proxy (&url);
+        /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's. */
+        const char *host = url.authority.host;
+        bool is_ours = ! t->proxy && ! t->is_host_literal && ! host_is_loopback (host) &&
+                       host[strlen (host) - 1] != '.';
+        t->name = is_ours ? x_strdup (host) : NULL;
+        t->port = url.authority.port == URL_NO_PORT ? url_default_port (url.scheme)
+                                                    : url.authority.port;
     }
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init (&recursive);

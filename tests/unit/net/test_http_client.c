@@ -2,47 +2,116 @@
  *
  * The HTTP client against scripted servers on loopback.
  *
- * This program defines getaddrinfo, which libcurl then uses: names ending .test resolve to what a
- * test needs.
+ * This program defines the resolver: names ending .test resolve to what a test needs.
  */
 #include "base/clock.h"
 #include "net/http_client.h"
 #include "net/http_prepare.h"
+#include "net/resolver.h"
 #include "tests/unit/net/loop_server.h"
 #include "tests/unit/testing.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static const struct {
     const char *name, *address;
 } known_names[] = { { "meta.test", "169.254.169.254" }, { "loop.test", "127.0.0.1" } };
 
-int
-getaddrinfo (const char *name, const char *service, const struct addrinfo *hints,
-             struct addrinfo **out)
+/* The resolver's functions, in place of net/resolver.c: answers come with the next processing. */
+struct resolver {
+    struct {
+        char *name;
+        int family;
+        resolve_fn *fn;
+        void *ctx;
+    } open[16];
+    size_t count;
+    int event_fd;
+};
+
+static atomic_uint lookups;
+
+struct resolver *
+resolver_new (int epoll_fd, uint64_t tag, struct mur_error **err)
 {
-    for (size_t i = 0; i < ARRAY_LEN (known_names); i++) {
-        if (strcmp (name, known_names[i].name) != 0)
-            continue;
-        struct addrinfo *a = calloc (1, sizeof *a + sizeof (struct sockaddr_in));
-        struct sockaddr_in *v4 = (struct sockaddr_in *)(a + 1);
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons ((uint16_t)atoi (service ? service : "0"));
-        inet_pton (AF_INET, known_names[i].address, &v4->sin_addr);
-        *a = (struct addrinfo){ .ai_family = AF_INET,
-                                .ai_socktype = hints ? hints->ai_socktype : SOCK_STREAM,
-                                .ai_addrlen = sizeof *v4,
-                                .ai_addr = (struct sockaddr *)v4 };
-        *out = a;
-        return 0;
+    (void)tag, (void)err;
+    struct resolver *r = x_new0 (struct resolver);
+    r->event_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint32_t)r->event_fd };
+    assert_int_equal (epoll_ctl (epoll_fd, EPOLL_CTL_ADD, r->event_fd, &e), 0);
+    return r;
+}
+
+static void
+answer_open (struct resolver *r, bool is_ending)
+{
+    size_t count = r->count;
+    r->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct resolve_answer a = { .status = is_ending ? RESOLVE_NO_ANSWER : RESOLVE_NO_NAME,
+                                    .family = r->open[i].family };
+        for (size_t k = 0; k < ARRAY_LEN (known_names) && ! is_ending; k++)
+            if (strcmp (known_names[k].name, r->open[i].name) == 0) {
+                a.status = RESOLVED;
+                a.count = a.family == AF_INET;
+                inet_pton (AF_INET, known_names[k].address, &a.v4[0]);
+            }
+        if (strcmp (r->open[i].name, "silent.test") == 0) {
+            if (! is_ending) { /* stays open */
+                r->open[r->count++] = r->open[i];
+                continue;
+            }
+        }
+        free (r->open[i].name);
+        r->open[i].fn (r->open[i].ctx, &a);
     }
-    return EAI_NONAME;
+}
+
+void
+resolver_free (struct resolver *r)
+{
+    answer_open (r, true);
+    close (r->event_fd);
+    free (r);
+}
+
+void
+resolver_lookup (struct resolver *r, const char *name, int family, resolve_fn *fn, void *ctx)
+{
+    atomic_fetch_add (&lookups, 1);
+    r->open[r->count].name = x_strdup (name);
+    r->open[r->count].family = family;
+    r->open[r->count].fn = fn;
+    r->open[r->count++].ctx = ctx;
+    eventfd_write (r->event_fd, 1);
+}
+
+void
+resolver_process (struct resolver *r, int fd, uint32_t events)
+{
+    (void)events;
+    eventfd_t count;
+    if (fd != r->event_fd)
+        return;
+    eventfd_read (fd, &count);
+    answer_open (r, false);
+}
+
+int
+resolver_timeout_ms (struct resolver *r, int max_ms)
+{
+    (void)r;
+    return max_ms;
 }
 
 /* --- a transfer that is looked at --- */
@@ -705,6 +774,53 @@ test_a_name_for_a_metadata_address_is_refused (void **state)
 }
 
 static void
+test_names_are_looked_up_by_us_and_once_a_minute (void **state)
+{
+    (void)state;
+    struct log log = { 0 };
+    struct loop_server *server = loop_server_new (answer_all, &log);
+    struct http_client *c = http_client_new ();
+    _cleanup_free_ char *named = x_asprintf ("http://loop.test:%d/", loop_server_port (server));
+    _cleanup_free_ char *literal = url_of (server, "/");
+    int status;
+    unsigned before = lookups;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (get (c, named, &status), HTTP_OK);
+    assert_int_equal (lookups - before, 2); /* one a family */
+    assert_int_equal (get (c, literal, &status), HTTP_OK);
+    assert_int_equal (lookups - before, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (get (c, "http://nowhere.test/", &status), HTTP_DNS_FAILED);
+    assert_int_equal (lookups - before, 4); /* that it does not exist is known, too */
+    http_client_free (c);
+    loop_server_free (server);
+}
+
+static void
+test_a_lookup_may_be_left_and_ends_with_the_client (void **state)
+{
+    (void)state;
+    struct http_client *c = http_client_new ();
+    struct seen left, waiting;
+    seen_init (&left);
+    seen_init (&waiting);
+    const struct http_request request = { .method = "GET", .url = "http://silent.test/" };
+    unsigned before = lookups;
+    struct http_transfer *a = http_start (c, &request, &events, &left);
+    struct http_transfer *b = http_start (c, &request, &events, &waiting);
+    while (lookups == before)
+        sched_yield ();
+    http_transfer_release (a);
+    http_client_free (c);
+    assert_int_equal (left.ends, 0);
+    assert_int_equal (waiting.ends, 1);
+    assert_int_equal (waiting.failure, HTTP_INTERNAL);
+    http_transfer_release (b);
+    seen_free (&left);
+    seen_free (&waiting);
+}
+
+static void
 test_every_socket_is_close_on_exec (void **state)
 {
     (void)state;
@@ -870,6 +986,8 @@ main (void)
         cmocka_unit_test (test_a_slow_server_holds_the_sender_back),
         cmocka_unit_test (test_a_broken_off_request_body_ends_the_request),
         cmocka_unit_test (test_a_name_for_a_metadata_address_is_refused),
+        cmocka_unit_test (test_names_are_looked_up_by_us_and_once_a_minute),
+        cmocka_unit_test (test_a_lookup_may_be_left_and_ends_with_the_client),
         cmocka_unit_test (test_every_socket_is_close_on_exec),
         cmocka_unit_test (test_no_descriptor_is_left),
         cmocka_unit_test (test_freeing_the_client_ends_what_still_runs),
