@@ -12,7 +12,7 @@
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
     {                                                                                              \
-        .name = "--workdir", .kind = CLI_VALUE, .value_name = "<DIR>", .help = HELP_WORKDIR        \
+        .name = "--workdir", .kind = CLI_VALUE, .value_name = "<WORKDIR>", .help = HELP_WORKDIR    \
     }
 #define OPT_JSON(text)                                                                             \
     {                                                                                              \
@@ -80,7 +80,7 @@ static const struct cli_option run_options[] = {
       .help = "end the session this many seconds after its start" },
     { .name = "--workdir",
       .kind = CLI_VALUE,
-      .value_name = "<DIR>",
+      .value_name = "<WORKDIR>",
       .help = "work folder (default: a new workdir/<session> beside the manifest)" },
     { .name = "--bind",
       .kind = CLI_VALUE,
