@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/token.h"
 
 #include <string.h>
 
@@ -74,5 +75,6 @@ span_body (struct span *s, const char *service_name, const char *service_version
                 s->name, (unsigned long long)s->start_ns, (unsigned long long)s->end_ns,
                 s->attributes.data ? s->attributes.data : "");
     buf_free (&s->attributes);
+    token_scrub (&token_peer_handle, &b, 0);
     return buf_steal (&b);
 }

@@ -213,6 +213,17 @@ def test_otel_a_delegated_child_continues_below_the_task_that_sent_it(lab):
     assert sessions["child-agent"].trace != sessions["parent"].trace
 
 
+def test_otel_handles_of_peer_files_leave_in_spans_as_little_as_in_the_trace(lab):
+    handle = "mh1.eyJhIjoxfQ.AAAAAAAAAAAAAAAAAAAAAA"
+    with Collector() as collector:
+        session = lab.session(agent(lab, collector.endpoint, [
+            {"tool_calls": [{"name": "sh", "input": {"command": f"echo {handle}"}}]}, {"text": "done"}]).run("--task", "go").ok())
+
+    command = session.trace.one("shell")["command"]
+    assert "<handle:" in command and handle not in command
+    assert collector.named("capsule.shell")[0].attributes["command"] == command
+
+
 # --- messages of a script ------------------------------------------------------------------------------------------------
 
 

@@ -176,6 +176,13 @@ def test_plans_a_failed_step_ends_the_plan_and_later_steps_are_not_reported(lab)
     assert [line["step_id"] for line in ran.trace.all("plan_step")] == ["a"]
 
 
+def test_plans_a_long_complaint_is_whole_in_the_report_and_short_in_the_trace(lab):
+    ran = run_plan(lab, {"id": "a", "shell": "sh -c 'i=0; while [ $i -lt 3000 ]; do printf \"0123456789\" >&2; i=$((i+1)); done; exit 1'"})
+
+    assert len(ran.step("a")["error"]) == 30000
+    assert len(ran.line("a")["error"]) == 2000 and len(ran.trace.one("plan_end")["reason"]) == 2000
+
+
 @pytest.mark.parametrize("on_error, status", [("skip", "skipped"), ("continue", "failed")])
 def test_plans_on_error_lets_a_plan_go_on(lab, on_error, status):
     ran = run_plan(lab, {"id": "a", "shell": "false", "on_error": on_error},
