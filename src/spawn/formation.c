@@ -14,6 +14,7 @@
 #include "base/fdio.h"
 #include "base/formation_token.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "home/running.h"
@@ -28,9 +29,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define READINESS_MS 180000
-#define WIND_DOWN_MS 25000
-#define POLL_MS      50
+#define READINESS_MS  180000
+#define WIND_DOWN_MS  25000
+#define POLL_MS       50
+#define IDLE_AFTER_MS 1000 /* a launcher that waits this long gives memory back */
 
 extern char **environ;
 
@@ -418,10 +420,16 @@ static int
 await_entry (struct formation *f, int signal_fd)
 {
     struct member *entry = &f->members[f->plan->roster->entry];
+    int wait_ms = IDLE_AFTER_MS;
     while (! member_has_exited (entry)) {
         struct pollfd fds[] = { { entry->pidfd, POLLIN, 0 }, { signal_fd, POLLIN, 0 } };
-        if (poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR)
+        int ready = poll (fds, ARRAY_LEN (fds), wait_ms);
+        if (ready < 0 && errno != EINTR)
             break;
+        if (ready == 0) {
+            memory_release_idle ();
+            wait_ms = -1;
+        }
         int status = fds[1].revents ? take_signal (signal_fd) : 0;
         if (status)
             return status;
