@@ -452,6 +452,20 @@ refuse_with (struct http_exchange *x, int status)
     http_refuse (x, status, NULL, 0, NULL, 0);
 }
 
+/* Lengths that differ, or a length beside chunks: where the body ends would be a matter of who
+ * reads it, and the rest of it another request. */
+static bool
+has_ambiguous_end (const struct http_exchange *x)
+{
+    size_t lengths;
+    const char *first = http_exchange_header (x, "content-length", &lengths);
+    for (size_t i = 0; lengths > 1 && i < x->header_count; i++)
+        if (strcasecmp (x->headers[i].name, "content-length") == 0 &&
+            strcmp (x->headers[i].value, first) != 0)
+            return true;
+    return first && http_exchange_header (x, "transfer-encoding", NULL);
+}
+
 static void
 read_head (struct http_exchange *x, const char *method)
 {
@@ -467,6 +481,10 @@ read_head (struct http_exchange *x, const char *method)
         MHD_get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
     if (x->header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
         refuse_with (x, 431);
+        return;
+    }
+    if (has_ambiguous_end (x)) {
+        refuse_with (x, 400);
         return;
     }
     x->body_limit = s->handler->head (s->ctx, x);

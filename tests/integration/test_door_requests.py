@@ -347,6 +347,19 @@ def test_door_40_a_body_in_chunks_and_an_expectation_are_served(door):
         assert b'"result"' in connection.recv(65536)
 
 
+@pytest.mark.parametrize("lines, status", [
+    (["Content-Length: 45", "Content-Length: 45"], 200), (["Content-Length: 45", "Content-Length: 5"], 400),
+    (["Content-Length: 5", "Content-Length: 45"], 400), (["Content-Length: 45", "Transfer-Encoding: chunked"], 400),
+    (["Content-Length: x"], 400), (["Content-Length: -1"], 400), (["Content-Length: 45, 45"], 400)])
+def test_door_where_a_body_ends_is_never_a_guess(door, lines, status):
+    before = total(door)
+    hidden = b'POST / HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+    head = ["POST / HTTP/1.1", "Host: x", "Connection: close", "A2A-Version: 1.0", "Content-Type: application/json", *lines]
+    answer = door.raw("\r\n".join([*head, "", ""]).encode() + b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}' + hidden)
+    assert answer.startswith(b"HTTP/1.1 %d " % status) and answer.count(b"HTTP/1.1 200 ") == (status == 200)
+    assert total(door) == before
+
+
 def test_door_a_client_that_sends_no_more_is_answered_all_the_same(door):
     one = b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}'
     request = b"POST / HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
