@@ -84,22 +84,6 @@ make_parents (const char *path, struct mur_error **err)
     return true;
 }
 
-static bool
-replace_file (const char *path, const struct buf *bytes, struct mur_error **err)
-{
-    if (! make_parents (path, err))
-        return false;
-    const char *slash = strrchr (path, '/');
-    _cleanup_free_ char *dir =
-        slash ? x_strndup (path, (size_t)(slash - path) + 1) : x_strdup (".");
-    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
-    return fs_replace_at (fd, slash ? slash + 1 : path, bytes->data, bytes->len, 0644, false,
-                          err) ||
-           mur_context (err, "cannot write %s", path);
-}
-
 bool
 build_plan_write (struct build_plan *p, const char *path, const struct build_result *result,
                   struct mur_error **err)
@@ -112,7 +96,8 @@ build_plan_write (struct build_plan *p, const char *path, const struct build_res
     for (size_t i = 0; i < p->len; i++)
         sources[i] = (struct zip_source){ p->items[i].name, p->items[i].bytes, p->items[i].len };
     _cleanup_buf_ struct buf archive = { 0 };
-    return zip_write (sources, p->len, &archive, err) && replace_file (path, &archive, err);
+    return zip_write (sources, p->len, &archive, err) && make_parents (path, err) &&
+           fs_replace_path (path, archive.data, archive.len, 0644, false, err);
 }
 
 /* --- names

@@ -431,20 +431,6 @@ scope_of_repo (const char *repo, struct mur_error **err)
     return name_scope_of_owner (owner, slash + 1, E_IDX_003, err);
 }
 
-static bool
-write_index (const struct artifact_index *x, const char *path, struct mur_error **err)
-{
-    const char *slash = strrchr (path, '/');
-    _cleanup_free_ char *dir =
-        slash ? x_strndup (path, (size_t)(slash - path) + 1) : x_strdup (".");
-    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
-    _cleanup_free_ char *text = index_text (x);
-    return fs_replace_at (fd, slash ? slash + 1 : path, text, strlen (text), 0644, true, err) ||
-           mur_context (err, "cannot write %s", path);
-}
-
 bool
 index_folder (const struct index_request *r, struct index_outcome *out, struct mur_error **err)
 {
@@ -469,5 +455,6 @@ index_folder (const struct index_request *r, struct index_outcome *out, struct m
     for (size_t i = 0; i < x->count; i++)
         out->versions += x->artifacts[i].version_count;
     out->scope = steal_ptr (&scope);
-    return write_index (x, r->output, err);
+    _cleanup_free_ char *text = index_text (x);
+    return fs_replace_path (r->output, text, strlen (text), 0644, true, err);
 }

@@ -16,6 +16,20 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+bool
+fs_replace_path (const char *path, const void *data, size_t len, mode_t mode, bool durable,
+                 struct mur_error **err)
+{
+    const char *slash = strrchr (path, '/');
+    _cleanup_free_ char *dir =
+        slash ? x_strndup (path, (size_t)(slash - path) + 1) : x_strdup (".");
+    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
+    return fs_replace_at (fd, slash ? slash + 1 : path, data, len, mode, durable, err) ||
+           mur_context (err, "cannot write %s", path);
+}
+
 /* One removal of a tree. Whoever made the tree may still be at it, and may have made it to be hard
  * to remove: nothing is followed, no other mount is entered, and what lies too deep is brought up.
  */

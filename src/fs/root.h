@@ -108,6 +108,9 @@ bool fs_exists (struct fs_root *r, const char *path, struct stat *st);
  * Exact mode. */
 bool fs_replace_at (int dir_fd, const char *name, const void *data, size_t len, mode_t mode,
                     bool durable, struct mur_error **err);
+/* The same by an ordinary path, whose folder must exist. */
+bool fs_replace_path (const char *path, const void *data, size_t len, mode_t mode, bool durable,
+                      struct mur_error **err);
 /* Removes the contents of a directory and the directory itself, by descriptor. Links in it are
  * unlinked, not followed; a mount in it is not entered (E-IO-003), however deep it is. */
 bool fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err);

@@ -280,9 +280,11 @@ host_readings (const struct host_probe *p)
 }
 
 #define PROFILE_REMEDY                                                                             \
-    "the AppArmor profile mur-sealed (/etc/apparmor.d/mur-sealed) is missing: install it and run " \
-    "`apparmor_parser -r /etc/apparmor.d/mur-sealed`; for a development build, name its path in "  \
-    "the profile; as a last resort, sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    "the AppArmor profile mur-sealed (/etc/apparmor.d/mur-sealed) is missing: run "                \
+    "`sudo install -m 0644 <prefix>/share/murmur/apparmor/mur-sealed /etc/apparmor.d/mur-sealed` " \
+    "and `sudo apparmor_parser -r /etc/apparmor.d/mur-sealed`; for a development build, name its " \
+    "path in the profile; as a last resort, sysctl "                                               \
+    "kernel.apparmor_restrict_unprivileged_userns=0"
 #define CREATION_REMEDY                                                                            \
     "this process may not create namespaces, as in most containers: run the container with "       \
     "`--cap-add SYS_ADMIN` or a seccomp profile that allows unshare"

@@ -2,7 +2,7 @@
  *
  * The supervisor with real commands: output, leftovers, background, stopping, many at once.
  */
-#include "tests/unit/testing.h"
+#include "tests/unit/sandbox/folders.h"
 
 #include "base/clock.h"
 #include "base/fdio.h"
@@ -26,16 +26,6 @@ struct lab {
     struct commands *commands;
 };
 
-static void
-folder (struct lab *lab, const char *name, struct mount_folder *f)
-{
-    struct stat st;
-    char *path = arena_printf (lab->arena, "%s/%s", lab->base, name);
-    assert_int_equal (mkdir (path, 0700), 0);
-    assert_int_equal (stat (path, &st), 0);
-    *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
-}
-
 static int
 setup (void **state)
 {
@@ -43,15 +33,10 @@ setup (void **state)
     struct lab *lab = x_new0 (struct lab);
     lab->arena = arena_new ();
     strcpy (lab->base, "/var/tmp/mur-cmd-XXXXXX");
-    if (! mkdtemp (lab->base))
+    if (! folders_make (lab->arena, lab->base, &lab->spec.folders))
         return -1;
     host_probe_run (&lab->probe);
-    struct mount_folders *f = &lab->spec.folders;
-    folder (lab, "work", &f->work);
-    folder (lab, "temp", &f->temp);
-    folder (lab, "home", &f->home);
-    folder (lab, "runtime", &f->runtime);
-    folder (lab, "records", &f->records);
+    const struct mount_folders *f = &lab->spec.folders;
     lab->spec.session_id = "ses_test";
     lab->spec.probe = &lab->probe;
     lab->spec.tier =

@@ -4,7 +4,7 @@
  * namespace, its control group, its filter and its Landlock domain. Skipped, with the reason, where
  * the host cannot.
  */
-#include "tests/unit/testing.h"
+#include "tests/unit/sandbox/folders.h"
 
 #include "base/clock.h"
 #include "base/fdio.h"
@@ -31,18 +31,6 @@ struct lab {
     struct host_probe probe;
 };
 
-static char *
-folder (struct lab *lab, const char *name, struct mount_folder *f)
-{
-    struct stat st;
-    char *path = arena_printf (lab->arena, "%s/%s", lab->base, name);
-    assert_int_equal (mkdir (path, 0700), 0);
-    assert_int_equal (stat (path, &st), 0);
-    if (f)
-        *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
-    return path;
-}
-
 static void
 write_text (const char *dir, const char *name, const char *text)
 {
@@ -57,14 +45,9 @@ setup (void **state)
     struct lab *lab = x_new0 (struct lab);
     lab->arena = arena_new ();
     strcpy (lab->base, "/var/tmp/mur-spawn-XXXXXX");
-    if (! mkdtemp (lab->base))
+    if (! folders_make (lab->arena, lab->base, &lab->folders))
         return -1;
-    folder (lab, "work", &lab->folders.work);
-    folder (lab, "temp", &lab->folders.temp);
-    folder (lab, "home", &lab->folders.home);
-    folder (lab, "runtime", &lab->folders.runtime);
-    folder (lab, "records", &lab->folders.records);
-    lab->sealed_etc = folder (lab, "etc", NULL);
+    lab->sealed_etc = folder (lab->arena, lab->base, "etc", NULL);
     lab->folders.sealed_etc = lab->sealed_etc;
     write_text (lab->sealed_etc, "passwd", "root:x:0:0:root:/root:/bin/sh\n");
     write_text (lab->sealed_etc, "group", "root:x:0:\n");
