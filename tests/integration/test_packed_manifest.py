@@ -352,3 +352,26 @@ def test_manifest_7_1_a_model_without_limits(lab):
     assert result.stderr.count("warning[W-RUN-009]") == 1 and "other" in result.stderr
     full = lab.agent("full", driver=driver, gateway=gateway, steps=[{"text": "x"}], inference={"model": "known", "max_tokens": 1000})
     full.run("--task", "x").failed("E-RUN-055")
+
+
+def test_session_a_tool_whose_schema_is_malformed_is_called_and_warned_of_once(lab):
+    for number, schema in enumerate(["no json", {"type": "object", "required": "a"}, {"type": "object", "required": [1]}, 7]):
+        name = lab.publish(f"echo-{number}", own_component("echo"), input_schema=schema).rsplit("@", 1)[0]
+        call = {"tool_calls": [{"name": f"echo-{number}", "input": {}}]}
+        project = lab.agent(f"m{number}", tools=[{"name": name, "version": "0.1.0"}], steps=[call, call, {"text": "done"}])
+        result = project.run("--task", "x").ok()
+        assert result.stderr.count("warning[W-RUN-004]") == 1 and f"echo-{number}" in result.stderr, schema
+        assert [line["status"] for line in lab.session(result).trace.all("tool_call")] == ["ok", "ok"]
+
+
+def test_manifest_7_2_a_compaction_cap_above_what_the_driver_lists(lab):
+    driver = lab.publish("drv", own_component("driver-scripted"), "driver", upstream_auth={"header": "x-api-key", "value": "{key}"},
+                         models={"known": {"max_output_tokens": 100, "context_window": 1000}})
+    gateway = {"endpoint": "http://127.0.0.1:1", "keyless": True}
+    project = lab.agent("cap", driver=driver, gateway=gateway, steps=[{"text": "x"}],
+                        inference={"model": "known", "max_tokens": 50, "compaction": {"max_tokens": 101}})
+    result = project.run("--task", "x").failed("E-RUN-054")
+    assert "101" in result.stderr and "100" in result.stderr and "known" in result.stderr
+    full = lab.agent("full", driver=driver, gateway=gateway, steps=[{"text": "x"}], context={"max_tokens": 60},
+                     inference={"model": "known", "max_tokens": 50, "compaction": {"max_tokens": 60}})
+    assert "60" in full.run("--task", "x").failed("E-RUN-055").stderr
