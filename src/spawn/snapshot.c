@@ -18,6 +18,8 @@
 
 #define DEEPEST_LEVEL 200 /* two descriptors a level */
 #define PIECE_BYTES   ((size_t)128 << 10)
+/* The report is one argument of a program, 128 KiB at most; a byte of a path may be six in it. */
+#define MOST_SHOWN_BYTES ((size_t)16 << 10)
 
 /* A directory that is never looked into, by what it is and not by what it is called. */
 struct exclusion {
@@ -33,6 +35,7 @@ struct copy {
     char *runtime_home; /* ~/.murmur, NULL when there is none */
     uint64_t files, dirs, symlinks, repointed_symlinks, bytes, skipped_count;
     json_t *skipped;
+    size_t shown_bytes; /* of the paths in it */
     char *piece;
     unsigned level;
 };
@@ -50,7 +53,8 @@ copy_clear (struct copy *c)
 static void
 skip (struct copy *c, const char *path, const char *reason)
 {
-    if (c->skipped_count++ >= SNAPSHOT_SKIPPED_SHOWN)
+    c->shown_bytes += strlen (path);
+    if (c->skipped_count++ >= SNAPSHOT_SKIPPED_SHOWN || c->shown_bytes > MOST_SHOWN_BYTES)
         return;
     json_t *entry = json_object ();
     json_set_string (entry, "path", path);

@@ -36,9 +36,12 @@ def trace_of(lab, running):
 
 
 def children(lab, running, count=1):
-    """The `delegation_start` lines of a parent once so many children work on their task."""
+    """The `delegation_start` lines of a parent once so many children work on their task and it knows."""
     def started():
-        lines = trace_of(lab, running).all("delegation_start")
+        trace = trace_of(lab, running)
+        lines = trace.all("delegation_start")
+        if len(trace.all("tool_call")) < count:
+            return None
         is_working = [(lab.murmur_home / "running" / f"{line['child_session_id']}.json").exists() and
                       '"task_start"' in open(line["child_records_dir"] + "/trace.jsonl", encoding="utf-8").read()
                       for line in lines]

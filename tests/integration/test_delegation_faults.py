@@ -82,8 +82,8 @@ class Scene:
         if self.step == "started":
             eventually(lambda: Path(f"{self.plane.log}.pid").exists(), 30 * SLOWER, "the wrapper runs")
         elif self.step == "working":
-            eventually(lambda: any('"task_start"' in (path / "trace.jsonl").read_text() for path in self.child_records()),
-                       30 * SLOWER, "the child works")
+            eventually(lambda: any('"task_start"' in (path / "trace.jsonl").read_text() for path in self.child_records()) and
+                       "tool_call" in self.trace.types, 30 * SLOWER, "the child works, and its parent knows")
         else:
             self.pause.reached()
 

@@ -247,6 +247,31 @@ test_the_skip_list_shows_the_first_twenty (void **state _unused_)
 }
 
 static void
+test_odd_names_do_not_make_the_report_longer_than_an_argument (void **state _unused_)
+{
+    char name[201];
+    memset (name, '\001', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    _cleanup_free_ char *dir = x_strdup (source);
+    for (int level = 0; level < 15; level++) {
+        char *deeper = x_asprintf ("%s/%s", dir, name);
+        free (dir);
+        dir = deeper;
+        assert_int_equal (mkdir (dir, 0755), 0);
+    }
+    for (int i = 0; i < 25; i++) {
+        _cleanup_free_ char *path = x_asprintf ("%s/f%02d", dir, i);
+        assert_int_equal (mkfifo (path, 0644), 0);
+    }
+    struct mur_error *err = NULL;
+    _cleanup_free_ char *text = take (1 << 20, &err);
+    assert_non_null (text);
+    assert_true (strlen (text) < (size_t)128 << 10);
+    _cleanup_json_ json_t *report = json_loads (text, 0, NULL);
+    assert_count (report, "skipped_count", 26);
+}
+
+static void
 test_the_runtimes_own_tree_is_left_out_and_the_childs_folder_in_it_named (void **state _unused_)
 {
     setenv ("HOME", source, 1);
@@ -296,6 +321,7 @@ main (void)
         TEST (test_links_are_made_again_and_never_followed),
         TEST (test_what_is_no_file_is_left_out_with_its_kind),
         TEST (test_the_skip_list_shows_the_first_twenty),
+        TEST (test_odd_names_do_not_make_the_report_longer_than_an_argument),
         TEST (test_the_runtimes_own_tree_is_left_out_and_the_childs_folder_in_it_named),
         TEST (test_spawn_S19_one_byte_past_the_ceiling_stops_the_copy),
     };
