@@ -8,9 +8,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "net/http_names.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,44 +37,104 @@ wait_for (int fd, short events, uint64_t end_ms)
     return ready > 0;
 }
 
-static int
-connect_one (const struct addrinfo *a, uint64_t end_ms)
+/* One address as the lookup gives it: "192.0.2.1" or "[2001:db8::1]". */
+static bool
+read_address (const char *text, uint16_t port, struct sockaddr_storage *out, socklen_t *len)
 {
-    _cleanup_close_ int fd =
-        socket (a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+    struct sockaddr_in *v4 = (struct sockaddr_in *)out;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+    *out = (struct sockaddr_storage){ 0 };
+    _cleanup_free_ char *bare =
+        text[0] == '[' ? x_strndup (text + 1, strcspn (text + 1, "]")) : x_strdup (text);
+    if (inet_pton (AF_INET, bare, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons (port);
+        *len = sizeof *v4;
+        return true;
+    }
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons (port);
+    *len = sizeof *v6;
+    return inet_pton (AF_INET6, bare, &v6->sin6_addr) == 1;
+}
+
+static int
+connect_one (const char *address, uint16_t port, uint64_t end_ms)
+{
+    struct sockaddr_storage to;
+    socklen_t to_len, problem_len = sizeof (int);
+    int problem = 0;
+    if (! read_address (address, port, &to, &to_len)) {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    _cleanup_close_ int fd = socket (to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    int problem = 0;
-    socklen_t len = sizeof problem;
-    if (connect (fd, a->ai_addr, a->ai_addrlen) < 0) {
+    if (connect (fd, (struct sockaddr *)&to, to_len) < 0) {
         if (errno != EINPROGRESS || ! wait_for (fd, POLLOUT, end_ms) ||
-            getsockopt (fd, SOL_SOCKET, SO_ERROR, &problem, &len) < 0)
+            getsockopt (fd, SOL_SOCKET, SO_ERROR, &problem, &problem_len) < 0)
             return -1;
         errno = problem;
     }
     return problem ? -1 : steal_fd (&fd);
 }
 
+/* --- the name --- */
+
+struct lookup {
+    char *addresses; /* owned; NULL: none */
+    const char *fault;
+    bool is_over;
+};
+
+static void
+take_answer (void *ctx, const char *addresses, const char *fault)
+{
+    struct lookup *l = ctx;
+    l->addresses = addresses ? x_strdup (addresses) : NULL;
+    l->fault = fault;
+    l->is_over = true;
+}
+
+/* The addresses of a host, comma-separated; owned. NULL: E-IO-003. */
+static char *
+look_up (const char *host, struct mur_error **err)
+{
+    struct lookup l = { 0 };
+    struct http_names *names = http_names_new (err);
+    if (! names)
+        return NULL;
+    http_names_find (names, host, take_answer, &l);
+    while (! l.is_over) {
+        fd_wait (http_names_fd (names), POLLIN, http_names_timeout_ms (names, 200));
+        http_names_process (names);
+    }
+    http_names_free (names);
+    if (! l.addresses)
+        mur_fail (err, E_IO_003, "cannot resolve %s: %s", host, l.fault);
+    return l.addresses;
+}
+
 static int
 connect_any (const struct plain_post *post, uint64_t end_ms, struct mur_error **err)
 {
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-    struct addrinfo *found = NULL;
+    unsigned long port = strtoul (post->port, NULL, 10);
     size_t len = strlen (post->host);
     bool is_bracketed = len > 2 && post->host[0] == '[' && post->host[len - 1] == ']';
     _cleanup_free_ char *host =
         is_bracketed ? x_strndup (post->host + 1, len - 2) : x_strdup (post->host);
-    int status = getaddrinfo (host, post->port, &hints, &found);
-    if (status != 0) {
-        mur_fail (err, E_IO_003, "cannot resolve %s: %s", post->host, gai_strerror (status));
+    if (port == 0 || port > UINT16_MAX)
+        return mur_fail (err, E_IO_003, "%s is no port", post->port), -1;
+    _cleanup_free_ char *addresses = look_up (host, err);
+    if (! addresses)
         return -1;
-    }
     int fd = -1;
-    for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next)
-        fd = connect_one (a, end_ms);
+    char *rest = addresses;
+    for (char *one; fd < 0 && (one = strsep (&rest, ","));)
+        fd = connect_one (one, (uint16_t)port, end_ms);
     if (fd < 0)
         mur_fail_errno (err, E_IO_003, "cannot connect to %s:%s", post->host, post->port);
-    freeaddrinfo (found);
     return fd;
 }
 

@@ -103,6 +103,15 @@ def test_records_21_a_slow_collector_gets_every_span(lab):
         assert len(collector.spans) == 5 and log_of(session) == ""
 
 
+def test_otel_a_collector_is_found_by_its_name(lab):
+    with Collector() as collector:
+        session = lab.session(agent(lab, f"http://localhost:{collector.port}").run("--task", "go").ok())
+        assert len(collector.spans) == 5 and log_of(session) == ""
+        assert ("Host", f"localhost:{collector.port}") in collector.requests[0][1]
+    lost = lab.session(agent(lab, "http://collector.invalid:4318", name="lost").run("--task", "go", timeout=60).ok())
+    assert "cannot resolve collector.invalid" in log_of(lost)
+
+
 @pytest.mark.parametrize("status", ["503 Service Unavailable", "404 Not Found"])
 def test_otel_a_refusal_is_a_line_of_the_log(lab, status):
     with Collector(status=status) as collector:
