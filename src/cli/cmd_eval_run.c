@@ -22,6 +22,7 @@
 #include "trace/eval.h"
 #include "trace/eval_run.h"
 #include "trace/reader.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -170,18 +171,26 @@ prepare (struct eval *e, const struct cli_args *args, struct mur_error **err)
 
 /* --- the record --- */
 
+/* A path as the record keeps it: it is read again from elsewhere. */
+static void
+set_path (json_t *o, const char *key, const char *path)
+{
+    _cleanup_free_ char *canonical = path ? fs_canonical_path (path, NULL) : NULL;
+    json_set_string (o, key, canonical ? canonical : path);
+}
+
 static json_t *
 case_record (const struct eval_case *c)
 {
     json_t *o = json_object ();
     json_set_string (o, "case_id", c->case_id);
     json_set_string (o, "task_path", c->task_path);
-    json_set_string (o, "start", c->start);
+    set_path (o, "start", c->start);
     json_set_string (o, "start_sha256", c->start ? c->start_sha256 : NULL);
     if (c->check) {
         json_t *check = json_object ();
         json_set_string (check, "command", c->check);
-        json_set_string (check, "files", c->check_files);
+        set_path (check, "files", c->check_files);
         json_set_u64 (check, "timeout_secs", c->timeout_secs);
         json_object_set_new (o, "check", check);
     } else {
@@ -200,7 +209,7 @@ record_new (const struct eval *e)
     json_set_u64 (r, "started_at_ms", clock_unix_ms ());
     json_object_set_new (r, "ended_at_ms", json_null ());
     json_set_bool (r, "complete", false);
-    json_set_string (r, "dataset", e->dataset);
+    set_path (r, "dataset", e->dataset);
     json_set_u64 (r, "repeat", e->repeat);
     for (size_t i = 0; i < e->arm_count; i++) {
         json_t *arm = json_object ();
@@ -534,13 +543,18 @@ show_summary (const struct eval *e)
         total++;
         passed += str_eq (json_get_string (run, "scores_overall"), "pass");
     }
-    out_printf ("\nSummary\n  pass: %zu/%zu\n", passed, total);
+    struct report r = { .is_started = true };
+    report_heading (&r, "Summary");
+    report_text (&r, "pass: %zu/%zu\n\n", passed, total);
+    _cleanup_buf_ struct buf head = { 0 };
+    report_finish (&r, false, &head);
+    out_write (head.data, head.len);
     json_array_foreach (json_object_get (e->record, "cases"), i, c)
         json_array_foreach (json_object_get (c, "runs"), n, run)
     {
         _cleanup_eval_ struct eval_scores *scores = read_scores (run);
         const char *work = json_get_string (run, "workdir");
-        out_printf ("  %s  %s", json_get_string (c, "case_id"),
+        out_printf ("  %-24s %s", json_get_string (c, "case_id"),
                     json_get_string (run, "scores_overall"));
         if (scores)
             show_scores (scores);
@@ -557,7 +571,8 @@ finish (struct eval *e, struct mur_error **err)
         return false;
     show_summary (e);
     _cleanup_buf_ struct buf table = { 0 };
-    eval_run_blocks (e->record, &table);
+    buf_putc (&table, '\n');
+    eval_run_text (e->record, &table);
     out_write (table.data, table.len);
     out_printf ("\nrun: %s\n  hint: mur eval diff --run %s\n", e->id.text, e->id.text);
     return true;

@@ -92,6 +92,15 @@ refuse_peer (struct http_exchange *x)
     http_refuse (x, 403, &json_content, 1, body, sizeof body - 1);
 }
 
+/* Step 2 where nothing may be changed. */
+static void
+refuse_control (struct http_exchange *x)
+{
+    static const char body[] = "{\"error\":\"This capsule's manifest lets nothing be changed "
+                               "while it runs.\"}";
+    http_reply (x, 404, &json_content, 1, body, sizeof body - 1);
+}
+
 /* Step 6: the scope, then what needs no file. True when the request was answered. */
 static bool
 refuse_resource (struct door *d, struct http_exchange *x, const char *credential)
@@ -116,7 +125,7 @@ on_head (void *ctx, struct http_exchange *x)
     if (plane_is_under (x, PLANE_CONTROL)) {
         if (d->control)
             return control_plane_head (d->control, x);
-        answer_nothing_here (x); /* its body is not read */
+        refuse_control (x); /* its body is not read */
         return 0;
     }
     bool is_get = strcmp (http_exchange_method (x), "GET") == 0;

@@ -53,7 +53,7 @@ builtin_switch_driver (struct session *s, struct running_task *task, const json_
 {
     (void)task;
     const char *name = json_get_string (input, "driver"), *previous;
-    if (! name || ! name[strspn (name, " \t\r\n")]) {
+    if (! name) {
         refuse (s, 422, "invalid_value", out);
         return;
     }

@@ -4,6 +4,7 @@
  */
 #include "session/driver_call.h"
 
+#include "artifact/name.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -273,9 +274,9 @@ struct request_reader
 request_reader_of (const struct session *s, const struct driver *d, const char *model)
 {
     return (struct request_reader){
-        .driver = s->choice_count > 1 ? d->artifact->full_name : NULL,
+        .driver = s->choice_count > 1 ? name_bare (d->artifact->full_name) : NULL,
         .model = model,
-        .primary_driver = s->driver.artifact->full_name,
+        .primary_driver = name_bare (s->driver.artifact->full_name),
         .primary_model = s->driver.model,
     };
 }

@@ -7,6 +7,7 @@
  */
 #include "session/turn.h"
 
+#include "artifact/name.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -96,7 +97,7 @@ answer_message (const struct session *s, const struct running_task *t, const jso
     struct message *m = message_new_assistant (content);
     const struct driver *d = t->choice.driver;
     if (s->choice_count > 1)
-        message_set_producer (m, d->artifact->full_name, d->model);
+        message_set_producer (m, name_bare (d->artifact->full_name), d->model);
     return m;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "trace/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,9 @@
 
 #define FILE_LIMIT   (64 * 1024 * 1024)
 #define WORST_EVENTS 10
+/* Of the first heading, whatever the path's length: what frames the title, and the rule after it.
+ */
+#define PATH_HEADING_COLUMNS (4 + 37)
 
 /* --- reading --- */
 
@@ -184,6 +188,15 @@ put_name (struct buf *out, const char *name, int width)
         buf_putc (out, ' ');
 }
 
+/* A heading after a blank line. */
+static void
+heading (struct buf *out, const char *title)
+{
+    struct report r = { .is_started = true };
+    report_heading (&r, title);
+    report_finish (&r, false, out);
+}
+
 static int
 worse_first (const void *a, const void *b)
 {
@@ -207,7 +220,7 @@ put_worst (const struct eval_scores *s, struct buf *out)
     if (! count)
         return;
     qsort (failed, count, sizeof (*failed), worse_first);
-    buf_puts (out, "\nWorst events\n");
+    heading (out, "Worst events");
     for (size_t i = 0; i < count && i < WORST_EVENTS; i++) {
         buf_printf (out, "  turn %3" PRIu64 "  ", failed[i]->turn);
         put_name (out, failed[i]->event_type, 12);
@@ -234,13 +247,16 @@ put_run_word (struct buf *out, const json_t *run, const char *label, const char 
 void
 eval_show (const struct eval_scores *s, struct buf *out)
 {
-    buf_printf (out, "Eval: %s\n", s->path);
+    struct report r = { 0 };
+    _cleanup_free_ char *title = x_asprintf ("Eval: %s", s->path);
+    report_rule (&r, title, strlen (title) + PATH_HEADING_COLUMNS);
+    report_finish (&r, false, out);
     if (! s->event_count)
-        buf_puts (out, "(no scored events)\n");
+        buf_puts (out, "  (no scored events)\n");
     if (! s->event_count && ! s->dataset_run)
         return;
     if (s->event_count)
-        buf_puts (out, "\nScorers\n");
+        heading (out, "Scorers");
     for (size_t i = 0; i < s->scorer_count; i++) {
         const struct eval_scorer *of = &s->scorers[i];
         buf_puts (out, "  ");
@@ -248,13 +264,14 @@ eval_show (const struct eval_scores *s, struct buf *out)
         buf_printf (out, " %" PRIu64 "/%" PRIu64 " pass  (%.1f%%)\n", of->pass, of->total,
                     100 * pass_rate (of));
     }
-    buf_printf (out, "\nOverall\n  result:  %s\n", eval_overall (s));
+    heading (out, "Overall");
+    buf_printf (out, "  result:  %s\n", eval_overall (s));
     put_run_word (out, s->dataset_run, "  case:    ", "case_id");
     put_run_word (out, s->dataset_run, "  dataset: ", "dataset_id");
     json_t *scores = json_object_get (s->dataset_run, "scores"), *score;
     const char *name;
     if (json_object_size (scores))
-        buf_puts (out, "\nScore summary\n");
+        heading (out, "Score summary");
     json_object_foreach (scores, name, score)
     {
         buf_puts (out, "  ");
@@ -321,7 +338,12 @@ compare_scorer (struct buf *out, const struct eval_scorer *a, const struct eval_
 void
 eval_compare (const struct eval_scores *a, const struct eval_scores *b, struct buf *out)
 {
+    static const size_t columns[] = { 24, 14, 14, 26 };
     put_row (out, "Scorer", "Run A", "Run B", "Delta");
+    for (size_t i = 0; i < ARRAY_LEN (columns); i++)
+        for (size_t n = 0; n < columns[i]; n++)
+            buf_puts (out, n ? "─" : i ? " ─" : "─");
+    buf_putc (out, '\n');
     for (size_t i = 0, j = 0; i < a->scorer_count || j < b->scorer_count;) {
         const struct eval_scorer *left = i < a->scorer_count ? &a->scorers[i] : NULL;
         const struct eval_scorer *right = j < b->scorer_count ? &b->scorers[j] : NULL;

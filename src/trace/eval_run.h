@@ -20,5 +20,3 @@ json_t *eval_run_read (const char *path, struct mur_error **err);
 /* The comparison as JSON (owned) and as text. */
 json_t *eval_run_json (const json_t *run);
 void eval_run_text (const json_t *run, struct buf *out);
-/* The text without its heading: the blocks and the lines after them. */
-void eval_run_blocks (const json_t *run, struct buf *out);

@@ -10,8 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-#define NAME_COLUMNS  20
-#define VALUE_COLUMNS 26
+#define NAME_COLUMNS  21
+#define VALUE_COLUMNS 25
+/* Columns of a heading besides its title: the frame of it, and the rule after it. */
+#define RUN_RULE   (4 + 29)
+#define BLOCK_RULE (4 + 24)
 
 enum measure {
     TURNS,
@@ -259,10 +262,8 @@ value_text (enum measure m, double value)
 {
     if (m == AGENT_MS)
         return duration_text ((uint64_t)llround (value));
-    if (floor (value) >= value)
-        return count_text ((uint64_t)value);
-    struct small_text t = count_text ((uint64_t)value);
-    snprintf (t.text + strlen (t.text), 8, ".%d", (int)((value - floor (value)) * 10));
+    struct small_text t;
+    snprintf (t.text, sizeof (t.text), "%.*f", floor (value) >= value ? 0 : 1, value);
     return t;
 }
 
@@ -283,10 +284,10 @@ static char *
 delta_text (enum measure m, const struct figure *a, const struct figure *b, bool is_total)
 {
     if (! a->count || ! b->count)
-        return x_strdup ("—");
+        return NULL;
     double delta = is_total ? b->sum - a->sum : b->median - a->median;
     if (! (fabs (delta) > 0))
-        return x_strdup ("=");
+        return x_strdup ("+0");
     struct small_text size = value_text (m, fabs (delta));
     return x_asprintf ("%c%s", delta < 0 ? '-' : '+', size.text);
 }
@@ -323,11 +324,17 @@ static void
 put_words (struct report *r, const char *name, const struct summary *s, size_t arms, bool is_check)
 {
     char *cells[3] = { 0 };
-    for (size_t i = 0; i < arms; i++)
-        cells[i] = is_check ? word_text (s[i].check_pass, s[i].check_runs)
-                            : word_text (s[i].scores_pass, s[i].scores_runs);
-    put_row (r, name, cells, arms);
-    for (size_t i = 0; i < arms; i++)
+    uint64_t pass[2] = { 0 }, runs = 0;
+    for (size_t i = 0; i < arms; i++) {
+        uint64_t of = is_check ? s[i].check_runs : s[i].scores_runs;
+        pass[i] = is_check ? s[i].check_pass : s[i].scores_pass;
+        cells[i] = word_text (pass[i], of);
+        runs += of;
+    }
+    if (arms == 2 && runs)
+        cells[2] = x_asprintf ("%+lld", (long long)pass[1] - (long long)pass[0]);
+    put_row (r, name, cells, cells[2] ? 3 : arms);
+    for (size_t i = 0; i < ARRAY_LEN (cells); i++)
         free (cells[i]);
 }
 
@@ -340,9 +347,21 @@ put_measure (struct report *r, enum measure m, const struct summary *s, size_t a
         cells[i] = figure_text (m, &s[i].figures[m], is_total);
     if (arms == 2)
         cells[2] = delta_text (m, &s[0].figures[m], &s[1].figures[m], is_total);
-    put_row (r, name, cells, arms == 2 ? 3 : arms);
+    put_row (r, name, cells, cells[2] ? 3 : arms);
     for (size_t i = 0; i < ARRAY_LEN (cells); i++)
         free (cells[i]);
+}
+
+/* How each pair of runs is compared in detail. */
+static void
+put_pairs (struct report *r, const json_t *record, const json_t *c)
+{
+    _cleanup_json_ json_t *pairs = pairs_json (record, c);
+    const json_t *pair;
+    size_t i;
+    json_array_foreach (pairs, i, pair)
+        report_text (r, "  mur trace diff %s %s\n", json_string_value (json_array_get (pair, 0)),
+                     json_string_value (json_array_get (pair, 1)));
 }
 
 static void
@@ -356,31 +375,17 @@ put_block (struct report *r, const json_t *record, const json_t *c)
     struct summary s[2];
     for (size_t i = 0; i < count; i++)
         s[i] = summarise (record, c, json_get_string (json_array_get (arms, i), "name"));
+    _cleanup_free_ char *title =
+        c ? x_asprintf ("case: %s", json_get_string (c, "case_id")) : x_strdup ("total");
     report_text (r, "\n");
-    put_row (r, c ? json_get_string (c, "case_id") : "total", titles, count == 2 ? 3 : 1);
+    report_rule (r, title, strlen (title) + BLOCK_RULE);
+    put_row (r, "", titles, count == 2 ? 3 : 1);
     put_words (r, "  check", s, count, true);
     for (size_t m = 0; m < MEASURES; m++)
         put_measure (r, (enum measure)m, s, count, c == NULL);
     put_words (r, "  scorers", s, count, false);
-}
-
-static void
-put_pairs (struct report *r, const json_t *record)
-{
-    const json_t *c, *pair;
-    size_t i, n;
-    bool is_first = true;
-    json_array_foreach (json_object_get (record, "cases"), i, c)
-    {
-        _cleanup_json_ json_t *pairs = pairs_json (record, c);
-        json_array_foreach (pairs, n, pair)
-        {
-            report_text (r, "%smur trace diff %s %s\n", is_first ? "\n" : "",
-                         json_string_value (json_array_get (pair, 0)),
-                         json_string_value (json_array_get (pair, 1)));
-            is_first = false;
-        }
-    }
+    if (c)
+        put_pairs (r, record, c);
 }
 
 static void
@@ -390,7 +395,6 @@ put_blocks (struct report *r, const json_t *record)
     size_t i;
     json_array_foreach (json_object_get (record, "cases"), i, c) put_block (r, record, c);
     put_block (r, record, NULL);
-    put_pairs (r, record);
 }
 
 static void
@@ -401,21 +405,14 @@ put_fact (struct report *r, const char *label, const char *text)
 }
 
 void
-eval_run_blocks (const json_t *record, struct buf *out)
-{
-    struct report r = { 0 };
-    put_blocks (&r, record);
-    report_finish (&r, false, out);
-}
-
-void
 eval_run_text (const json_t *record, struct buf *out)
 {
     struct report r = { 0 };
     const json_t *arms = json_object_get (record, "arms");
     const json_t *first = json_array_get (arms, 0), *second = json_array_get (arms, 1);
     const char *model = json_get_string (first, "model");
-    report_text (&r, "Eval run: %s\n", json_get_string (record, "run_id"));
+    _cleanup_free_ char *title = x_asprintf ("Eval run: %s", json_get_string (record, "run_id"));
+    report_rule (&r, title, strlen (title) + RUN_RULE);
     put_fact (&r, "dataset:", json_get_string (record, "dataset"));
     report_text (&r, "  %-10s%llu\n",
                  "repeat:", (unsigned long long)member_number (record, "repeat"));

@@ -273,6 +273,14 @@ applied (struct show *s, const struct trace_event *change)
     report_text (s->report, "  not yet used by an inference call");
 }
 
+/* A text as it is, anything else as JSON. */
+static char *
+setting_value (const json_t *o, const char *key)
+{
+    const char *text = json_get_string (o, key);
+    return text ? cut_text (text, 80) : member_json (o, key, 80);
+}
+
 static void
 control_line (struct show *s, const struct trace_event *e)
 {
@@ -287,8 +295,8 @@ control_line (struct show *s, const struct trace_event *e)
                                                                       : " (new)");
         return;
     }
-    _cleanup_free_ char *before = member_json (o, "previous", 80);
-    _cleanup_free_ char *after = member_json (o, "value", 80);
+    _cleanup_free_ char *before = setting_value (o, "previous");
+    _cleanup_free_ char *after = setting_value (o, "value");
     report_text (r, "setting %s  %s → %s", member_text (o, "name"), before, after);
     applied (s, e);
     report_text (r, "  by %s\n", member_text (o, "principal"));

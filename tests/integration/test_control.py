@@ -98,7 +98,8 @@ def test_door_without_something_to_control_there_is_no_surface(lab):
             "driver": {"artifact": "std/driver-scripted", "config": {"steps": [{"text": "x"}]}}, **inference}).start()
         started.url
         assert not token_path(lab, started).exists()
-        assert ask(lab, started, "GET", "/control", token="x")[::2] == (404, None)
+        status, _, body = ask(lab, started, "GET", "/control", token="x")
+        assert (status, list(body)) == (404, ["error"])
         assert lab.mur("control", "show").failed("E-RUN-042")
         assert "control_refused" not in lab.session(started).trace.types
         end(started)

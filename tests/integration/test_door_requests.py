@@ -319,7 +319,7 @@ def test_door_13_extensions_are_echoed_on_results_that_used_them_alone(door):
     ("OPTIONS /", ["origin: http://evil"]), ("OPTIONS /.well-known/agent-card.json", []),
     ("HEAD /.well-known/agent-card.json", []), ("POST /.well-known/agent-card.json", ["content-type: application/json"]),
     ("GET /.well-known/agent-card.json?x", []), ("GET /.well-known/agent-card.json/", []),
-    ("GET /resources", []), ("GET /control", []), ("GET /control/x", []), ("GET /control?x", [])])
+    ("GET /resources", []), ("GET /controls", [])])
 def test_door_whatever_no_step_takes_is_an_empty_404(door, request_line, lines):
     body = b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}' if not request_line.startswith(("GET", "HEAD")) else b""
     head = [f"{request_line} HTTP/1.1", "Host: x", "Connection: close", "A2A-Version: 1.0", *lines]
@@ -327,6 +327,13 @@ def test_door_whatever_no_step_takes_is_an_empty_404(door, request_line, lines):
     assert answer.startswith(b"HTTP/1.1 404 "), answer
     assert answer.endswith(b"\r\n\r\n") and b"content-length: 0\r\n" in answer.lower()
     assert b"access-control" not in answer.lower()
+
+
+@pytest.mark.parametrize("path", ["/control", "/control/x", "/control?x"])
+def test_door_without_a_control_surface_its_paths_say_so(door, path):
+    reply = door.raw(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head, body = reply.split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 404 ") and list(json.loads(body)) == ["error"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "APPLICATION/JSON; charset=utf-8", "text/plain, application/json"])

@@ -109,7 +109,7 @@ def test_session_8_3_switch_driver_names_the_choices_and_needs_one(lab):
     assert "control_change" not in session.trace.types
 
 
-@pytest.mark.parametrize("name, status, reason", [("nobody", 422, "undeclared_driver"), (" ", 422, "invalid_value")])
+@pytest.mark.parametrize("name, status, reason", [("nobody", 422, "undeclared_driver"), (" ", 422, "undeclared_driver")])
 def test_session_8_3_a_refused_switch_changes_nothing(lab, name, status, reason):
     project = scripted(lab, [switch(name), {"text": "{{model}} {{fenced}}"}])
 
@@ -188,7 +188,7 @@ def test_records_trace_show_names_the_choice_of_each_turn(lab):
     shown = lab.mur("trace", "show", session.id, cwd=lab.directory / "agent").ok().stdout
 
     assert "turn 0  on primary (scripted)" in shown and "turn 1  on fast (swift)" in shown
-    assert '"primary" → "fast"' in shown
+    assert "primary → fast" in shown
 
 
 # --- what is kept apart ----------------------------------------------------------------------------------------------
@@ -215,7 +215,8 @@ def test_session_5_3_thinking_stays_with_the_model_that_had_it(lab):
     assert kinds("third.json") == [["thinking", "text", "tool_call"], ["tool_call"]]
     made = [(line["produced_by"]["driver"], line["produced_by"]["model"]) for line in record_of(lab)
             if line["role"] == "assistant"]
-    assert made == [(SCRIPTED, "scripted"), (SCRIPTED, "swift"), (SCRIPTED, "scripted")]
+    bare = SCRIPTED.split("/")[1]
+    assert made == [(bare, "scripted"), (bare, "swift"), (bare, "scripted")]
     assert [block["type"] for block in record_of(lab)[1]["content"]] == ["thinking", "text", "tool_call"]
 
 

@@ -37,11 +37,11 @@ def test_records_eval_show_adds_up_what_the_hook_wrote(project):
                      overall("pass"), overall("fail", scores={"s1": 0.5}))
     path = project.lab.session(session).records / "hooks/eval.jsonl"
     assert project.mur("eval", "show").ok().stdout == (
-        f"Eval: {path}\n\n"
-        "Scorers\n  s1                       1/2 pass  (50.0%)\n\n"
-        "Overall\n  result:  fail\n  case:    c1\n  dataset: ds\n\n"
-        "Score summary\n  s1                       0.5000\n\n"
-        "Worst events\n  turn   1  inference     s1                       fail  score=0.00\n")
+        f"── Eval: {path} {'─' * 37}\n\n"
+        f"── Scorers {'─' * 38}\n  s1                       1/2 pass  (50.0%)\n\n"
+        f"── Overall {'─' * 38}\n  result:  fail\n  case:    c1\n  dataset: ds\n\n"
+        f"── Score summary {'─' * 32}\n  s1                       0.5000\n\n"
+        f"── Worst events {'─' * 33}\n  turn   1  inference     s1                       fail  score=0.00\n")
     report = project.mur("eval", "show", session[-8:], "--json").ok()
     assert report.json["scorers"] == {"s1": {"fail": 1, "pass": 1, "pass_rate": 0.5, "total": 2}}
     assert (report.json["overall"], report.json["dataset_run"]["scores"]) == ("fail", {"s1": 0.5})
@@ -64,6 +64,7 @@ def test_records_eval_diff_compares_pass_rates(project):
     scored(project, score("s1", "pass"), score("only-b", "pass"))
     assert project.mur("eval", "diff").ok().stdout == (
         "Scorer                   Run A          Run B          Delta\n"
+        f"{'─' * 24} {'─' * 14} {'─' * 14} {'─' * 26}\n"
         "only-a                   100.0%         —              (A only)\n"
         "only-b                   —              100.0%         (B only)\n"
         "s1                       50.0%          100.0%         +50.0pp (B better)\n"

@@ -90,14 +90,16 @@ def test_records_eval_run_runs_a_case_checks_it_and_keeps_a_record(bench):
     record = bench.record
     assert list(record) == ["record_version", "run_id", "started_at_ms", "ended_at_ms", "complete", "dataset", "repeat", "arms",
                             "cases"]
-    assert (record["record_version"], record["complete"], record["dataset"], record["repeat"]) == (1, True, "./eval.jsonl", 1)
+    assert (record["record_version"], record["complete"], record["dataset"], record["repeat"]) == \
+        (1, True, str(bench.folder / "eval.jsonl"), 1)
     manifest = capsule / "murmur.yaml"
     assert record["arms"] == [{"name": "baseline", "manifest": str(manifest), "model": "scripted",
                                "manifest_sha256": hashlib.sha256(manifest.read_bytes()).hexdigest()}]
     case, = record["cases"]
     assert list(case) == ["case_id", "task_path", "start", "start_sha256", "check", "runs"]
+    assert case["start"] == str(bench.folder / "start")
     assert case["start_sha256"] == digest(bench.folder / "start")
-    assert case["check"] == {"command": "sh judge.sh", "files": "tests", "timeout_secs": 600}
+    assert case["check"] == {"command": "sh judge.sh", "files": str(bench.folder / "tests"), "timeout_secs": 600}
     run, = case["runs"]
     assert list(run) == ["arm", "repeat", "order", "session_id", "records_dir", "workdir", "start_sha256", "outcome",
                          "exit_status", "check_result", "check", *MEASURES, "scores_overall"]
@@ -119,7 +121,7 @@ def test_records_eval_run_runs_a_case_checks_it_and_keeps_a_record(bench):
     assert seen["MURMUR_CASE_ID"] == "c1" and "MURMUR_DATASET_ID" not in seen
     lines = result.stdout.splitlines()
     assert lines[:3] == ["Running 1 case(s) …", "  case: c1", f"    result: pass  session: {run['session_id']}"]
-    assert lines[4:7] == ["Summary", "  pass: 1/1", f"  c1  pass  s1=0.75  ({run['workdir']})"]
+    assert lines[4:8] == [f"── Summary {'─' * 38}", "pass: 1/1", "", f"  c1{' ' * 22} pass  s1=0.75  ({run['workdir']})"]
     assert lines[-2:] == [f"run: {record['run_id']}", f"  hint: mur eval diff --run {record['run_id']}"]
     assert "status:" not in result.stdout and (capsule / "murmur.lock").exists()
     assert not bench.lab.runtime_directories
@@ -156,9 +158,10 @@ def test_records_eval_run_compares_two_arms_in_alternating_order(bench):
     assert case["trace_diffs"] == [[by_key["baseline", repeat], by_key["variant", repeat]] for repeat in (0, 1)]
 
     shown = baseline.mur("eval", "diff", "--run", report["run_id"][-6:]).ok().stdout
-    assert shown.startswith(f"Eval run: {report['run_id']}\n  dataset:  ./eval.jsonl\n  repeat:   2\n  status:   complete\n"
+    assert shown.startswith(f"── Eval run: {report['run_id']} {'─' * 29}\n  dataset:  {bench.folder / 'eval.jsonl'}\n"
+                            "  repeat:   2\n  status:   complete\n"
                             f"  baseline: {baseline / 'murmur.yaml'}\n  variant:  {variant / 'murmur.yaml'}\n  model:    scripted\n")
-    rows = {line[:22].strip(): line[22:].split("  ") for line in shown.splitlines() if line.startswith("  ")}
+    rows = {line[:23].strip(): line[23:].split("  ") for line in shown.splitlines() if line.startswith("  ")}
     assert "delta (variant − baseline)" in shown
     assert [cell.strip() for cell in rows["input tokens"] if cell.strip()] == ["440", "100", "-340"]  # the last block: total
     assert "2/2 pass" in "".join(rows["check"]) and "0/2 pass" in "".join(rows["check"])

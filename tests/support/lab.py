@@ -217,6 +217,8 @@ class Project:
 
     def write_manifest(self, manifest):
         text = manifest if isinstance(manifest, str) else yaml.safe_dump(manifest, sort_keys=False)
+        if self.lab.is_peer:
+            text = text.replace("std/driver-scripted", "local/driver-scripted")
         (self.directory / "murmur.yaml").write_text(text)
         return self
 
