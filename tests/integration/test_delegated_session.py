@@ -18,7 +18,7 @@ from tests.support.lab import SLOWER
 from tests.support.polling import eventually, tree_of
 from tests.support.roost import Roost, publish_capsule
 from tests.support.spawn import (CONTEXT, DELEGATION, PARENT, Family, Lifeline, ParentDoor, completion, handle,
-                                 publish_agent, readiness, send_task)
+                                 publish_agent, readiness, send_task, trace_so_far)
 
 HELLO = [{"text": "hello"}]
 SLOW = [{"text": "never said", "delay_ms": 60_000}]
@@ -281,8 +281,7 @@ def test_spawn_A16_a_child_reports_its_end_to_the_parents_door(lab, family):
 
 
 def lab_trace(line):
-    with open(line["records_dir"] + "/trace.jsonl", encoding="utf-8") as trace:
-        return [json.loads(text) for text in trace]
+    return trace_so_far(line["records_dir"])
 
 
 def test_spawn_A16_a_completion_the_door_refuses_is_recorded_and_fails_nothing(lab, family):

@@ -15,7 +15,7 @@ import pytest
 from tests.support.delegation import Plane, delegate, gone, turn
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, pid_exists
-from tests.support.spawn import publish_agent
+from tests.support.spawn import publish_agent, trace_so_far
 
 SLOW = [{"text": "never said", "delay_ms": 120_000}]
 FORMATION = "frm_" + "0" * 31 + "7"
@@ -30,8 +30,7 @@ class Node:
 
     @property
     def trace(self):
-        with open(self.records / "trace.jsonl", encoding="utf-8") as trace:
-            return [json.loads(line) for line in trace]
+        return trace_so_far(self.records)
 
     @property
     def types(self):
@@ -45,6 +44,7 @@ class Node:
         started = eventually(lambda: self.event("delegation_start"), 40 * SLOWER, "it delegated")
         node = Node(started["child_records_dir"])
         eventually(lambda: node.event("task_start"), 40 * SLOWER, "the child runs its task")
+        eventually(lambda: self.event("tool_call"), 40 * SLOWER, "delegate-task returned: the hand-over is done")
         return node
 
     def pid(self, lab):

@@ -111,6 +111,12 @@ def readiness(running):
     return json.loads(running.wait_for(r"^\{.*\}$").group(0))
 
 
+def trace_so_far(records):
+    """The events of a session that may still be writing: a reader can see the last line torn."""
+    text = (Path(records) / "trace.jsonl").read_text()
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
 def completion(records):
     return json.loads((Path(records) / "completion.json").read_text())
 
@@ -176,8 +182,7 @@ class Child:
 
     @property
     def trace(self):
-        with open(self.records_dir + "/trace.jsonl", encoding="utf-8") as trace:
-            return [json.loads(text) for text in trace]
+        return trace_so_far(self.records_dir)
 
     def ask(self, what):
         return self._launcher.ask(do=what, child=self.number)
