@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define TIMEOUT_MS     30000
-#define JSON_BYTES_MAX (32u * 1024 * 1024)
+#define JSON_BYTES_MAX (8u * 1024 * 1024)
 #define REDIRECTS_MAX  5
 #define MESSAGE_MAX    400
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define INDEX_FILE_NAME "artifacts-index.json"
-#define INDEX_BYTES_MAX (64u * 1024 * 1024)
+#define INDEX_BYTES_MAX (8u * 1024 * 1024) /* about 25 000 versions */
 
 struct index_asset {
     char *file;

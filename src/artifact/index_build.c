@@ -456,5 +456,8 @@ index_folder (const struct index_request *r, struct index_outcome *out, struct m
         out->versions += x->artifacts[i].version_count;
     out->scope = steal_ptr (&scope);
     _cleanup_free_ char *text = index_text (x);
+    if (strlen (text) > INDEX_BYTES_MAX)
+        return mur_fail (err, E_IDX_001, "%s: the index would have %zu bytes; at most %u are read",
+                         r->dir, strlen (text), INDEX_BYTES_MAX);
     return fs_replace_path (r->output, text, strlen (text), 0644, true, err);
 }

@@ -181,8 +181,9 @@ def test_artifacts_a_lock_or_an_index_without_end_is_refused(lab):
     project = lab.project("p", {"name": "p", "version": "0.1.0", "artifacts": [{"name": "ana/x", "version": "1"}]})
     project.write("murmur.lock", "lock_version: 3\n#" + "x" * (20 << 20))
     Measured(lab, project, "install").failed("E-RUN-003")
-    project.write("index.json", b"{" + b" " * (70 << 20))
-    Measured(lab, project, "search", "x", "--index", "./index.json").failed("E-IO-003")
+    project.write("index.json", b'{"schema_version":2,"x":[' + b"1," * (20 << 20) + b"1]}")
+    seen = Measured(lab, project, "search", "x", "--index", "./index.json").failed("E-IO-003")
+    assert "8388608" in seen.output
 
 
 # --- what a guest can take ---------------------------------------------------------------------------------------------------
