@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "cli/text_table.h"
 #include "manifest/artifact_manifest.h"
+#include "session/session.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -326,6 +327,16 @@ model_failed (struct doctor *d, const char *label, const char *why, char *fix)
     add_fix (d, fix);
 }
 
+/* ", input ceiling 4000 (driver)", or "none (none)" for what nobody says. */
+static void
+show_limit (const char *what, uint64_t tokens, const char *source)
+{
+    if (tokens)
+        out_printf (", %s %llu (%s)", what, (unsigned long long)tokens, source);
+    else
+        out_printf (", %s none (none)", what);
+}
+
 /* One driver choice: its output cap, context window and input budget as a launch computes them. */
 static void
 check_choice (struct doctor *d, const char *choice, const char *model,
@@ -361,13 +372,13 @@ check_choice (struct doctor *d, const char *choice, const char *model,
     d->passed++;
     out_printf ("  ✓  %s: output cap %llu (%s)", label, (unsigned long long)cap,
                 caps_here ? "manifest" : "driver");
-    if (window)
-        out_printf (", context window %llu (%s)", (unsigned long long)window,
-                    window_here ? "manifest" : "driver");
-    else
-        out_puts (", context window unknown: nothing is compacted");
-    if (row && row->max_input_tokens)
-        out_printf (", input ceiling %llu (driver)", (unsigned long long)row->max_input_tokens);
+    uint64_t ceiling = row ? row->max_input_tokens : 0;
+    show_limit ("context window", window, window_here ? "manifest" : "driver");
+    show_limit ("input ceiling", ceiling, "driver");
+    const char *basis;
+    uint64_t budget = driver_input_budget (
+        &(struct driver){ .window = window, .input_ceiling = ceiling }, cap, &basis);
+    show_limit ("input budget", budget, basis);
     out_puts ("\n");
     if (row || (caps_here && window_here))
         return;

@@ -10,6 +10,7 @@
 #include "net/url.h"
 #include "policy/policy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WARNINGS_MAX 1000 /* of one kind: a longer list tells a person nothing more */
@@ -161,6 +162,14 @@ key_can_rotate (const struct gateway_block *g, policy_credential_fn *config_cred
     return value && secret_len (value);
 }
 
+/* A key the environment does not hold either: its absence is reported where it matters. */
+static bool
+is_nowhere (const struct gateway_block *g)
+{
+    const char *value = g->key_reference ? getenv (g->key_reference) : NULL;
+    return g->key_reference && (! value || ! value[0]);
+}
+
 static bool
 is_controllers (const struct capsule_manifest *m, const char *name)
 {
@@ -177,7 +186,7 @@ warn_launch_only_keys (const struct policy *p, policy_credential_fn *config_cred
         const struct artifact_entry *e = p->grants[i].entry;
         const struct gateway_block *g = e->gateway;
         if (! g || g->is_keyless || is_controllers (p->manifest, g->key_reference) ||
-            key_can_rotate (g, config_credential, ctx))
+            key_can_rotate (g, config_credential, ctx) || is_nowhere (g))
             continue;
         if (g->key_reference)
             diag_warn (DIAG_RUNTIME, W_SEC_027,

@@ -36,15 +36,23 @@ switch_driver_parameters (const struct session *s)
 }
 
 static void
-refuse (struct session *s, unsigned status, const char *reason, struct call_outcome *out)
+refuse (struct session *s, enum control_verdict verdict, const char *name, struct call_outcome *out)
 {
+    control_refused (s, &agent, control_status (verdict), control_reason (verdict), SETTING);
+    if (verdict == CONTROL_CREDENTIAL_UNRESOLVABLE) {
+        const struct gateway_block *g = control_choice (s, name)->artifact->entry->gateway;
+        outcome_set_error (out,
+                           TOOL " was refused (%s): the key %s of the choice %s has no value now; "
+                                "nothing changed",
+                           control_reason (verdict), g->key_reference, name);
+        return;
+    }
     _cleanup_strv_ struct strv names = { 0 };
     for (size_t i = 0; i < s->choice_count; i++)
         strv_push (&names, s->choices[i]->name);
     _cleanup_free_ char *list = strv_join (&names, ", ");
-    control_refused (s, &agent, status, reason, SETTING);
-    outcome_set_error (out, TOOL " was refused (%s): the choices are %s; nothing changed", reason,
-                       list);
+    outcome_set_error (out, TOOL " was refused (%s): the choices are %s; nothing changed",
+                       control_reason (verdict), list);
 }
 
 void
@@ -52,14 +60,11 @@ builtin_switch_driver (struct session *s, struct running_task *task, const json_
                        struct call_outcome *out)
 {
     (void)task;
-    const char *name = json_get_string (input, "driver"), *previous;
-    if (! name) {
-        refuse (s, 422, "invalid_value", out);
-        return;
-    }
-    enum control_verdict verdict = control_set_driver (s, &agent, name, &previous);
+    const char *name = json_get_string (input, "driver"), *previous = NULL;
+    enum control_verdict verdict =
+        name ? control_set_driver (s, &agent, name, &previous) : CONTROL_UNDECLARED_DRIVER;
     if (verdict != CONTROL_DONE) {
-        refuse (s, control_status (verdict), control_reason (verdict), out);
+        refuse (s, verdict, name, out);
         return;
     }
     _cleanup_free_ char *text =

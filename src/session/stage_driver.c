@@ -38,9 +38,8 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
                                            &value, err))
         return mur_context (err, "artifact %s has a gateway", a->full_name);
     if (! block->is_keyless)
-        a->credential =
-            credential_new (s, a->full_name, session_is_driver_entry (s, a->entry), block,
-                            s->request->config->global_path);
+        a->credential = credential_new (s, a->full_name, session_is_driver_entry (s, a->entry),
+                                        block, s->request->config->global_path);
     struct gateway_spec spec = {
         .artifact = a->full_name,
         .endpoint = block->endpoint.text,
@@ -201,10 +200,11 @@ check_config (const struct driver *d, struct mur_error **err)
 {
     if (! d->config || ! large_value_traps (d->artifact->resolved->package, strlen (d->config)))
         return true;
-    return mur_fail (err, E_CAP_010,
-                     "inference.driver.config has %zu bytes as JSON: driver %s is adapted from WASI "
-                     "preview 1 and takes at most %d",
-                     strlen (d->config), d->artifact->full_name, ADAPTED_VALUE_MAX);
+    return mur_fail (
+        err, E_CAP_010,
+        "inference.driver.config has %zu bytes as JSON: driver %s is adapted from WASI "
+        "preview 1 and takes at most %d",
+        strlen (d->config), d->artifact->full_name, ADAPTED_VALUE_MAX);
 }
 
 /* An alternate whose key is nowhere is kept: the key may come while the session runs. */
@@ -215,9 +215,10 @@ judge_availability (struct driver *d, bool is_primary)
                       credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
     if (! d->is_available)
         diag_warn (DIAG_RUNTIME, W_RUN_003,
-                   "the driver choice %s (%s, %s) is not available: its gateway key has no value "
-                   "now",
-                   d->name, d->artifact->full_name, d->model);
+                   "the driver choice %s (%s, %s) is not available: its key %s is neither in the "
+                   "configuration's credentials nor in the environment",
+                   d->name, d->artifact->full_name, d->model,
+                   d->artifact->entry->gateway->key_reference);
 }
 
 static bool

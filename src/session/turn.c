@@ -153,14 +153,15 @@ end_truncated (struct session *s, struct running_task *t, const json_t *content,
 
 /* --- after a response --- */
 
+/* What the provider holds is what it was sent. An answer that calls tools is sent with their
+ * results; one that ends the task is counted as held (keep_answer). */
 static void
 take_continuation (struct running_task *t, struct driver_answer *a)
 {
     free (t->continuation_id);
     t->continuation_id = steal_ptr (&a->continuation_id);
     t->continuation_choice = t->choice.driver;
-    if (! t->continuation_id)
-        t->acknowledged = 0;
+    t->acknowledged = t->continuation_id ? t->list.len : 0;
 }
 
 /* Occupancy, and the provider's count for the next estimate. */
@@ -217,8 +218,6 @@ run_calls (struct session *s, struct running_task *t, const json_t *content, uin
     if (! tool_calls_run (s, t, content, turn, &results))
         return false;
     message_list_add (&t->list, answer_message (s, t, content));
-    if (t->continuation_id)
-        t->acknowledged = t->list.len;
     for (size_t i = 0; i < results.len; i++)
         message_list_add (&t->list, results.items[i]);
     results.len = 0;

@@ -267,7 +267,7 @@ applied (struct show *s, const struct trace_event *change)
 {
     for (const struct trace_event *e = NULL; (e = show_next (s, "control_applied", e));)
         if (str_eq (json_get_string (e->object, "change_id"), change->id)) {
-            report_text (s->report, "  used from turn %lu", number (e->object, "turn"));
+            report_text (s->report, "  applied from turn %lu", number (e->object, "turn"));
             return;
         }
     report_text (s->report, "  not yet used by an inference call");

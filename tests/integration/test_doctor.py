@@ -49,7 +49,8 @@ def test_cli_24_doctor_says_what_explain_scope_says(lab):
 def test_cli_24_doctor_shows_the_limits_of_the_model(lab):
     result = lab.agent(steps=STEPS).mur("doctor").ok()
     assert ("  ✓  primary (std/driver-scripted@0.1.0, model scripted): output cap 1024 (manifest), "
-            "context window 200000 (driver)\n") in result.stdout
+            "context window 200000 (driver), input ceiling none (none), "
+            "input budget 198976 (context_window_less_output_cap)\n") in result.stdout
 
 
 def test_cli_24_doctor_fails_a_model_without_an_output_cap(lab):

@@ -109,7 +109,8 @@ def test_session_8_3_switch_driver_names_the_choices_and_needs_one(lab):
     assert "control_change" not in session.trace.types
 
 
-@pytest.mark.parametrize("name, status, reason", [("nobody", 422, "undeclared_driver"), (" ", 422, "undeclared_driver")])
+@pytest.mark.parametrize("name, status, reason", [("nobody", 422, "undeclared_driver"), (" ", 422, "undeclared_driver"),
+                                                  (5, 422, "undeclared_driver")])
 def test_session_8_3_a_refused_switch_changes_nothing(lab, name, status, reason):
     project = scripted(lab, [switch(name), {"text": "{{model}} {{fenced}}"}])
 
@@ -188,7 +189,7 @@ def test_records_trace_show_names_the_choice_of_each_turn(lab):
     shown = lab.mur("trace", "show", session.id, cwd=lab.directory / "agent").ok().stdout
 
     assert "turn 0  on primary (scripted)" in shown and "turn 1  on fast (swift)" in shown
-    assert "primary → fast" in shown
+    assert "setting inference.driver  primary → fast  applied from turn 1  by agent" in shown
 
 
 # --- what is kept apart ----------------------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ def test_session_5_5_under_the_same_choice_a_continuation_goes_on(lab):
     session = lab.session(scripted(lab, steps).run("--task", "x").ok())
 
     request = json.loads((work_of(session) / "other.json").read_text())
-    assert request["continuation_id"] and [message["role"] for message in request["messages"]] == ["tool"]
+    assert request["continuation_id"] and [message["role"] for message in request["messages"]] == ["assistant", "tool"]
 
 
 def test_session_5_6_each_choice_has_its_own_limits_and_count(lab):
@@ -320,11 +321,13 @@ def test_manifest_7_3_an_alternate_without_its_key_is_staged_unavailable(lab):
     result = project.run("--task", "x", env={"FIRST_KEY": "k1"}).ok()
 
     session = lab.session(result)
-    assert result.stderr.count("warning[W-RUN-003]") == 1 and "other" in result.stderr
+    assert result.stderr.count("warning[W-RUN-003]") == 1 and "driver choice other" in result.stderr
+    assert result.stderr.count("OTHER_KEY") == 1, "a key that is nowhere is named once"
     assert [(choice["available"], choice["credential_source"]) for choice in
             session.trace.one("session_start")["inference_choices"]] == [(True, "environment"), (False, "none")]
     refused = session.trace.one("control_refused")
     assert (refused["status"], refused["reason"]) == (409, "credential_unresolvable")
+    assert "OTHER_KEY" in session.trace.one("tool_call")["error"]
     assert session.result_text == "stayed" and other.requests == []
 
 

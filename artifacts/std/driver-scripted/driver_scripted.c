@@ -65,16 +65,17 @@ text_of_message (const struct mur_json *json, mur_node message)
     return text.data != NULL ? text.data : mur_format ("%s", "");
 }
 
-static size_t
-continued_steps (const struct mur_json *request)
+/* Whether a continuation of ours says how many steps are done; the answers still sent are among
+ * them. */
+static bool
+continued_steps (const struct mur_json *request, size_t *steps)
 {
     static const char prefix[] = "scripted:";
     char *id = mur_json_text (request, mur_json_get (request, 0, "continuation_id"));
-    size_t steps = 0;
-    if (id != NULL && strncmp (id, prefix, sizeof prefix - 1) == 0)
-        steps = strtoul (id + sizeof prefix - 1, NULL, 10);
+    bool is_ours = id != NULL && strncmp (id, prefix, sizeof prefix - 1) == 0;
+    *steps = is_ours ? strtoul (id + sizeof prefix - 1, NULL, 10) : 0;
     free (id);
-    return steps;
+    return is_ours;
 }
 
 static void
@@ -83,11 +84,11 @@ read_messages (struct call *call)
     const struct mur_json *request = call->request;
     mur_node messages = mur_json_get (request, 0, "messages");
     mur_node last_user = -1, last_tool = -1;
-    call->number = continued_steps (request);
+    bool is_continued = continued_steps (request, &call->number);
     for (mur_node m = mur_json_first (request, messages); m >= 0; m = mur_json_next (request, m)) {
         mur_node role = mur_json_get (request, m, "role");
         if (mur_json_is (request, role, "assistant"))
-            call->number++, call->number_since_task++;
+            call->number += ! is_continued, call->number_since_task++;
         else if (mur_json_is (request, role, "tool"))
             last_tool = m;
         else if (mur_json_is (request, role, "user"))

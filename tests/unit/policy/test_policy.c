@@ -260,7 +260,12 @@ static void
 test_gateway_warnings (void **state _unused_)
 {
     static const char manifest[] = AGENT ("capabilities: {network: {allow: ['https://H.example', other]}}\n");
+    unsetenv ("POLICY_KEY");
+    _cleanup_free_ char *nowhere = parse_warnings (manifest, no_credential, NULL);
+    assert_int_equal (occurrences (nowhere, "warning[W-SEC-027]"), 0);
+    setenv ("POLICY_KEY", "k", 1);
     _cleanup_free_ char *from_environment = parse_warnings (manifest, no_credential, NULL);
+    unsetenv ("POLICY_KEY");
     assert_int_equal (occurrences (from_environment, "warning[W-SEC-025]"), 1);
     assert_int_equal (occurrences (from_environment, "warning[W-SEC-027]"), 1);
     assert_int_equal (occurrences (from_environment, "warning[W-SEC-030]"), 0);
