@@ -22,13 +22,28 @@ config_class (enum config_floor floor)
                                           : CONTAINMENT_ADVISORY;
 }
 
+/* Who may come in, by name; scopes as declared. */
+static void
+bearer_line (const struct door_authentication *a)
+{
+    out_printf ("door: %s — operator", a->scheme);
+    for (size_t i = 0; i < a->credentials.len; i++) {
+        const struct door_credential *c = &a->credentials.items[i];
+        out_printf (", %s (", c->name);
+        for (size_t k = 0; k < c->scopes.len; k++)
+            out_printf ("%s%s", k ? ", " : "", c->scopes.items[k]);
+        out_puts (")");
+    }
+    out_puts ("\n");
+}
+
 static void
 door_line (const struct doctor *d)
 {
     const struct door_network *network = d->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
     if (a)
-        out_printf ("door: %s\n", a->scheme);
+        bearer_line (a);
     else
         out_puts ("door: public (no network.authentication)\n");
     policy_warn_door (d->policy, true);

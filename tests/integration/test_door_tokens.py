@@ -348,3 +348,22 @@ def test_door_24_a_watch_with_the_operators_token_follows_every_task(lab, door):
         watch.until(lambda w: "COMPLETED" in w.states)
         assert watch.reply.headers["A2A-Extensions"].endswith(STREAM)
     eventually(lambda: operator.get().status == 200, 5 * SLOWER)
+
+
+def test_door_01_doctor_tells_the_posture_of_a_door(lab):
+    public = lab.agent(name="public", steps=[{"text": "x"}])
+    assert "\ndoor: public (no network.authentication)\n" in "\n" + lab.mur("doctor", cwd=public.directory).stdout
+    closed = lab.agent(name="closed", steps=[{"text": "x"}], network={"authentication": {"scheme": "bearer", "credentials": {
+        "dash": {"scopes": ["GetTask", "murmur.WatchSession"]}}}})
+    told = lab.mur("doctor", "--bind", "0.0.0.0", cwd=closed.directory).stdout
+    assert "\ndoor: bearer — operator, dash (GetTask, murmur.WatchSession)\n" in "\n" + told and "W-SEC-032" not in told
+
+
+def test_door_18_the_readiness_line_of_a_closed_door(lab):
+    running = authenticated(lab).start("--json")
+    text = running.wait_for(r"^\{.*\}$").group(0)
+    line = json.loads(text)
+    assert list(line) == ["auth", "name", "pid", "records_dir", "session_id", "url", "version", "workdir"]
+    assert line["auth"] == "bearer" and re.fullmatch(r"localhost:\d+", line["url"]) and line["pid"] == running.pid
+    running.signal()
+    assert running.result(20).ok().stdout == text + "\n"  # one line, no second ever
