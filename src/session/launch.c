@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fdio.h"
 #include "home/running.h"
 #include "sandbox/host.h"
 #include "session/background.h"
@@ -167,8 +168,14 @@ write_running_record (struct session *s)
     if (s->auth)
         fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! running_write (&r, &err))
+    if (! running_write (&r, &err)) {
+        /* Whoever looks for the session later finds why it cannot be addressed. */
+        _cleanup_free_ char *line =
+            x_asprintf ("[capsule-runtime] warning[W-SEC-023]: %s\n", err->message);
         diag_warn (DIAG_RUNTIME, W_SEC_023, "%s", err->message);
+        if (s->bootstrap_fd >= 0)
+            (void)fd_write_all (s->bootstrap_fd, line, strlen (line));
+    }
     running_record_clear (&r);
 }
 
