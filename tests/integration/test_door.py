@@ -84,7 +84,7 @@ def test_door_the_card_is_a_strict_agent_card(door):
 
 
 def test_door_what_is_not_there_is_an_empty_404(door):
-    for request in ("GET /", "GET /.well-known/agent.json", "OPTIONS /", "PUT /control/settings/x"):
+    for request in ("GET /", "GET /.well-known/agent.json", "OPTIONS /", "PUT /controls/x"):
         answer = raw(door, f"{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()).lower()
         assert answer.startswith(b"http/1.1 404 "), request
         assert b"content-length: 0\r\n" in answer and answer.endswith(b"\r\n\r\n")

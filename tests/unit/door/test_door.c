@@ -229,8 +229,7 @@ test_what_is_not_there_is_an_empty_404 (void **state)
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n",
         "POST //  HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
         "2\r\n\r\n{}",
-        "GET /control HTTP/1.1\r\nHost: x\r\n\r\n",
-        "PUT /control/settings/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n123456789",
+        "GET /controls HTTP/1.1\r\nHost: x\r\n\r\n",
     };
     for (size_t i = 0; i < ARRAY_LEN (requests); i++) {
         _cleanup_free_ char *head = NULL;
