@@ -149,6 +149,11 @@ build_mounts (struct confinement *c, struct mur_error **err)
         if (c->spec->trees[i].is_staged)
             staged[len++] = c->spec->trees[i].path;
     folders.staged_trees = staged;
+    /* Without Landlock a command of root could write itself out of its control group, and live on.
+     */
+    static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
+    if (c->spec->tier == CONFINEMENT_SECCOMP)
+        folders.guarded = control_groups;
     if (c->spec->tier == CONFINEMENT_SEALED)
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
     if (c->spec->probe->mounts.state == PROBE_SUCCEEDED)

@@ -160,6 +160,8 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
         for (size_t i = 0; f->read_only && f->read_only[i]; i++)
             if (fs_path_is_within (f->read_only[i], "/tmp"))
                 add_tree (&d, f->read_only[i], false);
+        for (size_t i = 0; f->guarded && f->guarded[i]; i++)
+            add_tree (&d, f->guarded[i], false);
     }
     finish (plan, &d, f->work.path);
 }

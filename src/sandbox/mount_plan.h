@@ -66,6 +66,8 @@ struct mount_folders {
     const char *sealed_etc; /* folder with the synthetic passwd and group; sealed only */
     const char *const *
         read_only; /* further trees and files a command needs at their own paths; NULL-terminated */
+    const char *const *guarded; /* trees that stay where they are but cannot be written there (below
+                                   sealed); NULL-terminated, may be NULL */
     const char *const *staged_trees; /* required read-only trees at their own paths (sealed);
                                         NULL-terminated, may be NULL */
 };

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -224,11 +225,36 @@ syscall_filter_free (struct syscall_filter *program)
     *program = (struct syscall_filter){ 0 };
 }
 
+/* Typing into the terminal a person started mur from (TIOCSTI, TIOCLINUX): ioctl is allowed as a
+ * call, these two requests are not. The kernel looks at the low half of the argument alone, so that
+ * half is what is compared; libseccomp's comparisons cannot say both requests at once. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define REQUEST_OFFSET offsetof (struct seccomp_data, args[1])
+#else
+#define REQUEST_OFFSET (offsetof (struct seccomp_data, args[1]) + 4)
+#endif
+
+static const struct sock_filter terminal_filter[] = {
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, REQUEST_OFFSET),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 1, 0),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 0, 1),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
 int
 syscall_filter_load (const struct syscall_filter *program)
 {
+    const struct sock_fprog terminal = { .len = ARRAY_LEN (terminal_filter),
+                                         .filter =
+                                             (struct sock_filter *)(uintptr_t)terminal_filter };
     struct sock_fprog fprog = { .len = program->len, .filter = program->code };
     unsigned flags = program->is_logged ? SECCOMP_FILTER_FLAG_LOG : 0;
+    /* First: the other one takes the call away. */
+    if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &terminal) < 0)
+        return -1;
     if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &fprog) == 0)
         return 0;
     return flags ? (int)syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) : -1;

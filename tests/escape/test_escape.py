@@ -23,6 +23,7 @@ from tests.support.commands import answers, command_agent, host_offers
 from tests.support.door_client import SLEEPER, Door
 from tests.support.hosts import CLASSES, PROBE, PROBE_PATH, on_host, without_landlock
 from tests.support.lab import BUILD, IS_SANITIZED
+from tests.support.polling import eventually, marked_processes
 
 PATH = PROBE_PATH
 MIB = 1 << 20
@@ -217,6 +218,34 @@ def test_escape_by_a_device(lab, tier):
     node, tty = attempt(lab, tier, ["mknod", "disk"], ["tiocsti"])
     assert is_refused(node), node
     assert is_refused(tty), tty
+
+
+TERMINAL = """import fcntl, os, pty, sys, termios
+master, terminal = pty.openpty()
+os.setsid()
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+os.set_inheritable(master, True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_escape_by_typing_into_the_terminal(lab, tier):
+    """Started from a terminal, which the commands inherit: what a command types there a shell would run."""
+    (lab.directory / "terminal.py").write_text(TERMINAL)
+    on_host(lab, f'exec {sys.executable} {lab.directory}/terminal.py {lab.mur_path} "$@"', "mur-at-a-terminal")
+    told, = attempt(lab, tier, ["tiocsti"])
+    assert is_refused(told, "EACCES" if tier == "scoped" else "EPERM"), told
+
+
+def test_escape_out_of_the_control_group(lab, tier):
+    """A command that moves itself elsewhere would outlive the session."""
+    seconds = f"7{os.getpid()}{CLASSES.index(tier)}"
+    lines = f"for f in /sys/fs/cgroup/*/cgroup.procs /sys/fs/cgroup/cgroup.procs; do echo $$ > $f; done; " \
+            f"setsid sleep {seconds} < /dev/null > /dev/null 2>&1 & echo left"
+    project = command_agent(lab, [lines], shell=("bash", "setsid", "sleep"), capabilities={"containment": tier})
+    result = project.run("--task", "go", "--workdir", project / "work").ok()
+    assert lab.session(result).trace.one("shell")["exit_code"] == 0
+    eventually(lambda: not marked_processes(f"sleep\0{seconds}\0".encode()), 4, "nothing outlives the session")
 
 
 def test_escape_by_executing_what_is_not_allowed(lab, tier):

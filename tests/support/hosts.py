@@ -20,9 +20,9 @@ def needs(lab, wanted):
         pytest.skip(f"this host backs {offered}, not {wanted}")
 
 
-def on_host(lab, script):
-    """Makes the lab's mur run after a shell prelude, on a host as it leaves it."""
-    path = lab.directory / "mur-on-that-host"
+def on_host(lab, script, name="mur-on-that-host"):
+    """Makes the lab's mur run after a shell prelude, on a host as it leaves it. One inside another needs its own name."""
+    path = lab.directory / name
     path.write_text(f'#!/bin/sh\n{script}\n')
     path.chmod(0o755)
     lab.mur_path = path
