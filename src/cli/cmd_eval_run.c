@@ -278,7 +278,7 @@ static void
 on_ended (void *ctx, struct session *s)
 {
     const struct one_run *run = ctx;
-    if (! run->one->check)
+    if (! run->one->check || ! session_was_launched (s))
         return;
     const struct check_request request = { run->one->check, run->one->files_root,
                                            run->one->timeout_secs };

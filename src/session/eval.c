@@ -23,6 +23,12 @@ session_fill_work (struct session *s, struct fs_root *from, char digest[SHA256_H
     return tree_copy (from, s->work, err) && tree_digest (s->work, digest, err);
 }
 
+bool
+session_was_launched (const struct session *s)
+{
+    return ! s->manifest->inference || s->trace;
+}
+
 /* --- the report --- */
 
 static json_t *

@@ -5,6 +5,7 @@
 import hashlib
 import json
 import os
+import socket
 import stat
 
 import pytest
@@ -231,6 +232,17 @@ def test_records_eval_run_a_session_that_cannot_be_staged_is_recorded_and_the_ru
     assert [(run["outcome"], run["check_result"]) for run in runs] == [("completed", "pass"), ("stage_failed", "not_run")]
     assert (runs[1]["session_id"], runs[1]["exit_status"], runs[1]["turns"]) == (None, None, None)
     assert "E-RUN-008" in result.stderr and bench.record["complete"] is True
+
+
+def test_records_eval_run_a_session_that_cannot_be_launched_is_not_checked(bench):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        bench.cases({"case_id": "c1", "task_path": "task.md", "check": "ls"})
+        result = bench.run(bench.capsule(network={"internal_port": port})).ok()
+
+    run = bench.record["cases"][0]["runs"][0]
+    assert (run["outcome"], run["check_result"], run["check"], run["turns"]) == ("launch_failed", "not_run", None, None)
+    assert "E-RUN-010" in result.stderr and run["session_id"].startswith("ses_")
 
 
 @pytest.mark.parametrize("case, words", [

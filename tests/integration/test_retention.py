@@ -124,7 +124,7 @@ def test_records_old_conversations_of_this_capsule_go(lab):
     assert "messages_dropped" not in line
 
 
-def test_records_the_front_of_the_present_conversation_is_cut(lab):
+def test_records_13_the_front_of_the_present_conversation_is_cut(lab):
     project = retaining(lab, context={"retain": {"max_messages": 2}}, lifecycle={"conversation": "threaded"})
     path = conversation(lab, "agent", "c1", messages=5, capsule="agent")
     other = conversation(lab, "agent", "c2", messages=5, capsule="agent")
