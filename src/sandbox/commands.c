@@ -22,7 +22,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #define DRAIN_MS     1000 /* pipes may stay open this long after the leader */
@@ -61,6 +60,7 @@ struct command {
     /* in the background */
     int log_fd; /* -1: in the foreground */
     uint64_t log_bytes, log_header_bytes;
+    bool is_log_cut;
     struct buf tail; /* at least the last COMMAND_KEPT_BYTES */
 };
 
@@ -79,16 +79,45 @@ struct commands {
  * --------------------------------------------------------------------------------------------------------------
  */
 
+/* A file without a name in the records directory: output lies on disk, where there is room for it,
+ * and is gone with the last descriptor. */
+static int
+open_spill (const struct commands *all)
+{
+    char name[37];
+    int dir = fs_root_fd (all->records);
+    int fd = openat (dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    uuid_text (name);
+    fd = openat (dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        unlinkat (dir, name, 0);
+    return fd;
+}
+
 static void
-spill (struct command_stream *s, const char *data, size_t len)
+spill (const struct commands *all, struct command_stream *s, const char *data, size_t len)
 {
     if (s->spill_fd < 0 && s->kept.len + len > COMMAND_KEPT_BYTES) {
-        s->spill_fd = memfd_create ("command-output", MFD_CLOEXEC);
+        s->spill_fd = open_spill (all);
         if (s->spill_fd >= 0)
             (void)fd_write_all (s->spill_fd, s->kept.data, s->kept.len);
     }
-    if (s->spill_fd >= 0)
+    if (s->spill_fd >= 0 && s->total_bytes <= confinement_output_max (all->confinement))
         (void)fd_write_all (s->spill_fd, data, len);
+}
+
+/* A log is a file like those of commands, so it grows no further than theirs. */
+static void
+write_log (struct command *c, const char *data, size_t len)
+{
+    uint64_t limit = confinement_output_max (c->all->confinement);
+    size_t room = limit > c->log_bytes ? (size_t)(limit - c->log_bytes) : 0;
+    size_t kept = len < room ? len : room;
+    c->is_log_cut |= kept < len;
+    if (kept && fd_write_all (c->log_fd, data, kept))
+        c->log_bytes += kept;
 }
 
 static void
@@ -108,12 +137,11 @@ take_output (struct command *c, struct stream *stream, const char *data, size_t 
     struct command_stream *s = &stream->s;
     s->total_bytes += len;
     if (c->log_fd >= 0) {
-        if (fd_write_all (c->log_fd, data, len))
-            c->log_bytes += len;
+        write_log (c, data, len);
         keep_tail (&c->tail, data, len);
         return;
     }
-    spill (s, data, len);
+    spill (c->all, s, data, len);
     size_t room = COMMAND_KEPT_BYTES - s->kept.len;
     buf_append (&s->kept, data, len < room ? len : room);
 }
@@ -203,7 +231,12 @@ finish (struct command *c)
     epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->pidfd, NULL);
     c->resource_limit = confinement_leave (c->all->confinement, &c->occupancy, c->signal_number);
     if (c->log_fd >= 0) {
-        _cleanup_free_ char *end = x_asprintf ("\nExit code: %d\n", c->exit_code);
+        _cleanup_free_ char *end = x_asprintf (
+            "%s\nExit code: %d\n",
+            c->is_log_cut
+                ? "\n(output beyond capabilities.resources.max_file_size_bytes was not kept)"
+                : "",
+            c->exit_code);
         if (fd_write_all (c->log_fd, end, strlen (end)))
             c->log_bytes += strlen (end);
         close (c->log_fd);

@@ -73,6 +73,17 @@ grant_all (struct confinement *c, const struct strv *paths, enum landlock_grant 
         grant (c, paths->items[i], g);
 }
 
+/* What lies where commands may write is no program, whatever PATH says of it. */
+static void
+grant_programs (struct confinement *c)
+{
+    const struct mount_folders *f = &c->spec->folders;
+    const char *writable[] = { f->work.path, f->records.path, NULL };
+    for (size_t i = 0; i < c->allowlist.files.len; i++)
+        if (c->spec->workdir_exec || ! path_is_below_any (c->allowlist.files.items[i], writable))
+            grant (c, c->allowlist.files.items[i], LANDLOCK_EXECUTABLE_FILE);
+}
+
 static const struct {
     const char *path;
     enum landlock_grant grant;
@@ -91,7 +102,7 @@ build_landlock (struct confinement *c, struct mur_error **err)
     landlock_plan_init (&c->landlock, c->spec->probe->landlock_abi);
     if (! grant_folders (c, err))
         return false;
-    grant_all (c, &c->allowlist.files, LANDLOCK_EXECUTABLE_FILE);
+    grant_programs (c);
     grant_all (c, &c->allowlist.readable, LANDLOCK_READABLE_TREE);
     grant_all (c, &c->trust_store, LANDLOCK_READABLE_TREE);
     for (size_t i = 0; i < c->spec->tree_count; i++)
@@ -250,6 +261,12 @@ const struct cgroup_scope *
 confinement_scope (const struct confinement *c)
 {
     return c->scope;
+}
+
+uint64_t
+confinement_output_max (const struct confinement *c)
+{
+    return c->spec->limits.max_file_size_bytes;
 }
 
 /* Under the lock. */

@@ -65,6 +65,8 @@ const char *confinement_cgroup_shortfall (const struct confinement *c);
 const struct cgroup_scope *confinement_scope (const struct confinement *c);
 /* Where a command finds its temporary folder: "/tmp" when mapped, else the folder's own path. */
 const char *confinement_temp_dir (const struct confinement *c);
+/* What is kept of one command's output at most: capabilities.resources.max_file_size_bytes. */
+uint64_t confinement_output_max (const struct confinement *c);
 /* The network namespace with its egress relay, made on first use. NULL with E-CAP-005. */
 const struct network_namespace *confinement_network (struct confinement *c, struct mur_error **err);
 
@@ -73,7 +75,7 @@ struct confined_program {
     char *const *argv;
     char *const *env;
     int stdin_fd, stdout_fd, stderr_fd;
-    const struct strv *closure; /* further executable files of this spawn alone; may be NULL */
+    const struct strv *closure;     /* further executable files of this spawn alone; may be NULL */
     const struct cgroup_nest *nest; /* where it runs within the scope; NULL: the scope itself */
 };
 

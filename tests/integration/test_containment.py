@@ -326,6 +326,19 @@ def test_containment_16_a_copy_in_the_work_folder_runs_only_with_workdir_exec(la
         assert "Permission denied" in ran.stderr and ran.code == 126
 
 
+@pytest.mark.parametrize("is_granted", [False, True])
+def test_containment_12_a_program_on_path_within_the_work_folder_is_none(lab, is_granted):
+    """PATH may lead into the work folder; what a command can rewrite is executed only with workdir_exec."""
+    needs(lab, "scoped")
+    project = command_agent(lab, [call("mine", "-u")], shell=("bash", "mine"), capabilities={"filesystem": {"workdir_exec": is_granted}})
+    (project / "work/bin").mkdir()
+    shutil.copy(shutil.which("id", path="/usr/bin:/bin"), project / "work/bin/mine")
+    project.run("--task", "go", "--workdir", project / "work", env={"PATH": f"{project.directory}/work/bin:/usr/bin:/bin"}).ok()
+    told, = answers(project)
+    assert (told.stdout == f"{os.geteuid()}\n") == is_granted, told
+    assert is_granted or "Permission denied" in told.text
+
+
 @pytest.mark.parametrize("is_allowed", [False, True])
 def test_containment_17_a_script_tool_has_its_interpreter_and_nothing_more(lab, is_allowed):
     needs(lab, "scoped")

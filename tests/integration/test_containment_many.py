@@ -102,6 +102,21 @@ def test_containment_background_output_lies_on_disk_and_not_in_the_runtime(lab):
     assert grown <= 8 * MIB, f"{grown / MIB:.1f} MiB"
 
 
+def test_containment_output_is_bounded_like_a_file(lab):
+    """A command that never stops writing fills neither memory nor disk."""
+    forever = "while :; do echo 0123456789012345678901234567890123456789; done"
+    project = command_agent(lab, [forever], capabilities={"resources": {"max_file_size_bytes": MIB}}, lifecycle={
+        "shell_grace_secs": 0, "task_acceptance": "queue", "after_task": "sleep"})
+    running = project.start("--task", "go", "--workdir", project / "work")
+    session = lab.session(running)
+    eventually(lambda: session.trace.all("task_end"), 30 * SLOWER)
+    log, = (session.records / "logs").glob("wrk_*.log")
+    eventually(lambda: log.stat().st_size >= MIB, 60 * SLOWER)
+    running.signal().result(60)
+    assert log.stat().st_size <= MIB + 200
+    assert "max_file_size_bytes was not kept" in log.read_text()[-200:]
+
+
 # --- killed at any moment -------------------------------------------------------------------------------------------------
 
 
