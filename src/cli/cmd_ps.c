@@ -194,7 +194,7 @@ report_pruned (const struct running_scan *scan, bool is_verbose)
         diag_stderr_line ("pruned: %s — not a readable record", scan->unreadable[i]);
     size_t total = gone + scan->unreadable_len;
     if (total && ! is_verbose)
-        diag_stderr_line ("pruned %zu record%s of sessions that are gone", total,
+        diag_stderr_line ("pruned %zu stale record%s; mur ps --verbose names each", total,
                           total == 1 ? "" : "s");
     for (size_t i = 0; i < scan->older_len; i++)
         diag_stderr_line ("skipped: %s — written by an older mur", scan->older[i]);

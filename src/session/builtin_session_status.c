@@ -79,12 +79,15 @@ append_spend (const struct session *s, struct buf *b)
     struct spend_totals spend;
     spend_totals (s->spend, &spend);
     const struct usage_totals *u = &s->usage;
-    buf_printf (b,
-                ",\"tokens\":{\"input\":%llu,\"output\":%llu,\"cached\":%llu,\"cache_write\":%llu,"
-                "\"unreported_calls\":%llu}",
-                (unsigned long long)u->input, (unsigned long long)u->output,
-                (unsigned long long)u->cached, (unsigned long long)u->cache_write,
-                (unsigned long long)u->unreported_calls);
+    buf_puts (b, ",\"tokens\":{");
+    append_number (b, "input", u->input.is_known, u->input.value, "unknown");
+    buf_putc (b, ',');
+    append_number (b, "output", u->output.is_known, u->output.value, "unknown");
+    buf_putc (b, ',');
+    append_number (b, "cached", u->cached.is_known, u->cached.value, "unknown");
+    buf_putc (b, ',');
+    append_number (b, "cache_write", u->cache_write.is_known, u->cache_write.value, "unknown");
+    buf_printf (b, ",\"unreported_calls\":%llu}", (unsigned long long)u->unreported_calls);
     buf_printf (b, ",\"spend\":{\"tokens\":%llu,", (unsigned long long)spend.used);
     append_number (b, "ceiling", spend.ceiling != 0, spend.ceiling, "none");
     if (spend.machine_ceiling)

@@ -59,10 +59,12 @@ add_to_totals (struct harness_run *run, const struct turn_usage *u)
     s->totals.turns++;
     s->totals.input_tokens += input;
     s->totals.output_tokens += output;
-    s->usage.input += input;
-    s->usage.output += output;
-    s->usage.cached += count (&u->of[USAGE_CACHE_READ]);
-    s->usage.cache_write += count (&u->of[USAGE_CACHE_CREATION]);
+    usage_count_add (&s->usage.input, u->of[USAGE_INPUT].is_set, input);
+    usage_count_add (&s->usage.output, u->of[USAGE_OUTPUT].is_set, output);
+    usage_count_add (&s->usage.cached, u->of[USAGE_CACHE_READ].is_set,
+                     count (&u->of[USAGE_CACHE_READ]));
+    usage_count_add (&s->usage.cache_write, u->of[USAGE_CACHE_CREATION].is_set,
+                     count (&u->of[USAGE_CACHE_CREATION]));
     if (! u->of[USAGE_INPUT].is_set || ! u->of[USAGE_OUTPUT].is_set)
         s->usage.unreported_calls++;
 }
@@ -147,7 +149,8 @@ turn_open (struct harness_run *run)
         return false;
     }
     char status[48];
-    snprintf (status, sizeof status, "inference turn %llu", (unsigned long long)run->task->turns + 1);
+    snprintf (status, sizeof status, "inference turn %llu",
+              (unsigned long long)run->task->turns + 1);
     streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
     run->is_turn_open = true;
     return true;
@@ -343,9 +346,8 @@ take_result (struct harness_run *run, const struct process_event *e)
     struct pending_call c;
     turn_close (run, false);
     if (! take_pending (run, e->id, &c)) {
-        _cleanup_free_ char *text =
-            x_asprintf ("the harness reported a result for tool call id %s, which is no call of it",
-                        e->id);
+        _cleanup_free_ char *text = x_asprintf (
+            "the harness reported a result for tool call id %s, which is no call of it", e->id);
         note (run, text);
         return;
     }

@@ -17,14 +17,31 @@ append_member (struct buf *b, const char *key, const char *value)
     json_append_string (b, value, strlen (value));
 }
 
+/* The credential whose name comes next after <last>; there is one. */
+static size_t
+next_by_name (const struct door_auth *auth, const char *last)
+{
+    size_t best = door_auth_count (auth);
+    for (size_t i = 0; i < door_auth_count (auth); i++) {
+        const char *name = door_auth_name (auth, i);
+        bool is_after = ! last || strcmp (name, last) > 0;
+        if (is_after &&
+            (best == door_auth_count (auth) || strcmp (name, door_auth_name (auth, best)) < 0))
+            best = i;
+    }
+    return best;
+}
+
 static void
 append_tokens (struct buf *b, const struct door_auth *auth)
 {
     buf_puts (b, ",\"tokens\":{");
-    for (size_t i = 0; i < door_auth_count (auth); i++) {
-        const char *name = door_auth_name (auth, i);
-        const char *token = secret_reveal (door_auth_token (auth, i));
-        buf_printf (b, "%s\"%s\":", i ? "," : "", name);
+    const char *last = NULL;
+    for (size_t n = 0; n < door_auth_count (auth); n++) {
+        size_t next = next_by_name (auth, last);
+        const char *token = secret_reveal (door_auth_token (auth, next));
+        last = door_auth_name (auth, next);
+        buf_printf (b, "%s\"%s\":", n ? "," : "", last);
         json_append_string (b, token, strlen (token));
     }
     buf_putc (b, '}');

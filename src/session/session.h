@@ -133,7 +133,8 @@ struct session {
     struct component *script;    /* script capsules */
     struct pulled *script_pulls; /* live: what the script pulled, not recorded yet */
     size_t script_pull_count;
-    struct script_sends *script_sends; /* live: what the script sent, not recorded yet; NULL: none */
+    struct script_sends
+        *script_sends; /* live: what the script sent, not recorded yet; NULL: none */
     struct allow_list script_allow;
     struct driver driver;          /* agents: the primary choice */
     struct driver **choices;       /* the primary, then inference.alternates in order */
@@ -142,11 +143,11 @@ struct session {
     struct control_state *control; /* what is selected of them now */
     const char *compaction_prompt; /* NULL: none */
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */
-    struct harness *harness; /* harness.h; NULL under transport: http */
-    pthread_mutex_t loop_lock; /* base/locks.h: loop; loop_lock.h */
+    struct harness *harness;       /* harness.h; NULL under transport: http */
+    pthread_mutex_t loop_lock;     /* base/locks.h: loop; loop_lock.h */
     struct strv compaction_env; /* the driver's while a compaction hook asks it; empty: the same */
-    struct confined *confined;     /* confine.h; NULL: nothing here starts a native process */
-    bool is_confinement_told;      /* what confines commands was said once */
+    struct confined *confined;  /* confine.h; NULL: nothing here starts a native process */
+    bool is_confinement_told;   /* what confines commands was said once */
     /* background.c: the newest first, and what runs in the foreground. Written by the task loop,
      * under the lock below; the door reads under it. */
     struct background *background, *foreground;
@@ -170,9 +171,9 @@ struct session {
     struct registry *registry;
     atomic_bool is_driver_busy;
     struct member_calls *member_calls; /* member_calls.h; NULL: there is nobody to call */
-    struct hooks *hooks;   /* hooks.h; NULL without hooks */
-    struct delegations *delegations; /* delegations.h; NULL: this capsule may start no others */
-    struct strv guest_env; /* the runtime's own list for every guest */
+    struct hooks *hooks;               /* hooks.h; NULL without hooks */
+    struct delegations *delegations;   /* delegations.h; NULL: this capsule may start no others */
+    struct strv guest_env;             /* the runtime's own list for every guest */
     struct termination *termination;
     struct deadline *deadline;
     pthread_mutex_t lock; /* base/locks.h: session. Guards the members below */
@@ -182,8 +183,12 @@ struct session {
     struct session_totals {
         uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls;
     } totals;
-    struct usage_totals { /* for session-status */
-        uint64_t input, output, cached, cache_write, unreported_calls;
+    struct usage_totals { /* for session-status: what some call reported */
+        struct usage_count {
+            bool is_known;
+            uint64_t value;
+        } input, output, cached, cache_write;
+        uint64_t unreported_calls;
     } usage;
     uint64_t launched_ms;      /* monotonic */
     struct running_task *task; /* the task that runs, or NULL */
@@ -192,6 +197,14 @@ struct session {
     bool has_cap_warning;      /* W-RUN-001 was printed */
     uint64_t plan_count;       /* plans stored: the number in the newest file's name */
 };
+
+/* Takes in what a call reported, or that it reported nothing. */
+static inline void
+usage_count_add (struct usage_count *c, bool is_reported, uint64_t value)
+{
+    c->is_known = c->is_known || is_reported;
+    c->value += value;
+}
 
 /* stage_artifacts.c: step 10. */
 bool stage_artifacts (struct session *s, struct mur_error **err);

@@ -184,10 +184,10 @@ measure (struct session *s, struct running_task *t, const struct driver_answer *
     t->provider_choice = t->choice.driver;
     t->provider_len = t->list.len + 1; /* the answer is the completion */
     t->context_tokens = t->provider_count;
-    s->usage.input += (uint64_t)u->input.value;
-    s->usage.output += (uint64_t)u->output.value;
-    s->usage.cached += (uint64_t)u->cached.value;
-    s->usage.cache_write += (uint64_t)u->cache_write.value;
+    usage_count_add (&s->usage.input, u->input.is_set, (uint64_t)u->input.value);
+    usage_count_add (&s->usage.output, u->output.is_set, (uint64_t)u->output.value);
+    usage_count_add (&s->usage.cached, u->cached.is_set, (uint64_t)u->cached.value);
+    usage_count_add (&s->usage.cache_write, u->cache_write.is_set, (uint64_t)u->cache_write.value);
 }
 
 static void

@@ -141,7 +141,7 @@ def test_door_a_launcher_may_ask_for_the_tokens_on_its_pipe(lab):
     running = authenticated(lab).start("--json", "--readiness-tokens")
     line = json.loads(running.wait_for(r"^\{.*\}$").group(0))
     assert list(line) == sorted(line)
-    assert list(line["tokens"]) == ["operator", "alpha", "reader"]
+    assert list(line["tokens"]) == ["alpha", "operator", "reader"]
     assert token(lab, running, "alpha") == line["tokens"]["alpha"]
     running.signal()
     running.result(20).ok()

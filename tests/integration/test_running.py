@@ -116,7 +116,7 @@ def test_door_35_a_reused_pid_is_pruned_and_never_signalled(lab, bystander):
         result = lab.mur(*command)
         assert not path.exists(), command
         if command[0] == "ps":
-            assert result.ok().stdout == "no running capsules\n" and "pruned 1 record" in result.stderr
+            assert result.ok().stdout == "no running capsules\n" and "pruned 1 stale record" in result.stderr
         else:
             assert "another process" in result.failed("E-RUN-022").stderr
         assert bystander.poll() is None
@@ -240,7 +240,7 @@ def test_cli_13_days_are_counted_in_ps(lab):
 def test_cli_13_ps_counts_or_names_what_it_removed(lab):
     for number in (1, 2):
         write_record(lab, number, pid=4194304)
-    assert lab.mur("ps").ok().stderr.splitlines() == ["pruned 2 records of sessions that are gone"]
+    assert lab.mur("ps").ok().stderr.splitlines() == ["pruned 2 stale records; mur ps --verbose names each"]
     write_record(lab, pid=4194304, formation_id="frm_" + "0" * 32)
     told = lab.mur("ps", "--verbose").ok().stderr.splitlines()
     assert told == [f"pruned: {session_id(1)} — its process is gone (formation frm_{'0' * 32})"]
