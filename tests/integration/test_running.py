@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,11 @@ KEYS = ["session_id", "url", "pid", "process_start", "capsule_name", "capsule_ve
 def start_time(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
         return stat.read().rsplit(")", 1)[1].split()[19]
+
+
+def state_of(stat):
+    """The state letter of one thread."""
+    return stat.read_text(errors="replace").rsplit(")", 1)[1].split()[0]
 
 
 def session_id(number):
@@ -284,6 +290,7 @@ def test_cli_addresses_with_nothing_running(lab):
 def test_cli_15_a_stopped_process_that_hears_nothing_is_killed(lab):
     running, _ = sleeper(lab)
     running.signal(signal.SIGSTOP)
+    eventually(lambda: all(state_of(path) == "T" for path in Path(f"/proc/{running.pid}/task").glob("*/stat")))
     stopped = lab.mur("stop", running.session_id, "--timeout", "1", timeout=90).ok().stdout
     assert stopped.splitlines()[:3] == [f"stopped: {running.session_id}", "capsule: agent@0.1.0", "signal:  SIGKILL"]
     assert stopped.splitlines()[3].startswith("residue: unknown — ") and len(stopped.splitlines()) == 4
