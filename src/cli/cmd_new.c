@@ -3,6 +3,8 @@
  * `mur new`: a capsule from a template, or a formation of two (spec/cli.md 4). Writing is
  * scaffold.c's, the formation new_roster.c's.
  */
+#include "artifact/name.h"
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/new_roster.h"
@@ -10,19 +12,21 @@
 
 #include <string.h>
 
-#define LONGEST_NAME 64
+/* Of a formation the members are named <NAME>-worker; what a name may hold is the artifacts' rule.
+ */
+#define LONGEST_NAME (100 - sizeof ("-worker") + 1)
 
 static bool
 check_name (const char *name, struct mur_error **err)
 {
     size_t len = strlen (name);
-    bool is_plain = len && len <= LONGEST_NAME && name[0] >= 'a' && name[0] <= 'z' &&
-                    strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len &&
-                    name[len - 1] != '-';
-    if (is_plain)
+    _cleanup_free_ char *problem =
+        len > LONGEST_NAME ? x_strdup ("is too long") : name_part_problem (name, len);
+    if (! problem)
         return true;
-    mur_fail (err, E_NEW_002, "\"%s\" cannot be the name of a capsule", name);
-    return mur_hint (err, "lower-case letters, digits and hyphens, beginning with a letter");
+    mur_fail (err, E_NEW_002, "\"%s\" cannot be the name of a capsule: it %s", name, problem);
+    return mur_hint (err, "lower-case letters, digits and inner hyphens, at most %zu of them",
+                     LONGEST_NAME);
 }
 
 static bool

@@ -62,7 +62,7 @@ def test_cli_26_a_link_to_nowhere_is_in_the_way(lab):
     assert os.readlink(project / "team") == "nowhere"
 
 
-@pytest.mark.parametrize("name", ["Team", "a/b", "", "-x", "x-", "a b", "..", "1st", "t" * 65])
+@pytest.mark.parametrize("name", ["Team", "a/b", "", "-x", "x-", "a b", "..", "a/", "t" * 94])
 def test_cli_26_names_a_formation_cannot_have(lab, name):
     project = lab.project()
     write_index(project, FITTING)
