@@ -113,7 +113,7 @@ trace_end (struct session *s, const struct plan *plan, const char *plan_id, cons
                                                     : has_failed     ? "failed"
                                                                      : "completed",
                                          .failed_step = end->failed_step,
-                                         .steps_total = plan->len,
+                                         .steps_total = node->text[0] ? plan->len : 0,
                                          .steps_succeeded = count_of (plan, STEP_SUCCEEDED),
                                          .steps_failed = count_of (plan, STEP_FAILED),
                                          .steps_skipped = count_of (plan, STEP_SKIPPED),
@@ -125,35 +125,43 @@ trace_end (struct session *s, const struct plan *plan, const char *plan_id, cons
 
 /* --- the report --- */
 
+static void
+add_step (json_t *list, const char *id, const char *status, const char *output, const char *error)
+{
+    json_t *o = json_object ();
+    json_set_string (o, "step_id", id);
+    json_set_string (o, "status", status);
+    json_set_string (o, "output", output);
+    json_set_string (o, "error", error);
+    json_array_append_new (list, o);
+}
+
+/* A plan that was refused reports the step at fault alone, "plan" when it was none at all. */
 static json_t *
-steps_report (const struct plan *plan)
+steps_report (const struct plan *plan, const struct plan_end *end)
 {
     json_t *list = json_array ();
-    for (size_t i = 0; i < plan->len; i++) {
-        const struct plan_step *step = &plan->steps[i];
-        if (step->status == STEP_PENDING)
-            continue;
-        json_t *o = json_object ();
-        json_set_string (o, "step_id", step->id);
-        json_set_string (o, "status", step_status_name (step->status));
-        json_set_string (o, "output", step->output);
-        json_set_string (o, "error", step->error);
-        json_array_append_new (list, o);
+    if (end->reason)
+        add_step (list, end->failed_step, "failed", NULL, end->reason);
+    for (size_t i = 0; i < plan->reported_len; i++) {
+        const struct plan_step *step = plan->reported[i];
+        add_step (list, step->id, step_status_name (step->status), step->output, step->error);
     }
     return list;
 }
 
 static void
-set_report (const struct plan *plan, const struct plan_end *end, struct call_outcome *out)
+set_report (const struct plan *plan, const char *plan_id, const struct plan_end *end,
+            struct call_outcome *out)
 {
     bool is_completed = ! end->is_canceled && ! end->failed_step;
     _cleanup_json_ json_t *report = json_object ();
-    json_set_string (report, "plan_id", plan->id);
+    json_set_string (report, "plan_id", plan_id);
     json_set_bool (report, "completed", is_completed);
     json_set_bool (report, "canceled", end->is_canceled);
     json_set_string (report, "failed_step", end->failed_step);
-    json_object_set_new (report, "steps", steps_report (plan));
-    _cleanup_free_ char *text = json_text (report, JSON_TEXT_ORDERED);
+    json_object_set_new (report, "steps", steps_report (plan, end));
+    _cleanup_free_ char *text = json_text (report, JSON_TEXT_SORTED);
     outcome_set_result (out, "submit-plan", is_completed ? TOOL_PASSED : TOOL_FAILED, text,
                         strlen (text));
     out->is_canceled = end->is_canceled;
@@ -174,14 +182,12 @@ builtin_plan (struct session *s, struct running_task *task, const json_t *input,
     bool is_read = plan_read (value, &plan, &end.reason);
     if (is_read)
         node = trace_start (s, &plan);
-    bool is_good = is_read && plan_check (s, &plan, &end.reason);
-    if (is_good)
-        plan_run (s, task, &plan, node.text, &end);
-    trace_end (s, &plan, given ? given : "", &node, &end, started_us);
-    if (is_good)
-        set_report (&plan, &end, out);
     else
-        outcome_set_error (out, "the plan was refused, nothing ran: %s", end.reason);
+        end.failed_step = "plan";
+    if (is_read && plan_check (s, &plan, &end.failed_step, &end.reason))
+        plan_run (s, task, &plan, node.text, &end);
+    trace_end (s, &plan, is_read ? plan.id : "", &node, &end, started_us);
+    set_report (&plan, given ? given : "", &end, out);
     if (end.is_canceled)
         task->wait_phase = "plan";
     free (end.reason);

@@ -33,6 +33,8 @@ gate_has_required (struct session *s, const struct gated_call *c, struct call_ou
         return true;
     _cleanup_free_ char *names = strv_join (&missing, ", ");
     outcome_set_error (out, "the call to %s lacks required input: %s; nothing ran", c->name, names);
+    if (c->is_plan_step)
+        return false;
     TRACE (s->trace, NULL, tool_input_refused, .turn = c->turn, .tool_name = c->name,
            .tool_call_id = c->id[0] ? c->id : NULL, .missing = missing.items,
            .reason = out->runtime_error);

@@ -17,6 +17,7 @@ struct gated_call {
     const char *name;
     const json_t *input;
     const char *input_text; /* its compact JSON */
+    bool is_plan_step;      /* its plan records it: a missing field is no line of its own */
 };
 
 /* True when every field the tool's schema requires is there; else *out names all that are missing

@@ -44,6 +44,7 @@ plan_clear (struct plan *plan)
         free (step->resource_id);
     }
     free (plan->steps);
+    free (plan->reported);
     json_decref (plan->value);
     *plan = (struct plan){ 0 };
 }
@@ -157,6 +158,7 @@ plan_read (const json_t *value, struct plan *out, char **reason)
     out->id = json_get_string (out->value, "id");
     steps = json_object_get (out->value, "steps");
     out->steps = x_new_array (struct plan_step, json_array_size (steps) + 1);
+    out->reported = x_new_array (const struct plan_step *, json_array_size (steps) + 1);
     json_array_foreach (steps, i, item)
     {
         out->len = i + 1;
@@ -202,9 +204,7 @@ check_shell (struct session *s, const struct plan_step *step, char **reason)
 static bool
 check_capsule (struct session *s, const struct plan_step *step, char **reason)
 {
-    if (! s->policy->spawn_allow.len)
-        return say (reason, "step %s: this capsule does not declare capabilities.spawn.allow",
-                    step->id);
+    (void)s;
     const json_t *objective = json_object_get (step->input, "objective");
     bool is_text = json_is_string (step->input) ||
                    (json_is_string (objective) && json_object_size (step->input) == 1);
@@ -267,27 +267,28 @@ check_links (const struct plan *plan, const struct plan_step *step, char **reaso
         if (! plan_find (plan, step->depends_on.items[i]))
             return say (reason, "step %s: it depends on %s, which is no step of this plan",
                         step->id, step->depends_on.items[i]);
-    _cleanup_free_ char *why = NULL;
-    if (step->condition && ! plan_condition_check (step->condition, &why))
-        return say (reason, "step %s: if: %s", step->id, why);
     struct known known = { plan, step, reason };
     return plan_each_reference (step, is_known, &known);
 }
 
-bool
-plan_check (struct session *s, const struct plan *plan, char **reason)
+static bool
+check_step (struct session *s, const struct plan *plan, struct plan_step *step, char **reason)
 {
-    for (size_t i = 0; i < plan->len; i++) {
-        struct plan_step *step = &plan->steps[i];
-        if (! step->id[strspn (step->id, " \t\r\n")])
-            return say (reason, "plan.steps[%zu].id is blank", i);
-        if (plan_find (plan, step->id) != step)
-            return say (reason, "step %s: there are two steps of that id", step->id);
-        if (! check_kind (s, step, reason) || ! check_on_error (step, reason))
-            return false;
-    }
+    if (! step->id[strspn (step->id, " \t\r\n")])
+        return say (reason, "a step has a blank id");
+    if (plan_find (plan, step->id) != step)
+        return say (reason, "step %s: there are two steps of that id", step->id);
+    return check_kind (s, step, reason) && check_on_error (step, reason) &&
+           check_links (plan, step, reason);
+}
+
+bool
+plan_check (struct session *s, const struct plan *plan, const char **bad, char **reason)
+{
     for (size_t i = 0; i < plan->len; i++)
-        if (! check_links (plan, &plan->steps[i], reason))
+        if (! check_step (s, plan, &plan->steps[i], reason)) {
+            *bad = plan->steps[i].id;
             return false;
+        }
     return true;
 }

@@ -58,12 +58,15 @@ struct plan {
     const char *id;
     struct plan_step *steps;
     size_t len;
+    const struct plan_step **reported; /* in the order they were recorded */
+    size_t reported_len;
 };
 
 /* Reads the shape of a plan. False: it has none, *reason (owned) says why. */
 bool plan_read (const json_t *value, struct plan *out, char **reason);
-/* Judges the whole plan against what this session may do. False: *reason (owned). */
-bool plan_check (struct session *s, const struct plan *plan, char **reason);
+/* Judges the whole plan against what this session may do. False: *bad is the step at fault, *reason
+ * (owned) says why. */
+bool plan_check (struct session *s, const struct plan *plan, const char **bad, char **reason);
 void plan_clear (struct plan *plan);
 #define _cleanup_plan_ _cleanup_ (plan_clear)
 const struct plan_step *plan_find (const struct plan *plan, const char *id);
@@ -90,7 +93,7 @@ bool plan_condition_holds (const struct plan *plan, const char *text);
 struct plan_end {
     bool is_canceled;
     const char *failed_step; /* borrowed from the plan; NULL: none failed it */
-    char *reason;            /* owned; NULL: none */
+    char *reason;            /* owned: why nothing was run; NULL: it was */
 };
 /* Runs a plan that was checked; <node> is the id of its plan_start line. */
 void plan_run (struct session *s, struct running_task *t, struct plan *plan, const char *node,
@@ -109,6 +112,7 @@ struct step_run {
     char *tool, *line;       /* shell steps: the command's name, and the line as it is shown */
     json_t *call;            /* shell steps: the same as input of the command's tool; capsule steps:
                                 as input of delegate-task */
+    bool is_admitted;        /* the gates let the attempt that comes next through */
     struct command *command; /* a shell step that runs */
     struct capsule_call *capsule; /* a capsule step that runs */
 };

@@ -40,9 +40,11 @@ trace_begin (const struct scheduler *p, const struct plan_step *step)
                        &line, NULL, NULL);
 }
 
+/* Records what became of a step, in the trace and for the report. */
 static void
-trace_step (const struct scheduler *p, const struct plan_step *step)
+report_step (const struct scheduler *p, const struct plan_step *step)
 {
+    p->plan->reported[p->plan->reported_len++] = step;
     _cleanup_free_ char *input =
         step->kind == STEP_TOOL && step->sent ? json_text (step->sent, JSON_TEXT_SORTED) : NULL;
     const struct trace_plan_step line = { .plan_id = p->plan->id,
@@ -107,13 +109,39 @@ must_stop (const struct scheduler *p)
     return cancel_is_raised (p->task->cancel) || p->task->fatal;
 }
 
+/* Steps whose condition does not hold, or is none, are done without being begun. */
+static size_t
+judge_conditions (struct scheduler *p, struct step_run *wave, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct plan_step *step = wave[i].step;
+        char *why = NULL;
+        if (! step->condition || plan_condition_holds (p->plan, step->condition)) {
+            wave[kept++] = wave[i];
+            continue;
+        }
+        if (plan_condition_check (step->condition, &why)) {
+            step->status = STEP_SKIPPED;
+            report_step (p, step);
+            continue;
+        }
+        step->status = STEP_FAILED;
+        step->error = x_asprintf ("if: %s", why);
+        free (why);
+        wave[kept++] = wave[i];
+    }
+    return kept;
+}
+
 static void
 begin_wave (struct scheduler *p, struct step_run *wave, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct plan_step *step = wave[i].step;
-        if (must_stop (p) ||
-            (step->condition && ! plan_condition_holds (p->plan, step->condition))) {
+        if (step->status != STEP_PENDING)
+            continue;
+        if (must_stop (p)) {
             step->status = STEP_SKIPPED;
             continue;
         }
@@ -129,7 +157,7 @@ finish_wave (struct scheduler *p, struct step_run *wave, size_t count)
     (void)p;
     for (int is_tool = 1; is_tool >= 0; is_tool--)
         for (size_t i = 0; i < count; i++)
-            if (wave[i].step->status != STEP_SKIPPED &&
+            if (wave[i].step->status != STEP_SKIPPED && wave[i].step->sent &&
                 (wave[i].step->kind == STEP_TOOL) == is_tool)
                 step_finish (&wave[i]);
 }
@@ -144,12 +172,11 @@ settle_wave (struct scheduler *p, struct step_run *wave, size_t count)
         bool has_failed = step->status == STEP_FAILED;
         if (has_failed && step->on_error == STEP_IS_SKIPPED)
             step->status = STEP_SKIPPED;
-        trace_step (p, step);
+        report_step (p, step);
         bool is_over = step->on_error == STEP_FAILS_PLAN || p->task->fatal;
         if (! has_failed || ! is_over || cancel_is_raised (p->task->cancel))
             continue;
         p->end->failed_step = step->id;
-        p->end->reason = x_asprintf ("step %s failed: %s", step->id, step->error);
         for (size_t later = i + 1; later < count; later++)
             wave[later].step->status = STEP_PENDING; /* ran, but is not reported */
         return false;
@@ -160,6 +187,7 @@ settle_wave (struct scheduler *p, struct step_run *wave, size_t count)
 static bool
 run_wave (struct scheduler *p, struct step_run *wave, size_t count)
 {
+    count = judge_conditions (p, wave, count);
     begin_wave (p, wave, count);
     finish_wave (p, wave, count);
     bool goes_on = settle_wave (p, wave, count);
@@ -190,10 +218,8 @@ fail_blocked (struct scheduler *p)
     step->status = STEP_FAILED;
     step->error = x_asprintf ("blocked: it waits for steps that wait for it%s%s",
                               step->depends_on.len ? "; it depends on " : "", needs);
-    trace_step (p, step);
+    report_step (p, step);
     p->end->failed_step = step->id;
-    p->end->reason =
-        x_asprintf ("step %s is blocked: steps of the plan wait for each other", step->id);
 }
 
 static void
@@ -201,7 +227,7 @@ skip_rest (struct scheduler *p)
 {
     for (struct plan_step *step; (step = first_pending (p->plan));) {
         step->status = STEP_SKIPPED;
-        trace_step (p, step);
+        report_step (p, step);
     }
 }
 

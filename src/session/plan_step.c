@@ -185,6 +185,17 @@ call_tool (struct step_run *run)
 /* --- a capsule step --- */
 
 static void
+start_capsule (struct step_run *run)
+{
+    if (run->session->policy->spawn_allow.len) {
+        step_capsule_start (run);
+        return;
+    }
+    run->step->attempts++;
+    fail_step (run->step, "this capsule does not declare capabilities.spawn.allow");
+}
+
+static void
 wait_for_capsule (struct step_run *run)
 {
     struct plan_step *step = run->step;
@@ -225,10 +236,12 @@ passes_gates (struct step_run *run)
                                      .id = "",
                                      .name = tool_of (run),
                                      .input = input,
-                                     .input_text = text };
+                                     .input_text = text,
+                                     .is_plan_step = true };
     if (gate_may_run (run->session, t, &call, &refusal) &&
         gate_has_required (run->session, &call, &refusal))
         return true;
+    step->attempts++;
     fail_step (step, refusal.runtime_error ? refusal.runtime_error : "refused");
     return false;
 }
@@ -243,12 +256,11 @@ step_begin (struct step_run *run)
         name_command (run);
     if (step->kind == STEP_CAPSULE)
         run->call = step_delegation (run->session, step, step->sent);
-    if (! passes_gates (run))
-        return;
-    if (step->kind == STEP_SHELL)
+    run->is_admitted = passes_gates (run);
+    if (run->is_admitted && step->kind == STEP_SHELL)
         start_command (run);
-    if (step->kind == STEP_CAPSULE)
-        step_capsule_start (run);
+    if (run->is_admitted && step->kind == STEP_CAPSULE)
+        start_capsule (run);
 }
 
 /* True when the step failed and may be tried again. */
@@ -260,10 +272,15 @@ tries_again (const struct step_run *run)
            ! is_canceled (run) && ! run->task->fatal;
 }
 
+/* One attempt, the gates first; the first attempt's were asked when the step began. */
 static void
 run_once (struct step_run *run)
 {
     struct plan_step *step = run->step;
+    bool is_admitted = run->is_admitted || passes_gates (run);
+    run->is_admitted = false;
+    if (! is_admitted)
+        return;
     if (step->kind == STEP_TOOL) {
         call_tool (run);
     } else if (step->kind == STEP_SHELL) {
@@ -273,8 +290,9 @@ run_once (struct step_run *run)
             wait_for_command (run);
     } else {
         if (! run->capsule)
-            step_capsule_start (run);
-        wait_for_capsule (run);
+            start_capsule (run);
+        if (run->capsule)
+            wait_for_capsule (run);
     }
 }
 
