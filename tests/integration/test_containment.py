@@ -333,7 +333,7 @@ def test_containment_12_a_program_on_path_within_the_work_folder_is_none(lab, is
     project = command_agent(lab, [call("mine", "-u")], shell=("bash", "mine"), capabilities={"filesystem": {"workdir_exec": is_granted}})
     (project / "work/bin").mkdir()
     shutil.copy(shutil.which("id", path="/usr/bin:/bin"), project / "work/bin/mine")
-    project.run("--task", "go", "--workdir", project / "work", env={"PATH": f"{project.directory}/work/bin:/usr/bin:/bin"}).ok()
+    project.run("--task", "go", "--workdir", project / "work", env={"PATH": f"{project / 'work/bin'}:/usr/bin:/bin"}).ok()
     told, = answers(project)
     assert (told.stdout == f"{os.geteuid()}\n") == is_granted, told
     assert is_granted or "Permission denied" in told.text
