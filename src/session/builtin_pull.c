@@ -33,9 +33,9 @@ read_name (const char *tool, const json_t *input, struct call_outcome *out)
 }
 
 static void
-set_refusal (const char *tool, char *refusal, struct call_outcome *out)
+set_refusal (char *refusal, struct call_outcome *out)
 {
-    outcome_set_result (out, tool, TOOL_ERROR, refusal, strlen (refusal));
+    outcome_set_error (out, "%s", refusal);
     free (refusal);
 }
 
@@ -75,7 +75,7 @@ builtin_pull (struct session *s, struct running_task *task, const json_t *input,
         if (pull_list (s, name, task->cancel, &list, &refusal))
             outcome_set_result (out, "pull-artifact", TOOL_PASSED, list.data, list.len);
         else
-            set_refusal ("pull-artifact", refusal, out);
+            set_refusal (refusal, out);
         out->is_canceled = cancel_is_raised (task->cancel);
         return;
     }
@@ -83,7 +83,7 @@ builtin_pull (struct session *s, struct running_task *task, const json_t *input,
     _cleanup_free_ char *full = at ? x_strndup (name, (size_t)(at - name)) : x_strdup (name);
     _cleanup_pulled_ struct pulled pulled = { 0 };
     if (! pull_artifact (s, full, at ? at + 1 : NULL, task->cancel, &pulled, &refusal)) {
-        set_refusal ("pull-artifact", refusal, out);
+        set_refusal (refusal, out);
         out->is_canceled = cancel_is_raised (task->cancel);
         return;
     }
@@ -103,7 +103,7 @@ builtin_remove (struct session *s, struct running_task *task, const json_t *inpu
     if (! name)
         return;
     if (! pull_remove (s, name, &was_removed, &refusal)) {
-        set_refusal ("remove-artifact", refusal, out);
+        set_refusal (refusal, out);
         return;
     }
     _cleanup_json_ json_t *answer = json_object ();

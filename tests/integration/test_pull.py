@@ -39,6 +39,9 @@ def run(project, **how):
 
 
 def inside(text):
+    """What an answer says: within its fence, or the whole of a refusal, which is the runtime's own."""
+    if not text.startswith("<untrusted-content"):
+        return text
     return text.split("\n", 1)[1].split("\n" + ANSWER)[0]
 
 
