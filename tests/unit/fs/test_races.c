@@ -38,13 +38,13 @@ path_in (const char *dir, const char *name, char out[PATH_MAX])
 }
 
 static void
-put_file (const char *dir, const char *name, const char *text)
+put_file (int dir_fd, const char *name, const char *text)
 {
-    char path[PATH_MAX];
-    path_in (dir, name, path);
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* never what was swapped there */
-    if (fd >= 0 && write (fd, text, strlen (text)) >= 0)
-        close (fd);
+    int fd = openat (dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return;
+    assert_true (write (fd, text, strlen (text)) == (ssize_t) strlen (text));
+    close (fd);
 }
 
 static void
@@ -56,7 +56,7 @@ exchange (const char *dir, const char *a, const char *b)
     syscall (SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
 }
 
-/* What may lie at d and at d/f, made again whenever an operation took it away. */
+/* What may lie at d and at d/f, made again whenever an operation took it away. Never through the link. */
 static void
 renew (const struct lab *lab)
 {
@@ -65,15 +65,16 @@ renew (const struct lab *lab)
     (void) mkdir (dir, 0755);
     path_in (lab->inside, "d-link", path);
     (void) symlink (lab->outside, path);
-    put_file (dir, "f", "mine\n");
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    put_file (fd, "f", "mine\n");
     path_in (lab->outside, "only-outside", target);
-    path_in (dir, "f-link", path);
-    (void) symlink (target, path);
+    (void) symlinkat (target, fd, "f-link");
     path_in (lab->outside, "f", target);
-    path_in (dir, "f-name", path);
-    (void) link (target, path);
-    path_in (dir, "f-fifo", path);
-    (void) mkfifo (path, 0644);
+    (void) linkat (AT_FDCWD, target, fd, "f-name", 0);
+    (void) mkfifoat (fd, "f-fifo", 0644);
+    close (fd);
 }
 
 static void *
@@ -204,9 +205,9 @@ test_containment_13_no_swap_leads_an_operation_out_of_its_root (void **state _un
     };
     struct lab lab = { .inside = "/tmp/mur-race-in-XXXXXX", .outside = "/tmp/mur-race-out-XXXXXX" };
     assert_true (mkdtemp (lab.inside) && mkdtemp (lab.outside));
-    put_file (lab.outside, "f", NAMED);
-    put_file (lab.outside, "only-outside", SECRET);
     int out = open (lab.outside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    put_file (out, "f", NAMED);
+    put_file (out, "only-outside", SECRET);
     assert_int_equal (fchmodat (out, "f", 0640, 0) + fchmodat (out, "only-outside", 0640, 0) + fchmod (out, 0750), 0);
     close (out);
     lab.root = fs_root_new (open (lab.inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab.inside, NULL, false);
