@@ -89,15 +89,15 @@ limit_parts_append (const struct session *s, struct buf *out)
     if (inference->max_session_tokens.is_set)
         buf_printf (out, "%s%llu tokens per session", out->len > start ? "; " : "",
                     (unsigned long long)inference->max_session_tokens.value);
-    if (s->policy->shell_allow.len && ! s->harness) {
+    if (! s->harness) {
         const struct cap_resources *r = &s->policy->resources;
         buf_printf (out, "%s", out->len > start ? "; " : "");
         append_bytes (out, r->memory_bytes.value);
-        buf_printf (out,
-                    " of memory and %llu CPU seconds per command; a shell command moves to the "
-                    "background after %llu s",
-                    (unsigned long long)r->cpu_seconds.value,
-                    (unsigned long long)s->policy->lifecycle.shell_grace_secs.value);
+        buf_printf (out, " of memory and %llu CPU seconds per command",
+                    (unsigned long long)r->cpu_seconds.value);
+        if (s->policy->shell_allow.len)
+            buf_printf (out, "; a shell command moves to the background after %llu s",
+                        (unsigned long long)s->policy->lifecycle.shell_grace_secs.value);
     }
     if (out->len == start)
         buf_puts (out, "none");

@@ -56,7 +56,8 @@ def test_session_10_1_facts_are_the_manifests_and_nothing_of_a_launch(lab):
 
     assert text.startswith("[Capsule]\nName: agent\nVersion: 0.1.0\nWork folder: ./ ")
     assert "read-only: tests" in text and "\nNetwork allowlist: api.example.com, localhost:1\n" in text
-    assert "\nLimits: 7 turns per task; 9000 tokens per session\n" in text and text.endswith("\n\nBe kind.")
+    assert "\nLimits: 7 turns per task; 9000 tokens per session; 2 GiB of memory and 3600 CPU seconds per command\n" in text
+    assert text.endswith("\n\nBe kind.")
     assert "/" + str(lab.directory).lstrip("/") not in text and "ses_" not in text
 
 
