@@ -164,18 +164,30 @@ take_continuation (struct running_task *t, struct driver_answer *a)
     t->acknowledged = t->continuation_id ? t->list.len : 0;
 }
 
+/* What session-status shows. A call that reported one member alone is a reported one. */
+static void
+count_usage (struct session *s, const struct usage *u)
+{
+    usage_count_add (&s->usage.input, u->input.is_set, (uint64_t)u->input.value);
+    usage_count_add (&s->usage.output, u->output.is_set, (uint64_t)u->output.value);
+    usage_count_add (&s->usage.cached, u->cached.is_set, (uint64_t)u->cached.value);
+    usage_count_add (&s->usage.cache_write, u->cache_write.is_set, (uint64_t)u->cache_write.value);
+    if (! u->input.is_set && ! u->output.is_set && ! u->cached.is_set && ! u->cache_write.is_set)
+        s->usage.unreported_calls++;
+}
+
 /* Occupancy, and the provider's count for the next estimate. */
 static void
 measure (struct session *s, struct running_task *t, const struct driver_answer *a,
          uint64_t estimate)
 {
     const struct usage *u = &a->usage;
+    count_usage (s, u);
     t->context_is_known = true;
     t->context_is_actual = a->has_report;
     if (! a->has_report) {
         t->context_tokens = estimate + a->tokens;
         t->has_provider_count = false;
-        s->usage.unreported_calls++;
         return;
     }
     t->provider_count =
@@ -184,10 +196,6 @@ measure (struct session *s, struct running_task *t, const struct driver_answer *
     t->provider_choice = t->choice.driver;
     t->provider_len = t->list.len + 1; /* the answer is the completion */
     t->context_tokens = t->provider_count;
-    usage_count_add (&s->usage.input, u->input.is_set, (uint64_t)u->input.value);
-    usage_count_add (&s->usage.output, u->output.is_set, (uint64_t)u->output.value);
-    usage_count_add (&s->usage.cached, u->cached.is_set, (uint64_t)u->cached.value);
-    usage_count_add (&s->usage.cache_write, u->cache_write.is_set, (uint64_t)u->cache_write.value);
 }
 
 static void

@@ -99,6 +99,20 @@ def test_session_status_agrees_with_the_trace(lab):
     assert session.trace.one("session_status")["status"] == status
 
 
+@pytest.mark.parametrize("usages, tokens", [
+    (["none"], ["unknown", "unknown", "unknown", "unknown", 1]),
+    ([{"input_tokens": 5}], [5, "unknown", "unknown", "unknown", 0]),
+    ([{"input_tokens": 5, "output_tokens": 1, "cached_tokens": 3}, {"input_tokens": 6, "output_tokens": 2}],
+     [11, 3, 3, "unknown", 0]),
+    (["none", {"input_tokens": 5, "output_tokens": 0, "cache_write_tokens": 0}], [5, 0, "unknown", 0, 1])])
+def test_session_8_3_a_count_no_call_reported_is_unknown(lab, usages, tokens):
+    steps = [{"tool_calls": [{"name": "session-status", "input": {}}], "usage": usage} for usage in usages]
+
+    session = lab.session(lab.agent(steps=[*steps, {"text": "x"}]).run("--task", "go").ok())
+
+    assert list(session.trace.all("session_status")[-1]["status"]["tokens"].values()) == tokens
+
+
 def test_containment_33_a_write_below_a_protected_path_is_refused(lab):
     echo = echo_tool(lab)
     work = lab.directory / "work"
