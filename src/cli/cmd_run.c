@@ -165,8 +165,12 @@ read_file_manifest (struct run *r, struct mur_error **err)
 {
     const char *path = cli_value (r->args, "--manifest");
     struct stat st;
-    if (! yaml_read_text (path, E_MAN_002, &r->manifest_text, err))
+    if (! yaml_read_text (path, E_MAN_002, &r->manifest_text, err)) {
+        if (stat (path, &st) < 0)
+            mur_hint (err, "run it in a project's folder, or name one with --manifest; `mur new "
+                           "agent hello` creates one");
         return mur_context (err, "the manifest");
+    }
     r->manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
     _cleanup_free_ char *shown = fs_shown_path (path);
     r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, shown,

@@ -76,9 +76,11 @@ static const struct template_file agent_files[] = {
                    "`std/files` is its tool.\n"
                    "\n"
                    "    mur run --task \"look around\"    # runs it\n"
-                   "    mur trace show                  # what it did, and its answer's place\n"
+                   "    mur trace show                  # what it did\n"
                    "    mur run --explain-scope         # what it may do\n"
                    "\n"
+                   "Its answer is `out/result.txt` of the session's records; `mur run --verbose` "
+                   "prints where they are.\n"
                    "Change `steps` in murmur.yaml and the next run plays the new script.\n" },
     { 0 }
 };
