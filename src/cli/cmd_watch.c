@@ -349,6 +349,8 @@ lost (const struct watch *w, const char *why, struct mur_error **err)
     else
         mur_fail (err, E_IO_003, "the connection to %s was lost before its first event: %s", w->url,
                   why);
+    mur_hint (err, "a capsule that exits or is stopped ends its watches like this; `mur ps` lists "
+                   "what runs");
     return false;
 }
 

@@ -109,8 +109,11 @@ read_index (const char *given, const struct config *c, struct mur_error **err)
 {
     _cleanup_error_ struct mur_error *why = NULL;
     struct artifact_index *x = index_load (given ? given : index_address (c), &why);
-    if (! x)
+    if (! x) {
         mur_fail (err, E_NEW_006, "the artifact index cannot be read: %s", why->message);
+        mur_hint (err, "name another file or address with --index, or as registry.index_url of the "
+                       "configuration");
+    }
     return x;
 }
 

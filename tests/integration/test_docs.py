@@ -59,3 +59,14 @@ def test_docs_the_delegation_guide_runs_as_it_stands(lab):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "status:  ok" in done.stdout and "The reader is done:" in done.stdout
     assert "water the plants" in done.stdout and "child trace:" in done.stdout
+
+
+def test_docs_the_formation_guide_runs_as_it_stands(lab):
+    folder = lab.directory / "formation"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", "-euxc", shell_blocks("formations.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Together we say:" in done.stdout and "There are three." in done.stdout, done.stdout + done.stderr
+    assert "lead → worker  completed" in done.stdout, done.stdout + done.stderr
