@@ -163,9 +163,9 @@ def with_published_driver(lab, model, name, tools=(), **how):
 def test_published_continuation_driver_is_sent_what_is_new_and_its_id(lab, model):
     session = lab.session(with_published_driver(lab, model, "continuation-driver").run("--task", "do X").ok())
 
-    assert session.result_text == "wire_n=1 cont=cont-echo-1"
+    assert session.result_text == "wire_n=2 cont=cont-echo-1"
     first, second = session.trace.all("inference")
-    assert len(first["message_ids"]) == len(second["message_ids"]) == 1
+    assert [len(line["message_ids"]) for line in (first, second)] == [1, 2], "the answer with the call, and its result"
     assert second["input_tokens"] > first["input_tokens"], "counts are of the whole list"
 
 
