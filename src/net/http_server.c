@@ -101,6 +101,7 @@ struct http_exchange {
     struct buf body;
     size_t body_limit, dropped;
     bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped, is_secret;
+    bool has_bad_name; /* of a header */
 
     /* The answer; written once, under server->lock when held. */
     bool has_reply, closes;
@@ -365,14 +366,25 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     free (x);
 }
 
+/* A name with blanks ("Content-Length : 5") is a header to some readers and none to others. */
+static bool
+is_plain_name (const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+            return false;
+    return len > 0;
+}
+
 /* libmicrohttpd leaves blanks at the end of a value. */
 static enum MHD_Result
 on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
            size_t value_len)
 {
-    (void)kind, (void)name_len;
+    (void)kind;
     struct http_exchange *x = ctx;
     size_t len = value ? value_len : 0;
+    x->has_bad_name |= ! is_plain_name (name, name_len);
     while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
         len--;
     if (len < value_len) {
@@ -483,7 +495,7 @@ read_head (struct http_exchange *x, const char *method)
         refuse_with (x, 431);
         return;
     }
-    if (has_ambiguous_end (x)) {
+    if (x->has_bad_name || has_ambiguous_end (x)) {
         refuse_with (x, 400);
         return;
     }

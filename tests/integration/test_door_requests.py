@@ -357,7 +357,8 @@ def test_door_40_a_body_in_chunks_and_an_expectation_are_served(door):
 @pytest.mark.parametrize("lines, status", [
     (["Content-Length: 45", "Content-Length: 45"], 200), (["Content-Length: 45", "Content-Length: 5"], 400),
     (["Content-Length: 5", "Content-Length: 45"], 400), (["Content-Length: 45", "Transfer-Encoding: chunked"], 400),
-    (["Content-Length: x"], 400), (["Content-Length: -1"], 400), (["Content-Length: 45, 45"], 400)])
+    (["Content-Length: x"], 400), (["Content-Length: -1"], 400), (["Content-Length: 45, 45"], 400),
+    (["Content-Length : 45"], 400), (["Content-Length\t: 45"], 400), (["Transfer-Encoding : chunked", "Content-Length: 45"], 400)])
 def test_door_where_a_body_ends_is_never_a_guess(door, lines, status):
     before = total(door)
     hidden = b'POST / HTTP/1.1\r\nHost: x\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
