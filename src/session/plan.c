@@ -52,10 +52,17 @@ plan_clear (struct plan *plan)
 const struct plan_step *
 plan_find (const struct plan *plan, const char *id)
 {
-    for (size_t i = 0; i < plan->len; i++)
-        if (str_eq (plan->steps[i].id, id))
-            return &plan->steps[i];
-    return NULL;
+    const json_t *place = json_object_get (plan->places, id);
+    return place ? &plan->steps[json_integer_value (place)] : NULL;
+}
+
+/* Steps look each other up at every wave: a plan of thousands must not be searched through. */
+static void
+note_place (struct plan *plan, size_t i)
+{
+    const char *id = plan->steps[i].id;
+    if (! json_object_get (plan->places, id))
+        json_object_set_new (plan->places, id, json_integer ((json_int_t)i));
 }
 
 static bool say (char **reason, const char *fmt, ...) _printf_ (2, 3);
@@ -158,6 +165,7 @@ plan_read (const json_t *value, struct plan *out, char **reason)
     out->id = json_get_string (out->value, "id");
     steps = json_object_get (out->value, "steps");
     out->steps = x_new_array (struct plan_step, json_array_size (steps) + 1);
+    out->places = json_object ();
     out->reported = x_new_array (const struct plan_step *, json_array_size (steps) + 1);
     json_array_foreach (steps, i, item)
     {
@@ -167,6 +175,7 @@ plan_read (const json_t *value, struct plan *out, char **reason)
         const char *bad = read_step (item, &out->steps[i]);
         if (bad)
             return say (reason, "plan.steps[%zu].%s is missing or not of the right type", i, bad);
+        note_place (out, i);
     }
     return true;
 }

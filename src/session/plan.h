@@ -58,6 +58,7 @@ struct plan {
     const char *id;
     struct plan_step *steps;
     size_t len;
+    json_t *places;                    /* owned: the id of a step to its place in steps */
     const struct plan_step **reported; /* in the order they were recorded */
     size_t reported_len;
 };

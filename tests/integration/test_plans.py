@@ -481,3 +481,17 @@ def test_plans_a_deny_hook_on_delegating_judges_capsule_steps(lab, plane):
 
     asked = [event["tool_name"] for event in hook.seen(session, "before-tool-call")]
     assert asked == ["submit-plan", "delegate-task"]
+
+
+def test_plans_a_chain_of_thousands_of_steps_takes_seconds(lab):
+    # The driver reads its script from a file: a manifest holds no plan of this size.
+    chain = [{"id": f"s{i}", "shell": "echo hi", "if": "'a' == 'b'", **({"depends_on": [f"s{i - 1}"]} if i else {})}
+             for i in reversed(range(2000))]
+    project = lab.agent(capabilities=SHELL, inference={
+        "driver": {"artifact": "std/driver-scripted", "config": {"file": "script.json"}}})
+    project.write("work/script.json", json.dumps({"steps": [submit(*chain), {"text": "done", "save_request": "request.json"}]}))
+    started = time.monotonic()
+    ran = Ran(project)
+
+    assert time.monotonic() - started < 10 * SLOWER
+    assert not ran.is_error and ran.trace.one("plan_end")["steps_skipped"] == 2000
