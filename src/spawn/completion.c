@@ -40,15 +40,16 @@ set_optional (json_t *o, const char *key, const char *value)
         json_set_string (o, key, value);
 }
 
-/* The detail as others see it, or NULL. Owned. */
+/* The detail as others see it, or NULL. Owned. What was cut before stays as it is. */
 static char *
-detail_text (const struct completion *c)
+detail_text (const char *detail)
 {
-    size_t len = c->detail ? strlen (c->detail) : 0;
-    if (len <= DETAIL_LIMIT_BYTES)
-        return c->detail ? x_strdup (c->detail) : NULL;
-    return x_asprintf ("%.*s" CUT_MARK, (int)utf8_cut (c->detail, len, DETAIL_LIMIT_BYTES),
-                       c->detail);
+    size_t len = detail ? strlen (detail) : 0;
+    bool was_cut =
+        len && len <= DETAIL_LIMIT_BYTES + strlen (CUT_MARK) && str_ends (detail, CUT_MARK);
+    if (len <= DETAIL_LIMIT_BYTES || was_cut)
+        return detail ? x_strdup (detail) : NULL;
+    return x_asprintf ("%.*s" CUT_MARK, (int)utf8_cut (detail, len, DETAIL_LIMIT_BYTES), detail);
 }
 
 /* In the order of the file. */
@@ -56,7 +57,7 @@ static json_t *
 record_json (const struct completion *c)
 {
     json_t *o = json_object ();
-    _cleanup_free_ char *detail = detail_text (c);
+    _cleanup_free_ char *detail = detail_text (c->detail);
     json_set_string (o, "delegation_id", c->delegation_id);
     json_set_string (o, "capsule_name", c->capsule_name);
     json_set_string (o, "capsule_version", c->capsule_version);
@@ -137,6 +138,7 @@ completion_parse (const char *text, size_t len, struct arena *arena, struct comp
     if (! o)
         return false;
     const char *wrong = NULL;
+    _cleanup_free_ char *detail = detail_text (json_get_string (o, "detail"));
     *out = (struct completion){
         .delegation_id = take_string (o, "delegation_id", true, arena, &wrong),
         .capsule_name = take_string (o, "capsule_name", true, arena, &wrong),
@@ -156,6 +158,8 @@ completion_parse (const char *text, size_t len, struct arena *arena, struct comp
         wrong = "duration_ms";
     if (! json_is_boolean (json_object_get (o, "delivered")))
         wrong = "delivered";
+    if (out->detail)
+        out->detail = arena_strdup (arena, detail); /* whoever wrote it: never longer than ours */
     return ! wrong || mur_fail (err, E_IO_003,
                                 COMPLETION_FILE ": %s is missing or not what it should be", wrong);
 }
@@ -182,7 +186,7 @@ static char *
 notice_text (const struct completion *c)
 {
     struct buf b = { 0 };
-    _cleanup_free_ char *detail = detail_text (c);
+    _cleanup_free_ char *detail = detail_text (c->detail);
     buf_printf (&b,
                 "A delegated capsule has ended.\ndelegation_id: %s\ncapsule: %s@%s\n"
                 "session_id: %s\nstatus: %s\nduration_ms: %llu\nworkdir: %s",

@@ -159,6 +159,29 @@ test_a_long_detail_is_cut_between_characters (void **state _unused_)
     assert_succeeds (completion_read (p.fd, p.arena, &back, &err));
     assert_int_equal (strlen (back.detail), 1999 + strlen (" […]"));
     assert_true (str_ends (back.detail, "x […]"));
+    /* Once: a record that is brought up to date keeps it. */
+    assert_succeeds (completion_write (p.fd, &back, &err));
+    struct completion again;
+    assert_succeeds (completion_read (p.fd, p.arena, &again, &err));
+    assert_string_equal (again.detail, back.detail);
+    place_clear (&p);
+}
+
+/* A child may write what it likes: its detail enters its parent's conversation. */
+static void
+test_a_detail_that_was_never_cut_is_cut_as_it_is_read (void **state _unused_)
+{
+    struct place p;
+    struct completion out;
+    place_make (&p);
+    _cleanup_free_ char *record = x_asprintf (
+        "{\"delegation_id\":\"d\",\"capsule_name\":\"n\",\"capsule_version\":\"v\",\"session_id\":"
+        "\"s\",\"status\":\"ok\",\"workdir\":\"/w\",\"duration_ms\":1,\"detail\":\"%0900000d\","
+        "\"reported_by\":\"child\",\"delivered\":true}",
+        1);
+    plant (&p, record);
+    assert_succeeds (completion_read (p.fd, p.arena, &out, &err));
+    assert_int_equal (strlen (out.detail), 2000 + strlen (" […]"));
     place_clear (&p);
 }
 
@@ -415,6 +438,7 @@ main (void)
         cmocka_unit_test (test_the_keys_are_in_their_order_and_what_is_not_there_is_left_out),
         cmocka_unit_test (test_what_was_written_is_read_back),
         cmocka_unit_test (test_a_long_detail_is_cut_between_characters),
+        cmocka_unit_test (test_a_detail_that_was_never_cut_is_cut_as_it_is_read),
         cmocka_unit_test (test_a_record_that_is_none_is_refused),
         cmocka_unit_test (test_neither_a_link_nor_a_pipe_is_a_record),
         cmocka_unit_test (test_a_result_is_a_regular_file_of_the_records_first),
