@@ -18,6 +18,8 @@
 #include <sys/eventfd.h>
 
 #define LINE_LIMIT  ((size_t)1 << 20) /* of the readiness line; a longer one is no line */
+#define KEPT_BYTES  ((size_t)4 << 10) /* of a line of the tail: others read it, models too */
+#define CUT_MARK    " […]"
 #define PIECE_BYTES 16384
 
 struct output {
@@ -102,8 +104,14 @@ take_stdout (struct output *o, const char *data, size_t len)
 static void
 keep_line (struct output *o)
 {
+    size_t len = o->part.len;
     char *line = buf_steal (&o->part);
     print_line (o, line);
+    if (len > KEPT_BYTES) {
+        char *cut = x_asprintf ("%.*s" CUT_MARK, (int)utf8_cut (line, len, KEPT_BYTES), line);
+        free (line);
+        line = cut;
+    }
     char **place = &o->tail[o->tail_count++ % OUTPUT_TAIL_LINES];
     free (*place);
     *place = line;

@@ -36,6 +36,6 @@ enum output_line {
 enum output_line output_first_line (struct output *o, uint64_t deadline_ms, char **line);
 /* Makes a waiting output_first_line, and every later one that finds no line, return OUTPUT_LEFT. */
 void output_leave (struct output *o);
-/* The last lines of stderr joined by newlines, owned; waits up to <wait_ms> for the stream's end.
- */
+/* The last lines of stderr joined by newlines, each cut at 4 KiB, owned; waits up to <wait_ms> for
+ * the stream's end. */
 char *output_stderr_tail (struct output *o, uint64_t wait_ms);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "home/paths.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* Plain segments only: none empty, none "." or "..". */
@@ -45,13 +46,15 @@ open_records (struct mur_child *c, const char *dir, struct mur_error **err)
 {
     if (! dir)
         return mur_fail (err, E_IO_003, "the child in %s carried no records directory", c->workdir);
-    const char *below = below_records (dir, c->session_id);
+    size_t len = strlen (dir);
+    const char *below = len < PATH_MAX ? below_records (dir, c->session_id) : NULL;
     _cleanup_free_ char *path = below ? x_asprintf ("records/%s", below) : NULL;
     struct mur_error *fault = NULL;
     c->records_fd = path ? home_find_dir (path, &fault) : -1;
     if (c->records_fd < 0) {
-        mur_fail (err, E_IO_003, "the child in %s named %s as its records directory%s%s",
-                  c->workdir, dir, fault ? ": " : "", fault ? fault->message : "");
+        mur_fail (err, E_IO_003, "the child in %s named %.*s as its records directory%s%s",
+                  c->workdir, (int)utf8_cut (dir, len, PATH_MAX), dir, fault ? ": " : "",
+                  fault ? fault->message : "");
         mur_error_free (fault);
         return false;
     }

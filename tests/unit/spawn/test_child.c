@@ -44,6 +44,10 @@ static const char script[] =
     "nameless) echo '{\"url\":\"\"}'; exec sleep 300;;\n"
     "babbles) echo hello; exec sleep 300;;\n"
     "silent) exec sleep 300;;\n"
+    "rambles) printf '{\"session_id\":\"s\",\"records_dir\":\"/%0900000d\"}\\n' 1; exec sleep "
+    "300;;\n"
+    "shouts) i=1; while [ $i -le 20 ]; do printf '%0100000d\\n' $i >&2; i=$((i+1)); done; exit "
+    "3;;\n"
     "fails) i=1; while [ $i -le 30 ]; do echo \"line $i\" >&2; i=$((i+1)); done; exit 3;;\n"
     "ends) ready ses_1; exit 4;;\n"
     "stubborn) trap '' TERM; ready ses_1; exec sleep 300;;\n"
@@ -290,6 +294,23 @@ test_spawn_S15_records_elsewhere_are_not_believed (void **state _unused_)
     expect_refusal (&l, "carried no records directory");
 }
 
+/* A model reads why: what a child says of itself never floods it. */
+static void
+test_however_much_a_child_says_the_refusal_is_short (void **state _unused_)
+{
+    static const struct {
+        const char *part;
+        size_t most;
+    } cases[] = { { "rambles", 8 << 10 }, { "shouts", 96 << 10 } };
+    for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
+        struct mur_child_launch l = launch_of (cases[i].part);
+        struct mur_error *err = NULL;
+        assert_null (mur_child_launch (&l, &err));
+        assert_true (strlen (err->message) < cases[i].most);
+        mur_error_free (err);
+    }
+}
+
 static void
 test_a_line_that_is_no_readiness_line_refuses_the_launch (void **state _unused_)
 {
@@ -420,6 +441,7 @@ main (void)
         TEST (test_spawn_S16_one_end_of_the_lifeline_each),
         TEST (test_spawn_S13_S14_a_child_lives_as_long_as_its_handle),
         TEST (test_spawn_S15_records_elsewhere_are_not_believed),
+        TEST (test_however_much_a_child_says_the_refusal_is_short),
         TEST (test_a_line_that_is_no_readiness_line_refuses_the_launch),
         TEST (test_a_child_that_dies_first_is_quoted),
         TEST (test_a_program_that_cannot_start_leaves_no_folder),
