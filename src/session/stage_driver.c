@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "manifest/artifact_manifest.h"
 #include "session/control.h"
+#include "session/controller.h"
 #include "session/credential.h"
 #include "session/large_value.h"
 
@@ -209,16 +210,19 @@ check_config (const struct driver *d, struct mur_error **err)
 
 /* An alternate whose key is nowhere is kept: the key may come while the session runs. */
 static void
-judge_availability (struct driver *d, bool is_primary)
+judge_availability (const struct session *s, struct driver *d, bool is_primary)
 {
     d->is_available = is_primary || ! d->artifact->credential ||
                       credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
-    if (! d->is_available)
-        diag_warn (DIAG_RUNTIME, W_RUN_003,
-                   "the driver choice %s (%s, %s) is not available: its key %s is neither in the "
-                   "configuration's credentials nor in the environment",
-                   d->name, d->artifact->full_name, d->model,
-                   d->artifact->entry->gateway->key_reference);
+    if (d->is_available)
+        return;
+    const char *key = d->artifact->entry->gateway->key_reference;
+    diag_warn (DIAG_RUNTIME, W_RUN_003,
+               "the driver choice %s (%s, %s) is not available: its key %s is %s", d->name,
+               d->artifact->full_name, d->model, key,
+               controller_owns (s, key)
+                   ? "one a controller supplies (mur control secret), and has not yet"
+                   : "neither in the configuration's credentials nor in the environment");
 }
 
 static bool
@@ -232,7 +236,7 @@ add_choice (struct session *s, struct driver *d, const char *name, const char *m
         return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
     if (! check_config (d, err))
         return false;
-    judge_availability (d, d == &s->driver);
+    judge_availability (s, d, d == &s->driver);
     s->choices[s->choice_count++] = d;
     d->budget_basis = "none";
     return s->harness || set_limits (s, d, err);

@@ -70,3 +70,16 @@ def test_docs_the_formation_guide_runs_as_it_stands(lab):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Together we say:" in done.stdout and "There are three." in done.stdout, done.stdout + done.stderr
     assert "lead → worker  completed" in done.stdout, done.stdout + done.stderr
+
+
+def test_docs_the_guide_to_exports_and_control_runs_as_it_stands(lab):
+    folder = lab.directory / "shelf"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", "-euxc", shell_blocks("exports-and-control.md") + "\nwait"], cwd=folder, capture_output=True, text=True,
+        timeout=120 * SLOWER, stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert '"path":"sub/b.txt"' in done.stdout and "for you" in done.stdout, told
+    assert "its key OTHER_KEY is one a controller supplies" in done.stderr, told
+    assert done.stdout.count("value:    other") == 1 and "stopped: ses_" in done.stdout, told
