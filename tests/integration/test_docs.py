@@ -83,3 +83,14 @@ def test_docs_the_guide_to_exports_and_control_runs_as_it_stands(lab):
     assert '"path":"sub/b.txt"' in done.stdout and "for you" in done.stdout, told
     assert "its key OTHER_KEY is one a controller supplies" in done.stderr, told
     assert done.stdout.count("value:    other") == 1 and "stopped: ses_" in done.stdout, told
+
+
+def test_docs_the_evaluation_guide_runs_as_it_stands(lab):
+    folder = lab.directory / "cases"
+    folder.mkdir()
+    done = subprocess.run(
+        ["bash", "-euxc", shell_blocks("evaluation.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert re.search(r"check +1/1 pass", done.stdout) and re.search(r"check +2/2 pass +0/2 pass", done.stdout), told
