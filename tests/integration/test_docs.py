@@ -16,13 +16,17 @@ def shell_blocks(name):
     return "\n".join(re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs" / name).read_text(), re.MULTILINE | re.DOTALL))
 
 
+def run_guide(lab, page, folder, after="", **variables):
+    """Runs every command of a page in that folder."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        ["bash", "-euxc", shell_blocks(page) + after], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
+        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}", **variables}))
+
+
 def test_docs_the_packaging_guide_runs_as_it_stands(lab):
     folder = lab.directory / "guide"
-    folder.mkdir()
-    done = subprocess.run(
-        ["bash", "-euxc", shell_blocks("packaging.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
-        stdin=subprocess.DEVNULL, env=lab.environment({
-            "PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}", "COMPONENT": BUILD / "guests/echo.wasm"}))
+    done = run_guide(lab, "packaging.md", folder, COMPONENT=BUILD / "guests/echo.wasm")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All checks passed." in done.stdout and "status:  ok" in done.stdout
     assert (folder / "release/artifacts-index.json").is_file()
@@ -52,10 +56,7 @@ def free_port():
 def test_docs_the_delegation_guide_runs_as_it_stands(lab):
     folder = lab.directory / "team"
     shutil.copytree(ROOT / "examples/team", folder)
-    done = subprocess.run(
-        ["bash", "-euxc", shell_blocks("delegation.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
-        stdin=subprocess.DEVNULL, env=lab.environment({
-            "PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}", "ROOST_PORT": free_port()}))
+    done = run_guide(lab, "delegation.md", folder, ROOST_PORT=free_port())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "status:  ok" in done.stdout and "The reader is done:" in done.stdout
     assert "water the plants" in done.stdout and "child trace:" in done.stdout
@@ -63,10 +64,7 @@ def test_docs_the_delegation_guide_runs_as_it_stands(lab):
 
 def test_docs_the_formation_guide_runs_as_it_stands(lab):
     folder = lab.directory / "formation"
-    folder.mkdir()
-    done = subprocess.run(
-        ["bash", "-euxc", shell_blocks("formations.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
-        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    done = run_guide(lab, "formations.md", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Together we say:" in done.stdout and "There are three." in done.stdout, done.stdout + done.stderr
     assert "lead → worker  completed" in done.stdout, done.stdout + done.stderr
@@ -74,10 +72,7 @@ def test_docs_the_formation_guide_runs_as_it_stands(lab):
 
 def test_docs_the_guide_to_exports_and_control_runs_as_it_stands(lab):
     folder = lab.directory / "shelf"
-    folder.mkdir()
-    done = subprocess.run(
-        ["bash", "-euxc", shell_blocks("exports-and-control.md") + "\nwait"], cwd=folder, capture_output=True, text=True,
-        timeout=120 * SLOWER, stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    done = run_guide(lab, "exports-and-control.md", folder, after="\nwait")
     told = done.stdout + done.stderr
     assert done.returncode == 0, told
     assert '"path":"sub/b.txt"' in done.stdout and "for you" in done.stdout, told
@@ -87,10 +82,16 @@ def test_docs_the_guide_to_exports_and_control_runs_as_it_stands(lab):
 
 def test_docs_the_evaluation_guide_runs_as_it_stands(lab):
     folder = lab.directory / "cases"
-    folder.mkdir()
-    done = subprocess.run(
-        ["bash", "-euxc", shell_blocks("evaluation.md")], cwd=folder, capture_output=True, text=True, timeout=120 * SLOWER,
-        stdin=subprocess.DEVNULL, env=lab.environment({"PATH": f"{lab.mur_path.parent}:{os.environ['PATH']}"}))
+    done = run_guide(lab, "evaluation.md", folder)
     told = done.stdout + done.stderr
     assert done.returncode == 0, told
     assert re.search(r"check +1/1 pass", done.stdout) and re.search(r"check +2/2 pass +0/2 pass", done.stdout), told
+
+
+def test_docs_the_guide_to_plans_runs_as_it_stands(lab):
+    folder = lab.directory / "plan"
+    done = run_guide(lab, "plans.md", folder)
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "2 succeeded, 1 failed, 0 skipped" in done.stdout and "2 attempts" in done.stdout, told
+    assert (folder / "work/log").read_text() == "failed\n" and (folder / "work/report.txt").is_file(), told
