@@ -40,6 +40,7 @@ fuzz: ## every fuzzer for 20 seconds (FUZZ_SECONDS=600 for longer)
 	@scripts/fuzz
 
 install: build ## install below $(PREFIX) (DESTDIR is honoured)
+	@meson setup --reconfigure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null
 	@meson install -C $(BUILD) --no-rebuild --quiet
 
 clean: ## remove the build folders; the cache of tools and engine stays
