@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #define DEEPEST_LEVEL 200 /* two descriptors a level */
+#define EXCLUDED      "excluded"
 #define PIECE_BYTES   ((size_t)128 << 10)
 /* The report is one argument of a program, 128 KiB at most; a byte of a path may be six in it. */
 #define MOST_SHOWN_BYTES ((size_t)16 << 10)
@@ -25,7 +26,6 @@
 struct exclusion {
     dev_t dev;
     ino_t ino;
-    const char *reason;
 };
 
 struct copy {
@@ -63,42 +63,42 @@ skip (struct copy *c, const char *path, const char *reason)
 }
 
 static void
-exclude (struct copy *c, int fd, const char *reason)
+exclude (struct copy *c, int fd)
 {
     struct stat st;
     if (fd >= 0 && fstat (fd, &st) == 0)
-        c->exclusions[c->exclusion_count++] = (struct exclusion){ st.st_dev, st.st_ino, reason };
+        c->exclusions[c->exclusion_count++] = (struct exclusion){ st.st_dev, st.st_ino };
 }
 
 /* The child's own folder, which would copy itself for ever, and the runtime's own tree. */
 static void
 list_exclusions (struct copy *c)
 {
-    exclude (c, c->what->target_fd, "child_workdir");
+    exclude (c, c->what->target_fd);
     c->runtime_home = home_path (NULL);
     _cleanup_close_ int home =
         c->runtime_home ? open (c->runtime_home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    exclude (c, home, "runtime_owned");
+    exclude (c, home);
 }
 
-static const char *
-excluded_as (const struct copy *c, const struct stat *st)
+static bool
+is_excluded (const struct copy *c, const struct stat *st)
 {
     for (size_t i = 0; i < c->exclusion_count; i++)
         if (c->exclusions[i].dev == st->st_dev && c->exclusions[i].ino == st->st_ino)
-            return c->exclusions[i].reason;
-    return NULL;
+            return true;
+    return false;
 }
 
 /* A tree that was left out may hold the child's folder: that one is named beside it. */
 static void
-skip_excluded (struct copy *c, const char *path, const char *reason)
+skip_excluded (struct copy *c, const char *path)
 {
-    skip (c, path, reason);
+    skip (c, path, EXCLUDED);
     const char *source = c->what->source_path, *target = c->what->target_path;
     _cleanup_free_ char *tree = x_asprintf ("%s/%s", source, path);
     if (strcmp (tree, target) != 0 && fs_path_is_within (target, tree))
-        skip (c, target + strlen (source) + 1, "child_workdir");
+        skip (c, target + strlen (source) + 1, EXCLUDED);
 }
 
 static const char *
@@ -242,9 +242,8 @@ copy_dir (struct copy *c, int from_dir, int to_dir, const char *name, const char
         return true;
     if (from < 0 || fstat (from, &st) < 0)
         return fail (c, path, err);
-    const char *reason = excluded_as (c, &st);
-    if (reason) {
-        skip_excluded (c, path, reason);
+    if (is_excluded (c, &st)) {
+        skip_excluded (c, path);
         return true;
     }
     if (c->level >= DEEPEST_LEVEL)

@@ -141,7 +141,7 @@ test_spawn_S17_the_copy_leaves_out_the_childs_own_folder (void **state _unused_)
     assert_count (report, "dirs", 1);
     assert_count (report, "bytes", 15);
     assert_count (report, "skipped_count", 1);
-    assert_string_equal (reason_of (report, "children/child-0011223344556677"), "child_workdir");
+    assert_string_equal (reason_of (report, "children/child-0011223344556677"), "excluded");
     _cleanup_free_ char *copy = below (target, "parent-file.txt");
     struct stat st;
     assert_int_equal (stat (copy, &st), 0);
@@ -159,7 +159,7 @@ test_the_report_has_its_keys_in_order (void **state _unused_)
     _cleanup_free_ char *expected = x_asprintf (
         "{\"source\":\"%s\",\"files\":0,\"dirs\":1,\"symlinks\":0,\"repointed_symlinks\":0,"
         "\"bytes\":0,\"skipped_count\":1,\"skipped\":[{\"path\":"
-        "\"children/child-0011223344556677\",\"reason\":\"child_workdir\"}]}",
+        "\"children/child-0011223344556677\",\"reason\":\"excluded\"}]}",
         source);
     assert_string_equal (text, expected);
 }
@@ -286,8 +286,8 @@ test_the_runtimes_own_tree_is_left_out_and_the_childs_folder_in_it_named (void *
     target = kept;
     setenv ("HOME", root, 1);
     assert_count (report, "files", 1);
-    assert_string_equal (reason_of (report, ".murmur"), "runtime_owned");
-    assert_string_equal (reason_of (report, ".murmur/child-1"), "child_workdir");
+    assert_string_equal (reason_of (report, ".murmur"), "excluded");
+    assert_string_equal (reason_of (report, ".murmur/child-1"), "excluded");
 }
 
 static void
