@@ -196,11 +196,28 @@ struct lister {
     size_t len, cap;
 };
 
+/* A file may be of any size, sparse ones of more than anybody waits for. */
+static bool
+hash_listed (struct lister *l, int fd, uint64_t size, char out[SHA256_HEX_LEN + 1])
+{
+    char chunk[65536];
+    struct sha256 *hash = sha256_new ();
+    ssize_t n = 1;
+    while (size && n > 0 && ! cancel_is_raised (l->cancel)) {
+        n = read (fd, chunk, size < sizeof chunk ? (size_t)size : sizeof chunk);
+        if (n > 0)
+            sha256_add (hash, chunk, (size_t)n);
+        size -= n > 0 ? (uint64_t)n : 0;
+    }
+    sha256_finish (hash, out);
+    return n >= 0 && ! cancel_is_raised (l->cancel);
+}
+
 static void
 add_file (struct lister *l, const char *path, int fd, const struct stat *st)
 {
     struct entry e = { .size = (uint64_t)st->st_size, .mtime_ms = mtime_ms (st) };
-    if (! sha256_hex_fd_upto (fd, e.size, e.sha256))
+    if (! hash_listed (l, fd, e.size, e.sha256))
         return; /* it cannot be read any more */
     e.path = x_strdup (path);
     x_grow (l->entries, l->len, l->cap);

@@ -244,5 +244,5 @@ peer_files_refuse (struct peer_files *p, struct http_exchange *x)
 void
 peer_files_serve (struct peer_files *p, struct http_exchange *x)
 {
-    plane_worker_hand (p->worker, x, serve, p);
+    plane_worker_hand (p->worker, x, serve, p, false);
 }

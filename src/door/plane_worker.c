@@ -10,11 +10,13 @@
 #include <signal.h>
 
 #define THREADS_MAX 4
+#define LONG_MAX    2 /* of them at long jobs, so that short ones never wait for those */
 
 struct plane_job {
     struct http_exchange *x;
     plane_job_fn *run;
     void *ctx;
+    bool is_long;
     struct plane_job *next;
 };
 
@@ -22,7 +24,9 @@ struct plane_worker {
     pthread_mutex_t lock; /* a leaf: guards what follows */
     pthread_cond_t changed;
     struct plane_job *first, **last;
-    unsigned waiting; /* threads without work */
+    unsigned queued;       /* jobs nobody has taken yet */
+    unsigned waiting;      /* threads without work */
+    unsigned long_running; /* threads at a long job */
     bool is_closing;
     struct cancel *cancel;
     pthread_t threads[THREADS_MAX];
@@ -40,22 +44,46 @@ plane_worker_new (void)
     return w;
 }
 
+/* Where the next job hangs that may begin now; NULL when there is none. */
+static struct plane_job **
+next_ready (struct plane_worker *w)
+{
+    struct plane_job **at = &w->first;
+    while (*at && (*at)->is_long && w->long_running == LONG_MAX)
+        at = &(*at)->next;
+    return *at ? at : NULL;
+}
+
 static struct plane_job *
 take (struct plane_worker *w)
 {
+    struct plane_job **at = NULL, *job = NULL;
     pthread_mutex_lock (&w->lock);
     w->waiting++;
-    while (! w->first && ! w->is_closing)
+    while (! w->is_closing && ! (at = next_ready (w)))
         pthread_cond_wait (&w->changed, &w->lock);
     w->waiting--;
-    struct plane_job *job = w->is_closing ? NULL : w->first;
-    if (job) {
-        w->first = job->next;
-        if (! w->first)
-            w->last = &w->first;
+    if (! w->is_closing) {
+        job = *at;
+        *at = job->next;
+        if (! job->next)
+            w->last = at;
+        w->queued--;
+        w->long_running += job->is_long;
     }
     pthread_mutex_unlock (&w->lock);
     return job;
+}
+
+static void
+finish (struct plane_worker *w, struct plane_job *job)
+{
+    pthread_mutex_lock (&w->lock);
+    w->long_running -= job->is_long;
+    if (job->is_long)
+        pthread_cond_signal (&w->changed); /* another long one may wait */
+    pthread_mutex_unlock (&w->lock);
+    free (job);
 }
 
 static void *
@@ -64,7 +92,7 @@ work (void *arg)
     struct plane_worker *w = arg;
     for (struct plane_job *job; (job = take (w));) {
         job->run (job->ctx, job->x, w->cancel);
-        free (job);
+        finish (w, job);
     }
     return NULL;
 }
@@ -75,7 +103,7 @@ have_thread (struct plane_worker *w)
 {
     if (w->is_closing)
         return false;
-    if (w->waiting || w->thread_count == THREADS_MAX)
+    if (w->waiting > w->queued || w->thread_count == THREADS_MAX)
         return true;
     sigset_t all, before;
     sigfillset (&all);
@@ -89,16 +117,18 @@ have_thread (struct plane_worker *w)
 }
 
 void
-plane_worker_hand (struct plane_worker *w, struct http_exchange *x, plane_job_fn *run, void *ctx)
+plane_worker_hand (struct plane_worker *w, struct http_exchange *x, plane_job_fn *run, void *ctx,
+                   bool is_long)
 {
     struct plane_job *job = x_new0 (struct plane_job);
-    *job = (struct plane_job){ x, run, ctx, NULL };
+    *job = (struct plane_job){ x, run, ctx, is_long, NULL };
     http_hold_briefly (x);
     pthread_mutex_lock (&w->lock);
     bool is_taken = have_thread (w);
     if (is_taken) {
         *w->last = job;
         w->last = &job->next;
+        w->queued++;
         pthread_cond_signal (&w->changed);
     }
     pthread_mutex_unlock (&w->lock);

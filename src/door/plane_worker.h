@@ -23,6 +23,7 @@ void plane_worker_stop (struct plane_worker *w);
 /* After the server closed. NULL is fine. */
 void plane_worker_free (struct plane_worker *w);
 
-/* Holds the exchange and queues the job. On the server's thread, with the request complete. */
-void
-plane_worker_hand (struct plane_worker *w, struct http_exchange *x, plane_job_fn *job, void *ctx);
+/* Holds the exchange and queues the job. <is_long>: it may take long, and others need not wait for
+ * it. On the server's thread, with the request complete. */
+void plane_worker_hand (struct plane_worker *w, struct http_exchange *x, plane_job_fn *job,
+                        void *ctx, bool is_long);

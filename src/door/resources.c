@@ -230,5 +230,7 @@ resources_refuse (struct resources *r, struct http_exchange *x)
 void
 resources_serve (struct resources *r, struct http_exchange *x)
 {
-    plane_worker_hand (r->worker, x, serve, r);
+    size_t rest = plane_path_len (x) - strlen (PLANE_FILES);
+    bool is_listing = rest <= 1; /* it hashes every file, of any size */
+    plane_worker_hand (r->worker, x, serve, r, is_listing);
 }

@@ -6,12 +6,14 @@ import hashlib
 import http.client
 import json
 import os
+import socket
 import threading
 import time
 import urllib.parse
 
 import pytest
 
+from tests.support.lab import SLOWER
 from tests.support.polling import eventually
 
 SLEEPER = {"task_acceptance": "queue", "after_task": "sleep", "queue_depth": 4}
@@ -59,8 +61,9 @@ def door(lab, folder):
     running = exporting(lab).start("--workdir", folder)
     running.url
     yield running
-    running.signal()
-    running.result(20).ok()
+    if running.is_running:
+        running.signal()
+        running.result(20).ok()
 
 
 def trace_of(lab, running):
@@ -275,3 +278,19 @@ def test_door_26_a_capsule_that_accepts_peers_serves_them(lab):
     assert trace_of(lab, running).one("session_start")["effective_grants"]["peer_tasks"] is True
     running.signal()
     running.result(20).ok()
+
+
+def test_door_listings_of_endless_files_hold_up_neither_reads_nor_the_end(door, folder):
+    with open(folder / "out/sparse", "wb") as sparse:
+        sparse.truncate(1 << 40)
+    address = urllib.parse.urlsplit(door.url)
+    listings = [socket.create_connection((address.hostname, address.port), timeout=20) for _ in range(8)]
+    for listing in listings:
+        listing.sendall(b"GET /resources/files HTTP/1.1\r\nHost: x\r\n\r\n")
+    started = time.monotonic()
+    for _ in range(10):
+        assert ask(door, "/resources/files/a.txt")[2] == b"alpha"
+    assert time.monotonic() - started < 5 * SLOWER
+    door.signal().result(10).ok()
+    for listing in listings:
+        listing.close()
