@@ -82,7 +82,9 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
         return true;
     mur_fail (err, E_REG_002, "%s@%s: murmur.lock pins sha256 %s but the %s store holds %s",
               r->name, r->version, expected, store_kind_name (r->payload.kind), r->package->sha256);
-    return mur_hint (err, "run `mur install` to fetch the pinned bytes or to pin these");
+    return mur_hint (
+        err, "`mur install` fetches the pinned bytes where a source has them; when the change is "
+             "meant, remove the entry from murmur.lock first and it pins these");
 }
 
 /* --- one artifact
