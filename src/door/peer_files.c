@@ -152,6 +152,11 @@ serve_file (const struct redeem *r)
         export_file_clear (&file);
         return;
     }
+    if (! http_reserve_answer (r->x, file.bytes.len)) {
+        refuse (r, 503, "busy", "Too many large answers wait to be read by others: ask again.");
+        export_file_clear (&file);
+        return;
+    }
     _cleanup_plane_headers_ struct plane_headers h = { 0 };
     _cleanup_free_ char *etag = x_asprintf ("\"sha256:%s\"", file.sha256);
     trace (r, &file, "ok", NULL);

@@ -93,6 +93,8 @@ trace_read (struct resources *r, const struct asked *a, const struct export_file
 
 /* --- answers --- */
 
+#define BUSY_TEXT "Too many large answers wait to be read by others: ask again."
+
 static void
 refuse (struct resources *r, struct http_exchange *x, const struct asked *a, int status,
         const char *code, const char *message)
@@ -141,6 +143,12 @@ answer_listing (struct resources *r, struct http_exchange *x, const struct asked
     plane_header (&h, "content-type", "application/json");
     add_provenance (r, a, &h);
     size_t len = body.len;
+    if (! http_reserve_answer (x, len)) {
+        buf_free (&body);
+        refuse (r, x, a, 503, "busy", BUSY_TEXT);
+        return;
+    }
+    trace_list (r, a, listing, "ok", NULL);
     http_reply_take (x, 200, h.items, h.len, buf_steal (&body), len);
 }
 
@@ -166,10 +174,9 @@ serve_listing (struct resources *r, struct http_exchange *x, const struct asked 
 {
     struct export_listing listing;
     enum export_outcome outcome = export_list (&r->folder, cancel, &listing);
-    if (outcome == EXPORT_OK) {
-        trace_list (r, a, &listing, "ok", NULL);
+    if (outcome == EXPORT_OK)
         answer_listing (r, x, a, &listing);
-    } else
+    else
         refuse_outcome (r, x, a, outcome);
     json_decref (listing.entries);
 }
@@ -181,7 +188,9 @@ serve_file (struct resources *r, struct http_exchange *x, const struct asked *a)
     _cleanup_free_ char *path = export_plain_path (a->path.data, a->path.len);
     enum export_outcome outcome =
         path ? export_read (&r->folder, path, &file) : EXPORT_OUTSIDE_ROOT;
-    if (outcome == EXPORT_OK) {
+    if (outcome == EXPORT_OK && ! http_reserve_answer (x, file.bytes.len))
+        refuse (r, x, a, 503, "busy", BUSY_TEXT);
+    else if (outcome == EXPORT_OK) {
         trace_read (r, a, &file, "ok", NULL);
         answer_file (r, x, a, &file);
     } else

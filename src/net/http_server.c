@@ -31,6 +31,7 @@
 #define STREAM_BLOCK_BYTES 4096
 #define POOL_SLACK_BYTES   ((size_t)16 << 10) /* what parsing needs beside the bytes of a head */
 #define ACCEPT_PAUSE_MS    100
+#define SMALL_ANSWER_BYTES ((size_t)64 << 10) /* the number of connections bounds these */
 
 const struct http_server_limits http_server_default_limits = {
     .head_bytes = (size_t)64 << 10,
@@ -40,6 +41,7 @@ const struct http_server_limits http_server_default_limits = {
     .idle_timeout_ms = 30000,
     .connections = 1024,
     .reserved = 16,
+    .answer_bytes = (size_t)256 << 20,
 };
 
 /* What an event of our own epoll may be about, beside the server's own descriptors. */
@@ -108,7 +110,7 @@ struct http_exchange {
     int status;
     struct strv lines; /* name, value, name, value, ... */
     char *reply;
-    size_t reply_len;
+    size_t reply_len, reserved; /* reserved: counted in server->answer_bytes */
     struct http_stream *stream;
 
     bool is_queued; /* under server->lock */
@@ -129,6 +131,7 @@ struct http_server {
     uint64_t close_by_ms;
     struct http_exchange *answered;
     struct http_stream *woken;
+    size_t answer_bytes; /* of large answers that are not read yet */
 
     /* The thread's own. */
     struct MHD_Daemon *daemon;
@@ -322,6 +325,31 @@ unqueue (struct http_exchange *x)
     pthread_mutex_unlock (&s->lock);
 }
 
+bool
+http_reserve_answer (struct http_exchange *x, size_t len)
+{
+    struct http_server *s = x->server;
+    if (len <= SMALL_ANSWER_BYTES || x->reserved >= len)
+        return true;
+    pthread_mutex_lock (&s->lock);
+    bool fits = ! s->answer_bytes || s->answer_bytes + len <= s->limits.answer_bytes;
+    if (fits) {
+        x->reserved = len;
+        s->answer_bytes += len;
+    }
+    pthread_mutex_unlock (&s->lock);
+    return fits;
+}
+
+static void
+release_answer (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    pthread_mutex_lock (&s->lock);
+    s->answer_bytes -= x->reserved;
+    pthread_mutex_unlock (&s->lock);
+}
+
 /* libmicrohttpd has no answer for it any more. */
 static void
 answer_truncated (struct http_exchange *x)
@@ -353,6 +381,7 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
         s->long_lived--;
     if (x->is_held)
         unqueue (x);
+    release_answer (x);
     if (x->stream)
         stream_forget (x->stream);
     free (x->target);
@@ -683,6 +712,11 @@ void
 http_reply_take (struct http_exchange *x, int status, const struct http_header *headers,
                  size_t header_count, char *body, size_t len)
 {
+    if (! http_reserve_answer (x, len)) {
+        free (body);
+        http_refuse (x, 503, NULL, 0, NULL, 0);
+        return;
+    }
     set_lines (x, status, headers, header_count);
     x->reply = body;
     x->reply_len = len;

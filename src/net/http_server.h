@@ -26,6 +26,7 @@ struct http_server_limits {
     unsigned connections;
     unsigned
         reserved; /* of them kept for short requests: no stream and no held answer may take these */
+    size_t answer_bytes; /* of large answers that wait to be read, all connections together */
 };
 extern const struct http_server_limits http_server_default_limits; /* door.md 19.3 */
 
@@ -80,6 +81,10 @@ void http_reply (struct http_exchange *x, int status, const struct http_header *
 /* The same with a body from malloc that is taken over. */
 void http_reply_take (struct http_exchange *x, int status, const struct http_header *headers,
                       size_t header_count, char *body, size_t len);
+/* Room for a large answer: false when those that clients have yet to read leave none, and then
+ * http_reply* answers 503 in its place. A single one always fits. Asked by http_reply* itself;
+ * before that by who records what was served. */
+bool http_reserve_answer (struct http_exchange *x, size_t len);
 /* The same, then the connection ends: the write side first, then what the client still sends is
  * read and dropped (64 KiB, 500 ms), so that the refusal is not lost to a reset. */
 void http_refuse (struct http_exchange *x, int status, const struct http_header *headers,

@@ -294,3 +294,27 @@ def test_door_listings_of_endless_files_hold_up_neither_reads_nor_the_end(door, 
     door.signal().result(10).ok()
     for listing in listings:
         listing.close()
+
+
+def test_door_answers_nobody_reads_are_bounded(lab, folder):
+    running = exporting(lab, max_bytes=10 << 20).start("--workdir", folder)
+    (folder / "out/big").write_bytes(b"q" * (10 << 20))
+    address = urllib.parse.urlsplit(running.url)
+    idle, statuses = [], []
+    for _ in range(40):
+        reader = socket.socket()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.settimeout(30 * SLOWER)
+        reader.connect((address.hostname, address.port))
+        reader.sendall(b"GET /resources/files/big HTTP/1.1\r\nHost: x\r\n\r\n")
+        statuses.append(int(reader.recv(12)[9:]))
+        idle.append(reader)
+    assert statuses == sorted(statuses) and set(statuses) == {200, 503} and statuses.count(200) == 25
+    assert refusal(running, "/resources/files/big") == (503, "busy")
+    assert ask(running, "/resources/files/a.txt")[2] == b"alpha"
+    assert trace_of(lab, running).all("resource_read")[-2]["outcome"] == "busy"
+    for reader in idle:
+        reader.close()
+    eventually(lambda: ask(running, "/resources/files/big")[0] == 200, 20 * SLOWER, "there is room again")
+    running.signal()
+    running.result(20).ok()
