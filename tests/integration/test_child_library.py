@@ -190,13 +190,13 @@ def test_spawn_S8_no_token_is_anywhere_a_sibling_could_read(lab, family, start):
     approval = family.approval("local/child-echo")
     tokens = [approval, family.credential]
     child = launcher.launch("local/child-echo", approval=approval, env_allow=["WORKER_TOKEN"])
-    told = run_task(child)
-    assert "of the worker" in told and "GITHUB_TOKEN" not in told
     for pid in (child.pid, launcher.process.pid):
         for name in ("cmdline", "environ"):
             with open(f"/proc/{pid}/{name}", "rb") as shown:
                 text = shown.read()
             assert not any(token.encode() in text for token in tokens)
+    told = run_task(child)
+    assert "of the worker" in told and "GITHUB_TOKEN" not in told
     assert not any(token in word for token in tokens for word in child.argv + child.environment)
     holds_no_token(lab, tokens)
 
