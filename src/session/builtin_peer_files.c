@@ -318,7 +318,8 @@ peer_code (const struct http_response *r)
         r->body.data ? json_loadb (r->body.data, r->body.len, 0, NULL) : NULL;
     const char *code = json_get_string (body, "error");
     size_t len = code ? strlen (code) : 0;
-    if (len && len <= PEER_CODE_MAX &&
+    /* A refusal that calls itself a success would stand in the records as one. */
+    if (len && len <= PEER_CODE_MAX && ! str_eq (code, export_outcome_name (EXPORT_OK)) &&
         strspn (code, "abcdefghijklmnopqrstuvwxyz0123456789_") == len)
         return x_strdup (code);
     return x_asprintf ("http_%d", r->status);

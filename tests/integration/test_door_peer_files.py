@@ -286,6 +286,8 @@ def test_door_what_a_peer_answers_decides_what_is_stored(capsules):
     assert "handle_expired" in fetch(http_answer(410, b'{"error":"handle_expired","message":"x"}'))
     assert "http_502" in fetch(http_answer(502, b"<html>"))
     assert "http_500" in fetch(http_answer(500, b'{"error":"Bad Code\\n"}'))
+    assert "http_404" in fetch(http_answer(404, b'{"error":"ok"}'))
+    assert taker.trace.all("peer_file_fetch")[-1]["outcome"] == "http_404"
     assert "peer_unreachable" in fetch(b"")
     assert not (taker.work / "peer-in").exists()
     assert "malformed_handle" in taker.call("fetch-peer-file", peer="localhost:9", handle="not a handle")
