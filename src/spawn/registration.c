@@ -29,13 +29,6 @@ registration_refuse (const char *roost_url, const char *reason, struct mur_error
     return mur_hint (err, "start mur-roost and set MURMUR_ROOST_URL to its address");
 }
 
-/* A daemon that sends our token back is not quoted. */
-static const char *
-shown_reason (const char *reason, const struct secret *grant)
-{
-    return grant && strstr (reason, secret_reveal (grant)) ? "it refused" : reason;
-}
-
 static bool
 check_url (const char *roost_url, struct mur_error **err)
 {
@@ -78,9 +71,7 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
     const char *credential = json_get_string (answer, "credential");
     if (credential && *credential)
         return secret_new (credential, strlen (credential));
-    registration_refuse (
-        roost_url,
-        reason ? shown_reason (reason, who->grant) : "its answer has no field credential", err);
+    registration_refuse (roost_url, reason ? reason : "its answer has no field credential", err);
     return NULL;
 }
 

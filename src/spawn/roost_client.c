@@ -11,27 +11,41 @@
 #define STEP_TIMEOUT_MS    30000
 #define ANSWER_LIMIT_BYTES ((size_t)1 << 20)
 #define QUOTED_BYTES       500
+#define SAID_BYTES         ((size_t)4 << 10) /* of its own sentence: it enters a conversation */
+#define CUT_MARK           " […]"
 
-/* Status and body of the answer only: nothing of what was sent. */
 static char *
-refusal_text (const struct http_response *r, const json_t *body)
+quoted (const char *said)
+{
+    size_t len = strlen (said);
+    if (len <= SAID_BYTES)
+        return x_strdup (said);
+    return x_asprintf ("%.*s" CUT_MARK, (int)utf8_cut (said, len, SAID_BYTES), said);
+}
+
+/* Status and body of the answer only: nothing of what was sent. A daemon that sends our token back
+ * is not quoted. */
+static char *
+refusal_text (const struct http_response *r, const json_t *body, const struct secret *token)
 {
     const char *said = json_get_string (body, "error");
-    if (said)
-        return x_strdup (said);
     const char *text = r->body.data ? r->body.data : "";
+    if (token && strstr (said ? said : text, secret_reveal (token)))
+        return x_strdup ("it refused");
+    if (said)
+        return quoted (said);
     return x_asprintf ("mur-roost answered %d: %.*s", r->status,
                        (int)utf8_cut (text, r->body.len, QUOTED_BYTES), text);
 }
 
 static json_t *
-judge (const struct http_response *r, struct roost_refusal *refusal)
+judge (const struct http_response *r, const struct secret *token, struct roost_refusal *refusal)
 {
     _cleanup_json_ json_t *body =
         json_loadb (r->body.data ? r->body.data : "", r->body.len, 0, NULL);
     if (r->status / 100 == 2)
         return json_is_object (body) ? steal_ptr (&body) : json_object ();
-    refusal->text = refusal_text (r, body);
+    refusal->text = refusal_text (r, body, token);
     return NULL;
 }
 
@@ -74,7 +88,7 @@ roost_ask (struct http_client *http, const struct roost_request *request,
         *refusal = (struct roost_refusal){ x_strdup (fault->message), true };
         return NULL;
     }
-    json_t *answer = judge (&response, refusal);
+    json_t *answer = judge (&response, request->token, refusal);
     if (response.body.data)
         secret_wipe (response.body.data, response.body.len);
     http_response_free (&response);

@@ -89,6 +89,19 @@ test_a_refusal_is_the_daemons_own_sentence (void **state _unused_)
     expect_refusal ("200 OK", "{\"aproval\":\"msa1.secret\"}", "approval", "msa1.secret");
     expect_refusal ("200 OK", "{\"approval\":1}", "approval", NULL);
     expect_refusal ("200 OK", "msa1.secret", "approval", "msa1.secret");
+    /* Nor is one that sends our own back: ask() looks for it in every refusal. */
+    expect_refusal ("403 Forbidden", "{\"error\":\"bad " CREDENTIAL "\"}", "it refused", NULL);
+    expect_refusal ("500 Internal Server Error", "bad " CREDENTIAL, "it refused", NULL);
+}
+
+/* A model reads it. */
+static void
+test_a_refusal_is_a_sentence_and_no_book (void **state _unused_)
+{
+    struct approval a;
+    _cleanup_free_ char *book = x_asprintf ("{\"error\":\"%0900000d\"}", 1);
+    _cleanup_free_ char *said = ask ("403 Forbidden", book, &a);
+    assert_int_equal (strlen (said), 4096 + strlen (" […]"));
 }
 
 static void
@@ -98,12 +111,14 @@ test_spawn_S8_a_daemon_that_is_not_there_is_named_and_no_token (void **state _un
     struct mur_error *said = NULL;
     struct http_client *http = http_client_new ();
     struct secret *credential = secret_new (CREDENTIAL, strlen (CREDENTIAL));
-    assert_false (approval_ask (http, "http://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &said));
+    assert_false (
+        approval_ask (http, "http://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &said));
     assert_non_null (strstr (said->message, "http://127.0.0.1:1"));
     assert_null (strstr (said->message, CREDENTIAL));
     mur_error_free (said);
-    assert_fails (approval_ask (http, "https://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &err),
-                  E_RUN_007);
+    assert_fails (
+        approval_ask (http, "https://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &err),
+        E_RUN_007);
     secret_free (credential);
     http_client_free (http);
 }
@@ -114,6 +129,7 @@ main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_an_approval_is_held_and_nothing_else_is_asked),
         cmocka_unit_test (test_a_refusal_is_the_daemons_own_sentence),
+        cmocka_unit_test (test_a_refusal_is_a_sentence_and_no_book),
         cmocka_unit_test (test_spawn_S8_a_daemon_that_is_not_there_is_named_and_no_token),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
