@@ -4,14 +4,20 @@
  */
 #include "artifact/lock.h"
 
+#include "artifact/lock_merge.h"
 #include "artifact/name.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "fs/root.h"
 #include "manifest/yaml.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#define TURN_WAIT_MS 10000
 
 static const char lock_advice[] = "delete murmur.lock and run `mur install` to write it anew";
 
@@ -36,6 +42,7 @@ lock_free (struct lock *l)
     for (size_t i = 0; i < l->count; i++)
         entry_clear (&l->entries[i]);
     free (l->entries);
+    free (l->base);
     free (l->path);
     free (l);
 }
@@ -203,6 +210,7 @@ lock_parse (const char *text, size_t len, const char *path, struct mur_error **e
         return NULL;
     _cleanup_lock_ struct lock *l = x_new0 (struct lock);
     l->path = x_strdup (path);
+    l->base = x_strndup (text, len);
     l->exists = true;
     const struct yaml_node *list = yaml_get (root, "artifacts");
     if (! list || list->kind != YAML_LIST)
@@ -277,6 +285,44 @@ lock_text (const struct lock *l)
     return buf_steal (&out);
 }
 
+char *
+lock_entry_text (const struct lock_entry *e)
+{
+    struct buf out = { 0 };
+    put_entry (&out, e);
+    return buf_steal (&out);
+}
+
+/* Who writes holds the project's directory for that moment; it is given back with the descriptor.
+ */
+static bool
+take_turn (int dir_fd, const char *path, struct mur_error **err)
+{
+    uint64_t give_up_ms = clock_monotonic_ms () + TURN_WAIT_MS;
+    while (flock (dir_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return true; /* a file system without such locks: as good as it gets */
+        if (clock_monotonic_ms () > give_up_ms)
+            return mur_fail (err, E_IO_003, "%s: another program holds its directory", path);
+        nanosleep (&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+    }
+    return true;
+}
+
+/* What the file became since it was read is taken in. */
+static bool
+take_news (struct lock *l, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf now = { 0 };
+    if (access (l->path, F_OK) != 0)
+        return true;
+    if (! yaml_read_text (l->path, E_RUN_003, &now, err))
+        return false;
+    bool is_as_read = l->base && strlen (l->base) == now.len &&
+                      (now.len == 0 || memcmp (l->base, now.data, now.len) == 0);
+    return is_as_read || lock_merge (l, now.data ? now.data : "", now.len, err);
+}
+
 bool
 lock_write (struct lock *l, struct mur_error **err)
 {
@@ -291,10 +337,14 @@ lock_write (struct lock *l, struct mur_error **err)
     _cleanup_close_ int fd = open (dir[0] ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
+    if (! take_turn (fd, l->path, err) || ! take_news (l, err))
+        return false;
     _cleanup_free_ char *text = lock_text (l);
     if (! fs_replace_at (fd, LOCK_FILE_NAME, text, strlen (text), 0644, true, err))
         return mur_context (err, "%s", l->path);
     l->exists = true;
+    free (l->base);
+    l->base = steal_ptr (&text);
     return true;
 }
 

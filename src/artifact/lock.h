@@ -43,6 +43,7 @@ struct lock_entry {
 struct lock {
     char *path;
     bool exists; /* the file was there */
+    char *base;  /* its text when it was read or last written; NULL: there was none */
     struct lock_entry *entries;
     size_t count, cap;
 };
@@ -55,10 +56,14 @@ struct lock *lock_parse (const char *text, size_t len, const char *path, struct 
 void lock_free (struct lock *l);
 DEFINE_CLEANUP (struct lock, lock_free)
 #define _cleanup_lock_ _cleanup_ (lock_freep)
-/* Validates, then replaces the file. */
+/* Validates, then replaces the file. What another program changed in it since it was read stays:
+ * both sides' entries are put together, and one that both changed differently is refused, with
+ * nothing written (E-REG-005). Programs that write at once wait for each other (E-IO-003 after ten
+ * seconds). */
 bool lock_write (struct lock *l, struct mur_error **err);
-/* The text lock_write would write. */
+/* The text lock_write would write; one entry of it. Owned. */
 char *lock_text (const struct lock *l);
+char *lock_entry_text (const struct lock_entry *e);
 
 struct lock_entry *lock_find (const struct lock *l, const char *name);
 /* The entry's hash for this platform tag: `any`, or that platform's; NULL when it has none for it.

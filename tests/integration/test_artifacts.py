@@ -9,6 +9,7 @@ import stat
 import zipfile
 
 import pytest
+import yaml
 
 from tests.support.fixtures import own_component
 from tests.support.packages import (CORE_MODULE, component, declare_size, elf, manifest, native_package, sha256,
@@ -561,6 +562,18 @@ def test_artifacts_precompile_reports_each_file_in_order(lab):
 def manifest_of(project, *entries):
     return project.write_manifest({"name": "p", "version": "0.1.0", "artifacts": [
         {"name": name, "version": version, "runtime": role} for name, version, role in entries]})
+
+
+def test_artifacts_installs_at_once_keep_every_pin(lab):
+    project = lab.project(manifest={"name": "p", "version": "0.1.0"})
+    names = [f"sk-{n}" for n in range(8)]
+    for name in names:
+        project.mur("publish", project.write(f"{name}.mur.zip", skill_package(name))).ok()
+    started = [lab.start("install", f"local/{name}@0.1.0", cwd=project.directory) for name in names]
+    for running in started:
+        running.result().ok()
+    pinned = yaml.safe_load((project / "murmur.lock").read_text())["artifacts"]
+    assert sorted(entry["name"] for entry in pinned) == [f"local/{name}" for name in names]
 
 
 def test_artifacts_a_manifest_install_copies_from_the_global_store_and_pins(lab):

@@ -3,6 +3,7 @@
  * murmur.lock: what is refused, how pins change it, how it is written (spec/artifacts.md 7).
  */
 #include "artifact/lock.h"
+#include "base/alloc.h"
 #include "fs/root.h"
 #include "tests/unit/testing.h"
 
@@ -232,6 +233,41 @@ test_a_missing_lock_is_empty_and_a_write_makes_it (void **state)
     assert_succeeds (fs_remove_tree_at (AT_FDCWD, dir, &err));
 }
 
+static void
+test_two_writers_keep_what_both_meant (void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/murmur-lock-XXXXXX";
+    assert_non_null (mkdtemp (dir));
+    _cleanup_free_ char *path = x_asprintf ("%s/" LOCK_FILE_NAME, dir);
+    assert_succeeds (fs_replace_path (path, example, strlen (example), 0644, false, &err));
+    _cleanup_lock_ struct lock *one = lock_read (dir, NULL);
+    _cleanup_lock_ struct lock *two = lock_read (dir, NULL);
+    _cleanup_lock_ struct lock *three = lock_read (dir, NULL);
+    struct lock_pin pin = pin_of ("local/x", "1.0", HASH_A, NULL);
+    lock_pin (one, &pin, NULL);
+    assert_true (lock_drop (one, "local/probe"));
+    assert_succeeds (lock_write (one, &err));
+    pin = pin_of ("local/y", "1.0", HASH_B, NULL);
+    lock_pin (two, &pin, NULL);
+    pin = pin_of ("local/x", "1.0", HASH_A, NULL);
+    lock_pin (two, &pin, NULL);
+    assert_succeeds (lock_write (two, &err));
+    assert_null (lock_find (two, "local/probe"));
+    assert_non_null (lock_find (two, "ana/tool-git"));
+    assert_succeeds (lock_write (one, &err)); /* nothing of its own: takes the other's in */
+    assert_non_null (lock_find (one, "local/y"));
+    _cleanup_free_ char *before = lock_text (one);
+
+    pin = pin_of ("local/y", "2.0", HASH_A, NULL);
+    lock_pin (three, &pin, NULL);
+    assert_fails (lock_write (three, &err), E_REG_005);
+    _cleanup_lock_ struct lock *now = lock_read (dir, NULL);
+    _cleanup_free_ char *after = lock_text (now);
+    assert_string_equal (before, after);
+    assert_succeeds (fs_remove_tree_at (AT_FDCWD, dir, &err));
+}
+
 int
 main (void)
 {
@@ -247,6 +283,7 @@ main (void)
         cmocka_unit_test (test_conflicts_are_other_version_shape_or_hash),
         cmocka_unit_test (test_an_owner_that_changed_is_refused_for_its_scope_alone),
         cmocka_unit_test (test_a_missing_lock_is_empty_and_a_write_makes_it),
+        cmocka_unit_test (test_two_writers_keep_what_both_meant),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
