@@ -44,16 +44,19 @@ append_escaped (struct buf *b, const char *text)
             buf_printf (b, "%%%02X", *c);
 }
 
+/* What listens at a session's address may be anything: it is not quoted when it says our token. */
 static json_t *
-judge (const struct running_record *record, const struct http_response *r, struct mur_error **err)
+judge (const struct running_record *record, const struct secret *token,
+       const struct http_response *r, struct mur_error **err)
 {
     const char *text = r->body.data ? r->body.data : "";
     _cleanup_json_ json_t *answer = json_loadb (text, r->body.len, 0, NULL);
-    if (r->status == 200 && answer)
+    if (r->status == 200 && json_is_object (answer))
         return steal_ptr (&answer);
     const char *reason = json_get_string (answer, "error");
-    mur_fail (err, E_RUN_042, "%s refused with HTTP %d: %s", record->session_id, r->status,
-              reason ? reason : "it gave no reason");
+    if (! reason || strstr (reason, secret_reveal (token)))
+        reason = "it gave no reason";
+    mur_fail (err, E_RUN_042, "%s refused with HTTP %d: %s", record->session_id, r->status, reason);
     return NULL;
 }
 
@@ -89,7 +92,7 @@ ask (const struct running_record *record, const struct secret *token,
     secret_wipe (bearer, strlen (bearer));
     free (bearer);
     http_client_free (client);
-    return is_answered ? judge (record, &response, err) : NULL;
+    return is_answered ? judge (record, token, &response, err) : NULL;
 }
 
 static bool
@@ -126,11 +129,18 @@ value_text (const json_t *value)
                                   : x_strdup ("");
 }
 
+static const char *
+text_of (const json_t *o, const char *key)
+{
+    const char *text = json_get_string (o, key);
+    return text ? text : "?";
+}
+
 static void
 print_choice (const json_t *choice)
 {
-    out_printf ("      %-9s model %s  driver %s  %s\n", json_get_string (choice, "name"),
-                json_get_string (choice, "model"), json_get_string (choice, "driver"),
+    out_printf ("      %-9s model %s  driver %s  %s\n", text_of (choice, "name"),
+                text_of (choice, "model"), text_of (choice, "driver"),
                 json_is_true (json_object_get (choice, "available")) ? "available" : "unavailable");
 }
 
@@ -138,7 +148,7 @@ static void
 print_setting (const json_t *setting)
 {
     _cleanup_free_ char *value = value_text (json_object_get (setting, "value"));
-    out_printf ("  %-22s %s\n", json_get_string (setting, "name"), value);
+    out_printf ("  %-22s %s\n", text_of (setting, "name"), value);
     size_t i;
     const json_t *choice;
     json_array_foreach (json_object_get (setting, "choices"), i, choice) print_choice (choice);
@@ -151,14 +161,14 @@ print_answer (const json_t *answer)
     const json_t *secrets = json_object_get (answer, "secrets");
     size_t i;
     const json_t *one;
-    out_printf ("session:  %s\n", json_get_string (answer, "session_id"));
+    out_printf ("session:  %s\n", text_of (answer, "session_id"));
     if (json_array_size (settings))
         out_puts ("settings:\n");
     json_array_foreach (settings, i, one) print_setting (one);
     if (json_array_size (secrets))
         out_puts ("secrets:\n");
     json_array_foreach (secrets, i, one)
-        out_printf ("  %-22s %s\n", json_get_string (one, "name"),
+        out_printf ("  %-22s %s\n", text_of (one, "name"),
                     json_is_true (json_object_get (one, "set")) ? "set" : "not set");
 }
 

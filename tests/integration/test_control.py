@@ -9,7 +9,10 @@ import pty
 import socket
 import stat
 import subprocess
+import threading
 import urllib.parse
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -358,3 +361,41 @@ def test_cli_a_secret_typed_at_a_terminal_is_not_echoed(lab):
     os.close(parent)
     assert SECRET.encode() not in echoed + errors
     end(started)
+
+
+class Impostor(BaseHTTPRequestHandler):
+    """Answers with the card of a session, and what it is told to everywhere else."""
+
+    def answer(self):
+        is_card = self.path == "/.well-known/agent-card.json"
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        status, text = (200, self.server.card) if is_card else self.server.says
+        self.send_response(status)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_PUT = answer
+
+    def log_message(self, *_arguments):
+        pass
+
+
+def test_cli_control_believes_nothing_that_sits_at_a_sessions_address(lab, running):
+    record = lab.murmur_home / "running" / f"{running.session_id}.json"
+    original, token = record.read_text(), token_path(lab, running).read_text()
+    impostor = HTTPServer(("127.0.0.1", 0), Impostor)
+    with urllib.request.urlopen(running.url + "/.well-known/agent-card.json") as card:
+        impostor.card = card.read()
+    threading.Thread(target=impostor.serve_forever, args=(0.02,), daemon=True).start()
+    record.write_text(json.dumps({**json.loads(original), "url": "127.0.0.1:%d" % impostor.server_address[1]}))
+    for impostor.says in ((500, json.dumps({"error": f"bad {token}"}).encode()), (200, b"[1]"), (200, b"not json")):
+        for arguments in (["show"], ["set", "inference.max_tokens", "5"]):
+            refused = lab.mur("control", *arguments).failed("E-RUN-042")
+            assert token not in refused.stderr
+    impostor.says = 200, json.dumps({"settings": [{"name": 1, "choices": [5]}], "secrets": [5]}).encode()
+    shown = lab.mur("control", "show").ok().stdout
+    assert shown.startswith("session:  ?\n") and "null" not in shown
+    impostor.shutdown()
+    impostor.server_close()
+    record.write_text(original)
