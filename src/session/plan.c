@@ -45,6 +45,7 @@ plan_clear (struct plan *plan)
     }
     free (plan->steps);
     free (plan->reported);
+    json_decref (plan->places);
     json_decref (plan->value);
     *plan = (struct plan){ 0 };
 }
