@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 
 #include "base/alloc.h"
+#include "base/condition.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -34,11 +35,7 @@ cancel_new (void)
     struct cancel *c = x_new0 (struct cancel);
     atomic_init (&c->refs, 1);
     pthread_mutex_init (&c->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&c->raised, &attr);
-    pthread_condattr_destroy (&attr);
+    condition_init (&c->raised);
     return c;
 }
 

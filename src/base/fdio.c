@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 bool
 fd_write_all (int fd, const void *data, size_t len)
@@ -92,6 +93,16 @@ fd_wait (int fd, short events, int64_t timeout_ms)
             continue;
         return n < 0 ? -1 : n > 0;
     }
+}
+
+void
+fd_end_answer (int fd, int64_t wait_ms)
+{
+    char dropped[4096];
+    shutdown (fd, SHUT_WR);
+    for (int i = 0; i < 16 && fd_wait (fd, POLLIN, wait_ms) > 0; i++)
+        if (recv (fd, dropped, sizeof dropped, MSG_DONTWAIT) <= 0)
+            break;
 }
 
 bool

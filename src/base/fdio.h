@@ -16,4 +16,8 @@ bool fd_read_exact (int fd, void *out, size_t len);
 /* Monotonic-deadline poll for <events>; 1 ready, 0 timed out, -1 error. timeout_ms < 0 waits for
  * ever. */
 int fd_wait (int fd, short events, int64_t timeout_ms);
+/* Ends an answer on a stream socket: the write side is shut, and what the client still sends is
+ * read and dropped (64 KiB at most, each piece waited for <wait_ms>), since bytes left unread would
+ * turn the answer into a reset. The descriptor stays open. */
+void fd_end_answer (int fd, int64_t wait_ms);
 bool fd_set_cloexec (int fd, bool on);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/json.h"
 #include "door/message.h"
 #include "door/streams.h"
@@ -115,11 +116,7 @@ registry_new (const struct registry_spec *spec)
     r->spec = *spec;
     r->streams = streams_new (spec->is_threaded);
     pthread_mutex_init (&r->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&r->changed, &attr);
-    pthread_condattr_destroy (&attr);
+    condition_init (&r->changed);
     return r;
 }
 

@@ -6,6 +6,7 @@
  * runs; it sleeps otherwise and is joined at once when the engine goes.
  */
 #include "base/alloc.h"
+#include "base/condition.h"
 #include "base/digest.h"
 #include "engine/internal.h"
 
@@ -35,11 +36,7 @@ engine_new (struct mur_error **err)
     struct engine *e = x_new0 (struct engine);
     e->wasm = wasm;
     pthread_mutex_init (&e->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&e->ticker_wakes, &attr);
-    pthread_condattr_destroy (&attr);
+    condition_init (&e->ticker_wakes);
     return e;
 }
 

@@ -3,6 +3,7 @@
  * One HTTP request that waits for its answer. See http_client.h.
  */
 #include "base/alloc.h"
+#include "base/condition.h"
 #include "net/http_client.h"
 #include "net/url.h"
 
@@ -136,11 +137,7 @@ call_init (struct call *call, const struct http_fetch *fetch, struct http_respon
 {
     *call = (struct call){ .fetch = fetch, .out = out };
     pthread_mutex_init (&call->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init (&attr);
-    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
-    pthread_cond_init (&call->changed, &attr);
-    pthread_condattr_destroy (&attr);
+    condition_init (&call->changed);
 }
 
 static void

@@ -280,12 +280,7 @@ serve_connection (void *arg)
 {
     struct connection *c = arg;
     serve_one (c);
-    /* What the client still sends must not turn our answer into a reset. */
-    shutdown (c->fd, SHUT_WR);
-    char sink[4096];
-    for (int i = 0; i < 16 && fd_wait (c->fd, POLLIN, 200) > 0; i++)
-        if (recv (c->fd, sink, sizeof sink, MSG_DONTWAIT) <= 0)
-            break;
+    fd_end_answer (c->fd, 200);
     forget (c);
     return NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/fdio.h"
 #include "base/ids.h"
 
@@ -360,11 +361,7 @@ commands_new (struct confinement *confinement, struct fs_root *records)
     all->records = records;
     all->epoll_fd = all->wake_fd = -1;
     pthread_mutex_init (&all->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init (&attributes);
-    pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init (&all->changed, &attributes);
-    pthread_condattr_destroy (&attributes);
+    condition_init (&all->changed);
     return all;
 }
 

@@ -49,7 +49,7 @@ struct bridge {
     char url[48];
     char token[2 * TOKEN_BYTES + 1];
     char mcp_session[33];
-    bool is_over; /* under the loop lock: no further call */
+    bool is_over;        /* under the loop lock: no further call */
     struct cancel *stop; /* raised with the task's, and when calls outlive the run too long */
     uint64_t stop_listener;
 
@@ -83,8 +83,7 @@ static void
 answer (const struct connection *c, const char *status, const char *headers, const char *body)
 {
     _cleanup_buf_ struct buf out = { 0 };
-    buf_printf (&out,
-                "HTTP/1.1 %s\r\n%scontent-length: %zu\r\nconnection: close\r\n\r\n%s", status,
+    buf_printf (&out, "HTTP/1.1 %s\r\n%scontent-length: %zu\r\nconnection: close\r\n\r\n%s", status,
                 headers, strlen (body), body);
     send_all (c->fd, out.data, out.len);
 }
@@ -102,8 +101,7 @@ answer_rpc (const struct connection *c, const json_t *id, json_t *result, int co
     if (result)
         json_object_set_new (o, "result", result);
     else
-        json_object_set_new (o, "error",
-                             json_pack ("{s:i,s:s}", "code", code, "message", error));
+        json_object_set_new (o, "error", json_pack ("{s:i,s:s}", "code", code, "message", error));
     _cleanup_free_ char *text = json_text (o, JSON_TEXT_SORTED);
     _cleanup_free_ char *headers =
         x_asprintf (JSON_TYPE "mcp-session-id: %s\r\n", c->bridge->mcp_session);
@@ -273,8 +271,8 @@ serve_call (struct connection *c, const json_t *id, const json_t *params)
         bool is_gone = c->is_gone;
         end_call (c);
         if (is_gone)
-            note (c->bridge, "the harness closed the connection of its call to %s before the answer",
-                  name);
+            note (c->bridge,
+                  "the harness closed the connection of its call to %s before the answer", name);
     } else {
         a.is_error = true;
         buf_printf (&a.text, "%d calls are in flight, which is the bound: %s was not called",
@@ -416,12 +414,7 @@ connection_thread (void *arg)
 {
     struct connection *c = arg;
     serve (c);
-    /* What the client still sends must not turn the answer into a reset. */
-    shutdown (c->fd, SHUT_WR);
-    char sink[4096];
-    for (int i = 0; i < 16 && fd_wait (c->fd, POLLIN, 100) > 0; i++)
-        if (recv (c->fd, sink, sizeof sink, MSG_DONTWAIT) <= 0)
-            break;
+    fd_end_answer (c->fd, 100);
     forget (c);
     return NULL;
 }

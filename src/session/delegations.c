@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 
 #include <string.h>
 #include <strings.h>
@@ -78,13 +79,9 @@ struct delegations *
 delegations_new (struct session *s)
 {
     struct delegations *set = x_new0 (struct delegations);
-    pthread_condattr_t monotonic;
     set->session = s;
     set->bound_secs = delegation_bound_secs (s);
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&set->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&set->changed);
     pthread_mutex_init (&set->lock, NULL);
     return set;
 }

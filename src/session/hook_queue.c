@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/diag.h"
 
 #include <errno.h>
@@ -84,11 +85,7 @@ struct hook_queue *
 hook_queue_new (struct hook *h)
 {
     struct hook_queue *q = x_new0 (struct hook_queue);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&q->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&q->changed);
     pthread_mutex_init (&q->lock, NULL);
     q->hook = h;
     q->cancel = cancel_new ();

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/digest.h"
 #include "session/delegations.h"
 #include "session/member_calls_internal.h"
@@ -53,13 +54,9 @@ member_calls_new (struct session *s)
     if (! m || ! membership_callee_count (m))
         return NULL;
     struct member_calls *set = x_new0 (struct member_calls);
-    pthread_condattr_t monotonic;
     set->session = s;
     set->bound_ms = delegation_bound_secs (s) * 1000;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&set->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&set->changed);
     pthread_mutex_init (&set->lock, NULL);
     return set;
 }

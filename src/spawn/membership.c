@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/fdio.h"
@@ -313,11 +314,7 @@ membership_take (const char *formation_id, struct mur_error **err)
     if (! formation_id)
         return mur_fail (err, E_RUN_046, VARIABLE " is set without MURMUR_FORMATION_ID"), NULL;
     _cleanup_ (membership_freep) struct membership *m = x_new0 (struct membership);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&m->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&m->changed);
     pthread_mutex_init (&m->lock, NULL);
     m->stop_fd = -1;
     m->fd = open_channel (err);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/diag.h"
 #include "base/fdio.h"
 
@@ -221,11 +222,7 @@ struct output *
 output_new_of_member (int stdout_fd, int stderr_fd, const char *member, struct mur_error **err)
 {
     struct output *o = x_new0 (struct output);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&o->has_news, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&o->has_news);
     pthread_mutex_init (&o->lock, NULL);
     o->member = member ? x_strdup (member) : NULL;
     o->out_fd = stdout_fd;

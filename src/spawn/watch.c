@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/diag.h"
 
 #include <errno.h>
@@ -180,13 +181,9 @@ struct watch *
 watch_start (const struct watched *what)
 {
     struct watch *w = x_new0 (struct watch);
-    pthread_condattr_t monotonic;
     w->what = *what;
     w->bound_at_ms = clock_monotonic_ms () + what->bound_secs * 1000;
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&w->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&w->changed);
     pthread_mutex_init (&w->lock, NULL);
     int failed = pthread_create (&w->thread, NULL, watch_thread, w);
     if (! failed)

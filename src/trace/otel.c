@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/digest.h"
 #include "net/plain_post.h"
 #include "trace/otel_span.h"
@@ -396,11 +397,7 @@ otel_new (const struct otel_spec *spec)
     o->last = &o->first;
     o->session_start_ns = now_ns ();
     pthread_mutex_init (&o->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init (&attributes);
-    pthread_condattr_setclock (&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init (&o->changed, &attributes);
-    pthread_condattr_destroy (&attributes);
+    condition_init (&o->changed);
     read_endpoint (o);
     return o;
 }
