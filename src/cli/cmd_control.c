@@ -120,6 +120,29 @@ control (const struct cli_args *args, const struct control_call *call, struct mu
 
 /* --- show --- */
 
+/* Another program wrote these words, and a terminal would obey the control characters in them. */
+static void
+blank_controls (json_t *value)
+{
+    size_t i;
+    const char *key;
+    json_t *item;
+    if (json_is_string (value)) {
+        _cleanup_free_ char *text = x_strdup (json_string_value (value));
+        for (char *c = text; *c; c++) {
+            bool is_c1 = (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 &&
+                         (unsigned char)c[1] < 0xa0;
+            if ((unsigned char)*c < 0x20 || *c == 0x7f || is_c1)
+                *c = ' ';
+            if (is_c1)
+                c[1] = ' ';
+        }
+        json_string_set (value, text);
+    }
+    json_array_foreach (value, i, item) blank_controls (item);
+    json_object_foreach (value, key, item) blank_controls (item);
+}
+
 /* A string as it is, anything else as JSON. Owned. */
 static char *
 value_text (const json_t *value)
@@ -183,6 +206,7 @@ cmd_control_show (const struct cli_args *args, struct mur_error **err)
         _cleanup_free_ char *text = json_text (answer, JSON_TEXT_SORTED);
         out_printf ("%s\n", text);
     } else {
+        blank_controls (answer);
         print_answer (answer);
     }
     return CLI_OK;

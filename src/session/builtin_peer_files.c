@@ -24,6 +24,7 @@
 #define CONNECT_MS       5000
 #define CARD_MS          10000
 #define BETWEEN_BYTES_MS 30000
+#define FILE_MS          600000 /* a peer that sends a little now and then, too */
 #define STORED_NAME_MAX  120
 #define PEER_CODE_MAX    64
 #define STORED_DIRECTORY "peer-in"
@@ -340,6 +341,7 @@ fetch (struct fetched *f, struct call_outcome *out)
                                                .first_byte_timeout_ms = BETWEEN_BYTES_MS,
                                                .between_bytes_timeout_ms = BETWEEN_BYTES_MS },
                                   .limit_bytes = FILE_BYTES_MAX,
+                                  .total_timeout_ms = FILE_MS,
                                   .cancel = f->task->cancel };
     _cleanup_error_ struct mur_error *err = NULL;
     if (! http_fetch (s->http, &request, &f->response, NULL, &err)) {

@@ -396,6 +396,8 @@ def test_cli_control_believes_nothing_that_sits_at_a_sessions_address(lab, runni
     impostor.says = 200, json.dumps({"settings": [{"name": 1, "choices": [5]}], "secrets": [5]}).encode()
     shown = lab.mur("control", "show").ok().stdout
     assert shown.startswith("session:  ?\n") and "null" not in shown
+    impostor.says = 200, json.dumps({"session_id": "a\x1b[2J\x9bb", "settings": [{"name": "x", "value": "\r\n"}]}).encode()
+    assert not set(lab.mur("control", "show").ok().stdout) & set("\x1b\x9b\r")
     impostor.shutdown()
     impostor.server_close()
     record.write_text(original)
