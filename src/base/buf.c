@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 char *
 buf_reserve (struct buf *b, size_t len)
@@ -174,6 +175,20 @@ str_ends (const char *s, const char *suffix)
 {
     size_t a = strlen (s), b = strlen (suffix);
     return a >= b && memcmp (s + a - b, suffix, b) == 0;
+}
+
+char *
+str_header_value (char *line, const char *name)
+{
+    size_t len = strlen (name);
+    if (strncasecmp (line, name, len) != 0 || line[len] != ':')
+        return NULL;
+    char *value = line + len + 1;
+    value += strspn (value, " \t");
+    size_t end = strlen (value);
+    while (end && strchr (" \t\r", value[end - 1]))
+        value[--end] = '\0';
+    return value;
 }
 
 void

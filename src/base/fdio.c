@@ -95,6 +95,24 @@ fd_wait (int fd, short events, int64_t timeout_ms)
     }
 }
 
+bool
+fd_send_all (int fd, const void *data, size_t len, unsigned timeout_s)
+{
+    const struct timeval timeout = { timeout_s, 0 };
+    const char *at = data;
+    setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    while (len) {
+        ssize_t n = send (fd, at, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
 void
 fd_end_answer (int fd, int64_t wait_ms)
 {

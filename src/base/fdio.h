@@ -16,6 +16,9 @@ bool fd_read_exact (int fd, void *out, size_t len);
 /* Monotonic-deadline poll for <events>; 1 ready, 0 timed out, -1 error. timeout_ms < 0 waits for
  * ever. */
 int fd_wait (int fd, short events, int64_t timeout_ms);
+/* Sends all of it on a stream socket, without SIGPIPE; each piece may take <timeout_s>. False when
+ * the other side is gone or too slow. */
+bool fd_send_all (int fd, const void *data, size_t len, unsigned timeout_s);
 /* Ends an answer on a stream socket: the write side is shut, and what the client still sends is
  * read and dropped (64 KiB at most, each piece waited for <wait_ms>), since bytes left unread would
  * turn the answer into a reset. The descriptor stays open. */

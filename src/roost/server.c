@@ -62,21 +62,6 @@ read_some (int fd, char *to, size_t size, uint64_t deadline_ms)
     return recv (fd, to, size, MSG_DONTWAIT);
 }
 
-/* The value of "Name: value" when <line> is that header. */
-static char *
-header_value (char *line, const char *name)
-{
-    size_t len = strlen (name);
-    if (strncasecmp (line, name, len) != 0 || line[len] != ':')
-        return NULL;
-    char *value = line + len + 1;
-    value += strspn (value, " \t");
-    size_t end = strlen (value);
-    while (end && strchr (" \t\r", value[end - 1]))
-        value[--end] = '\0';
-    return value;
-}
-
 static void
 parse_head (char *head, struct request *r)
 {
@@ -86,11 +71,11 @@ parse_head (char *head, struct request *r)
     r->path = line ? strsep (&line, " \r") : NULL;
     while ((line = strsep (&rest, "\n")) && *line && *line != '\r') {
         char *value;
-        if ((value = header_value (line, "x-murmur-spawn-credential")))
+        if ((value = str_header_value (line, "x-murmur-spawn-credential")))
             r->credential = value;
-        else if ((value = header_value (line, "x-murmur-spawn-approval")))
+        else if ((value = str_header_value (line, "x-murmur-spawn-approval")))
             r->approval = value;
-        else if ((value = header_value (line, "content-length")))
+        else if ((value = str_header_value (line, "content-length")))
             r->content_length = strtoull (value, NULL, 10);
     }
 }
@@ -152,22 +137,13 @@ reason_of (int status)
 static void
 answer (int fd, const struct verdict *v)
 {
-    struct timeval timeout = { IO_TIMEOUT_MS / 1000, 0 };
     _cleanup_free_ char *text = json_text (v->body, JSON_TEXT_ORDERED);
     _cleanup_buf_ struct buf out = { 0 };
     buf_printf (&out,
                 "HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
                 "connection: close\r\n\r\n%s",
                 v->status, reason_of (v->status), strlen (text), text);
-    setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    for (size_t at = 0; at < out.len;) {
-        ssize_t n = send (fd, out.data + at, out.len - at, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        at += (size_t)n;
-    }
+    (void)fd_send_all (fd, out.data, out.len, IO_TIMEOUT_MS / 1000);
     explicit_bzero (out.data, out.len); /* tokens are in it */
     explicit_bzero (text, strlen (text));
 }

@@ -38,21 +38,6 @@ child_before_exec (const struct bare_child_spec *spec, pid_t parent, int report_
     child_fail (report_fd, "execve", spec->path);
 }
 
-static pid_t
-fork_with_pidfd (int *pidfd)
-{
-    struct clone_args args = { .flags = CLONE_PIDFD,
-                               .pidfd = (uint64_t)(uintptr_t)pidfd,
-                               .exit_signal = SIGCHLD };
-    sigset_t all, old;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &old);
-    pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
-    if (pid != 0)
-        pthread_sigmask (SIG_SETMASK, &old, NULL);
-    return pid;
-}
-
 bool
 bare_child_start (const struct bare_child_spec *spec, struct bare_child *out,
                   struct mur_error **err)
@@ -61,27 +46,20 @@ bare_child_start (const struct bare_child_spec *spec, struct bare_child *out,
     if (pipe2 (report, O_CLOEXEC) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
     pid_t parent = getpid ();
-    pid_t pid = fork_with_pidfd (&pidfd);
+    struct clone_args args = { 0 };
+    pid_t pid = child_fork (&args, &pidfd);
     if (pid == 0)
         child_before_exec (spec, parent, report[1]);
-    int saved = errno;
-    close (report[1]);
     char text[CHILD_REPORT_MAX + 1];
-    bool has_failed = pid < 0 || child_report_read (report[0], text);
-    close (report[0]);
-    if (! has_failed) {
+    if (child_await_exec (pid, pidfd, report, text, err)) {
         *out = (struct bare_child){ pid, pidfd };
         return true;
     }
-    if (pid < 0) {
-        errno = saved;
-        return mur_fail_errno (err, E_IO_003, "cannot start a process");
-    }
+    if (! text[0])
+        return false;
     const char *step, *detail;
-    close (pidfd);
-    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    child_report_parse (text, &step, &saved, &detail);
-    errno = saved;
+    int errno_value;
+    child_report_parse (text, &step, &errno_value, &detail);
+    errno = errno_value;
     return mur_fail_errno (err, E_IO_003, "%s%s%s", step, *detail ? " " : "", detail);
 }

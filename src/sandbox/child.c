@@ -6,9 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 char *
 child_decimal (uint64_t value, char buf[21])
@@ -38,6 +42,42 @@ child_fail (int report_fd, const char *step, const char *detail)
     }
     ssize_t written _unused_ = write (report_fd, text, len);
     _exit (125);
+}
+
+pid_t
+child_fork (struct clone_args *args, int *pidfd)
+{
+    args->flags |= CLONE_PIDFD;
+    args->pidfd = (uint64_t)(uintptr_t)pidfd;
+    args->exit_signal = SIGCHLD;
+    sigset_t all, old;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &old);
+    pid_t pid = (pid_t)syscall (SYS_clone3, args, sizeof *args);
+    if (pid != 0)
+        pthread_sigmask (SIG_SETMASK, &old, NULL);
+    return pid;
+}
+
+bool
+child_await_exec (pid_t pid, int pidfd, const int report[2], char text[CHILD_REPORT_MAX + 1],
+                  struct mur_error **err)
+{
+    int saved = errno;
+    text[0] = '\0';
+    close (report[1]);
+    bool has_failed = pid < 0 || child_report_read (report[0], text);
+    close (report[0]);
+    if (! has_failed)
+        return true;
+    if (pid < 0) {
+        errno = saved;
+        return mur_fail_errno (err, E_IO_003, "cannot start a process");
+    }
+    close (pidfd);
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return false;
 }
 
 void

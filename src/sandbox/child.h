@@ -8,9 +8,13 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+struct clone_args;
 
 #define CHILD_REPORT_MAX 1024
 
@@ -22,6 +26,15 @@ _noreturn_ void child_fail (int report_fd, const char *step, const char *detail)
 bool child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1]);
 /* The step and errno of a report; step points into text. */
 bool child_report_parse (char *text, const char **step, int *errno_value, const char **detail);
+
+/* clone3 with a pidfd (set in the parent) and what <args> asks besides. The child starts with every
+ * signal held back, so that no handler of ours runs in it: child_reset_signals ends that. */
+pid_t child_fork (struct clone_args *args, int *pidfd);
+/* In the parent, after child_fork gave <pid>: true once the child executes its program. Else it is
+ * reaped and <text> is what it reported; text[0] is NUL and *err set (E-IO-003) when there never
+ * was one. Takes both ends of <report>, and <pidfd> when false. */
+bool child_await_exec (pid_t pid, int pidfd, const int report[2], char text[CHILD_REPORT_MAX + 1],
+                       struct mur_error **err);
 
 /* Default handlers, nothing blocked. */
 void child_reset_signals (void);

@@ -121,21 +121,12 @@ fork_into (const struct spawn_request *r, int *pidfd)
     int group = r->nest    ? cgroup_nest_clone_fd (r->nest)
                 : r->scope ? cgroup_scope_clone_fd (r->scope)
                            : -1;
-    struct clone_args args = { .flags = CLONE_PIDFD,
-                               .pidfd = (uint64_t)(uintptr_t)pidfd,
-                               .exit_signal = SIGCHLD };
+    struct clone_args args = { 0 };
     if (group >= 0) {
-        args.flags |= CLONE_INTO_CGROUP;
+        args.flags = CLONE_INTO_CGROUP;
         args.cgroup = (__u64)group;
     }
-    /* Held back until the child has default handlers: one of ours must not run in it. */
-    sigset_t all, old;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &old);
-    pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
-    if (pid != 0)
-        pthread_sigmask (SIG_SETMASK, &old, NULL);
-    return pid;
+    return child_fork (&args, pidfd);
 }
 
 static bool
@@ -163,21 +154,9 @@ sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct 
     pid_t pid = fork_into (request, &pidfd);
     if (pid == 0)
         child_before_exec (request, report[1]);
-    int saved = errno;
-    close (report[1]);
     char text[CHILD_REPORT_MAX + 1];
-    bool has_failed = pid < 0 || child_report_read (report[0], text);
-    close (report[0]);
-    if (! has_failed) {
-        *out = (struct spawned){ pid, pidfd };
-        return true;
-    }
-    if (pid < 0) {
-        errno = saved;
-        return mur_fail_errno (err, E_IO_003, "cannot start a process");
-    }
-    close (pidfd);
-    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return fail_from_report (text, err);
+    if (! child_await_exec (pid, pidfd, report, text, err))
+        return text[0] ? fail_from_report (text, err) : false;
+    *out = (struct spawned){ pid, pidfd };
+    return true;
 }

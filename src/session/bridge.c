@@ -64,28 +64,12 @@ struct bridge {
 /* --- answers --- */
 
 static void
-send_all (int fd, const char *data, size_t len)
-{
-    struct timeval timeout = { DELIVERY_MS / 1000, 0 };
-    setsockopt (fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    while (len) {
-        ssize_t n = send (fd, data, len, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return;
-        data += n;
-        len -= (size_t)n;
-    }
-}
-
-static void
 answer (const struct connection *c, const char *status, const char *headers, const char *body)
 {
     _cleanup_buf_ struct buf out = { 0 };
     buf_printf (&out, "HTTP/1.1 %s\r\n%scontent-length: %zu\r\nconnection: close\r\n\r\n%s", status,
                 headers, strlen (body), body);
-    send_all (c->fd, out.data, out.len);
+    (void)fd_send_all (c->fd, out.data, out.len, DELIVERY_MS / 1000);
 }
 
 #define JSON_TYPE "content-type: application/json\r\n"
@@ -117,20 +101,6 @@ struct request {
     bool has_length, expects_continue;
 };
 
-static char *
-header_value (char *line, const char *name)
-{
-    size_t len = strlen (name);
-    if (strncasecmp (line, name, len) != 0 || line[len] != ':')
-        return NULL;
-    char *value = line + len + 1;
-    value += strspn (value, " \t");
-    size_t end = strlen (value);
-    while (end && strchr (" \t\r", value[end - 1]))
-        value[--end] = '\0';
-    return value;
-}
-
 static void
 parse_head (char *head, struct request *r)
 {
@@ -138,12 +108,12 @@ parse_head (char *head, struct request *r)
     r->method = strsep (&line, " ");
     r->path = line ? strsep (&line, " \r") : NULL;
     while ((line = strsep (&rest, "\n")) && *line && *line != '\r') {
-        if ((value = header_value (line, "authorization"))) {
+        if ((value = str_header_value (line, "authorization"))) {
             r->authorization = value;
-        } else if ((value = header_value (line, "content-length"))) {
+        } else if ((value = str_header_value (line, "content-length"))) {
             r->content_length = strtoull (value, NULL, 10);
             r->has_length = true;
-        } else if ((value = header_value (line, "expect"))) {
+        } else if ((value = str_header_value (line, "expect"))) {
             r->expects_continue = strcasecmp (value, "100-continue") == 0;
         }
     }
@@ -384,7 +354,7 @@ serve (struct connection *c)
         return;
     }
     if (r.expects_continue && body.len < r.content_length)
-        send_all (c->fd, carry_on, sizeof carry_on - 1);
+        (void)fd_send_all (c->fd, carry_on, sizeof carry_on - 1, DELIVERY_MS / 1000);
     while (body.len < r.content_length)
         if (! read_more (c->fd, &body, r.content_length - body.len, deadline_ms))
             return;

@@ -62,25 +62,14 @@ delegate_parameters (const struct session *s)
     return arena_strdup (s->arena, text);
 }
 
-/* A required string of the input; NULL after a refusal. */
-static const char *
-read_text (const json_t *input, const char *key, struct call_outcome *out)
-{
-    const char *text = json_get_string (input, key);
-    if (text && text[strspn (text, " \t\r\n")])
-        return text;
-    outcome_set_error (out, NAME " needs a non-blank string \"%s\"", key);
-    return NULL;
-}
-
 void
 builtin_delegate (struct session *s, struct running_task *task, const json_t *input,
                   struct call_outcome *out)
 {
     struct delegate_ask ask = { 0 };
-    if (! (ask.capsule = read_text (input, "capsule", out)) ||
-        ! (ask.version = read_text (input, "version", out)) ||
-        ! (ask.task = read_text (input, "task", out)))
+    if (! (ask.capsule = input_text (NAME, input, "capsule", out)) ||
+        ! (ask.version = input_text (NAME, input, "version", out)) ||
+        ! (ask.task = input_text (NAME, input, "task", out)))
         return;
     if (! task) {
         outcome_set_error (out, NAME " was called while no task is running");

@@ -40,17 +40,6 @@ call_member_parameters (const struct session *s)
     return arena_strdup (s->arena, text);
 }
 
-/* A required string that is not blank; NULL after a refusal. */
-static const char *
-read_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
-{
-    const char *text = json_get_string (input, key);
-    if (text && text[strspn (text, " \t\r\n")])
-        return text;
-    outcome_set_error (out, "%s needs a non-blank string \"%s\"", tool, key);
-    return NULL;
-}
-
 static void
 show_result (const char *member, const struct member_call_result *r, struct call_outcome *out)
 {
@@ -73,8 +62,8 @@ void
 builtin_call_member (struct session *s, struct running_task *task, const json_t *input,
                      struct call_outcome *out)
 {
-    const char *member = read_text ("call-member", input, "member", out);
-    const char *text = member ? read_text ("call-member", input, "task", out) : NULL;
+    const char *member = input_text ("call-member", input, "member", out);
+    const char *text = member ? input_text ("call-member", input, "task", out) : NULL;
     if (! text)
         return;
     if (! task || ! s->member_calls) {
@@ -104,7 +93,7 @@ void
 builtin_end_without_answer (struct session *s, struct running_task *task, const json_t *input,
                             struct call_outcome *out)
 {
-    const char *reason = read_text ("end-without-answer", input, "reason", out);
+    const char *reason = input_text ("end-without-answer", input, "reason", out);
     if (! reason)
         return;
     const char *caller = task ? task->task->caller_member : NULL;

@@ -110,17 +110,6 @@ audience_of (const char *name, const char *address)
     return audience;
 }
 
-/* A required string that is not blank; NULL after a refusal. */
-static const char *
-required_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
-{
-    const char *text = json_get_string (input, key);
-    if (text && text[strspn (text, " \t\r\n")])
-        return text;
-    outcome_set_error (out, "%s needs a non-blank string \"%s\"", tool, key);
-    return NULL;
-}
-
 static void
 set_result (const char *tool, const json_t *result, struct call_outcome *out)
 {
@@ -238,8 +227,8 @@ void
 builtin_share_file (struct session *s, struct running_task *task, const json_t *input,
                     struct call_outcome *out)
 {
-    const char *path = required_text ("share-file", input, "path", out);
-    const char *written = path ? required_text ("share-file", input, "peer", out) : NULL;
+    const char *path = input_text ("share-file", input, "path", out);
+    const char *written = path ? input_text ("share-file", input, "peer", out) : NULL;
     uint64_t ttl_secs;
     if (! written)
         return;
@@ -411,8 +400,8 @@ void
 builtin_fetch_peer_file (struct session *s, struct running_task *task, const json_t *input,
                          struct call_outcome *out)
 {
-    const char *written = required_text ("fetch-peer-file", input, "peer", out);
-    const char *handle = written ? required_text ("fetch-peer-file", input, "handle", out) : NULL;
+    const char *written = input_text ("fetch-peer-file", input, "peer", out);
+    const char *handle = written ? input_text ("fetch-peer-file", input, "handle", out) : NULL;
     if (! handle)
         return;
     _cleanup_ (peer_clear) struct peer peer;

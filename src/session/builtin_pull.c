@@ -21,17 +21,6 @@ pull_is_offered (const struct session *s)
     return s->manifest->inference && pull_is_granted (s);
 }
 
-/* The name asked for; NULL after a refusal. */
-static const char *
-read_name (const char *tool, const json_t *input, struct call_outcome *out)
-{
-    const char *name = json_get_string (input, "artifact");
-    if (name && name[strspn (name, " \t\r\n")])
-        return name;
-    outcome_set_error (out, "%s needs a non-blank string \"artifact\"", tool);
-    return NULL;
-}
-
 static void
 set_refusal (char *refusal, struct call_outcome *out)
 {
@@ -66,7 +55,7 @@ void
 builtin_pull (struct session *s, struct running_task *task, const json_t *input,
               struct call_outcome *out)
 {
-    const char *name = read_name ("pull-artifact", input, out);
+    const char *name = input_text ("pull-artifact", input, "artifact", out);
     char *refusal = NULL;
     if (! name)
         return;
@@ -97,7 +86,7 @@ builtin_remove (struct session *s, struct running_task *task, const json_t *inpu
                 struct call_outcome *out)
 {
     (void)task;
-    const char *name = read_name ("remove-artifact", input, out);
+    const char *name = input_text ("remove-artifact", input, "artifact", out);
     char *refusal = NULL;
     bool was_removed = false;
     if (! name)

@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "session/delegations.h"
 
 #include <errno.h>
@@ -157,14 +158,8 @@ apply_backstop (struct delegations *set)
 void
 delegations_sleep (struct delegations *set, uint64_t *seen)
 {
-    uint64_t at_ms = clock_monotonic_ms () + LOOK_MS;
-    struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
-    int status = 0;
-    pthread_mutex_lock (&set->lock);
-    while (set->news == *seen && status != ETIMEDOUT)
-        status = pthread_cond_timedwait (&set->changed, &set->lock, &at);
-    *seen = set->news;
-    pthread_mutex_unlock (&set->lock);
+    condition_wait_news (&set->changed, &set->lock, &set->news, seen,
+                         clock_monotonic_ms () + LOOK_MS);
     apply_backstop (set);
 }
 

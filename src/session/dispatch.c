@@ -70,6 +70,16 @@ outcome_set_error (struct call_outcome *o, const char *fmt, ...)
     buf_puts (&o->text, o->runtime_error);
 }
 
+const char *
+input_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
+{
+    const char *text = json_get_string (input, key);
+    if (text && text[strspn (text, " \t\r\n")])
+        return text;
+    outcome_set_error (out, "%s needs a non-blank string \"%s\"", tool, key);
+    return NULL;
+}
+
 /* --- asking the person behind the task --- */
 
 struct input_wait {
@@ -156,9 +166,9 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
     _cleanup_arena_ struct arena *arena = arena_new ();
     _cleanup_error_ struct mur_error *err = NULL;
     struct tool_result result = { 0 };
-    enum guest_ending how = dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena,
-                                           &result, out->stop ? out->stop : task->cancel, task,
-                                           &err);
+    enum guest_ending how =
+        dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena, &result,
+                       out->stop ? out->stop : task->cancel, task, &err);
     if (how != GUEST_OK) {
         out->is_canceled = how == GUEST_CANCELLED;
         outcome_set_error (out, "%s", err->message);

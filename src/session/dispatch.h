@@ -14,15 +14,15 @@ struct running_task;
 
 /* What a shell command left to record. */
 struct shell_facts {
-    char *binary;  /* canonical path, or the bare name */
-    char *command; /* the arguments only */
+    char *binary;        /* canonical path, or the bare name */
+    char *command;       /* the arguments only */
     struct strv argv;    /* as it was started */
     const char *script;  /* an interpreter's, borrowed from command; NULL else */
     struct buf out, err; /* what was kept of its streams, when there are hooks */
     bool is_detached;
-    char work_id[37];   /* detached */
-    uint64_t grace_ms;  /* detached */
-    int exit_code;      /* finished, like the rest */
+    char work_id[37];  /* detached */
+    uint64_t grace_ms; /* detached */
+    int exit_code;     /* finished, like the rest */
     uint64_t stdout_bytes, stderr_bytes, duration_ms;
     const char *resource_limit; /* static, or NULL */
 };
@@ -40,11 +40,11 @@ struct call_outcome {
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool has_shell;     /* shell is filled: a command finished or went to the background */
     struct shell_facts shell;
-    bool is_canceled;   /* the task was cancelled while it ran */
-    bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
+    bool is_canceled;               /* the task was cancelled while it ran */
+    bool is_refused;                /* a gate said no: nothing ran and no call is recorded */
     const struct cgroup_nest *nest; /* set by the caller: where its processes run; NULL: anywhere */
-    bool is_plan_step;  /* set by the caller: nothing is fenced, a command is waited for, a result
-                           may lie in a file */
+    bool is_plan_step; /* set by the caller: nothing is fenced, a command is waited for, a result
+                          may lie in a file */
     /* Set by a caller whose wait may end before the task does; NULL: the task's own cancel. */
     struct cancel *abandon; /* a command goes to the background */
     struct cancel *stop;    /* a tool is stopped */
@@ -70,3 +70,7 @@ void outcome_set_result (struct call_outcome *o, const char *name, enum tool_sta
                          const char *text, size_t len);
 /* The runtime's own unfenced words: the call reached no tool. */
 void outcome_set_error (struct call_outcome *o, const char *fmt, ...) _printf_ (2, 3);
+/* A string of a call's input that must be there and not blank; NULL after an error in <out>.
+ * Borrowed from <input>. */
+const char *
+input_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out);

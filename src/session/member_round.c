@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "session/fence.h"
 #include "session/member_calls_internal.h"
 
@@ -98,14 +99,8 @@ member_calls_out (struct member_calls *set)
 void
 member_calls_sleep (struct member_calls *set, uint64_t *seen)
 {
-    uint64_t at_ms = clock_monotonic_ms () + LOOK_MS;
-    struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
-    int status = 0;
-    pthread_mutex_lock (&set->lock);
-    while (set->news == *seen && status != ETIMEDOUT)
-        status = pthread_cond_timedwait (&set->changed, &set->lock, &at);
-    *seen = set->news;
-    pthread_mutex_unlock (&set->lock);
+    condition_wait_news (&set->changed, &set->lock, &set->news, seen,
+                         clock_monotonic_ms () + LOOK_MS);
 }
 
 /* --- going on --------------------------------------------------------------------------------- */
