@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How long the host probe takes until everything is known: `bench-probe RUNS` prints the median in
- * milliseconds. A process of its own, because a launch makes the probe once and beside its other work.
+ * milliseconds. A process of its own, because a launch makes the probe once and beside its other
+ * work.
  */
 #include "sandbox/probe.h"
 

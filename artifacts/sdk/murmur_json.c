@@ -20,7 +20,7 @@
 #define JSMN_PARENT_LINKS
 #include <jsmn.h>
 
-/* ---- Text ---- */
+/* --- Text --- */
 
 void
 mur_text_add (struct mur_text *text, const char *bytes, size_t len)
@@ -86,7 +86,7 @@ mur_format (const char *format, ...)
     return text.data != NULL ? text.data : copy_bytes ("", 0);
 }
 
-/* ---- UTF-8 ---- */
+/* --- UTF-8 --- */
 
 /* Length of the well-formed sequence at `bytes`, or 0. */
 static size_t
@@ -220,7 +220,7 @@ mur_text_utf8 (struct mur_text *text, const char *bytes, size_t len)
     }
 }
 
-/* ---- JSON out ---- */
+/* --- JSON out --- */
 
 void
 mur_text_comma (struct mur_text *text)
@@ -258,7 +258,7 @@ mur_text_node (struct mur_text *text, const char *key, const struct mur_json *js
     mur_text_add (text, raw, len);
 }
 
-/* ---- JSON judged ---- */
+/* --- JSON judged --- */
 
 #define CHECK_DEPTH_LIMIT 512
 
@@ -397,7 +397,7 @@ mur_json_check (const char *text, size_t len, size_t *wrong_at)
     return is_json;
 }
 
-/* ---- JSON in ---- */
+/* --- JSON in --- */
 
 struct mur_json {
     char *text;

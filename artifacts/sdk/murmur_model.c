@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* ---- Server-sent events ---- */
+/* --- Server-sent events --- */
 
 static void
 sse_dispatch (struct mur_sse *sse)
@@ -88,7 +88,7 @@ mur_sse_end (struct mur_sse *sse)
 #define QUOTE_LIMIT_BYTES  500
 #define MAX_HEADERS        32
 
-/* ---- The answer ---- */
+/* --- The answer --- */
 
 struct mur_block *
 mur_answer_find (struct mur_answer *answer, int64_t number)
@@ -187,7 +187,7 @@ mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_nod
         free (word);
 }
 
-/* ---- Handing over ---- */
+/* --- Handing over --- */
 
 static bool
 is_stopped_by (const struct mur_answer *answer, const char *reason)
@@ -305,7 +305,7 @@ hand_over (struct mur_answer *answer, struct mur_result *out)
     mur_passed_text (out, &to);
 }
 
-/* ---- What the provider refuses ---- */
+/* --- What the provider refuses --- */
 
 /* Statuses that may pass by themselves. */
 static bool
@@ -413,7 +413,7 @@ refused_by_status (struct mur_answer *answer, const struct mur_http_response *re
     mur_json_free (json);
 }
 
-/* ---- Reading ---- */
+/* --- Reading --- */
 
 struct reading {
     const struct mur_provider *provider;
@@ -517,7 +517,7 @@ read_answer (struct reading *reading, struct mur_http_response *response)
     free (error);
 }
 
-/* ---- The request ---- */
+/* --- The request --- */
 
 bool
 mur_block_is (const struct mur_json *json, mur_node block, const char *type)
@@ -525,7 +525,7 @@ mur_block_is (const struct mur_json *json, mur_node block, const char *type)
     return mur_json_is (json, mur_json_get (json, block, "type"), type);
 }
 
-/* ---- The call ---- */
+/* --- The call --- */
 
 struct mur_json *
 mur_driver_config (void)

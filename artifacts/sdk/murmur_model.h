@@ -12,7 +12,7 @@
 
 #include "murmur_sdk.h"
 
-/* ---- Server-sent events: bytes in, in pieces of any size; the data of each event out ---- */
+/* --- Server-sent events: bytes in, in pieces of any size; the data of each event out --- */
 
 struct mur_sse {
     void (*take) (void *context, const char *data, size_t len);
@@ -28,7 +28,7 @@ void mur_sse_feed (struct mur_sse *sse, const char *bytes, size_t len);
 /* The stream is over: an event whose last empty line is missing is handed on too. */
 void mur_sse_end (struct mur_sse *sse);
 
-/* ---- The answer of one call ---- */
+/* --- The answer of one call --- */
 
 enum mur_block_kind {
     MUR_BLOCK_TEXT,
@@ -94,12 +94,12 @@ void mur_answer_fail (struct mur_answer *answer, enum mur_transient transient, c
 void mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_node reason,
                       const char *const table[][2]);
 
-/* ---- The request ---- */
+/* --- The request --- */
 
 /* True for a block of that type, of the runtime's or the provider's. */
 bool mur_block_is (const struct mur_json *json, mur_node block, const char *type);
 
-/* ---- The call ---- */
+/* --- The call --- */
 
 struct mur_provider {
     /* One event of the stream, or the whole answer; each is JSON, checked. */

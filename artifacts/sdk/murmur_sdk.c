@@ -24,7 +24,7 @@
 #include "guest.h"
 #endif
 
-/* ---- Files ---- */
+/* --- Files --- */
 
 /* The sandbox's refusals are about where a path leads, not about modes. */
 char *
@@ -119,7 +119,7 @@ mur_file_write (const char *path, const char *bytes, size_t len, bool make_folde
     return is_fine;
 }
 
-/* ---- Environment ---- */
+/* --- Environment --- */
 
 const char *
 mur_env (const char *name, const char *fallback)
@@ -169,7 +169,7 @@ mur_log (const char *format, ...)
     mur_text_free (&line);
 }
 
-/* ---- Results ---- */
+/* --- Results --- */
 
 static void
 set_outcome (struct mur_result *out, enum mur_status status, struct mur_text *text)
@@ -221,7 +221,7 @@ mur_metadata (struct mur_result *out, const char *key, const char *value)
     out->metadata_count++;
 }
 
-/* ---- Bindings ---- */
+/* --- Bindings --- */
 
 #if defined(MUR_ROLE_TOOL) || defined(MUR_ROLE_CAPSULE)
 
@@ -349,7 +349,7 @@ mur_invoke (const char *tool, const char *json, struct mur_result *out, char **r
 
 #endif
 
-/* ---- HTTP ---- */
+/* --- HTTP --- */
 
 #if defined(HAS_HOST)
 

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Text: a growing buffer, always zero-terminated once something was added ---- */
+/* --- Text: a growing buffer, always zero-terminated once something was added --- */
 
 struct mur_text {
     char *data;
@@ -73,8 +73,7 @@ void mur_text_string (struct mur_text *text, const char *key, const char *string
 void
 mur_text_node (struct mur_text *text, const char *key, const struct mur_json *json, mur_node node);
 
-/* ---- JSON in: a parsed document and node numbers into it; 0 is the root, -1 an absent node ----
- */
+/* --- JSON in: a parsed document and node numbers into it; 0 is the root, -1 an absent node --- */
 
 enum mur_json_kind {
     MUR_JSON_ABSENT,
@@ -127,7 +126,7 @@ mur_file_write (const char *path, const char *bytes, size_t len, bool make_folde
 /* `<path>: <what errno says>`, for calls of your own. */
 char *mur_path_error (const char *path);
 
-/* ---- Environment ---- */
+/* --- Environment --- */
 
 /* `config:` of this artifact's entry in murmur.yaml, or NULL. */
 struct mur_json *mur_config (void);
@@ -138,7 +137,7 @@ uint64_t mur_monotonic_ms (void);
 void mur_log (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 char *mur_format (const char *format, ...) __attribute__ ((format (printf, 1, 2)));
 
-/* ---- Results: of a tool's own call, or of one a script capsule made ---- */
+/* --- Results: of a tool's own call, or of one a script capsule made --- */
 
 enum mur_status {
     MUR_PASSED,
@@ -201,7 +200,7 @@ bool mur_invoke (const char *tool, const char *json, struct mur_result *out, cha
 
 #endif
 
-/* ---- HTTP: only what the manifest's network.allow and gateway let through ---- */
+/* --- HTTP: only what the manifest's network.allow and gateway let through --- */
 
 struct mur_http_header {
     const char *name;

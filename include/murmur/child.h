@@ -22,8 +22,8 @@ struct mur_child;
 
 /* What a launch needs. Everything is borrowed for the call; what may be NULL says so. */
 struct mur_child_launch {
-    const char
-        *approval; /* the one-use token of mur-roost: goes to the child's stdin and nowhere else */
+    /* the one-use token of mur-roost: goes to the child's stdin and nowhere else */
+    const char *approval;
     const char *capsule;            /* full name, <scope>/<name> */
     const char *version;            /* exact */
     const char *parent_records_dir; /* absolute, exists: the work folder is made below it */
@@ -35,7 +35,8 @@ struct mur_child_launch {
     const char *formation_id;       /* NULL: none */
     uint64_t inherited_deadline_ms; /* Unix milliseconds; 0: none */
     uint64_t readiness_timeout_ms;  /* from the process's start; 0: 180 000 */
-    /* The child begins with a copy of this folder (absolute, canonical); NULL: with an empty one. */
+    /* The child begins with a copy of this folder (absolute, canonical); NULL: with an empty one.
+     */
     const char *snapshot_source;
     uint64_t snapshot_limit_bytes; /* what the copy's files may come to */
 };

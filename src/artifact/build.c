@@ -46,9 +46,7 @@ build_plan_add (struct build_plan *p, char *name, char *bytes, size_t len)
     p->items[p->len++] = (struct build_entry){ .name = name, .bytes = bytes, .len = len };
 }
 
-/* --- output
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- output --- */
 
 static char *
 join (const char *dir, const char *name)
@@ -100,9 +98,7 @@ build_plan_write (struct build_plan *p, const char *path, const struct build_res
            fs_replace_path (path, archive.data, archive.len, 0644, false, err);
 }
 
-/* --- names
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 bool
 build_check_name (const char *name, struct mur_error **err)
@@ -117,9 +113,7 @@ build_check_name (const char *name, struct mur_error **err)
     return false;
 }
 
-/* --- planning
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- planning --- */
 
 struct planning {
     const char *source;
@@ -254,9 +248,7 @@ plan_all (struct planning *p, const struct artifact_manifest *m, struct mur_erro
     return true;
 }
 
-/* --- the payload
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the payload --- */
 
 static bool
 check_blocks (const struct artifact_manifest *m, struct mur_error **err)

@@ -39,8 +39,7 @@ struct skill_request {
 bool build_skill (const struct skill_request *request, struct build_result *result,
                   struct mur_error **err);
 
-/* --- shared by both (internal)
- * -------------------------------------------------------------------------------------- */
+/* --- shared by both (internal) --- */
 
 /* One file to pack. */
 struct build_entry {

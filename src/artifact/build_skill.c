@@ -23,9 +23,7 @@
 
 #define SKILL_FILES_MAX 10000
 
-/* --- the name
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- the name --- */
 
 static char *
 infer_name (const char *source)
@@ -50,9 +48,7 @@ infer_name (const char *source)
     return name;
 }
 
-/* --- gathering files
- * ------------------------------------------------------------------------------------------------
- */
+/* --- gathering files --- */
 
 static int
 by_name (const void *a, const void *b)
@@ -129,9 +125,7 @@ gather (const char *source, struct build_plan *files, struct mur_error **err)
     return gather_dir (source, fd, files, err);
 }
 
-/* --- the manifest
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- the manifest --- */
 
 static char *
 generated_manifest (const struct skill_request *r, const char *name, const char *version)
@@ -198,9 +192,7 @@ take_manifest (const struct skill_request *r, struct build_entry *e, struct mur_
     return true;
 }
 
-/* --- packing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- packing --- */
 
 /* Moves the one file called <name> in any case out of <files>; NULL when absent. Two such files are
  * E-BLD-002. */

@@ -57,8 +57,7 @@ github_find_asset (const struct github_release *r, const char *name)
     return NULL;
 }
 
-/* --- what a refusal says
- * -------------------------------------------------------------------------------------------- */
+/* --- what a refusal says --- */
 
 static bool
 contains_ignoring_case (const char *text, const char *word)
@@ -146,9 +145,7 @@ refuse (const struct github_repo *repo, const struct http_response *r, struct mu
     return mur_hint (err, "set GITHUB_TOKEN, or `token` of the source, for a much higher limit");
 }
 
-/* --- asking
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 enum answer {
     ANSWER_OK,

@@ -12,9 +12,7 @@
 
 #include <string.h>
 
-/* --- freeing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- freeing --- */
 
 void
 index_version_clear (struct index_version *v)
@@ -54,9 +52,7 @@ index_free (struct artifact_index *x)
     free (x);
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* A value and where it stands: "artifacts[2].versions[0]". */
 struct place {
@@ -339,9 +335,7 @@ index_parse (const char *text, size_t len, const char *what, struct mur_error **
     return steal_ptr (&x);
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static json_t *
 strings_json (const struct strv *v)
@@ -404,9 +398,7 @@ index_text (const struct artifact_index *x)
     return x_asprintf ("%s\n", text);
 }
 
-/* --- asking
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 const struct index_artifact *
 index_find (const struct artifact_index *x, const char *bare)

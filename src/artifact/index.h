@@ -76,8 +76,7 @@ char *index_platforms_text (const struct index_version *v);
 void index_version_clear (struct index_version *v);
 void index_artifact_clear (struct index_artifact *a);
 
-/* --- writing an index of a folder
- * ----------------------------------------------------------------------------------- */
+/* --- writing an index of a folder --- */
 
 struct index_request {
     const char *dir;

@@ -19,9 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- one file
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- one file --- */
 
 /* What one package contributes. */
 struct found {
@@ -163,9 +161,7 @@ read_package (const char *path, struct found *f, const char *release, struct mur
     return true;
 }
 
-/* --- the folder
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the folder --- */
 
 static bool
 list_packages (const char *dir, struct strv *files, struct mur_error **err)
@@ -305,9 +301,7 @@ read_folder (const struct index_request *r, struct artifact_index *x, struct mur
     return ok;
 }
 
-/* --- merging
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- merging --- */
 
 static bool
 same_assets (const struct index_version *a, const struct index_version *b)
@@ -406,9 +400,7 @@ read_older (const struct index_request *r, const char *scope, struct mur_error *
     return steal_ptr (&old);
 }
 
-/* --- the command
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static bool
 is_word (const char *s, size_t len)

@@ -14,9 +14,7 @@
 
 #include <string.h>
 
-/* --- opening
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 bool
 install_open (struct install *in, bool is_global, bool precompiles, struct mur_error **err)
@@ -78,9 +76,7 @@ install_need_registry (struct install *in, struct mur_error **err)
     return in->registry != NULL;
 }
 
-/* --- steps
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static bool
 is_native (const struct install_item *item)
@@ -204,9 +200,7 @@ precompile_one (const struct install *in, struct install_item *item)
     install_precompile (in, &item, 1);
 }
 
-/* --- s/n@v and s/n
- * --------------------------------------------------------------------------------------------------
- */
+/* --- s/n@v and s/n --- */
 
 static void
 say_stored (const struct install_item *item, const char *note, const char *path)
@@ -289,8 +283,7 @@ install_named (struct install *in, const struct install_ref *ref, struct mur_err
     return install_from_source (in, ref, err);
 }
 
-/* --- files and releases
- * --------------------------------------------------------------------------------------------- */
+/* --- files and releases --- */
 
 /* The tag a native payload is filed under: the one of its file name, else this host's. */
 static bool
@@ -415,9 +408,7 @@ install_ref_run (struct install *in, const struct install_ref *ref, struct mur_e
     return install_named (in, ref, err);
 }
 
-/* --- every platform
- * -------------------------------------------------------------------------------------------------
- */
+/* --- every platform --- */
 
 static bool
 install_for_platform (struct install *in, const struct install_ref *ref, const char *platform,

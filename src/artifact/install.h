@@ -38,8 +38,7 @@ install_all_platforms (struct install *in, const struct install_ref *ref, struct
  * no error is set for it. */
 bool install_manifest (struct install *in, bool *any_failed, struct mur_error **err);
 
-/* --- shared by the halves (internal)
- * -------------------------------------------------------------------------------- */
+/* --- shared by the halves (internal) --- */
 
 /* A package on its way into a store and the lock. */
 struct install_item {

@@ -58,9 +58,7 @@ batch_clear (struct batch *b)
     pthread_mutex_destroy (&b->progress_mutex);
 }
 
-/* --- where is it
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- where is it --- */
 
 /* Looks through the stores; what is in none is picked at its source. Failures of one entry are kept
  * with it. */
@@ -91,9 +89,7 @@ locate (struct install *in, struct entry *e)
         e->state = ENTRY_FAILED;
 }
 
-/* --- owners and fits
- * ------------------------------------------------------------------------------------------------
- */
+/* --- owners and fits --- */
 
 /* True for a refusal that stops the whole install: the scope changed hands, or a component would
  * not run. */
@@ -128,9 +124,7 @@ judge_all (struct batch *b, struct mur_error **err)
     return true;
 }
 
-/* --- fetching
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- fetching --- */
 
 static bool
 fetch (struct install *in, struct entry *e)
@@ -200,9 +194,7 @@ fetch_all (struct batch *b)
         fputs ("\r\033[K", stderr);
 }
 
-/* --- pins and report
- * ------------------------------------------------------------------------------------------------
- */
+/* --- pins and report --- */
 
 static void
 put_indented (struct buf *out, const char *indent, const char *text)
@@ -287,9 +279,7 @@ precompile_all (struct batch *b)
     install_precompile (b->in, items, count);
 }
 
-/* --- the whole
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static bool
 run_batch (struct batch *b, bool *any_failed, struct mur_error **err)

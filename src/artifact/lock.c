@@ -47,8 +47,7 @@ lock_free (struct lock *l)
     free (l);
 }
 
-/* --- the rules of one entry
- * ----------------------------------------------------------------------------------------- */
+/* --- the rules of one entry --- */
 
 static bool
 is_blank (const char *s)
@@ -89,9 +88,7 @@ refuse (const char *path, struct mur_error **err, const char *entry, const char 
     return mur_hint (err, "%s", lock_advice);
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int
 by_platform (const void *a, const void *b)
@@ -241,9 +238,7 @@ lock_read (const char *dir, struct mur_error **err)
     return lock_parse (text.data ? text.data : "", text.len, path, err);
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static void
 put (struct buf *out, const char *key, const char *value)
@@ -348,9 +343,7 @@ lock_write (struct lock *l, struct mur_error **err)
     return true;
 }
 
-/* --- looking
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 struct lock_entry *
 lock_find (const struct lock *l, const char *name)
@@ -388,9 +381,7 @@ lock_entry_platforms (const struct lock_entry *e)
     return strv_join (&names, ", ");
 }
 
-/* --- changing
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 static void
 set_text (char **at, const char *text)

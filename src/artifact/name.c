@@ -12,9 +12,7 @@
 static const char default_repository[] = "default-artifacts";
 static const char default_owner[] = "murmur-nexus";
 
-/* --- parts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- parts --- */
 
 static bool
 is_part_char (char c)
@@ -63,9 +61,7 @@ name_part_is_valid (const char *text, size_t len)
     return true;
 }
 
-/* --- full names
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- full names --- */
 
 bool
 name_is_full (const char *text)
@@ -153,8 +149,7 @@ name_scope_of_owner (const char *owner, const char *repo, enum diag_code code,
     return steal_ptr (&scope);
 }
 
-/* --- names the runtime keeps
- * ------------------------------------------------------------------------------------------ */
+/* --- names the runtime keeps --- */
 
 #define RESERVED_TOOLS(X)                                                                          \
     X ("share-file")                                                                               \
@@ -188,8 +183,7 @@ name_reserved_tools (void)
 #undef AS_TEXT
 }
 
-/* --- install references
- * --------------------------------------------------------------------------------------------- */
+/* --- install references --- */
 
 static bool
 is_file_ref (const char *text)
@@ -273,9 +267,7 @@ install_ref_clear (struct install_ref *ref)
     *ref = (struct install_ref){ 0 };
 }
 
-/* --- grant patterns
- * -------------------------------------------------------------------------------------------------
- */
+/* --- grant patterns --- */
 
 /* The length of the text before a final '*', or -1 when there is none. */
 static ssize_t

@@ -16,8 +16,7 @@
 
 #define NAME_PART_MAX 100
 
-/* --- parts and full names
- * ------------------------------------------------------------------------------------------ */
+/* --- parts and full names --- */
 
 /* True for one scope or bare name: 1..100 of a-z 0-9 -, not starting or ending with '-'. */
 bool name_part_is_valid (const char *text, size_t len);
@@ -51,9 +50,7 @@ bool name_is_reserved_tool (const char *tool_name);
 /* The list as "share-file, fetch-peer-file, …". Static. */
 const char *name_reserved_tools (void);
 
-/* --- versions
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- versions --- */
 
 /* latest, stable, edge in any case. */
 bool version_is_reserved (const char *version);
@@ -66,8 +63,7 @@ bool version_is_semver (const char *version);
 /* Semver precedence, then bytes; a non-semver text sorts below every semver one. <0, 0, >0. */
 int version_compare (const char *a, const char *b);
 
-/* --- install references
- * --------------------------------------------------------------------------------------------- */
+/* --- install references --- */
 
 enum install_ref_kind {
     INSTALL_FILE,
@@ -88,9 +84,7 @@ struct install_ref {
 bool install_ref_parse (const char *text, struct install_ref *ref, struct mur_error **err);
 void install_ref_clear (struct install_ref *ref);
 
-/* --- grant patterns
- * -------------------------------------------------------------------------------------------------
- */
+/* --- grant patterns --- */
 
 /* Checks "*", "<scope>/<*>", "<scope>/<prefix>*" or a full name; returns why not (caller frees), or
  * NULL when fine. */

@@ -49,9 +49,7 @@ package_free (struct package *p)
     free (p);
 }
 
-/* --- opening
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 /* murmur.yaml and the build level are parsed as one text: what a text of this kind may not have is
  * not inflated. */
@@ -148,9 +146,7 @@ package_try_open (struct package *p)
     return open_manifest (p, NULL);
 }
 
-/* --- payload
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- payload --- */
 
 static bool
 is_root_wasm (const char *name)
@@ -222,9 +218,7 @@ package_read_native (const struct package *p, struct buf *out, struct mur_error 
     return read_entry (p, name, out, NULL, err);
 }
 
-/* --- contracts
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- contracts --- */
 
 static enum package_contracts
 find_component (struct package *p, const struct zip_entry **entry, struct mur_error **err)

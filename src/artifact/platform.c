@@ -56,9 +56,7 @@ platform_of_file (const char *file_name)
     return NULL;
 }
 
-/* --- images
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- images --- */
 
 static const char *
 elf_platform (const unsigned char *b)

@@ -24,8 +24,7 @@ resolved_free (struct resolved *r)
     free (r);
 }
 
-/* --- what the lock says
- * --------------------------------------------------------------------------------------------- */
+/* --- what the lock says --- */
 
 static bool
 has_lock (const struct lock *lock)
@@ -87,9 +86,7 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
              "meant, remove the entry from murmur.lock first and it pins these");
 }
 
-/* --- one artifact
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- one artifact --- */
 
 static bool
 find_and_open (struct resolved *r, const struct stores *stores, const char *expected,
@@ -137,8 +134,7 @@ artifact_resolve (const struct stores *stores, const struct lock *lock, const ch
     return find_and_open (r, stores, expected, err) ? steal_ptr (&r) : NULL;
 }
 
-/* --- all of a manifest
- * ---------------------------------------------------------------------------------------------- */
+/* --- all of a manifest --- */
 
 static bool
 refuse_missing (const struct strv *missing, struct mur_error **err)
@@ -188,8 +184,7 @@ resolved_pin (const struct resolved *r, struct lock *lock)
     lock_pin (lock, &pin, NULL);
 }
 
-/* --- a capsule by name
- * ---------------------------------------------------------------------------------------------- */
+/* --- a capsule by name --- */
 
 struct resolved *
 capsule_resolve (const struct stores *stores, const char *name, const char *version,

@@ -20,8 +20,7 @@
 
 #define MURMUR_OWNER_ID 190196424ull
 
-/* --- questions asked once
- * ------------------------------------------------------------------------------------------- */
+/* --- questions asked once --- */
 
 /* Whether something was asked, and how asking failed. */
 struct question {
@@ -213,9 +212,7 @@ ask_release (struct remote *r, struct source_facts *f, const char *tag, struct m
     return repeat_error (&t->question, err) ? t->release : NULL;
 }
 
-/* --- scope and owner
- * ------------------------------------------------------------------------------------------------
- */
+/* --- scope and owner --- */
 
 const char *
 remote_scope (const struct remote *r, size_t i)
@@ -316,8 +313,7 @@ remote_index (struct remote *r, const char *scope, struct mur_error **err)
     return ok ? f->index : NULL;
 }
 
-/* --- picking a version
- * ---------------------------------------------------------------------------------------------- */
+/* --- picking a version --- */
 
 void
 source_pick_clear (struct source_pick *p)
@@ -488,9 +484,7 @@ remote_hint_fit (struct remote *r, const char *name, struct mur_error **err)
     return false;
 }
 
-/* --- fetching
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- fetching --- */
 
 /* What does not open is reported as unreadable, whatever was wrong inside. */
 static bool
@@ -556,9 +550,7 @@ remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error
     return check_fetched (p, pick, err) ? steal_ptr (&p) : NULL;
 }
 
-/* --- a whole release
- * ------------------------------------------------------------------------------------------------
- */
+/* --- a whole release --- */
 
 void
 release_packages_clear (struct release_packages *p)
@@ -619,8 +611,7 @@ remote_fetch_release (struct remote *r, const struct lock *lock, const char *own
     return ok;
 }
 
-/* --- an index by address
- * -------------------------------------------------------------------------------------------- */
+/* --- an index by address --- */
 
 static bool
 fetch_text (const char *url, struct buf *text, struct mur_error **err)

@@ -48,9 +48,7 @@ source_list_free (struct source_list *l)
 
 DEFINE_CLEANUP (struct source_list, source_list_free)
 
-/* --- one entry
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- one entry --- */
 
 /* Where an entry stands, for messages: its place among the entries of its own file. */
 static size_t

@@ -27,9 +27,7 @@ store_kind_name (enum store_kind kind)
     return names[kind];
 }
 
-/* --- where
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- where --- */
 
 struct stores *
 stores_new (const char *project_root, struct mur_error **err)
@@ -85,9 +83,7 @@ path_with_tilde (const char *path)
     return x_strdup (path);
 }
 
-/* --- paths
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- paths --- */
 
 char *
 store_version_dir (const struct store *s, const char *name, const char *version)
@@ -119,9 +115,7 @@ store_payload_clear (struct store_payload *p)
     *p = (struct store_payload){ 0 };
 }
 
-/* --- finding
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
 /* Reads a hash file, trimmed. An empty one counts as missing. */
 static enum store_found

@@ -77,9 +77,7 @@ stores_find (const struct stores *s, const char *name, const char *version, cons
 struct package *store_read (const struct store_payload *payload, const char *name,
                             const char *version, struct mur_error **err);
 
-/* --- the sidecar
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the sidecar --- */
 
 struct store_meta {
     char *name, *version;
@@ -99,9 +97,7 @@ void store_meta_clear (struct store_meta *m);
 bool store_meta_read (const struct store_payload *payload, const char *name, const char *version,
                       struct store_meta *out, struct mur_error **err);
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 enum store_overwrite {
     STORE_PUBLISH, /* an existing payload is E-REG-003 */
@@ -127,9 +123,7 @@ bool store_put (const struct store *s, struct package *p, const struct store_wri
 bool
 store_remove (const struct store *s, const char *name, const char *version, struct mur_error **err);
 
-/* --- listing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- listing --- */
 
 struct store_row {
     enum store_kind kind;

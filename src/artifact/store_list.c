@@ -43,9 +43,7 @@ store_rows_clear (struct store_rows *rows)
     *rows = (struct store_rows){ 0 };
 }
 
-/* --- rows
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static void
 add_missing (struct strv *into, const struct strv *from)
@@ -187,9 +185,7 @@ store_versions (const struct store *s, const char *name, struct strv *versions)
             strv_push (versions, names.items[i]);
 }
 
-/* --- leftovers
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- leftovers --- */
 
 /* A directory of the flat layout holds payloads named after itself one level too high. */
 static bool

@@ -29,9 +29,7 @@ store_meta_clear (struct store_meta *m)
     *m = (struct store_meta){ 0 };
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static json_t *
 names_json (const struct strv *names)
@@ -86,9 +84,7 @@ store_meta_text (const struct store_meta *m)
     return json_pretty (root, JSON_TEXT_ORDERED);
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static void
 take_names (const json_t *object, const char *key, struct strv *out)

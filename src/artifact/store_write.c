@@ -25,8 +25,7 @@
 
 #define STALE_SECONDS 3600
 
-/* --- checks before the disk is touched
- * ------------------------------------------------------------------------------ */
+/* --- checks before the disk is touched --- */
 
 static bool
 check_hash (const struct package *p, const struct store_write *w, struct mur_error **err)
@@ -56,9 +55,7 @@ check_packed (struct package *p, const struct store_write *w, struct mur_error *
     return package_open_zip (p, err);
 }
 
-/* --- the three files
- * ------------------------------------------------------------------------------------------------
- */
+/* --- the three files --- */
 
 enum part {
     PART_PAYLOAD,
@@ -207,9 +204,7 @@ commit (struct trio *t, const struct store_write *w, struct mur_error **err)
     return true;
 }
 
-/* --- directories
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- directories --- */
 
 static bool
 make_dirs (const char *path, struct mur_error **err)
@@ -265,9 +260,7 @@ sweep_stale (int dir_fd)
     }
 }
 
-/* --- putting
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- putting --- */
 
 /* True when the very payload is stored already and intact: then only its sidecar is renewed, and a
  * reader never misses it. */

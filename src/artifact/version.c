@@ -44,9 +44,7 @@ version_check_segment (const char *version, struct mur_error **err)
                      version, VERSION_MAX_BYTES);
 }
 
-/* --- semver
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- semver --- */
 
 struct semver {
     const char *number[3];

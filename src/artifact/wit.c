@@ -10,9 +10,7 @@
 
 #define SERVED_LEVEL 1
 
-/* --- levels
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- levels --- */
 
 static const struct wit_level_row level_rows[] = {
 #define WIT_LEVEL(level, package, version) { level, package, version },
@@ -49,9 +47,7 @@ wit_level_version (unsigned level, const char *package, size_t package_len)
     return NULL;
 }
 
-/* --- contracts
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- contracts --- */
 
 void
 wit_contracts_clear (struct wit_contracts *c)
@@ -76,9 +72,7 @@ wit_export_starting (const struct wit_contracts *c, const char *prefix)
     return NULL;
 }
 
-/* --- fit
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- fit --- */
 
 void
 wit_judge (const char *interface, enum wit_direction direction, unsigned level,

@@ -15,9 +15,7 @@
 
 #include <stdint.h>
 
-/* --- levels
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- levels --- */
 
 struct wit_level_row {
     unsigned level;
@@ -33,9 +31,7 @@ unsigned wit_served_level (void);
 /* The version a level names for a package, or NULL. */
 const char *wit_level_version (unsigned level, const char *package, size_t package_len);
 
-/* --- contracts
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- contracts --- */
 
 /* Instance names holding '/', sorted, no repeats. */
 struct wit_contracts {
@@ -69,9 +65,7 @@ bool wit_exports (const struct wit_contracts *c, const char *interface);
 /* The first export that starts with this text ("murmur:driver/process@"), or NULL. */
 const char *wit_export_starting (const struct wit_contracts *c, const char *prefix);
 
-/* --- fit
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- fit --- */
 
 enum wit_direction {
     WIT_EXPORTS,

@@ -191,9 +191,7 @@ sort_and_dedup (struct strv *v)
     v->len = kept;
 }
 
-/* --- the stream of sections
- * -------------------------------------------------------------------------------------------
- */
+/* --- the stream of sections --- */
 
 enum stream_state {
     STREAM_PREAMBLE, /* the first eight bytes */

@@ -36,8 +36,7 @@ zip_ceiling (void)
     return errno == 0 && *end == '\0' ? value : ZIP_DEFAULT_CEILING;
 }
 
-/* --- a file that is a piece of memory
- * ------------------------------------------------------------------------------- */
+/* --- a file that is a piece of memory --- */
 
 struct memory_file {
     const char *data;    /* reading */
@@ -139,9 +138,7 @@ memory_functions (struct memory_file *file)
     };
 }
 
-/* --- opening
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 struct zip {
     struct memory_file file;
@@ -288,8 +285,7 @@ zip_name_is_root (const char *name)
            strcmp (name, "..") != 0;
 }
 
-/* --- reading one entry
- * ---------------------------------------------------------------------------------------------- */
+/* --- reading one entry --- */
 
 struct reading {
     struct zip *zip;
@@ -452,9 +448,7 @@ zip_read (struct zip *z, const struct zip_entry *e, uint64_t ceiling, struct buf
     return ok;
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static bool
 write_entry (zipFile archive, const struct zip_source *source, struct mur_error **err)

@@ -4,7 +4,8 @@
  * list, and never waits (for a descriptor, a child, a guest or a condition of another lock) while
  * holding any.
  *
- *   1. loop       who acts as the task loop, where calls of a harness do so too (session/loop_lock.h)
+ *   1. loop       who acts as the task loop, where calls of a harness do so too
+ * (session/loop_lock.h)
  *   2. session    the task loop's shared state (session/)
  *   3. bridge     connections of a harness's tool bridge (session/bridge.c)
  *   4. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's

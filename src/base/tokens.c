@@ -123,9 +123,7 @@ rank_of (const char *s, size_t len)
     return NO_TOKEN;
 }
 
-/* --- merging one piece
- * -----------------------------------------------------------------------------------------------
- */
+/* --- merging one piece --- */
 
 /* A part of the piece under merge. Parts form a list by index; rank is that of this part joined
  * with the next. */
@@ -229,8 +227,7 @@ count_piece (const char *s, size_t len)
     return count;
 }
 
-/* --- cutting text into pieces
- * ---------------------------------------------------------------------------------------- */
+/* --- cutting text into pieces --- */
 
 enum class { LETTER, NUMBER, BLANK, OTHER };
 

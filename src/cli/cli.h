@@ -133,5 +133,5 @@ cli_run_fn cmd_trace_show, cmd_trace_list, cmd_trace_rm;      /* cmd_trace.c */
 cli_run_fn cmd_trace_steps, cmd_trace_diff, cmd_trace_report; /* cmd_trace_compare.c */
 cli_run_fn cmd_eval_show, cmd_eval_diff;                      /* cmd_eval.c */
 cli_run_fn cmd_eval_run;
-cli_run_fn cmd_conversation_ls, cmd_conversation_show;        /* cmd_conversation.c */
+cli_run_fn cmd_conversation_ls, cmd_conversation_show; /* cmd_conversation.c */
 cli_run_fn cmd_conversation_rm, cmd_conversation_truncate;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur eval show` and `diff`: the scores hooks left in sessions' records, and the arms of one eval run
- * side by side (spec/records.md 9).
+ * `mur eval show` and `diff`: the scores hooks left in sessions' records, and the arms of one eval
+ * run side by side (spec/records.md 9).
  */
 #include "base/alloc.h"
 #include "base/diag.h"

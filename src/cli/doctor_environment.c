@@ -87,7 +87,8 @@ compare_env (struct walk *w, const struct node *parent, const struct node *child
         if (! strv_contains (&parent->packed.env_allow, child->packed.env_allow.items[i]))
             strv_printf (&w->unreachable,
                          "%s\t%s wants %s, which %s does not hold and cannot hand on",
-                         child->packed.env_allow.items[i], child->label, child->packed.env_allow.items[i], parent->label);
+                         child->packed.env_allow.items[i], child->label,
+                         child->packed.env_allow.items[i], parent->label);
 }
 
 static void visit (struct walk *w, struct node *parent);
@@ -206,7 +207,8 @@ needed_by (const struct walk *w, const struct strv *references, const char *name
     if (strv_contains (references, name))
         strv_push (&who, w->nodes[0].label);
     for (size_t i = 0; i < w->len; i++)
-        if (strv_contains (&w->nodes[i].packed.env_allow, name) && ! strv_contains (&who, w->nodes[i].label))
+        if (strv_contains (&w->nodes[i].packed.env_allow, name) &&
+            ! strv_contains (&who, w->nodes[i].label))
             strv_push (&who, w->nodes[i].label);
     return strv_join (&who, ", ");
 }

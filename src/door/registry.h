@@ -147,8 +147,8 @@ void registry_cancel_all (struct registry *r, struct strv *ids);
  * door's thread; it must not wait. */
 typedef void registry_residue_fn (void *ctx, const char *task_id, json_t *items);
 void registry_set_residue (struct registry *r, registry_residue_fn *fn, void *ctx);
-/* Who hears that a delegated child has ended (door.md 7.8): true when that delegation is awaited, or
- * was reported before. Called without the registry's lock, from the door's thread; it must not
+/* Who hears that a delegated child has ended (door.md 7.8): true when that delegation is awaited,
+ * or was reported before. Called without the registry's lock, from the door's thread; it must not
  * wait. Set before the door serves. */
 typedef bool registry_completion_fn (void *ctx, const char *delegation_id);
 void registry_set_completions (struct registry *r, registry_completion_fn *fn, void *ctx);

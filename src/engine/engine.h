@@ -48,8 +48,8 @@ DEFINE_CLEANUP (struct component, component_free)
 /* True when the component exports an instance of this exact name ("murmur:tool/run@0.1.0"). */
 bool component_exports (const struct component *c, const char *interface);
 /* True when that instance holds this function. */
-bool component_exports_function (const struct component *c, const char *interface,
-                                 const char *function);
+bool
+component_exports_function (const struct component *c, const char *interface, const char *function);
 
 /* --- outbound HTTP of guests --- */
 
@@ -153,8 +153,8 @@ struct guest_limits {
     uint64_t memory_bytes;
     uint64_t table_elements;
     uint64_t instances;
-    uint64_t
-        deadline_seconds; /* per invocation; instantiation and the call each get a full budget */
+    /* per invocation; instantiation and the call each get a full budget */
+    uint64_t deadline_seconds;
 };
 
 struct guest_spec {

@@ -100,9 +100,7 @@ bool fs_remove (struct fs_root *r, const char *path, struct mur_error **err);
 /* True when something (a link included) is there; fills *st (lstat) when not NULL. */
 bool fs_exists (struct fs_root *r, const char *path, struct stat *st);
 
-/* --- outside any root
- * --------------------------------------------------------------------------------------------------
- */
+/* --- outside any root --- */
 
 /* Replaces a file below an open directory: unique temp beside it, fsync when <durable>, rename.
  * Exact mode. */

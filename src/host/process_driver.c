@@ -41,10 +41,8 @@ static const char *const event_names[PROCESS_EVENT_KINDS] = {
 };
 
 static const char *const usage_names[USAGE_MEMBERS] = {
-    [USAGE_INPUT] = "input",
-    [USAGE_OUTPUT] = "output",
-    [USAGE_CACHE_READ] = "cache-read",
-    [USAGE_CACHE_CREATION] = "cache-creation",
+    [USAGE_INPUT] = "input",           [USAGE_OUTPUT] = "output",
+    [USAGE_CACHE_READ] = "cache-read", [USAGE_CACHE_CREATION] = "cache-creation",
     [USAGE_THINKING] = "thinking",
 };
 
@@ -302,8 +300,7 @@ request_value (struct arena *a, const struct process_request *r)
     return RECORD (a, { "model", optional (a, r->model) },
                    { "system-prompt", text (a, r->system_prompt) },
                    { "config", optional (a, r->config) }, { "bridge", bridge_value (a, r->bridge) },
-                   { "session", session },
-                   { "harness-version", optional (a, r->harness_version) },
+                   { "session", session }, { "harness-version", optional (a, r->harness_version) },
                    { "task", hook_text_value (a, r->task, r->task_len) });
 }
 

@@ -3,8 +3,8 @@
  * Calling a process driver: murmur:driver/process@0.3.0 (spec/artifacts.md 15.14).
  *
  * Callers: session/harness_*.c. Each function fills plain C from the guest's answer; everything
- * lives in the caller's arena. Always true: a guest that answers in another shape, or cannot answer,
- * is an error, never a guess.
+ * lives in the caller's arena. Always true: a guest that answers in another shape, or cannot
+ * answer, is an error, never a guess.
  */
 #pragma once
 
@@ -130,13 +130,13 @@ struct process_event {
     enum process_event_kind kind;
     const char *text; /* texts, turn-end, note; the message of turn-failed; the reason of retry */
     size_t text_len;
-    const char *id;   /* session-started, tool-* */
-    const char *name; /* tool-call, tool-call-started; the auth of session-started */
-    const char *model;        /* session-started; NULL: none */
-    const char *input;        /* tool-call */
-    bool is_error;            /* tool-result, whose output is text */
-    uint64_t input_bytes;     /* tool-call-progress */
-    uint32_t attempt;         /* retry */
+    const char *id;            /* session-started, tool-* */
+    const char *name;          /* tool-call, tool-call-started; the auth of session-started */
+    const char *model;         /* session-started; NULL: none */
+    const char *input;         /* tool-call */
+    bool is_error;             /* tool-result, whose output is text */
+    uint64_t input_bytes;      /* tool-call-progress */
+    uint32_t attempt;          /* retry */
     enum failure_kind failure; /* turn-failed */
     struct process_usage usage;
 };
@@ -163,8 +163,8 @@ bool host_process_describe (struct guest *g, struct arena *arena, struct process
 bool host_process_launch (struct guest *g, const struct process_request *request,
                           struct arena *arena, struct process_plan *out, struct mur_error **err);
 /* <lines> without line ends; bytes that are no UTF-8 are repaired. */
-bool host_process_parse (struct guest *g, const char *const *lines, const size_t *lens,
-                         size_t count, struct arena *arena, struct process_events *out,
-                         struct mur_error **err);
+bool
+host_process_parse (struct guest *g, const char *const *lines, const size_t *lens, size_t count,
+                    struct arena *arena, struct process_events *out, struct mur_error **err);
 bool host_process_classify (struct guest *g, const struct process_exit *how, struct arena *arena,
                             struct process_event *out, struct mur_error **err);

@@ -77,8 +77,8 @@ struct artifact_manifest {
     const struct yaml_node *tags;
     const struct yaml_node *models;        /* as packed, see artifact_manifest_models */
     const struct yaml_node *upstream_auth; /* as packed, see artifact_manifest_upstream_auth */
-    const struct yaml_node
-        *inference_auth; /* retired name: E-BLD-004 at build, E-RUN-025 at launch */
+    /* retired name: E-BLD-004 at build, E-RUN-025 at launch */
+    const struct yaml_node *inference_auth;
     const struct yaml_node *binding, *execution_mode, *commit_policy;
 
     struct arena *arena;

@@ -33,8 +33,8 @@ enum overflow_policy {
 
 struct gateway_block {
     const char *written_endpoint;
-    const struct yaml_node
-        *written_api_key; /* NULL: no key; a literal's text is wiped after reading */
+    /* NULL: no key; a literal's text is wiped after reading */
+    const struct yaml_node *written_api_key;
     struct opt_bool written_keyless;
     struct endpoint endpoint;
     bool is_keyless;

@@ -865,13 +865,14 @@ http_start (struct http_client *c, const struct http_request *request,
         t->is_host_literal = host_is_literal (url.authority.host);
         if (request->uses_proxy_env)
             t->proxy = http_find_proxy (&url);
-        /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's. */
+        /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's.
+         */
         const char *host = url.authority.host;
         bool is_ours = ! t->proxy && ! t->is_host_literal && ! host_is_loopback (host) &&
                        host[strlen (host) - 1] != '.';
         t->name = is_ours ? x_strdup (host) : NULL;
-        t->port = url.authority.port == URL_NO_PORT ? url_default_port (url.scheme)
-                                                    : url.authority.port;
+        t->port =
+            url.authority.port == URL_NO_PORT ? url_default_port (url.scheme) : url.authority.port;
     }
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init (&recursive);

@@ -32,9 +32,9 @@ struct host_containment {
 /* Facts of the capsule. */
 struct capsule_containment {
     bool workdir_exec;
-    const char
-        *dir_inside_workdir; /* runtime or records directory inside the work folder, or NULL */
-    const char *work_dir;    /* for the message; may be NULL */
+    /* runtime or records directory inside the work folder, or NULL */
+    const char *dir_inside_workdir;
+    const char *work_dir; /* for the message; may be NULL */
 };
 
 struct containment {

@@ -57,8 +57,8 @@ report_facts_fill (struct policy *p, const struct containment *c, struct report_
         out->temp_mapped_by = "mount-namespace";
     else
         out->temp_not_mapped_because = is_tmp
-            ? "the work folder is /tmp itself"
-            : "no private mount namespace can be made for commands";
+                                           ? "the work folder is /tmp itself"
+                                           : "no private mount namespace can be made for commands";
     if (policy_may_run_native (p, false)) {
         out->io_max_status = "not-probed";
         out->io_max_reason = "the limit is written when the session's control group is made";

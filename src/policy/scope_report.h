@@ -40,9 +40,10 @@ json_t *scope_report_json (const struct policy *p, const struct report_facts *fa
 /* The text report, ending with a newline. */
 void scope_report_text (const struct policy *p, const struct report_facts *facts, struct buf *out);
 
-/* Pieces of the text report, for `mur doctor`: what each artifact finds at ".", the protected paths,
- * the install grant. */
-void scope_text_preopens (const struct policy *p, const struct report_facts *facts, struct buf *out);
+/* Pieces of the text report, for `mur doctor`: what each artifact finds at ".", the protected
+ * paths, the install grant. */
+void
+scope_text_preopens (const struct policy *p, const struct report_facts *facts, struct buf *out);
 void scope_text_read_only (const struct policy *p, struct buf *out);
 void scope_text_install (const struct policy *p, struct buf *out);
 /* The blocks "Runtime directory", "Records directory" and "Temporary folder", a blank line after

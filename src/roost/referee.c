@@ -71,7 +71,7 @@ struct referee {
     uint64_t looked_ms; /* monotonic: when killed sessions were last looked for */
 };
 
-/* --- verdicts --------------------------------------------------------------------------------- */
+/* --- verdicts --- */
 
 struct verdict
 verdict_error (int status, const char *fmt, ...)
@@ -100,7 +100,7 @@ from_error (int status, struct mur_error *e)
     return v;
 }
 
-/* --- the table of sessions -------------------------------------------------------------------- */
+/* --- the table of sessions --- */
 
 static size_t
 hash_id (const char *id)
@@ -190,7 +190,7 @@ referee_free (struct referee *r)
     free (r);
 }
 
-/* --- counting, under the lock ----------------------------------------------------------------- */
+/* --- counting, under the lock --- */
 
 static void
 drop_reservation (struct referee *r, size_t i)
@@ -284,7 +284,7 @@ has_room (struct referee *r, const struct job *parent, struct verdict *refusal)
     return false;
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 /* A JSON object body, or a 400. */
 static json_t *
@@ -370,7 +370,7 @@ list_has (const struct str_list *list, const char *entry)
     return false;
 }
 
-/* --- POST /spawn ------------------------------------------------------------------------------ */
+/* --- POST /spawn --- */
 
 /* Steps 3 to 6, under the lock: everything that needs no registry. */
 static bool
@@ -468,7 +468,7 @@ referee_spawn (struct referee *r, const char *credential, const char *body, size
     return version ? judge_spawn (r, credential, name, version) : refusal;
 }
 
-/* --- POST /register --------------------------------------------------------------------------- */
+/* --- POST /register --- */
 
 /* What a genuine approval says; strings borrowed from the payload. */
 struct approval {
@@ -620,7 +620,7 @@ referee_register (struct referee *r, const char *approval, const char *body, siz
     return judge_registration (r, approval, session_id, name, version);
 }
 
-/* --- POST /deregister, GET /status ------------------------------------------------------------ */
+/* --- POST /deregister, GET /status --- */
 
 static bool
 read_outcome (const char *text, enum job_state *state)

@@ -50,7 +50,7 @@ struct request {
     size_t body_len;
 };
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 /* Reads once before the deadline. Bytes, 0 at the end or when time is up, -1 on error. */
 static ssize_t
@@ -115,7 +115,7 @@ read_rest (int fd, struct buf *body, size_t wanted, uint64_t deadline_ms)
     buf_append (body, "", 0);
 }
 
-/* --- answering -------------------------------------------------------------------------------- */
+/* --- answering --- */
 
 static const char *
 reason_of (int status)
@@ -261,7 +261,7 @@ serve_connection (void *arg)
     return NULL;
 }
 
-/* --- listening -------------------------------------------------------------------------------- */
+/* --- listening --- */
 
 int
 server_bind (uint16_t port, uint16_t *bound, struct mur_error **err)

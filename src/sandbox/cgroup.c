@@ -35,9 +35,7 @@ struct cgroup_scope {
     char *io_reason;
 };
 
-/* --- small file helpers
- * -----------------------------------------------------------------------------------------------
- */
+/* --- small file helpers --- */
 
 static bool
 write_at (int dir_fd, const char *name, const char *text)
@@ -68,9 +66,7 @@ keyed_number (const char *text, const char *key)
     return 0;
 }
 
-/* --- making the scope
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- making the scope --- */
 
 static void
 group_close (struct group *g)
@@ -332,9 +328,7 @@ cgroup_scope_new (const char *session_id, const struct cgroup_limits *limits,
     return s;
 }
 
-/* --- using it
- * -------------------------------------------------------------------------------------------------------------
- */
+/* --- using it --- */
 
 int
 cgroup_scope_clone_fd (const struct cgroup_scope *s)

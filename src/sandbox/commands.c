@@ -76,9 +76,7 @@ struct commands {
     bool has_thread, is_ending;
 };
 
-/* --- output
- * --------------------------------------------------------------------------------------------------------------
- */
+/* --- output --- */
 
 /* A file without a name in the records directory: output lies on disk, where there is room for it,
  * and is gone with the last descriptor. */
@@ -198,9 +196,7 @@ write_input (struct command *c)
     close_input (c);
 }
 
-/* --- the states
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- the states --- */
 
 /* The group exists at least as long as its unreaped leader. */
 static bool
@@ -289,9 +285,7 @@ advance (struct command *c, uint64_t now)
     return -1;
 }
 
-/* --- the thread
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
 /* The command that owns a descriptor, NULL when it is gone: an event may be older than a close. */
 static struct command *
@@ -427,9 +421,7 @@ commands_free (struct commands *all)
     free (all);
 }
 
-/* --- one command
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- one command --- */
 
 static void
 close_pair (int (*pair)[2])
@@ -633,9 +625,7 @@ command_stop (struct command *c)
     return has_exited;
 }
 
-/* --- logs
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* --- logs --- */
 
 static bool
 copy_stream (int to_fd, const struct command_stream *s)

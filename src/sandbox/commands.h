@@ -64,8 +64,8 @@ struct command_start {
     char *const *env;
     const struct strv *closure;     /* as confined_program */
     const struct cgroup_nest *nest; /* as confined_program */
-    const char *line;           /* what was asked for, for logs */
-    const char *input;          /* bytes for stdin, NULL: /dev/null. Copied */
+    const char *line;               /* what was asked for, for logs */
+    const char *input;              /* bytes for stdin, NULL: /dev/null. Copied */
     size_t input_len;
 };
 

@@ -37,9 +37,7 @@ struct confinement {
     uint64_t entries;
 };
 
-/* --- Landlock
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- Landlock --- */
 
 static bool
 grant_folders (struct confinement *c, struct mur_error **err)
@@ -127,9 +125,7 @@ build_landlock (struct confinement *c, struct mur_error **err)
     return true;
 }
 
-/* --- mounts
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- mounts --- */
 
 /* Paths a command needs at their own place beside the folders, in the arena, NULL-terminated. */
 static const char *const *
@@ -180,9 +176,7 @@ confinement_temp_dir (const struct confinement *c)
     return c->mounts.kind == MOUNT_NOTHING ? c->spec->folders.temp.path : "/tmp";
 }
 
-/* --- the whole
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static bool
 make_scope (struct confinement *c, struct mur_error **err)

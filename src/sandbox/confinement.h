@@ -41,8 +41,8 @@ struct confinement_spec {
     size_t tree_count;
     bool workdir_exec;
     bool allows_unix_sockets;
-    const struct allow_list
-        *network;               /* capabilities.network.allow, parsed; empty: nothing leaves */
+    /* capabilities.network.allow, parsed; empty: nothing leaves */
+    const struct allow_list *network;
     struct spawn_limits limits; /* max_processes as declared */
     struct cgroup_limits cgroup;
     bool cgroup_is_optional; /* operator's resources.cgroup */

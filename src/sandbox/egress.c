@@ -3,8 +3,8 @@
  * The egress thread. See egress.h. One epoll holds the listeners, the DNS socket, the resolver's
  * descriptors and both ends of every relay; nothing in it blocks.
  */
-#include "net/url.h"
 #include "sandbox/egress.h"
+#include "net/url.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -76,9 +76,7 @@ struct egress {
     struct relay *relays[MAX_RELAYS];
 };
 
-/* --- who may be dialled
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- who may be dialled --- */
 
 /* A name that leads to a link-local or metadata address binds nothing: whoever answers for the name
  * must not decide that this host's own services are reached. Its literal can be listed. */
@@ -140,9 +138,7 @@ may_connect (const struct egress *e, struct in_addr address, int port)
     return false;
 }
 
-/* --- relays
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* --- relays --- */
 
 static void
 relay_end (struct egress *e, size_t index)
@@ -299,9 +295,7 @@ accept_all (struct egress *e, size_t listener)
     }
 }
 
-/* --- DNS
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- DNS --- */
 
 /* One query under way: where the answer goes. */
 struct asked {
@@ -405,9 +399,7 @@ answer_queries (struct egress *e)
     }
 }
 
-/* --- the thread
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
 static void
 end_late_relays (struct egress *e, uint64_t now)

@@ -26,8 +26,7 @@ struct egress *egress_new (const struct network_namespace *ns, const struct allo
 void egress_free (struct egress *e);
 DEFINE_CLEANUP (struct egress, egress_free)
 
-/* --- the DNS half, on its own for tests
- * --------------------------------------------------------------------------------- */
+/* --- the DNS half, on its own for tests --- */
 
 enum dns_verdict {
     DNS_IGNORE, /* shorter than a header */

@@ -72,8 +72,7 @@ resolve_name (struct exec_allowlist *list, struct exec_name *n, const char *path
     }
 }
 
-/* --- interpreters that find their library by asking themselves
- * ------------------------------------------------------------ */
+/* --- interpreters that find their library by asking themselves --- */
 
 /* Prints the import path, NUL-separated. */
 static const struct {
@@ -201,9 +200,7 @@ exec_allowlist_find (const struct exec_allowlist *list, const char *name)
     return NULL;
 }
 
-/* --- certificates
- * --------------------------------------------------------------------------------------------------------
- */
+/* --- certificates --- */
 
 static const char *const certificate_files[] = {
     "/etc/ssl/certs/ca-certificates.crt",

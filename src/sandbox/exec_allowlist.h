@@ -13,8 +13,8 @@
 struct exec_name {
     char *name; /* as listed */
     char *path; /* canonical path of the first match on PATH, NULL when there is none */
-    char
-        *unlinked; /* the first match before links were resolved: what is executed, NULL likewise */
+    /* the first match before links were resolved: what is executed, NULL likewise */
+    char *unlinked;
     bool is_interpreter; /* it was asked for its import path */
     struct strv derived; /* what its answer granted, read only */
 };

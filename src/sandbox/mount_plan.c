@@ -23,8 +23,7 @@
 #define MS_REC 16384
 #endif
 
-/* --- making a plan (parent)
- * ------------------------------------------------------------------------------------------- */
+/* --- making a plan (parent) --- */
 
 struct draft {
     struct arena *arena;
@@ -244,8 +243,7 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
     return true;
 }
 
-/* --- building it (child)
- * ---------------------------------------------------------------------------------------------- */
+/* --- building it (child) --- */
 
 static int
 clone_tree (const char *path)

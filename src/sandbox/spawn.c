@@ -21,8 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* --- in the child: only async-signal-safe calls
- * ------------------------------------------------------------------------- */
+/* --- in the child: only async-signal-safe calls --- */
 
 static const char *
 set_limit (__rlimit_resource_t resource, uint64_t soft, uint64_t hard)
@@ -109,9 +108,7 @@ child_before_exec (const struct spawn_request *r, int report_fd)
     child_fail (report_fd, "execve", r->path);
 }
 
-/* --- in the parent
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- in the parent --- */
 
 /* Forks, into the version 2 group when there is one. Returns like fork; *pidfd is set in the
  * parent. */

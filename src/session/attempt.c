@@ -136,8 +136,9 @@ refresh_tools (struct session *s, struct running_task *t, struct request *reques
     only_in (&now, names, &added);
     only_in (names, &now, &removed);
     TRACE (s->trace, NULL, tools_refreshed, .turn = t->turns, .task_id = t->task->id,
-           .trigger = t->has_compacted ? "compaction" : "agent", .added = added.len ? added.items : none,
-           .removed = removed.len ? removed.items : none, .tools = now.len ? now.items : none);
+           .trigger = t->has_compacted ? "compaction" : "agent",
+           .added = added.len ? added.items : none, .removed = removed.len ? removed.items : none,
+           .tools = now.len ? now.items : none);
     take_names (s, names);
 }
 

@@ -16,14 +16,13 @@ struct background;
 /* Tells what runs in the foreground from now on: a cancel would leave it running in the background.
  * The command is referenced; binary and command are taken from out->shell. Ends with one of the two
  * below. */
-struct background *background_begin (struct session *s, const struct running_task *task,
-                                     const char *line, struct command *c,
-                                     const struct call_outcome *out);
+struct background *
+background_begin (struct session *s, const struct running_task *task, const char *line,
+                  struct command *c, const struct call_outcome *out);
 /* Detaches it and says so to the model. When its log cannot be made the command
  * is killed, and the call is an error. */
-void
-background_take (struct session *s, struct background *b, const char *name, uint64_t grace_ms,
-                 struct call_outcome *out);
+void background_take (struct session *s, struct background *b, const char *name, uint64_t grace_ms,
+                      struct call_outcome *out);
 /* It has ended. */
 void background_done (struct session *s, struct background *b);
 

@@ -4,8 +4,9 @@
  * (spec/session.md 6.1).
  *
  * Callers: harness_run.c. A thread accepts, each connection has one of its own and serves one
- * request. Always true: without the run's token nothing is answered; every call passes the session's
- * gates first, and is refused when they cannot be asked any more; at most 16 calls run at once.
+ * request. Always true: without the run's token nothing is answered; every call passes the
+ * session's gates first, and is refused when they cannot be asked any more; at most 16 calls run at
+ * once.
  */
 #pragma once
 

@@ -14,8 +14,8 @@ struct deadline {
     bool is_set;
     bool is_inherited;
     uint64_t at_ms; /* monotonic */
-    uint64_t
-        secs; /* as declared; for an inherited one the whole seconds left at start, rounded up */
+    /* as declared; for an inherited one the whole seconds left at start, rounded up */
+    uint64_t secs;
     uint64_t notice_secs; /* 0: no notice */
     char at_text[25];     /* RFC 3339 UTC, whole seconds */
 };

@@ -66,7 +66,7 @@ delegate_describe (const struct delegation *d, struct delegate_result *out)
     out->child_workdir = x_strdup (mur_child_workdir (d->child));
 }
 
-/* --- the call --------------------------------------------------------------------------------- */
+/* --- the call --- */
 
 /* One call on its way; what it comes to is written to <out>. */
 struct handing {
@@ -153,7 +153,7 @@ read_packed (struct handing *h)
     return end_call (h, DELEGATE_FAILED, reason);
 }
 
-/* --- the launch ------------------------------------------------------------------------------- */
+/* --- the launch --- */
 
 static uint64_t
 deadline_for_child (const struct session *s)
@@ -224,7 +224,7 @@ start_line (struct session *s, const struct delegation *d)
            .workdir_snapshot = mur_child_snapshot_report (d->child));
 }
 
-/* --- its end, and its task -------------------------------------------------------------------- */
+/* --- its end, and its task --- */
 
 static void
 watch_child (struct session *s, struct delegation *d, const struct task *running)
@@ -270,9 +270,9 @@ send_task (struct handing *h)
     struct delegation *d = h->d;
     char traceparent[OTEL_TRACEPARENT_LEN + 1];
     bool is_traced = otel_traceparent (h->s->otel, traceparent);
-    bool is_sent = child_door_send (h->s->http, d->child, d->id.text, h->ask->task,
-                                    is_traced ? traceparent : NULL, h->ask->cancel,
-                                    &d->child_task_id, &err);
+    bool is_sent =
+        child_door_send (h->s->http, d->child, d->id.text, h->ask->task,
+                         is_traced ? traceparent : NULL, h->ask->cancel, &d->child_task_id, &err);
     if (cancel_is_raised (h->ask->cancel))
         return give_up (h, DELEGATE_CANCELED,
                         "the call was cancelled while the child was handed its task");

@@ -18,7 +18,7 @@
 #define ANSWER_LIMIT_BYTES ((size_t)64 << 20)
 #define CUT_MARK           " […]"
 
-/* --- the answer ------------------------------------------------------------------------------- */
+/* --- the answer --- */
 
 /* One place it may lie. False: nothing there, with why in *reason unless it is merely absent. */
 static bool
@@ -115,7 +115,7 @@ append_answer (struct session *s, const struct delegation *d, struct buf *out, s
         buf_puts (note, "the whole of it could not be written to the runtime directory.");
 }
 
-/* --- the record ------------------------------------------------------------------------------- */
+/* --- the record --- */
 
 /* What the record says; false: there is none that can be read. */
 static bool

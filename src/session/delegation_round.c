@@ -21,7 +21,7 @@
     "was "                                                                                         \
     "heard of it"
 
-/* --- closing one ------------------------------------------------------------------------------ */
+/* --- closing one --- */
 
 /* Its outcome has arrived: lets it finish exiting, then lets go of it. */
 static void
@@ -64,7 +64,7 @@ outstanding (struct delegations *set, size_t *count)
     return all;
 }
 
-/* --- ending all ------------------------------------------------------------------------------- */
+/* --- ending all --- */
 
 static bool
 abandon (struct delegations *set, struct delegation *d)
@@ -109,7 +109,7 @@ delegations_end (struct delegations *set, const char *reason)
             close_from_record (set, all[i], NULL);
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting --- */
 
 /* False once nothing more will be heard of it: its completion came, its watcher is through, or it
  * never had one and the child is gone. */
@@ -163,7 +163,7 @@ delegations_sleep (struct delegations *set, uint64_t *seen)
     apply_backstop (set);
 }
 
-/* --- going on --------------------------------------------------------------------------------- */
+/* --- going on --- */
 
 size_t
 delegations_held (struct delegations *set)

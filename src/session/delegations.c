@@ -13,7 +13,7 @@
 
 #define RECORD_WAIT_MS 2000
 
-/* --- one -------------------------------------------------------------------------------------- */
+/* --- one --- */
 
 const char *
 delegation_bare (const struct delegation *d)
@@ -62,7 +62,7 @@ delegation_trace (struct session *s, const struct delegation *d, bool has_id, co
            .reason = said);
 }
 
-/* --- the set ---------------------------------------------------------------------------------- */
+/* --- the set --- */
 
 uint64_t
 delegation_bound_secs (const struct session *s)
@@ -164,7 +164,7 @@ delegations_drop (struct delegations *set, struct delegation *d)
     delegation_free (d);
 }
 
-/* --- what others ask -------------------------------------------------------------------------- */
+/* --- what others ask --- */
 
 static bool
 is_out_for (const struct delegation *d, const char *task_id)

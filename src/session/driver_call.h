@@ -47,8 +47,8 @@ struct driver_answer {
 };
 
 /* How this choice reads a conversation, asked for <model> (borrowed). */
-struct request_reader request_reader_of (const struct session *s, const struct driver *d,
-                                         const char *model);
+struct request_reader
+request_reader_of (const struct session *s, const struct driver *d, const char *model);
 
 /* Who calls. */
 struct driver_caller {

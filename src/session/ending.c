@@ -17,8 +17,8 @@ const char *
 attempt_ending_name (enum attempt_ending ending)
 {
     static const char *const names[] = {
-        "ok", "failed", "max_turns_reached", "spend_ceiling_reached", "canceled", "no_answer",
-        "reopen_budget_exhausted"
+        "ok",       "failed",    "max_turns_reached",      "spend_ceiling_reached",
+        "canceled", "no_answer", "reopen_budget_exhausted"
     };
     return names[ending];
 }
@@ -26,15 +26,10 @@ attempt_ending_name (enum attempt_ending ending)
 const char *
 session_ending_name (enum session_ending ending)
 {
-    static const char *const names[] = { "ok",
-                                         "failed",
-                                         "trapped",
-                                         "max_turns_reached",
-                                         "spend_ceiling_reached",
-                                         "canceled",
-                                         "no_answer",
-                                         "deadline_reached",
-                                         "formation_ended" };
+    static const char *const names[] = {
+        "ok",       "failed",    "trapped",          "max_turns_reached", "spend_ceiling_reached",
+        "canceled", "no_answer", "deadline_reached", "formation_ended"
+    };
     return names[ending];
 }
 

@@ -42,7 +42,8 @@ report_new (const struct session *s, const char *result, const char *error)
     json_set_string (report, "output_tail", NULL);
     json_set_string (report, "output_log", NULL);
     json_set_string (report, "error", error);
-    json_set_string (report, "containment", containment_name (host_decide (s->request->decision)->achieved));
+    json_set_string (report, "containment",
+                     containment_name (host_decide (s->request->decision)->achieved));
     return report;
 }
 

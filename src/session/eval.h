@@ -18,7 +18,8 @@
 bool session_fill_work (struct session *s, struct fs_root *from, char digest[SHA256_HEX_LEN + 1],
                         struct mur_error **err);
 
-/* True once the launch got as far as running something: an agent's trace began, a script was called.
+/* True once the launch got as far as running something: an agent's trace began, a script was
+ * called.
  */
 bool session_was_launched (const struct session *s);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host's part of the grants report: what allowed interpreters and the certificate store add, and
- * how the limit on I/O fares (spec/containment.md 8.2, 14.2, 16). The report itself is policy/'s.
+ * The host's part of the grants report: what allowed interpreters and the certificate store add,
+ * and how the limit on I/O fares (spec/containment.md 8.2, 14.2, 16). The report itself is
+ * policy/'s.
  *
  * Callers: launch.c for session_start, cli/cmd_run.c for --explain-scope.
  */

@@ -15,8 +15,8 @@
  * E-CAP-009, E-CAP-001. */
 bool stage_guests (struct session *s, struct mur_error **err);
 /* One artifact that came later: both halves at once. */
-bool guests_add (struct session *s, struct staged_artifact *a, const char *url,
-                 struct mur_error **err);
+bool
+guests_add (struct session *s, struct staged_artifact *a, const char *url, struct mur_error **err);
 /* Fills the variables of every guest once the door's URL is known ("" for a script). */
 void guests_set_env (struct session *s, const char *url);
 

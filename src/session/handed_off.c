@@ -20,7 +20,7 @@ holds_any (struct session *s)
            (s->member_calls && member_calls_count (s->member_calls));
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting --- */
 
 static void
 wake (void *ctx)
@@ -68,7 +68,7 @@ wait_for_all (struct session *s, struct running_task *t)
     return ! cancel_is_raised (t->cancel);
 }
 
-/* --- going on, or not ------------------------------------------------------------------------- */
+/* --- going on, or not --- */
 
 /* Where there is a conversation the outcomes are its next message; else the task begins anew with
  * them. */

@@ -11,8 +11,8 @@
 #include "sandbox/bare_child.h"
 #include "session/harness.h"
 
-#define HARNESS_LINE_MAX  ((size_t)32 << 20)
-#define HARNESS_TAIL_MAX  4096
+#define HARNESS_LINE_MAX ((size_t)32 << 20)
+#define HARNESS_TAIL_MAX 4096
 
 struct harness_child {
     struct bare_child process;
@@ -24,8 +24,8 @@ struct harness_child {
     struct buf output; /* not handed out yet */
     size_t output_at;
     size_t whole_lines; /* of it */
-    struct buf errors; /* the end of stderr */
-    bool is_too_long;  /* a line passed HARNESS_LINE_MAX */
+    struct buf errors;  /* the end of stderr */
+    bool is_too_long;   /* a line passed HARNESS_LINE_MAX */
     bool was_killed;
     int status; /* of waitpid, once reaped */
     uint64_t started_ms, ended_ms;

@@ -30,9 +30,8 @@
 static const char *const account_names[] = { "LOGNAME", "USER" };
 
 /* <plan> NULL: of the version probe. */
-static void
-build_env (const struct session *s, const struct process_plan *plan, const char *files_dir,
-           struct strv *env);
+static void build_env (const struct session *s, const struct process_plan *plan,
+                       const char *files_dir, struct strv *env);
 
 static char *
 with_files_dir (const char *text, const char *files_dir)
@@ -143,8 +142,8 @@ warn_version (struct harness_run *run, const char *line)
 {
     struct harness *h = run->session->harness;
     _cleanup_free_ char *text =
-        line ? x_asprintf ("%s says \"%s\", a version driver %s was not tested with",
-                           h->is.harness, line, h->driver->full_name)
+        line ? x_asprintf ("%s says \"%s\", a version driver %s was not tested with", h->is.harness,
+                           line, h->driver->full_name)
              : x_asprintf ("the version of %s could not be read", h->is.harness);
     TRACE (run->session->trace, NULL, harness_warning, .task_id = run->task->task->id,
            .code = diag_code_name (W_RUN_002), .message = text);
@@ -188,8 +187,7 @@ forget (struct harness_run *run)
     if (! t->task->forgets_session || t->is_continuing || t->has_forgotten)
         return;
     t->has_forgotten = true;
-    _cleanup_free_ char *dropped =
-        harness_memory_forget (s->harness->memory, t->task->context_id);
+    _cleanup_free_ char *dropped = harness_memory_forget (s->harness->memory, t->task->context_id);
     if (dropped)
         TRACE (s->trace, NULL, harness_session_forgotten, .task_id = t->task->id,
                .context_id = t->task->context_id, .harness_session_id = dropped,

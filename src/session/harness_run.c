@@ -70,8 +70,7 @@ take_lines (struct harness_run *run)
 {
     const char *lines[LINES_A_PARSE];
     size_t lens[LINES_A_PARSE], count = 0;
-    while (count < LINES_A_PARSE &&
-           harness_child_line (&run->child, &lines[count], &lens[count]))
+    while (count < LINES_A_PARSE && harness_child_line (&run->child, &lines[count], &lens[count]))
         count++;
     if (! count)
         return;
@@ -141,8 +140,7 @@ wind_down (struct harness_run *run)
     bool has_ended = false;
     while (clock_monotonic_ms () < until_ms && ! harness_child_has_exited (&run->child)) {
         drop_lines (run);
-        if (! has_ended &&
-            (run->cause != HARNESS_RUNS || harness_child_is_at_end (&run->child))) {
+        if (! has_ended && (run->cause != HARNESS_RUNS || harness_child_is_at_end (&run->child))) {
             uint64_t soon_ms = clock_monotonic_ms () + EXIT_GRACE_MS;
             until_ms = soon_ms < until_ms ? soon_ms : until_ms;
             has_ended = true;

@@ -110,8 +110,7 @@ static struct trace_inference
 turn_line (const struct session *s, const struct running_task *t, const struct driver_answer *a,
            const struct line_texts *x)
 {
-    struct trace_inference line =
-        common_line (s, t->choice.driver, t->choice.output_cap, a, x);
+    struct trace_inference line = common_line (s, t->choice.driver, t->choice.output_cap, a, x);
     line.turn = t->turns;
     line.task_id = t->task->id;
     return line;
@@ -183,8 +182,7 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
     const char *basis;
     fill_sent (s, list, request, driver_input_budget (caller->driver, caller->output_cap, &basis),
                capture != CAPTURE_NONE, &x);
-    struct trace_inference line =
-        common_line (s, caller->driver, caller->output_cap, a, &x);
+    struct trace_inference line = common_line (s, caller->driver, caller->output_cap, a, &x);
     line.turn = caller->turn;
     line.task_id = caller->task_id;
     line.origin = caller->origin;

@@ -17,7 +17,7 @@ enum session_ending {
     ENDING_MAX_TURNS,
     ENDING_SPEND_CEILING,
     ENDING_CANCELED,
-    ENDING_NO_ANSWER,     /* of a task; counts as completed for the launch */
+    ENDING_NO_ANSWER, /* of a task; counts as completed for the launch */
     ENDING_DEADLINE,
     ENDING_FORMATION,
 };

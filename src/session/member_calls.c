@@ -45,7 +45,7 @@ member_call_result_clear (struct member_call_result *r)
     *r = (struct member_call_result){ 0 };
 }
 
-/* --- the set ---------------------------------------------------------------------------------- */
+/* --- the set --- */
 
 struct member_calls *
 member_calls_new (struct session *s)
@@ -150,7 +150,7 @@ member_calls_take_below (struct member_calls *set)
     return NULL;
 }
 
-/* --- the thread of one ------------------------------------------------------------------------ */
+/* --- the thread of one --- */
 
 /* Under the lock. */
 static void
@@ -320,7 +320,7 @@ run_call (void *arg)
     return NULL;
 }
 
-/* --- making one ------------------------------------------------------------------------------- */
+/* --- making one --- */
 
 char *
 member_calls_refusal (struct member_calls *set, const struct running_task *t, const char *member)

@@ -70,7 +70,7 @@ status_text (const json_t *task)
     return door_parts_text (json_object_get (json_object_get (task, "status"), "message"));
 }
 
-/* --- offering --------------------------------------------------------------------------------- */
+/* --- offering --- */
 
 static void
 read_offer (const struct member_line *l, const json_t *answer, struct member_said *out)
@@ -111,7 +111,7 @@ member_offer (const struct member_line *l, unsigned n, const char *task, struct 
     out->text = shown (l, x_strdup (err->message));
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- asking --- */
 
 /* Entries that name a member and a status; the rest of what a callee writes there is dropped. */
 static json_t *

@@ -15,7 +15,7 @@
 #define IN_FLIGHT_WAIT_MS 6000
 #define LOOK_MS           500
 
-/* --- giving up -------------------------------------------------------------------------------- */
+/* --- giving up --- */
 
 /* Those that are out are told to stop; an offer under way may still end by itself for a while. */
 static void
@@ -70,7 +70,7 @@ member_calls_abandon (struct member_calls *set)
     }
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting --- */
 
 void
 member_calls_poke (struct member_calls *set)
@@ -103,7 +103,7 @@ member_calls_sleep (struct member_calls *set, uint64_t *seen)
                          clock_monotonic_ms () + LOOK_MS);
 }
 
-/* --- going on --------------------------------------------------------------------------------- */
+/* --- going on --- */
 
 /* What a callee did not hear itself is its word, and stands inside the fence. */
 static void

@@ -21,8 +21,8 @@ struct request {
     /* What stays for a task. */
     char *model;
     struct request_reader reader; /* borrowed strings */
-    char *tools;  /* JSON text of the array */
-    char *system; /* the system string itself */
+    char *tools;                  /* JSON text of the array */
+    char *system;                 /* the system string itself */
     char *cache_key;
     char system_sha[SHA256_HEX_LEN + 1];
     char tools_sha[SHA256_HEX_LEN + 1];

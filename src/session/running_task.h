@@ -60,7 +60,7 @@ struct running_task {
     uint64_t provider_count;
     size_t provider_len;
 
-    char *continuation_id; /* NULL: none */
+    char *continuation_id;                    /* NULL: none */
     const struct driver *continuation_choice; /* whose side holds it */
     size_t acknowledged;                      /* messages the driver's side holds */
 
@@ -79,10 +79,10 @@ struct running_task {
     uint64_t kept_working;
     const char *keep_working_stopped_by;
     struct done_check_state done_check;
-    char *original_text;               /* of the task, once it was rewritten */
+    char *original_text;                   /* of the task, once it was rewritten */
     struct buf sections[RESTART_SECTIONS]; /* what was said for attempts that began anew */
-    size_t fenced_len; /* how much of task.md the fence of an untrusted task holds; 0: all */
-    char *standing_answer;             /* of an earlier turn end; NULL: none */
+    size_t fenced_len;     /* how much of task.md the fence of an untrusted task holds; 0: all */
+    char *standing_answer; /* of an earlier turn end; NULL: none */
     const char **continued_stopped_by; /* of what continued the task last; NULL: nothing has */
 
     /* transport: process. */

@@ -133,8 +133,8 @@ struct session {
     struct component *script;    /* script capsules */
     struct pulled *script_pulls; /* live: what the script pulled, not recorded yet */
     size_t script_pull_count;
-    struct script_sends
-        *script_sends; /* live: what the script sent, not recorded yet; NULL: none */
+    /* live: what the script sent, not recorded yet; NULL: none */
+    struct script_sends *script_sends;
     struct allow_list script_allow;
     struct driver driver;          /* agents: the primary choice */
     struct driver **choices;       /* the primary, then inference.alternates in order */

@@ -286,8 +286,8 @@ run (struct session *s, struct running_task *task, const char *name, const char 
     } else {
         struct background *b = background_begin (s, task, line, c, out);
         loop_lock_release (s);
-        bool has_ended = command_wait (c, (int64_t)grace_ms (s),
-                                       out->abandon ? out->abandon : task->cancel);
+        bool has_ended =
+            command_wait (c, (int64_t)grace_ms (s), out->abandon ? out->abandon : task->cancel);
         loop_lock_take (s);
         if (has_ended) {
             background_done (s, b);

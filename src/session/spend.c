@@ -287,9 +287,9 @@ spend_charge (struct spend_meter *m, uint64_t input, uint64_t output, struct spe
     bool is_machine = t.machine_ceiling && t.machine_used >= t.machine_ceiling;
     if (! is_session && ! is_machine)
         return true;
-    *refusal = is_session ? (struct spend_refusal){ SPEND_SESSION, t.ceiling, t.used, 0 }
-                          : (struct spend_refusal){ SPEND_MACHINE, t.machine_ceiling,
-                                                    t.machine_used, 0 };
+    *refusal = is_session
+                   ? (struct spend_refusal){ SPEND_SESSION, t.ceiling, t.used, 0 }
+                   : (struct spend_refusal){ SPEND_MACHINE, t.machine_ceiling, t.machine_used, 0 };
     return false;
 }
 

@@ -52,8 +52,8 @@ spend_admit (struct spend_meter *m, uint64_t input, uint64_t output, struct spen
 /* Ends the open admission, charging these tokens; release charges nothing. */
 void spend_settle (struct spend_meter *m, uint64_t input, uint64_t output);
 void spend_release (struct spend_meter *m);
-/* Charges what was spent without asking first. False with *refusal (nothing requested) once a ceiling
- * is reached. */
+/* Charges what was spent without asking first. False with *refusal (nothing requested) once a
+ * ceiling is reached. */
 bool spend_charge (struct spend_meter *m, uint64_t input, uint64_t output,
                    struct spend_refusal *refusal);
 /* True while an admission is open. Thread-safe. */

@@ -35,8 +35,8 @@ struct stage_request {
     struct lock *lock;
 
     const char *manifest_dir; /* absolute */
-    const char
-        *manifest_name; /* base name of the file that was read; NULL for a capsule run by name */
+    /* base name of the file that was read; NULL for a capsule run by name */
+    const char *manifest_name;
     const char *manifest_text;
     size_t manifest_len;
     mode_t manifest_mode;

@@ -119,8 +119,7 @@ is_executable_file (const char *path)
 static char *
 absolute (const struct session *s, const char *path)
 {
-    return path[0] == '/' ? x_strdup (path)
-                          : x_asprintf ("%s/%s", s->request->manifest_dir, path);
+    return path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", s->request->manifest_dir, path);
 }
 
 static bool
@@ -129,8 +128,7 @@ find_binary (struct session *s, struct mur_error **err)
     struct harness *h = s->harness;
     const char *command = s->manifest->inference->command;
     const char *name = command ? command : h->is.binary;
-    h->binary_source =
-        command ? "inference.command" : "the process driver's describe()";
+    h->binary_source = command ? "inference.command" : "the process driver's describe()";
     h->binary = strchr (name, '/') ? absolute (s, name) : exec_find_on_path (name, getenv ("PATH"));
     if (h->binary && is_executable_file (h->binary))
         return true;
@@ -163,8 +161,8 @@ stage_harness_spend (struct session *s, struct mur_error **err)
     bool has_own = s->manifest->inference->max_session_tokens.is_set;
     if (! has_own && ! s->request->config->machine_tokens_per_day)
         return true;
-    return mur_fail (err, E_RUN_038,
-                     "driver %s reports no usage, so %s cannot be kept", h->driver->full_name,
+    return mur_fail (err, E_RUN_038, "driver %s reports no usage, so %s cannot be kept",
+                     h->driver->full_name,
                      has_own ? "inference.max_session_tokens" : "the machine's spend ceiling");
 }
 

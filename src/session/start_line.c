@@ -207,9 +207,9 @@ start_line_write (struct session *s, struct mur_error **err)
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
         .credential_source = source_of (s->driver.artifact), .gateways = gateways,
         .control = control, .inference_choices = choices,
-        .tool_refresh =
-            s->harness ? NULL
-            : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate" : "compaction",
+        .tool_refresh = s->harness                                          ? NULL
+                        : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
+                                                                            : "compaction",
         .runtime_artifacts = pins, .host_facts = s->host_facts,
         .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
         .spawned_by = s->request->spawner->session_id,

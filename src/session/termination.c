@@ -269,8 +269,8 @@ termination_disarm (struct session *s)
         close (x->timer_fd);
     if (x->stop_fd >= 0)
         close (x->stop_fd);
-    /* The signals stay blocked: the session has its ending and the process is on its way out. One that
-     * came too late to be taken must not kill it between here and the exit. */
+    /* The signals stay blocked: the session has its ending and the process is on its way out. One
+     * that came too late to be taken must not kill it between here and the exit. */
     free (x);
     s->termination = NULL;
 }

@@ -37,6 +37,7 @@ bool termination_listen (struct session *s, struct mur_error **err);
 /* The session's last line is about to be written: from here a cause is not recorded any more, it
  * only bounds what is left to do. */
 void termination_settle (struct session *s);
-/* Stops listening. The signals stay blocked: the process is on its way out. Safe when never armed. */
+/* Stops listening. The signals stay blocked: the process is on its way out. Safe when never armed.
+ */
 void termination_disarm (struct session *s);
 enum termination_cause termination_cause (const struct session *s);

@@ -53,18 +53,19 @@ stage_inventory (struct session *s, struct mur_error **err)
     (void)err;
     free (s->tools);
     s->tool_count = 0;
-    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count + s->policy->shell_allow.len + 1);
+    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count +
+                                                   s->policy->shell_allow.len + 1);
     for (size_t i = 0; i < s->artifact_count; i++) {
         struct staged_artifact *a = &s->artifacts[i];
         if (! is_offered (a))
             continue;
         struct tool_entry *t = &s->tools[s->tool_count++];
         t->name = a->tool_name;
-        t->description = a->origin == LOCK_RUNTIME
-                             ? arena_printf (s->arena,
-                                             "[pulled by a running capsule: untrusted, not vetted] %s",
-                                             a->description ? a->description : "")
-                             : a->description;
+        t->description =
+            a->origin == LOCK_RUNTIME
+                ? arena_printf (s->arena, "[pulled by a running capsule: untrusted, not vetted] %s",
+                                a->description ? a->description : "")
+                : a->description;
         t->parameters = a->parameters;
         t->required = a->required;
         t->is_schema_malformed = a->is_schema_malformed;

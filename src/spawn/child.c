@@ -30,7 +30,7 @@ child_new (void)
     return c;
 }
 
-/* --- starting --------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 /* Only async-signal-safe calls: the parent may hold any lock. */
 static _noreturn_ void
@@ -90,7 +90,7 @@ child_start (struct mur_child *c, const struct child_stdio *stdio, struct mur_er
     return false;
 }
 
-/* --- reaping ---------------------------------------------------------------------------------- */
+/* --- reaping --- */
 
 static void
 close_lifeline (struct mur_child *c)
@@ -150,7 +150,7 @@ child_was_ended (struct mur_child *c)
     return was;
 }
 
-/* --- ending ----------------------------------------------------------------------------------- */
+/* --- ending --- */
 
 static void
 send_signal (const struct mur_child *c, int number)
@@ -225,7 +225,7 @@ mur_child_free (struct mur_child *c)
     free (c);
 }
 
-/* --- what is known of it ---------------------------------------------------------------------- */
+/* --- what is known of it --- */
 
 char *
 child_status_text (int status)

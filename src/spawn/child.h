@@ -45,8 +45,8 @@ struct mur_child {
 };
 
 /* mur_child_launch, given up early when <cancel> (may be NULL) is raised. */
-struct mur_child *child_launch (const struct mur_child_launch *launch, struct cancel *cancel,
-                                struct mur_error **err);
+struct mur_child *
+child_launch (const struct mur_child_launch *launch, struct cancel *cancel, struct mur_error **err);
 
 /* An empty handle: no process yet. */
 struct mur_child *child_new (void);

@@ -29,7 +29,7 @@ question (struct http_client *http, struct mur_child *child, const char *id, con
                                    .cancel = cancel };
 }
 
-/* --- handing the task over -------------------------------------------------------------------- */
+/* --- handing the task over --- */
 
 /* The id of the task in an answer, or what stands there in its place. */
 static bool
@@ -78,7 +78,7 @@ child_door_send (struct http_client *http, struct mur_child *child, const char *
     }
 }
 
-/* --- asking after it -------------------------------------------------------------------------- */
+/* --- asking after it --- */
 
 json_t *
 child_door_task (struct http_client *http, struct mur_child *child, const char *task_id,

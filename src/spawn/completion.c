@@ -31,7 +31,7 @@ completion_status_name (enum completion_status status)
     return status_names[status];
 }
 
-/* --- the record ------------------------------------------------------------------------------- */
+/* --- the record --- */
 
 static void
 set_optional (json_t *o, const char *key, const char *value)
@@ -173,7 +173,7 @@ completion_read (int records_fd, struct arena *arena, struct completion *out,
            completion_parse (text.data ? text.data : "", text.len, arena, out, err);
 }
 
-/* --- the notice ------------------------------------------------------------------------------- */
+/* --- the notice --- */
 
 static const char *
 bare_name (const char *full)
@@ -266,7 +266,7 @@ completion_post (struct http_client *http, const struct completion_address *to,
     return was_taken;
 }
 
-/* --- the procedure ---------------------------------------------------------------------------- */
+/* --- the procedure --- */
 
 bool
 completion_report (int records_fd, struct http_client *http, const struct completion_address *to,
@@ -287,7 +287,7 @@ completion_report (int records_fd, struct http_client *http, const struct comple
     return true;
 }
 
-/* --- where the answer is ---------------------------------------------------------------------- */
+/* --- where the answer is --- */
 
 static bool
 holds_result (int dir_fd)

@@ -74,8 +74,7 @@ door_ask (const struct door_question *q, struct mur_error **err)
     return answer;
 }
 
-/* --- what is read and written ------------------------------------------------------------------
- */
+/* --- what is read and written --- */
 
 json_t *
 door_message_params (const char *call_id, const char *text)

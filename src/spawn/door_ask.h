@@ -20,8 +20,8 @@ struct door_question {
     const char *method;
     json_t *params;
     const char *traceparent; /* NULL: none */
-    const char
-        *peer_trust; /* "trusted", "untrusted": asked as a peer; NULL: no origin is claimed */
+    /* "trusted", "untrusted": asked as a peer; NULL: no origin is claimed */
+    const char *peer_trust;
     uint64_t timeout_ms;
     struct cancel *cancel; /* may be NULL */
 };

@@ -36,7 +36,7 @@
 
 extern char **environ;
 
-/* --- what a member is told -------------------------------------------------------------------- */
+/* --- what a member is told --- */
 
 static json_t *
 calls_of (const struct formation *f, size_t from, const unsigned char *private_key)
@@ -125,7 +125,7 @@ write_addresses (struct formation *f, size_t from)
         (void)member_tell (&f->members[from], line, NULL);
 }
 
-/* --- folders ---------------------------------------------------------------------------------- */
+/* --- folders --- */
 
 static void
 write_marker (struct formation *f, int dir_fd)
@@ -176,7 +176,7 @@ make_folders (struct formation *f, struct mur_error **err)
     return true;
 }
 
-/* --- what is executed ------------------------------------------------------------------------- */
+/* --- what is executed --- */
 
 static void
 push_words (struct strv *argv, const char *const *words, size_t len)
@@ -272,7 +272,7 @@ start_member (struct formation *f, struct member *m, struct mur_error **err)
     return member_start (m, argv.items, &environment, err);
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting --- */
 
 struct gathering {
     struct formation *formation;
@@ -438,7 +438,7 @@ await_entry (struct formation *f, int signal_fd)
                                        : WEXITSTATUS (entry->status);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 static bool
 all_have_exited (struct formation *f)
@@ -464,7 +464,7 @@ end_all (struct formation *f)
         usleep (POLL_MS * 1000);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 static void
 begin (struct formation *f)

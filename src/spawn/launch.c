@@ -24,7 +24,7 @@
 #define READINESS_MS 180000
 #define PARTING_MS   1000 /* from losing its stdin to its end */
 
-/* --- what is executed ------------------------------------------------------------------------- */
+/* --- what is executed --- */
 
 static bool
 build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
@@ -55,7 +55,7 @@ build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
     return true;
 }
 
-/* --- hearing from it -------------------------------------------------------------------------- */
+/* --- hearing from it --- */
 
 /* Its stdout closed before it was ready: the reason is its exit status and what it said last. */
 static bool
@@ -118,7 +118,7 @@ await_readiness (struct mur_child *c, uint64_t timeout_ms, struct cancel *cancel
     }
 }
 
-/* --- the launch ------------------------------------------------------------------------------- */
+/* --- the launch --- */
 
 /* From the fork to readiness; on failure the caller's cleanup ends what was started. */
 static bool

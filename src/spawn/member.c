@@ -19,14 +19,15 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define CHANNEL_BYTES (1 << 20) /* a first line with many tokens is written before anybody reads   \
-                                 */
+#define CHANNEL_BYTES                                                                              \
+    (1 << 20) /* a first line with many tokens is written before anybody reads                     \
+               */
 #define PROBE_MS       100
 #define CLOSED_EXIT_MS 2000 /* a peer that closed its stdout exits within that */
 #define TAIL_WAIT_MS   5000
 #define LOOK_MS        250
 
-/* --- lifeline and channel --------------------------------------------------------------------- */
+/* --- lifeline and channel --- */
 
 bool
 member_open (struct member *m, struct mur_error **err)
@@ -54,7 +55,7 @@ member_tell (struct member *m, const char *line, struct mur_error **err)
                            m->declared->name);
 }
 
-/* --- starting --------------------------------------------------------------------------------- */
+/* --- starting --- */
 
 static bool
 keep_open (int fd)
@@ -147,7 +148,7 @@ member_start (struct member *m, char *const *argv, const struct strv *environmen
     return m->output != NULL;
 }
 
-/* --- readiness -------------------------------------------------------------------------------- */
+/* --- readiness --- */
 
 static bool
 not_up (const struct member *m, struct mur_error **err, const char *fmt, ...)
@@ -238,7 +239,7 @@ member_await (struct member *m, const struct member_wait *w, struct mur_error **
     return true;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* A peer's group goes with it, and is signalled while its leader still pins the number. */
 bool

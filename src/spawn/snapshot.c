@@ -48,7 +48,7 @@ copy_clear (struct copy *c)
     free (c->piece);
 }
 
-/* --- what is left out ------------------------------------------------------------------------- */
+/* --- what is left out --- */
 
 static void
 skip (struct copy *c, const char *path, const char *reason)
@@ -110,7 +110,7 @@ kind_left_out (mode_t mode)
                                               : "unknown";
 }
 
-/* --- one entry -------------------------------------------------------------------------------- */
+/* --- one entry --- */
 
 static bool
 fail (const struct copy *c, const char *path, struct mur_error **err)
@@ -227,7 +227,7 @@ copy_link (struct copy *c, int from_dir, int to_dir, const char *name, const cha
     return true;
 }
 
-/* --- the walk --------------------------------------------------------------------------------- */
+/* --- the walk --- */
 
 static bool copy_level (struct copy *c, int from, int to, const char *path, struct mur_error **err);
 

@@ -25,7 +25,7 @@ struct watch {
     bool is_left, is_done;
 };
 
-/* --- what is recorded ------------------------------------------------------------------------- */
+/* --- what is recorded --- */
 
 static struct completion
 record_of (const struct watched *x, enum completion_status status, const char *detail,
@@ -125,7 +125,7 @@ settle_bound (const struct watched *x)
     report (x, &c, arena);
 }
 
-/* --- the thread ------------------------------------------------------------------------------- */
+/* --- the thread --- */
 
 /* Sleeps one poll. False when the child was left. */
 static bool

@@ -28,8 +28,8 @@ struct trace {
     bool is_complete; /* a session_end was read */
     size_t torn_line; /* line number of a torn last line that was skipped, else 0 */
     uint64_t first_ms, last_ms;
-    const char
-        *last_type; /* event_type of the last readable line, known or not; "" when there is none */
+    /* event_type of the last readable line, known or not; "" when there is none */
+    const char *last_type;
     char *last_type_text; /* owns it */
 };
 

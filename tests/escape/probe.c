@@ -419,8 +419,8 @@ try_nested (char **a)
     return tell (errno ? -1 : 0, NULL);
 }
 
-/* Types into the controlling terminal. The kernel ignores the upper half of the request, so a filter
- * must too: with an argument both are tried. */
+/* Types into the controlling terminal. The kernel ignores the upper half of the request, so a
+ * filter must too: with an argument both are tried. */
 static int
 try_tiocsti (char **a)
 {

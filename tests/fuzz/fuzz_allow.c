@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allow rules on any entry and authority: a rule covers itself, and what does not parse matches nothing.
+ * Allow rules on any entry and authority: a rule covers itself, and what does not parse matches
+ * nothing.
  */
 #include "tests/fuzz/fuzzing.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one session reads of another that it does not trust: a completion record and a spawner's handle. A record that is
- * accepted is written in a form that says the same again.
+ * What one session reads of another that it does not trust: a completion record and a spawner's
+ * handle. A record that is accepted is written in a form that says the same again.
  */
 #include "tests/fuzz/fuzzing.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader of a component's import and export sections on any bytes: cut into pieces anywhere, it reads the same.
+ * The reader of a component's import and export sections on any bytes: cut into pieces anywhere, it
+ * reads the same.
  */
 #include "tests/fuzz/fuzzing.h"
 
@@ -8,7 +9,8 @@
 
 /* The first byte says how large the pieces are. */
 static void
-read_in_pieces (const char *bytes, size_t size, enum wit_reading whole, const struct wit_contracts *wanted)
+read_in_pieces (const char *bytes, size_t size, enum wit_reading whole,
+                const struct wit_contracts *wanted)
 {
     size_t piece = size ? (unsigned char)bytes[size - 1] % 7 + 1 : 1;
     _cleanup_wit_stream_ struct wit_stream *stream = wit_stream_new ();
@@ -35,13 +37,15 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         bool fits = wit_fits (&contracts, wit_served_level (), &misfits);
         assert (fits == (misfits.len == 0));
         assert (fits == (wit_newest_fit (&contracts) >= wit_served_level ()));
-        assert (wit_names_fit (&contracts.exports, wit_served_level (), &named) == (named.len == 0));
+        assert (wit_names_fit (&contracts.exports, wit_served_level (), &named) ==
+                (named.len == 0));
         if (contracts.exports.len) {
             assert (wit_exports (&contracts, contracts.exports.items[0]));
             assert (wit_export_starting (&contracts, contracts.exports.items[0]));
         }
         if (! fits)
-            assert (! wit_refuse ("ana/x", "1.0.0", &misfits, &err) && err->code == E_WIT_LEVEL_001);
+            assert (! wit_refuse ("ana/x", "1.0.0", &misfits, &err) &&
+                    err->code == E_WIT_LEVEL_001);
         free (wit_misfits_text (&misfits));
     }
     free (bytes);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lock reader on any text: what it accepts, it writes in a form it accepts again, and that form is stable; a pin
- * changes its own entry alone.
+ * The lock reader on any text: what it accepts, it writes in a form it accepts again, and that form
+ * is stable; a pin changes its own entry alone.
  */
 #include "tests/fuzz/fuzzing.h"
 
 #include "artifact/lock.h"
 
-/* An operator and a session pin over whatever the lock holds; the lock stays one that can be read. */
+/* An operator and a session pin over whatever the lock holds; the lock stays one that can be read.
+ */
 static void
 pin_and_drop (struct lock *lock, const char *platform, enum lock_origin origin)
 {
@@ -24,7 +25,7 @@ pin_and_drop (struct lock *lock, const char *platform, enum lock_origin origin)
                             .owner_id = 7 };
     size_t before = lock->count;
     bool was_there = lock_find (lock, own_name) != NULL;
-    (void) lock_check_conflict (lock, &pin, NULL);
+    (void)lock_check_conflict (lock, &pin, NULL);
     char *session = NULL;
     lock_pin (lock, &pin, &session);
     free (session);
@@ -33,8 +34,8 @@ pin_and_drop (struct lock *lock, const char *platform, enum lock_origin origin)
     assert (strcmp (lock_entry_hash (e, platform ? platform : "x"), hash) == 0);
     assert (lock_check_conflict (lock, &pin, NULL));
     free (lock_entry_platforms (e));
-    (void) lock_check_owner (lock, "ana", 7, NULL);
-    (void) lock_check_owner (lock, "ana", 8, NULL);
+    (void)lock_check_owner (lock, "ana", 7, NULL);
+    (void)lock_check_owner (lock, "ana", 8, NULL);
     char *text = lock_text (lock);
     _cleanup_lock_ struct lock *again = lock_parse (text, strlen (text), "murmur.lock", NULL);
     assert (again && again->count == lock->count);

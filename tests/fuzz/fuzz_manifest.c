@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every reader of a manifest on any text: the capsule reader twice (with and without secrets, one verdict), what follows
- * from it (policy, checks, both reports, the masked copy), the artifact reader and the roster reader.
+ * Every reader of a manifest on any text: the capsule reader twice (with and without secrets, one
+ * verdict), what follows from it (policy, checks, both reports, the masked copy), the artifact
+ * reader and the roster reader.
  */
 #include "tests/fuzz/fuzzing.h"
 
@@ -13,18 +14,20 @@
 static void
 use_policy (const struct capsule_manifest *m)
 {
-    const struct policy_request request = {
-        .home_dir = "/nowhere/.murmur", .manifest_dir = "/nowhere", .bind_addr = "127.0.0.1"
-    };
+    const struct policy_request request = { .home_dir = "/nowhere/.murmur",
+                                            .manifest_dir = "/nowhere",
+                                            .bind_addr = "127.0.0.1" };
     _cleanup_ (policy_freep) struct policy *p = policy_lower (m, &request, NULL);
     assert (p);
-    struct host_containment host = { .tier = TIER_LANDLOCK, .userns_grant = "withheld", .landlock_abi = 3 };
+    struct host_containment host = { .tier = TIER_LANDLOCK,
+                                     .userns_grant = "withheld",
+                                     .landlock_abi = 3 };
     struct capsule_containment facts = { .workdir_exec = p->workdir_exec_allowed };
     struct containment c;
     containment_decide (&host, p->containment_floor, &facts, &c);
-    (void) policy_check_stage (p, &c, NULL);
-    (void) policy_check_paths (p, NULL);
-    (void) policy_check_explain (p, NULL);
+    (void)policy_check_stage (p, &c, NULL);
+    (void)policy_check_paths (p, NULL);
+    (void)policy_check_explain (p, NULL);
     struct report_facts report;
     report_facts_fill (p, &c, &report);
     _cleanup_json_ json_t *object = scope_report_json (p, &report);
@@ -66,9 +69,9 @@ use_artifact (const char *text, size_t size)
     const char *header, *value;
     struct hook_contract contract;
     size_t len;
-    (void) artifact_manifest_models (m, E_BLD_005, &models, &len, NULL);
-    (void) artifact_manifest_upstream_auth (m, E_RUN_025, &header, &value, NULL);
-    (void) artifact_manifest_hook (m, m->name, m->version, &contract, NULL);
+    (void)artifact_manifest_models (m, E_BLD_005, &models, &len, NULL);
+    (void)artifact_manifest_upstream_auth (m, E_RUN_025, &header, &value, NULL);
+    (void)artifact_manifest_hook (m, m->name, m->version, &contract, NULL);
 }
 
 int

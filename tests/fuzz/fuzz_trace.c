@@ -10,8 +10,10 @@ int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     char *text = fuzz_text (data, size);
-    _cleanup_trace_ struct trace *strict = trace_parse ("fuzz.jsonl", text, size, TRACE_STRICT, NULL);
-    _cleanup_trace_ struct trace *tolerant = trace_parse ("fuzz.jsonl", text, size, TRACE_TOLERANT, NULL);
+    _cleanup_trace_ struct trace *strict =
+        trace_parse ("fuzz.jsonl", text, size, TRACE_STRICT, NULL);
+    _cleanup_trace_ struct trace *tolerant =
+        trace_parse ("fuzz.jsonl", text, size, TRACE_TOLERANT, NULL);
     assert (! strict || tolerant);
     assert (! strict || strict->is_complete);
     if (tolerant)

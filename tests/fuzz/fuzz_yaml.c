@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The YAML tree reader on any text: a tree or an error, never both or neither; a tree's JSON can be read back, and so
- * can the YAML its writer makes of it.
+ * The YAML tree reader on any text: a tree or an error, never both or neither; a tree's JSON can be
+ * read back, and so can the YAML its writer makes of it.
  */
 #include "tests/fuzz/fuzzing.h"
 
@@ -15,19 +15,20 @@ ask_scalars (const struct yaml_node *n)
     uint64_t whole;
     double wide;
     bool truth;
-    (void) yaml_kind_name (n);
+    (void)yaml_kind_name (n);
     if (yaml_is_scalar (n)) {
         assert (! yaml_text (n) || strlen (yaml_text (n)) == n->len);
         if (yaml_as_u64 (n, &whole))
             assert (n->kind == YAML_INT && yaml_as_double (n, &wide));
-        (void) yaml_as_bool (n, &truth);
+        (void)yaml_as_bool (n, &truth);
         return;
     }
     for (uint32_t i = 0; i < n->len; i++)
         ask_scalars (n->kind == YAML_LIST ? n->items[i] : n->pairs[i].value);
 }
 
-/* A tree that is written reads back as the same JSON. Only maps whose keys are texts are ever written. */
+/* A tree that is written reads back as the same JSON. Only maps whose keys are texts are ever
+ * written. */
 static void
 write_back (struct arena *arena, const struct yaml_node *root, const char *json)
 {
@@ -37,7 +38,8 @@ write_back (struct arena *arena, const struct yaml_node *root, const char *json)
     yaml_add_u64 (&w, "number", root->len);
     yaml_add_bool (&w, "flag", true);
     char *written = yaml_writer_finish (&w);
-    struct yaml_node *again = yaml_parse (arena, written, strlen (written), "again.yaml", E_MAN_002, NULL);
+    struct yaml_node *again =
+        yaml_parse (arena, written, strlen (written), "again.yaml", E_MAN_002, NULL);
     assert (again && yaml_get (again, "root"));
     _cleanup_buf_ struct buf text = { 0 };
     assert (yaml_put_json (&text, yaml_get (again, "root"), E_MAN_002, NULL));

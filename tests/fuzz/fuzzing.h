@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every fuzzer starts with: the entry point libFuzzer calls, and an input copied to memory of exactly its size, so that a
- * read past the end is seen. A fuzzer states what must hold with assert, and else only must not crash, leak or hang.
+ * What every fuzzer starts with: the entry point libFuzzer calls, and an input copied to memory of
+ * exactly its size, so that a read past the end is seen. A fuzzer states what must hold with
+ * assert, and else only must not crash, leak or hang.
  */
 #pragma once
 

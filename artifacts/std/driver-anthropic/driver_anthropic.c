@@ -11,7 +11,7 @@
 
 #include "murmur_model.h"
 
-/* ---- The request ---- */
+/* --- The request --- */
 
 /* Where the provider is to remember what it has read: the text of a marker, and where in the
  * request it goes (before the closing brace of a block). */
@@ -227,7 +227,7 @@ cache_marker (const struct mur_json *config)
 static const char *const own_members[] = { "model",    "max_tokens", "system", "tools",
                                            "messages", "stream",     NULL };
 
-/* ---- The answer ---- */
+/* --- The answer --- */
 
 static const char *const stop_reasons[][2] = {
     { "tool_use", "tool_call" },
@@ -364,7 +364,7 @@ take_whole (struct mur_answer *answer, const struct mur_json *json)
     take_stop (answer, json, 0);
 }
 
-/* ---- A call ---- */
+/* --- A call --- */
 
 static const struct mur_provider provider = {
     .take_event = take_event,

@@ -17,7 +17,7 @@ static const char *const reasoning_fields[] = { "reasoning_content", "reasoning"
 
 #define FIELD_COUNT (sizeof reasoning_fields / sizeof *reasoning_fields)
 
-/* ---- The request ---- */
+/* --- The request --- */
 
 struct request {
     const struct mur_json *json;
@@ -205,7 +205,7 @@ add_request (struct request *r, const struct mur_json *config)
     free (model);
 }
 
-/* ---- The answer ---- */
+/* --- The answer --- */
 
 /* Numbers of the blocks that are not calls; a call has the index the provider gave it. */
 #define TEXT_NUMBER     -1
@@ -382,7 +382,7 @@ take_whole (struct mur_answer *answer, const struct mur_json *json)
     take_choice (answer, json, "message");
 }
 
-/* ---- A call ---- */
+/* --- A call --- */
 
 static const struct mur_provider provider = {
     .take_event = take_event,

@@ -28,7 +28,7 @@ struct call {
     char *result; /* the same without its fence */
 };
 
-/* ---- The request ---- */
+/* --- The request --- */
 
 static void
 add_text_blocks (const struct mur_json *json, mur_node content, struct mur_text *text)
@@ -101,7 +101,7 @@ read_messages (struct call *call)
     free (task);
 }
 
-/* ---- The script ---- */
+/* --- The script --- */
 
 static struct mur_json *
 load_script (char **error)
@@ -167,7 +167,7 @@ step_key (const struct call *call, const char *key)
     return mur_json_get (call->script, call->step, key);
 }
 
-/* ---- Filling in ---- */
+/* --- Filling in --- */
 
 static void
 add_tool_names (const struct call *call, struct mur_text *text)
@@ -242,7 +242,7 @@ step_text (const struct call *call, const char *key)
     return text;
 }
 
-/* ---- The answer ---- */
+/* --- The answer --- */
 
 static void
 stream (const struct call *call, const char *text, void (*emit) (const char *, size_t))
@@ -388,7 +388,7 @@ answer (const struct call *call, struct mur_result *out)
     free (stop_reason);
 }
 
-/* ---- Errors of the script ---- */
+/* --- Errors of the script --- */
 
 /* True while an error with `times` has not yet failed that often. */
 static bool
@@ -449,7 +449,7 @@ fail_as_told (const struct call *call, mur_node error, struct mur_result *out)
     free (message);
 }
 
-/* ---- A call ---- */
+/* --- A call --- */
 
 static void
 save_request (const struct call *call, const struct mur_input *in)

@@ -47,7 +47,7 @@ size_limit (const struct call *call)
     return limit < 1 ? SIZE_LIMIT_BYTES : (size_t)limit;
 }
 
-/* ---- Types ---- */
+/* --- Types --- */
 
 /* Media types are compared by their beginning or, with a leading *, by their end. */
 static bool
@@ -120,7 +120,7 @@ is_html (const struct call *call)
            strcmp (call->type, "application/xhtml+xml") == 0;
 }
 
-/* ---- Characters ---- */
+/* --- Characters --- */
 
 /* A page may name its characters in its head. */
 static void
@@ -165,7 +165,7 @@ decode (struct call *call, struct mur_text *text)
     return true;
 }
 
-/* ---- Showing ---- */
+/* --- Showing --- */
 
 /* A part of the text, from `offset` on, and how to get the rest. */
 static void
@@ -234,7 +234,7 @@ save (struct call *call, const char *path)
     free (error);
 }
 
-/* ---- Asking ---- */
+/* --- Asking --- */
 
 static size_t
 gather_headers (const struct call *call, struct mur_http_header *headers)

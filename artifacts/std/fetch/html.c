@@ -77,7 +77,7 @@ struct page {
     size_t link_start;
 };
 
-/* ---- Characters ---- */
+/* --- Characters --- */
 
 uint32_t
 windows_1252 (unsigned char byte)
@@ -168,7 +168,7 @@ entity (const char *at, const char *end, size_t *used)
     return code == 0xa0 ? ' ' : code;
 }
 
-/* ---- Writing ---- */
+/* --- Writing --- */
 
 static void
 settle (struct page *p)
@@ -217,7 +217,7 @@ put_words (struct page *p, const char *words)
     mur_text_puts (p->out, words);
 }
 
-/* ---- Tags ---- */
+/* --- Tags --- */
 
 struct tag {
     const struct element *element; /* NULL: one that means nothing here */
@@ -329,7 +329,7 @@ skip_content (struct page *p, const char *name)
     }
 }
 
-/* ---- Elements ---- */
+/* --- Elements --- */
 
 static void
 open_item (struct page *p)
@@ -458,7 +458,7 @@ take_element (struct page *p, const struct tag *tag)
     }
 }
 
-/* ---- The page ---- */
+/* --- The page --- */
 
 /* Moves behind a comment, a declaration or a processing instruction. */
 static void
@@ -533,7 +533,7 @@ html_to_text (const char *html, size_t len, const char *base, struct mur_text *t
     mur_text_free (&page.title);
 }
 
-/* ---- References ---- */
+/* --- References --- */
 
 char *
 url_resolve (const char *base, const char *reference)

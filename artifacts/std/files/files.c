@@ -64,7 +64,7 @@ read_text (struct call *call, size_t *len)
     return text;
 }
 
-/* ---- read ---- */
+/* --- read --- */
 
 static void
 read_lines (struct call *call)
@@ -103,7 +103,7 @@ read_lines (struct call *call)
     mur_passed_text (call->out, &call->text);
 }
 
-/* ---- write ---- */
+/* --- write --- */
 
 static void
 write_text (struct call *call)
@@ -139,7 +139,7 @@ write_text (struct call *call)
     free (error);
 }
 
-/* ---- edit ---- */
+/* --- edit --- */
 
 static size_t
 count_of (const char *text, const char *old)
@@ -196,7 +196,7 @@ edit_text (struct call *call)
     free (new);
 }
 
-/* ---- Folders ---- */
+/* --- Folders --- */
 
 static int
 by_name (const void *a, const void *b)
@@ -311,7 +311,7 @@ list_folder (struct call *call)
     mur_passed_text (call->out, &call->text);
 }
 
-/* ---- search ---- */
+/* --- search --- */
 
 /* The character classes of a pattern, and the case that does not matter, are those of ASCII: libc's
  * Unicode tables would be a tenth of this component. */
@@ -434,7 +434,7 @@ search (struct call *call)
     mur_passed_text (call->out, &call->text);
 }
 
-/* ---- A call ---- */
+/* --- A call --- */
 
 static const struct action {
     const char *name;

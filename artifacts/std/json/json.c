@@ -37,7 +37,7 @@ document (const struct call *call)
     return call->root->first;
 }
 
-/* ---- The file ---- */
+/* --- The file --- */
 
 /* A document may be a lone scalar; in brackets it is read like any other. */
 static struct value *
@@ -118,7 +118,7 @@ save (struct call *call)
     return is_saved;
 }
 
-/* ---- query ---- */
+/* --- query --- */
 
 struct query {
     struct layout layout;
@@ -177,7 +177,7 @@ run_query (struct call *call, const char *text)
     mur_passed_text (call->out, &query.text);
 }
 
-/* ---- patch (RFC 6902) ---- */
+/* --- patch (RFC 6902) --- */
 
 struct operation {
     struct call *call;
@@ -349,7 +349,7 @@ run_patch (struct call *call, mur_node patch)
         mur_passed (call->out, "%s: %zu operations done", call->path, number);
 }
 
-/* ---- merge (RFC 7396) ---- */
+/* --- merge (RFC 7396) --- */
 
 static void
 merge (struct value *into, const struct value *patch)
@@ -387,7 +387,7 @@ run_merge (struct call *call, mur_node patch)
         mur_passed (call->out, "%s: merged", call->path);
 }
 
-/* ---- A call ---- */
+/* --- A call --- */
 
 void
 mur_tool (const struct mur_input *in, struct mur_result *out)

@@ -49,7 +49,7 @@ struct path {
     char *pointer; /* instead */
 };
 
-/* ---- Reading ---- */
+/* --- Reading --- */
 
 struct reader {
     const char *at;
@@ -288,7 +288,7 @@ path_is_single (const struct path *path)
     return true;
 }
 
-/* ---- Walking ---- */
+/* --- Walking --- */
 
 struct walk {
     bool (*take) (void *context, struct value *value);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Making ---- */
+/* --- Making --- */
 
 static struct value *
 empty_value (enum mur_json_kind kind)
@@ -74,7 +74,7 @@ value_copy (const struct value *from)
     return value;
 }
 
-/* ---- Comparing ---- */
+/* --- Comparing --- */
 
 double
 value_number (const struct value *value)
@@ -121,7 +121,7 @@ value_equals (const struct value *a, const struct value *b)
     }
 }
 
-/* ---- Changing ---- */
+/* --- Changing --- */
 
 struct value *
 value_member (const struct value *object, const char *key)
@@ -221,7 +221,7 @@ value_insert (struct value *array, size_t index, struct value *child)
     touch (array);
 }
 
-/* ---- Pointers ---- */
+/* --- Pointers --- */
 
 static size_t
 index_of (const struct value *child)
@@ -283,7 +283,7 @@ value_find (struct value *root, const char *pointer)
     return *pointer == '\0' ? at : NULL;
 }
 
-/* ---- Writing ---- */
+/* --- Writing --- */
 
 static void
 new_line (const struct layout *layout, int depth, struct mur_text *text)

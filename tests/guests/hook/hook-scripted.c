@@ -7,8 +7,8 @@
  * before-shell for a call that has not run. Members: `answer` (an arm's name, "error" or "trap"),
  * `text`, `messages` ([{role, content, id?}]), `manifests` ([{name, content}]), `times` (only so
  * often; 0: always), `spin` (never returns), `ask` (a prompt for run-inference; its answer replaces
- * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation), `env` (logs the
- * variables of these names), `scores` (text appended to eval.jsonl).
+ * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation), `env` (logs
+ * the variables of these names), `scores` (text appended to eval.jsonl).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ count_call (const char *event)
     return 0;
 }
 
-/* ---- The line of an event ---- */
+/* --- The line of an event --- */
 
 static void
 add_text (struct mur_text *line, const char *key, const guest_string_t *text)
@@ -102,7 +102,7 @@ write_line (struct mur_text *line)
     mur_text_free (line);
 }
 
-/* ---- What it may read ---- */
+/* --- What it may read --- */
 
 static const char *const io_errors[] = { "not-granted", "no-task", "no-output", "out-of-range" };
 
@@ -154,7 +154,7 @@ read_conversation (struct mur_text *line)
     add_number (line, "conversation_total", page.total);
 }
 
-/* ---- What it answers ---- */
+/* --- What it answers --- */
 
 static void
 ask (struct mur_text *line, const char *prompt, const char *model, char **asked)
@@ -258,7 +258,7 @@ answer (const struct mur_json *json, mur_node rule, const char *asked, output_t 
     return true;
 }
 
-/* ---- What it leaves beside its lines ---- */
+/* --- What it leaves beside its lines --- */
 
 static void
 log_env (struct mur_text *line, const struct mur_json *json, mur_node names)
@@ -318,7 +318,7 @@ begin (const char *event)
     return line;
 }
 
-/* ---- The functions ---- */
+/* --- The functions --- */
 
 bool
 exports_murmur_hook_lifecycle_on_stage (exports_murmur_hook_lifecycle_stage_event_t *event,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A process driver for a harness that says each event as a JSON line: {"type": "text", "text": ...}.
- * The drivers of this folder differ in what they describe; each defines the macros below and
+ * A process driver for a harness that says each event as a JSON line: {"type": "text", "text":
+ * ...}. The drivers of this folder differ in what they describe; each defines the macros below and
  * includes this file once.
  *
  * `config` members: `args` (added), `env` {name: value}, `files` {name: contents}, `stdin` (false:
@@ -140,9 +140,9 @@ take_env (const struct mur_json *config, guest_list_tuple2_string_string_t *out)
     out->ptr[out->len++] =
         (guest_tuple2_string_string_t){ own_text ("HARNESS_FILES"), own_text ("{files_dir}") };
     for (mur_node n = mur_json_first (config, env); n >= 0; n = mur_json_next (config, n))
-        out->ptr[out->len++] = (guest_tuple2_string_string_t){
-            own_text (mur_json_key (config, n)), own_text (mur_json_text (config, n))
-        };
+        out->ptr[out->len++] =
+            (guest_tuple2_string_string_t){ own_text (mur_json_key (config, n)),
+                                            own_text (mur_json_text (config, n)) };
 }
 
 static void
@@ -151,13 +151,12 @@ take_files (const struct mur_json *config, char *request,
 {
     mur_node files = mur_json_get (config, 0, "files");
     out->ptr = calloc (mur_json_count (config, files) + 1, sizeof *out->ptr);
-    out->ptr[out->len++] = (exports_murmur_driver_process_driver_file_t){
-        own_text ("request.json"), own_text (request)
-    };
+    out->ptr[out->len++] = (exports_murmur_driver_process_driver_file_t){ own_text ("request.json"),
+                                                                          own_text (request) };
     for (mur_node n = mur_json_first (config, files); n >= 0; n = mur_json_next (config, n))
-        out->ptr[out->len++] = (exports_murmur_driver_process_driver_file_t){
-            own_text (mur_json_key (config, n)), own_text (mur_json_text (config, n))
-        };
+        out->ptr[out->len++] =
+            (exports_murmur_driver_process_driver_file_t){ own_text (mur_json_key (config, n)),
+                                                           own_text (mur_json_text (config, n)) };
 }
 
 static guest_option_list_u8_t
@@ -209,11 +208,20 @@ number (const struct mur_json *line, const char *key)
     return (guest_option_u64_t){ n >= 0, (uint64_t)mur_json_int (line, n, 0) };
 }
 
-static const char *const kinds[] = { "session-started", "text-delta",        "text",
-                                     "thinking-delta",  "thinking",          "tool-call",
-                                     "tool-result",     "retry",             "usage",
-                                     "turn-end",        "turn-failed",       "note",
-                                     "tool-call-started", "tool-call-progress" };
+static const char *const kinds[] = { "session-started",
+                                     "text-delta",
+                                     "text",
+                                     "thinking-delta",
+                                     "thinking",
+                                     "tool-call",
+                                     "tool-result",
+                                     "retry",
+                                     "usage",
+                                     "turn-end",
+                                     "turn-failed",
+                                     "note",
+                                     "tool-call-started",
+                                     "tool-call-progress" };
 static const char *const failures[] = { "auth",     "quota",         "max-turns",
                                         "canceled", "harness-error", "other" };
 
@@ -231,8 +239,9 @@ index_of (const char *const *words, size_t count, const char *word)
 static exports_murmur_driver_process_event_t
 failed (uint8_t kind, const char *message)
 {
-    exports_murmur_driver_process_event_t e
-        = { .tag = EXPORTS_MURMUR_DRIVER_PROCESS_EVENT_TURN_FAILED };
+    exports_murmur_driver_process_event_t e = {
+        .tag = EXPORTS_MURMUR_DRIVER_PROCESS_EVENT_TURN_FAILED
+    };
     e.val.turn_failed.kind = kind < COUNT (failures) ? kind : COUNT (failures) - 1;
     e.val.turn_failed.message = own_text (message);
     return e;
@@ -327,9 +336,9 @@ exports_murmur_driver_process_classify_exit (exports_murmur_driver_process_exit_
         };
         return;
     }
-    *ret = failed (exit->interrupted ? EXPORTS_MURMUR_DRIVER_PROCESS_FAILURE_KIND_CANCELED
-                                     : EXPORTS_MURMUR_DRIVER_PROCESS_FAILURE_KIND_HARNESS_ERROR,
-                   mur_format ("%s %d; stderr: %s", exit->code.is_some ? "code" : "signal",
-                               (int)(exit->code.is_some ? exit->code.val : exit->signal.val),
-                               tail));
+    *ret =
+        failed (exit->interrupted ? EXPORTS_MURMUR_DRIVER_PROCESS_FAILURE_KIND_CANCELED
+                                  : EXPORTS_MURMUR_DRIVER_PROCESS_FAILURE_KIND_HARNESS_ERROR,
+                mur_format ("%s %d; stderr: %s", exit->code.is_some ? "code" : "signal",
+                            (int)(exit->code.is_some ? exit->code.val : exit->signal.val), tail));
 }

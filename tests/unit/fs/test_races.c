@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Held roots while somebody swaps what lies at their paths: a directory for a link to another, a file for a
- * link, a second name, a FIFO. Whatever an operation answers, nothing outside the root may change and nothing
- * of it may be read (spec/containment.md 13).
+ * Held roots while somebody swaps what lies at their paths: a directory for a link to another, a
+ * file for a link, a second name, a FIFO. Whatever an operation answers, nothing outside the root
+ * may change and nothing of it may be read (spec/containment.md 13).
  *
- * MURMUR_RACE_ROUNDS sets how often each operation runs; without it two seconds are given to all of them.
+ * MURMUR_RACE_ROUNDS sets how often each operation runs; without it two seconds are given to all of
+ * them.
  */
 #include "tests/unit/testing.h"
 
@@ -21,8 +22,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define NAMED  "of somebody else\n"  /* in a file that also has a name inside */
-#define SECRET "of nobody inside\n"  /* in a file that only a link leads to */
+#define NAMED  "of somebody else\n" /* in a file that also has a name inside */
+#define SECRET "of nobody inside\n" /* in a file that only a link leads to */
 
 struct lab {
     char inside[64], outside[64];
@@ -43,7 +44,7 @@ put_file (int dir_fd, const char *name, const char *text)
     int fd = openat (dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return;
-    assert_true (write (fd, text, strlen (text)) == (ssize_t) strlen (text));
+    assert_true (write (fd, text, strlen (text)) == (ssize_t)strlen (text));
     close (fd);
 }
 
@@ -56,24 +57,25 @@ exchange (const char *dir, const char *a, const char *b)
     syscall (SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
 }
 
-/* What may lie at d and at d/f, made again whenever an operation took it away. Never through the link. */
+/* What may lie at d and at d/f, made again whenever an operation took it away. Never through the
+ * link. */
 static void
 renew (const struct lab *lab)
 {
     char dir[PATH_MAX], path[PATH_MAX], target[PATH_MAX];
     path_in (lab->inside, "d", dir);
-    (void) mkdir (dir, 0755);
+    (void)mkdir (dir, 0755);
     path_in (lab->inside, "d-link", path);
-    (void) symlink (lab->outside, path);
+    (void)symlink (lab->outside, path);
     int fd = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
     put_file (fd, "f", "mine\n");
     path_in (lab->outside, "only-outside", target);
-    (void) symlinkat (target, fd, "f-link");
+    (void)symlinkat (target, fd, "f-link");
     path_in (lab->outside, "f", target);
-    (void) linkat (AT_FDCWD, target, fd, "f-name", 0);
-    (void) mkfifoat (fd, "f-fifo", 0644);
+    (void)linkat (AT_FDCWD, target, fd, "f-name", 0);
+    (void)mkfifoat (fd, "f-fifo", 0644);
     close (fd);
 }
 
@@ -174,7 +176,7 @@ assert_file (const struct lab *lab, const char *name, const char *wanted)
     path_in (lab->outside, name, path);
     int fd = open (path, O_RDONLY | O_CLOEXEC);
     assert_true (fd >= 0);
-    assert_true (read (fd, text, sizeof text - 1) == (ssize_t) strlen (wanted));
+    assert_true (read (fd, text, sizeof text - 1) == (ssize_t)strlen (wanted));
     assert_string_equal (text, wanted);
     assert_int_equal (fstat (fd, &st), 0);
     assert_int_equal (st.st_mode & 07777, 0640);
@@ -201,16 +203,20 @@ static void
 test_containment_13_no_swap_leads_an_operation_out_of_its_root (void **state _unused_)
 {
     static void (*const operations[]) (struct lab *) = {
-        do_read, do_write, do_create, do_append, do_make_dirs, do_remove, do_remove_dir, do_open_dir, do_exists,
+        do_read,   do_write,      do_create,   do_append, do_make_dirs,
+        do_remove, do_remove_dir, do_open_dir, do_exists,
     };
     struct lab lab = { .inside = "/tmp/mur-race-in-XXXXXX", .outside = "/tmp/mur-race-out-XXXXXX" };
     assert_true (mkdtemp (lab.inside) && mkdtemp (lab.outside));
     int out = open (lab.outside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     put_file (out, "f", NAMED);
     put_file (out, "only-outside", SECRET);
-    assert_int_equal (fchmodat (out, "f", 0640, 0) + fchmodat (out, "only-outside", 0640, 0) + fchmod (out, 0750), 0);
+    assert_int_equal (fchmodat (out, "f", 0640, 0) + fchmodat (out, "only-outside", 0640, 0) +
+                          fchmod (out, 0750),
+                      0);
     close (out);
-    lab.root = fs_root_new (open (lab.inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab.inside, NULL, false);
+    lab.root = fs_root_new (open (lab.inside, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab.inside, NULL,
+                            false);
     renew (&lab);
     pthread_t racer;
     assert_int_equal (pthread_create (&racer, NULL, swap, &lab), 0);
@@ -224,7 +230,8 @@ test_containment_13_no_swap_leads_an_operation_out_of_its_root (void **state _un
 
     lab.is_over = true;
     pthread_join (racer, NULL);
-    print_message ("%lu rounds of %zu operations against %lu swaps\n", done, ARRAY_LEN (operations), lab.swaps);
+    print_message ("%lu rounds of %zu operations against %lu swaps\n", done, ARRAY_LEN (operations),
+                   lab.swaps);
     assert_true (done >= 10 && lab.swaps > 100);
     assert_untouched (&lab);
     fs_root_free (lab.root);

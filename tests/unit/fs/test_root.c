@@ -206,8 +206,8 @@ remove_around_a_mount (const struct lab *lab)
     if (mount (kept, point, NULL, MS_BIND, NULL) < 0)
         return 99;
     /* Held anew: a descriptor from before sees the mounts from before. */
-    _cleanup_ (fs_root_freep) struct fs_root *root = fs_root_new (
-        open (lab->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab->path, NULL, false);
+    _cleanup_ (fs_root_freep) struct fs_root *root =
+        fs_root_new (open (lab->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lab->path, NULL, false);
     if (fs_remove (root, "tree", &err) || ! err || err->code != E_IO_003)
         return 1;
     if (! strstr (err->message, "mounted there") || access (file, F_OK) != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short words for the manifest tests: a text is accepted, or refused with a code and words a person needs.
+ * Short words for the manifest tests: a text is accepted, or refused with a code and words a person
+ * needs.
  */
 #pragma once
 
@@ -44,7 +45,8 @@ assert_says (const char *text, const char *words)
         fail_msg ("'%s' is not in: %s", words, text ? text : "(nothing)");
 }
 
-/* The text is refused with <code>; message and hint together hold each of the NULL-terminated words. */
+/* The text is refused with <code>; message and hint together hold each of the NULL-terminated
+ * words. */
 _unused_ static void
 refuses (const char *text, enum diag_code code, ...)
 {

@@ -39,7 +39,8 @@ test_identity_is_text (void **state _unused_)
     refuses ("name: [x]\nversion: 1.0.0\nruntime: tool\n", E_MAN_003, "name");
     refuses ("registry: {}\nname: [x]\n", E_MAN_003, "registry");
     refuses ("name: [x\n", E_MAN_002, "m.yaml:");
-    struct artifact_manifest *m = read_text (HEAD ("tool") "description: [not, text]\nwhat: ever\n");
+    struct artifact_manifest *m =
+        read_text (HEAD ("tool") "description: [not, text]\nwhat: ever\n");
     assert_null (m->description);
     artifact_manifest_free (m);
 }
@@ -85,7 +86,10 @@ static void
 test_models (void **state _unused_)
 {
     size_t len = 0;
-    assert_succeeds (models_of (HEAD ("driver") "models: {m-1: {max_output_tokens: 1, context_window: 4294967295, max_input_tokens: 9}}\n", &len, &err));
+    assert_succeeds (models_of (
+        HEAD (
+            "driver") "models: {m-1: {max_output_tokens: 1, context_window: 4294967295, max_input_tokens: 9}}\n",
+        &len, &err));
     assert_int_equal (len, 1);
     assert_succeeds (models_of (HEAD ("tool") "models: ~\n", &len, &err));
     static const char *const bad[] = {
@@ -98,7 +102,8 @@ test_models (void **state _unused_)
         HEAD ("driver") "models: {m: {max_output_tokens: 1}}\n",
         HEAD ("driver") "models: {m: {max_output_tokens: 0, context_window: 1}}\n",
         HEAD ("driver") "models: {m: {max_output_tokens: 1, context_window: 4294967296}}\n",
-        HEAD ("driver") "models: {m: {max_output_tokens: 1, context_window: 5, max_input_tokens: 6}}\n",
+        HEAD (
+            "driver") "models: {m: {max_output_tokens: 1, context_window: 5, max_input_tokens: 6}}\n",
         HEAD ("driver") "models: {m: {max_output_tokens: 1, context_window: 5, price: 6}}\n",
     };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++)
@@ -118,7 +123,8 @@ auth_of (const char *text, struct mur_error **err)
 static void
 test_upstream_auth (void **state _unused_)
 {
-    assert_succeeds (auth_of (HEAD ("driver") "upstream_auth: {header: x-api-key, value: 'Bearer {key}'}\n", &err));
+    assert_succeeds (auth_of (
+        HEAD ("driver") "upstream_auth: {header: x-api-key, value: 'Bearer {key}'}\n", &err));
     static const char *const bad[] = {
         HEAD ("driver"),
         HEAD ("driver") "inference_auth: {}\nupstream_auth: {header: a, value: '{key}'}\n",
@@ -159,16 +165,17 @@ test_hook_contracts (void **state _unused_)
 {
     static const struct {
         const char *binding, *policy;
-    } honoured[] = { { "on-stage", "write-manifests" },      { "on-compaction", "replace-context" },
-                     { "on-task-end", "reopen-task" },       { "on-task-start", "seed-context" },
-                     { "on-tool-call", "deny" },             { "on-shell", "deny" },
-                     { "on-inference", "none" },             { "on-session-start", "none" },
+    } honoured[] = { { "on-stage", "write-manifests" }, { "on-compaction", "replace-context" },
+                     { "on-task-end", "reopen-task" },  { "on-task-start", "seed-context" },
+                     { "on-tool-call", "deny" },        { "on-shell", "deny" },
+                     { "on-inference", "none" },        { "on-session-start", "none" },
                      { "on-session-end", "none" } };
     static const char *const policies[] = { "none",        "write-manifests", "replace-context",
                                             "reopen-task", "seed-context",    "deny" };
     for (size_t i = 0; i < ARRAY_LEN (honoured); i++)
         for (size_t j = 0; j < ARRAY_LEN (policies); j++) {
-            _cleanup_free_ char *keys = x_asprintf ("binding: %s\ncommit_policy: %s\n", honoured[i].binding, policies[j]);
+            _cleanup_free_ char *keys =
+                x_asprintf ("binding: %s\ncommit_policy: %s\n", honoured[i].binding, policies[j]);
             bool is_fine = j == 0 || strcmp (honoured[i].policy, policies[j]) == 0;
             assert_hook (keys, is_fine ? NULL : honoured[i].policy);
         }
@@ -185,8 +192,8 @@ test_hook_contracts (void **state _unused_)
 static void
 test_literal_secrets_are_counted (void **state _unused_)
 {
-    struct artifact_manifest *m = read_text (
-        HEAD ("tool") "api_key: ${KEY}\nlist: [{my_token: sk-1}, {password: short}, {Secret: long-enough}]\nmax_tokens: 123456789\n");
+    struct artifact_manifest *m = read_text (HEAD (
+        "tool") "api_key: ${KEY}\nlist: [{my_token: sk-1}, {password: short}, {Secret: long-enough}]\nmax_tokens: 123456789\n");
     assert_int_equal (artifact_manifest_warn_literals (m->root), 2);
     artifact_manifest_free (m);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * murmur.yaml read as a capsule: the acceptance cases a parse decides, the order of refusals, and every block's rules.
+ * murmur.yaml read as a capsule: the acceptance cases a parse decides, the order of refusals, and
+ * every block's rules.
  */
 #include "tests/unit/manifest/reading.h"
-
 
 #include <time.h>
 
@@ -15,7 +15,7 @@
 
 #define DRIVER                                                                                     \
     "- {name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h', api_key: '${K}'}}\n"
-#define HTTP "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}}\n"
+#define HTTP    "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}}\n"
 #define PROCESS "artifacts:\n- {name: a/d, version: 1, runtime: driver}\n"
 
 /* One artifact entry with more keys. */
@@ -41,7 +41,8 @@ test_manifest_01_name_and_version_are_enough (void **state _unused_)
 static void
 test_manifest_02_a_number_key_takes_no_text (void **state _unused_)
 {
-    refuses (HEAD "lifecycle: {queue_depth: \"x\"}\n", E_MAN_002, "m.yaml:3:26", "lifecycle.queue_depth", "'x'", NULL);
+    refuses (HEAD "lifecycle: {queue_depth: \"x\"}\n", E_MAN_002, "m.yaml:3:26",
+             "lifecycle.queue_depth", "'x'", NULL);
     refuses (HEAD "lifecycle: {queue_depth: \"5\"}\n", E_MAN_002, "lifecycle.queue_depth", NULL);
     refuses (HEAD "lifecycle: {queue_depth: -1}\n", E_MAN_002, "lifecycle.queue_depth", NULL);
     refuses (HEAD "lifecycle: {queue_depth: 1.0}\n", E_MAN_002, "lifecycle.queue_depth", NULL);
@@ -81,16 +82,17 @@ static void
 test_manifest_05_06_unknown_keys_are_collected_everywhere (void **state _unused_)
 {
     struct capsule_manifest *m = accept (
-        HEAD "quantum_teleport: 1\n"
-             "capabilities:\n"
-             "  zeta: 1\n"
-             "  filesystem: {read-only: [t]}\n"
-             "  shell: {allow: [python3], interpreter_runtime: [{binary: python3, dirs: [{path: /a, list_dir: true},"
-             " {path: /b, list_dir: true, pth: 1}]}]}\n"
-             "artifacts:\n- {name: a/x, version: 1, capabilities: {shell: {allwo: 1, allow: [x]}}, gatway: 1, config: {what: ever}}\n" DRIVER
-             "inference: {model: m, driver: {artifact: a/d, confg: 1}, alternates: [], max_turn: 3}\n"
-             "network: {authentication: {scheme: bearer, credentials: {dash: {scopes: [GetTask], scope: 1}}}}\n"
-             "observability: {eval: {scorers: [{type: exit_ok, expcted: []}]}}\n");
+        HEAD
+        "quantum_teleport: 1\n"
+        "capabilities:\n"
+        "  zeta: 1\n"
+        "  filesystem: {read-only: [t]}\n"
+        "  shell: {allow: [python3], interpreter_runtime: [{binary: python3, dirs: [{path: /a, list_dir: true},"
+        " {path: /b, list_dir: true, pth: 1}]}]}\n"
+        "artifacts:\n- {name: a/x, version: 1, capabilities: {shell: {allwo: 1, allow: [x]}}, gatway: 1, config: {what: ever}}\n" DRIVER
+        "inference: {model: m, driver: {artifact: a/d, confg: 1}, alternates: [], max_turn: 3}\n"
+        "network: {authentication: {scheme: bearer, credentials: {dash: {scopes: [GetTask], scope: 1}}}}\n"
+        "observability: {eval: {scorers: [{type: exit_ok, expcted: []}]}}\n");
     assert_int_equal (m->unknown_len, 10);
     assert_unknown (m, 0, "quantum_teleport", "", NULL);
     assert_unknown (m, 1, "gatway", "artifacts[0]", "gateway");
@@ -118,8 +120,8 @@ test_build_side_keys_are_accepted_in_any_shape (void **state _unused_)
 static void
 test_manifest_07_a_bare_name_is_refused_with_three_offers (void **state _unused_)
 {
-    refuses (HEAD "artifacts: [{name: tool-x, version: 1}]\n", E_MAN_003, "artifacts[0].name", "murmur/tool-x",
-             "<owner>/tool-x", "local/tool-x", NULL);
+    refuses (HEAD "artifacts: [{name: tool-x, version: 1}]\n", E_MAN_003, "artifacts[0].name",
+             "murmur/tool-x", "<owner>/tool-x", "local/tool-x", NULL);
     refuses (HEAD "artifacts: [{name: murmur-y, version: 1}]\n", E_MAN_003, "murmur/y", NULL);
     refuses (HEAD "artifacts: [{name: a/b/c, version: 1}]\n", E_MAN_003, "exactly one '/'", NULL);
 }
@@ -127,10 +129,13 @@ test_manifest_07_a_bare_name_is_refused_with_three_offers (void **state _unused_
 static void
 test_manifest_08_a_source_has_a_bare_name (void **state _unused_)
 {
-    refuses (HEAD "artifacts: [{name: a/x, source: ./x, runtime: skill}]\n", E_MAN_003, "name: x", NULL);
-    refuses (HEAD "artifacts: [{name: x, source: ./x}]\n", E_MAN_003, "artifacts[0].source", "local_source", NULL);
+    refuses (HEAD "artifacts: [{name: a/x, source: ./x, runtime: skill}]\n", E_MAN_003, "name: x",
+             NULL);
+    refuses (HEAD "artifacts: [{name: x, source: ./x}]\n", E_MAN_003, "artifacts[0].source",
+             "local_source", NULL);
     struct capsule_manifest *m = accept (
-        HEAD "artifacts: [{name: x, source: ./x, runtime: skill, version: 2}, {name: y, source: ./y, local_source: true}]\n");
+        HEAD
+        "artifacts: [{name: x, source: ./x, runtime: skill, version: 2}, {name: y, source: ./y, local_source: true}]\n");
     assert_string_equal (m->artifacts.items[0].version, "local");
     assert_true (m->artifacts.items[0].version_is_ignored);
     assert_false (m->artifacts.items[1].version_is_ignored);
@@ -142,7 +147,8 @@ test_manifest_08_a_source_has_a_bare_name (void **state _unused_)
 static void
 test_manifest_11_a_skill_takes_nothing (void **state _unused_)
 {
-    refuses (ENTRY ("runtime: skill, capabilities: {}"), E_MAN_003, "artifacts[0].capabilities", NULL);
+    refuses (ENTRY ("runtime: skill, capabilities: {}"), E_MAN_003, "artifacts[0].capabilities",
+             NULL);
     refuses (ENTRY ("runtime: skill, config: ~"), E_MAN_003, "artifacts[0].config", NULL);
     refuses (ENTRY ("runtime: skill, gateway: ~"), E_MAN_003, "artifacts[0].gateway", NULL);
 }
@@ -160,11 +166,14 @@ test_manifest_13_14_15_16_17_gateways (void **state _unused_)
     refuses (ENTRY ("gateway: {endpoint: 'http://127.0.0.1:1'}"), E_CAP_018, "artifacts[0]", "a/x",
              "http://127.0.0.1:1", "keyless: true", NULL);
     refuses (ENTRY ("gateway: {endpoint: 'https://h', api_key: ' '}"), E_CAP_018, NULL);
-    refuses (ENTRY ("gateway: {endpoint: 'http://127.0.0.1:1', api_key: , keyless: true}"), E_MAN_003, "keyless", NULL);
-    refuses (ENTRY ("gateway: {endpoint: 'http://[::ffff:127.0.0.1]', keyless: true}"), E_MAN_003, "http://", NULL);
+    refuses (ENTRY ("gateway: {endpoint: 'http://127.0.0.1:1', api_key: , keyless: true}"),
+             E_MAN_003, "keyless", NULL);
+    refuses (ENTRY ("gateway: {endpoint: 'http://[::ffff:127.0.0.1]', keyless: true}"), E_MAN_003,
+             "http://", NULL);
     refuses (ENTRY ("gateway: ~"), E_MAN_003, "artifacts[0].gateway.endpoint", NULL);
     refuses (ENTRY ("gateway: {}"), E_MAN_003, "artifacts[0].gateway.endpoint", NULL);
-    refuses (ENTRY ("gateway: {endpoint: 'https://h', keyless: 'yes'}"), E_MAN_002, "keyless", NULL);
+    refuses (ENTRY ("gateway: {endpoint: 'https://h', keyless: 'yes'}"), E_MAN_002, "keyless",
+             NULL);
     refuses (ENTRY ("gateway: []"), E_MAN_002, "artifacts[0].gateway", NULL);
 }
 
@@ -192,9 +201,10 @@ test_a_literal_key_is_held_as_a_secret_and_nowhere_else (void **state _unused_)
 static void
 test_masking_counts_characters_and_keeps_the_rest (void **state _unused_)
 {
-    const char *text = "name: ä\nversion: '日本'\nartifacts:\n"
-                       "- name: a/x # é\n  version: 1\n  gateway:\n    endpoint: https://h\n    api_key: |\n      s3cret\n"
-                       "- name: a/y\n  version: 1\n  gateway: {endpoint: 'https://h', api_key: other-s3cret}\n# ö\n";
+    const char *text =
+        "name: ä\nversion: '日本'\nartifacts:\n"
+        "- name: a/x # é\n  version: 1\n  gateway:\n    endpoint: https://h\n    api_key: |\n      s3cret\n"
+        "- name: a/y\n  version: 1\n  gateway: {endpoint: 'https://h', api_key: other-s3cret}\n# ö\n";
     struct capsule_manifest *m = accept (text);
     _cleanup_buf_ struct buf masked = { 0 };
     capsule_manifest_mask (m, text, strlen (text), &masked);
@@ -216,8 +226,10 @@ test_manifest_18_process_transport_refuses_what_it_ignores (void **state _unused
     refuses (UNDER_PROCESS ("retry: {}"), E_MAN_003, "inference.retry", NULL);
     refuses (UNDER_PROCESS ("alternates: []"), E_MAN_003, "inference.alternates", NULL);
     refuses (UNDER_PROCESS ("tool_refresh: compaction"), E_MAN_003, "inference.tool_refresh", NULL);
-    refuses (UNDER_PROCESS ("compaction: {max_tokens: 5}"), E_MAN_003, "inference.compaction.max_tokens", NULL);
-    accepts (UNDER_PROCESS ("retry: ~, alternates: ~, tool_refresh: ~, command: x, max_turns: 3, compaction: {}"));
+    refuses (UNDER_PROCESS ("compaction: {max_tokens: 5}"), E_MAN_003,
+             "inference.compaction.max_tokens", NULL);
+    accepts (UNDER_PROCESS (
+        "retry: ~, alternates: ~, tool_refresh: ~, command: x, max_turns: 3, compaction: {}"));
     refuses (HEAD PROCESS "inference: {transport: process, driver: {artifact: a/d}}\n"
                           "capabilities: {install: {skill: ['*']}}\n",
              E_MAN_003, "capabilities.install", NULL);
@@ -226,10 +238,13 @@ test_manifest_18_process_transport_refuses_what_it_ignores (void **state _unused
     refuses (HEAD "artifacts: [{name: a/d, version: 1, runtime: driver, config: {a: b}}]\n"
                   "inference: {transport: process, driver: {artifact: a/d}}\n",
              E_MAN_003, "artifacts[0].config", NULL);
-    refuses (HEAD "artifacts:\n" DRIVER "inference: {transport: process, driver: {artifact: a/d}}\n", E_MAN_003,
-             "artifacts[0].gateway", NULL);
-    refuses (HEAD "artifacts: [{name: a/d, version: 1}]\ninference: {transport: process, driver: {artifact: a/d}}\n",
-             E_MAN_003, "inference.driver.artifact", "driver", NULL);
+    refuses (HEAD "artifacts:\n" DRIVER
+                  "inference: {transport: process, driver: {artifact: a/d}}\n",
+             E_MAN_003, "artifacts[0].gateway", NULL);
+    refuses (
+        HEAD
+        "artifacts: [{name: a/d, version: 1}]\ninference: {transport: process, driver: {artifact: a/d}}\n",
+        E_MAN_003, "inference.driver.artifact", "driver", NULL);
 }
 
 static void
@@ -237,37 +252,50 @@ test_manifest_19_shell_entries_are_bare_names (void **state _unused_)
 {
     refuses (CAPS ("shell: {allow: []}"), E_MAN_003, "capabilities.shell.allow", NULL);
     refuses (CAPS ("shell: {}"), E_MAN_003, "capabilities.shell.allow", NULL);
-    refuses (CAPS ("shell: {allow: [git, /bin/sh]}"), E_MAN_003, "capabilities.shell.allow[1]", "/bin/sh", NULL);
-    refuses (CAPS ("shell: {allow: ['a b']}"), E_MAN_003, "capabilities.shell.allow[0]", "a b", NULL);
+    refuses (CAPS ("shell: {allow: [git, /bin/sh]}"), E_MAN_003, "capabilities.shell.allow[1]",
+             "/bin/sh", NULL);
+    refuses (CAPS ("shell: {allow: ['a b']}"), E_MAN_003, "capabilities.shell.allow[0]", "a b",
+             NULL);
     refuses (CAPS ("shell: {allow: [\"a\\tb\"]}"), E_MAN_003, "a\\tb", NULL);
     refuses (CAPS ("shell: {allow: ['..']}"), E_MAN_003, NULL);
     refuses (CAPS ("shell: {allow: ['']}"), E_MAN_003, NULL);
-    refuses (ENTRY ("capabilities: {shell: {allow: []}}"), E_MAN_003, "capabilities.shell.allow", NULL);
+    refuses (ENTRY ("capabilities: {shell: {allow: []}}"), E_MAN_003, "capabilities.shell.allow",
+             NULL);
 }
 
 static void
 test_manifest_20_list_dir_must_be_said (void **state _unused_)
 {
-    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: /x}]}]}"), E_MAN_003,
-             "capabilities.shell.interpreter_runtime[0].dirs[0].list_dir", NULL);
-    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: q, dirs: [{path: /x, list_dir: true}]}]}"),
-             E_MAN_003, "interpreter_runtime[0].binary", "shell.allow", NULL);
-    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: x, list_dir: true}]}]}"),
-             E_MAN_003, "dirs[0].path", NULL);
-    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p}]}"), E_MAN_003, "dirs", NULL);
-    refuses (CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /x, pin: ' '}]}"), E_MAN_003, "pin",
+    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: /x}]}]}"),
+             E_MAN_003, "capabilities.shell.interpreter_runtime[0].dirs[0].list_dir", NULL);
+    refuses (
+        CAPS (
+            "shell: {allow: [p], interpreter_runtime: [{binary: q, dirs: [{path: /x, list_dir: true}]}]}"),
+        E_MAN_003, "interpreter_runtime[0].binary", "shell.allow", NULL);
+    refuses (
+        CAPS (
+            "shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: x, list_dir: true}]}]}"),
+        E_MAN_003, "dirs[0].path", NULL);
+    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p}]}"), E_MAN_003, "dirs",
              NULL);
-    refuses (CAPS ("shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: /x, list_dir: true}]}],"
-                   " staged_runtime: [{binary: p, source_path: /x, pin: v}]}"),
-             E_MAN_003, "staged_runtime[0].binary", NULL);
-    accepts (CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /none, pin: v}]}"));
+    refuses (CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /x, pin: ' '}]}"),
+             E_MAN_003, "pin", NULL);
+    refuses (
+        CAPS (
+            "shell: {allow: [p], interpreter_runtime: [{binary: p, dirs: [{path: /x, list_dir: true}]}],"
+            " staged_runtime: [{binary: p, source_path: /x, pin: v}]}"),
+        E_MAN_003, "staged_runtime[0].binary", NULL);
+    accepts (
+        CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /none, pin: v}]}"));
 }
 
 static void
 test_manifest_32_a_queue_needs_room (void **state _unused_)
 {
-    refuses (HEAD "lifecycle: {task_acceptance: queue, queue_depth: 0}\n", E_MAN_003, "lifecycle.queue_depth", NULL);
-    struct capsule_manifest *m = accept (HEAD "lifecycle: {task_acceptance: single, queue_depth: 0}\n");
+    refuses (HEAD "lifecycle: {task_acceptance: queue, queue_depth: 0}\n", E_MAN_003,
+             "lifecycle.queue_depth", NULL);
+    struct capsule_manifest *m =
+        accept (HEAD "lifecycle: {task_acceptance: single, queue_depth: 0}\n");
     assert_int_equal (lifecycle_tasks_held (m->lifecycle), 1);
     capsule_manifest_free (m);
     m = accept (HEAD "lifecycle: {task_acceptance: queue, queue_depth: 4}\n");
@@ -283,16 +311,23 @@ test_manifest_33_retain_is_strict (void **state _unused_)
 {
     static const char *const blocks[] = { "trace", "context" };
     for (size_t i = 0; i < ARRAY_LEN (blocks); i++) {
-        static const char *const bad[] = { "{}", "~", "", "[1]", "{max_age: 5 minutes}", "{max_agee: 1d}",
-                                           "{max_age: 0}", "{max_sessions: 0, max_messages: 0}" };
+        static const char *const bad[] = { "{}",
+                                           "~",
+                                           "",
+                                           "[1]",
+                                           "{max_age: 5 minutes}",
+                                           "{max_agee: 1d}",
+                                           "{max_age: 0}",
+                                           "{max_sessions: 0, max_messages: 0}" };
         for (size_t j = 0; j < ARRAY_LEN (bad); j++) {
             _cleanup_free_ char *text = x_asprintf (HEAD "%s: {retain: %s}\n", blocks[i], bad[j]);
             refuses (text, E_MAN_003, "retain", NULL);
         }
     }
     refuses (HEAD "trace: {retain: {max_agee: 1d}}\n", E_MAN_003, "max_sessions, max_age", NULL);
-    struct capsule_manifest *m =
-        accept (HEAD "trace: {retain: {max_sessions: 3, max_age: 2d}}\ncontext: {retain: {max_messages: 7}}\n");
+    struct capsule_manifest *m = accept (
+        HEAD
+        "trace: {retain: {max_sessions: 3, max_age: 2d}}\ncontext: {retain: {max_messages: 7}}\n");
     assert_int_equal (m->trace->retain->max_count, 3);
     assert_int_equal (m->trace->retain->max_age_secs, 172800);
     assert_int_equal (m->context->retain->max_count, 7);
@@ -306,8 +341,10 @@ test_a_10_000_artifact_manifest_is_read_quickly (void **state _unused_)
     _cleanup_buf_ struct buf text = { 0 };
     buf_puts (&text, HEAD "artifacts:\n");
     for (int i = 0; i < 10000; i++)
-        buf_printf (&text, "- {name: a/tool-%d, version: 1.0.%d, capabilities: {network: {allow: [h%d.example.com]}}}\n",
-                    i, i, i);
+        buf_printf (
+            &text,
+            "- {name: a/tool-%d, version: 1.0.%d, capabilities: {network: {allow: [h%d.example.com]}}}\n",
+            i, i, i);
     struct timespec from, to;
     clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &from);
     struct capsule_manifest *m = accept (text.data);
@@ -316,7 +353,7 @@ test_a_10_000_artifact_manifest_is_read_quickly (void **state _unused_)
     assert_string_equal (capsule_manifest_artifact (m, "a/tool-777")->version, "1.0.777");
     assert_null (capsule_manifest_artifact (m, "a/tool-10000"));
     capsule_manifest_free (m);
-    double took = (double) (to.tv_sec - from.tv_sec) + (double) (to.tv_nsec - from.tv_nsec) / 1e9;
+    double took = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
     assert_true (took < SECONDS_MAX);
 }
 
@@ -335,16 +372,20 @@ test_refusals_come_in_the_order_of_the_specification (void **state _unused_)
         { "registry", "registry: 1\n", E_MAN_003, "registry" },
         { "mur_version", "mur_version: 1\n", E_MAN_003, "mur_version" },
         { "version", NULL, E_MAN_001, "version" }, /* left out */
-        { "artifacts", "artifacts: [{name: a/t, version: 1, runtime: wasm}]\n", E_MAN_003, "artifacts[0].runtime" },
+        { "artifacts", "artifacts: [{name: a/t, version: 1, runtime: wasm}]\n", E_MAN_003,
+          "artifacts[0].runtime" },
         { "config", "config: {}\n", E_MAN_003, "config" },
         { "capabilities", "capabilities: {containment: tight, spawn: {allow: [a/b]}}\n", E_MAN_003,
           "capabilities.containment" },
-        { "inference", "inference: {transport: carrier-pigeon}\n", E_MAN_003, "inference.transport" },
+        { "inference", "inference: {transport: carrier-pigeon}\n", E_MAN_003,
+          "inference.transport" },
         { "context", "context: {record: maybe}\n", E_MAN_003, "context.record" },
         { "trace", "trace: {capture: all}\n", E_MAN_003, "trace.capture" },
-        { "network", "network: {authentication: {scheme: basic}}\n", E_MAN_003, "network.authentication.scheme" },
+        { "network", "network: {authentication: {scheme: basic}}\n", E_MAN_003,
+          "network.authentication.scheme" },
         { "lifecycle", "lifecycle: {keep_working: {}}\n", E_MAN_003, "lifecycle.keep_working" },
-        { "exports", "exports: {files: {root: ../x, mode: read-only}}\n", E_MAN_003, "exports.files.root" },
+        { "exports", "exports: {files: {root: ../x, mode: read-only}}\n", E_MAN_003,
+          "exports.files.root" },
         { "control", "control: {secrets: [x]}\n", E_MAN_003, "control" },
     };
     for (size_t first = 0; first < ARRAY_LEN (faults); first++) {
@@ -406,7 +447,8 @@ test_type_errors_name_the_first_one_in_the_file (void **state _unused_)
 static void
 test_null_lists (void **state _unused_)
 {
-    struct capsule_manifest *m = accept (HEAD "artifacts:\ncapabilities: {env: {allow: }, network: ~}\n");
+    struct capsule_manifest *m =
+        accept (HEAD "artifacts:\ncapabilities: {env: {allow: }, network: ~}\n");
     assert_true (m->capabilities->env->allow.is_set);
     assert_null (m->capabilities->network);
     capsule_manifest_free (m);
@@ -416,9 +458,10 @@ test_null_lists (void **state _unused_)
     accepts (CAPS ("shell: {allow: [sh], strip_env: ~, baseline_env: null}"));
     accepts (HEAD "control: {settings: ~, secrets: ~, agent_settings: ~}\n");
     accepts (HEAD "network: {authentication: {scheme: bearer, credentials: ~}}\n");
-    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: ~}}}\n", E_MAN_002, "credentials.a", NULL);
-    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: {scopes: ~}}}}\n", E_MAN_003,
-             "credentials.a.scopes", NULL);
+    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: ~}}}\n", E_MAN_002,
+             "credentials.a", NULL);
+    refuses (HEAD "network: {authentication: {scheme: bearer, credentials: {a: {scopes: ~}}}}\n",
+             E_MAN_003, "credentials.a.scopes", NULL);
 }
 
 static void
@@ -476,7 +519,8 @@ test_capability_values (void **state _unused_)
         { "peer_fetch: {allow: ['https://h/p']}", "capabilities.peer_fetch.allow[0]" },
         { "spawn: {allow: [kid]}", "capabilities.spawn.allow[0]" },
         { "spawn: {allow: [a/kid, b/kid]}", "capabilities.spawn.allow[1]" },
-        { "spawn: {allow: [a/kid], workdir_snapshot: [a/other]}", "capabilities.spawn.workdir_snapshot[0]" },
+        { "spawn: {allow: [a/kid], workdir_snapshot: [a/other]}",
+          "capabilities.spawn.workdir_snapshot[0]" },
         { "install: {}", "capabilities.install" },
         { "install: {skill: ['**']}", "capabilities.install.skill[0]" },
         { "install: {tool: ['a/b', 'A/*']}", "capabilities.install.tool[1]" },
@@ -496,9 +540,9 @@ test_capability_values (void **state _unused_)
         _cleanup_free_ char *text = x_asprintf (CAPS ("%s"), bad[i].text);
         refuses (text, E_MAN_003, bad[i].words, NULL);
     }
-    struct capsule_manifest *m = accept (
-        CAPS ("spawn: {allow: [a/kid, a/kid]}, containment: ' sealed ', filesystem: {scope: ' data ', read_only: [' t ', ' ', '../x']},"
-              " limits: {deadline_seconds: 600}, state: {store: ' '}, network: {allow: ['https://h/p']}"));
+    struct capsule_manifest *m = accept (CAPS (
+        "spawn: {allow: [a/kid, a/kid]}, containment: ' sealed ', filesystem: {scope: ' data ', read_only: [' t ', ' ', '../x']},"
+        " limits: {deadline_seconds: 600}, state: {store: ' '}, network: {allow: ['https://h/p']}"));
     assert_int_equal (m->capabilities->containment, CONTAINMENT_SEALED);
     assert_string_equal (m->capabilities->filesystem->scope, "data");
     assert_int_equal (m->capabilities->filesystem->read_only.len, 2);
@@ -511,15 +555,20 @@ test_capability_values (void **state _unused_)
 static void
 test_what_a_role_may_be_granted (void **state _unused_)
 {
-    refuses (ENTRY ("capabilities: {filesystem: {records: true}}"), E_MAN_003, "records", "tool", NULL);
-    refuses (ENTRY ("runtime: driver, capabilities: {task_io: {read: true}}"), E_MAN_003, "task_io", NULL);
-    refuses (ENTRY ("capabilities: {conversation: {read: false}}"), E_MAN_003, "conversation", NULL);
-    refuses (ENTRY ("runtime: hook, capabilities: {filesystem: {records: true, scope: x}}"), E_MAN_003, "records", NULL);
-    refuses (ENTRY ("runtime: hook, capabilities: {install: {skill: ['*']}}"), E_MAN_003, "install", NULL);
+    refuses (ENTRY ("capabilities: {filesystem: {records: true}}"), E_MAN_003, "records", "tool",
+             NULL);
+    refuses (ENTRY ("runtime: driver, capabilities: {task_io: {read: true}}"), E_MAN_003, "task_io",
+             NULL);
+    refuses (ENTRY ("capabilities: {conversation: {read: false}}"), E_MAN_003, "conversation",
+             NULL);
+    refuses (ENTRY ("runtime: hook, capabilities: {filesystem: {records: true, scope: x}}"),
+             E_MAN_003, "records", NULL);
+    refuses (ENTRY ("runtime: hook, capabilities: {install: {skill: ['*']}}"), E_MAN_003, "install",
+             NULL);
     refuses (ENTRY ("on_overflow: drop"), E_MAN_003, "artifacts[0].on_overflow", NULL);
     refuses (ENTRY ("runtime: hook, on_overflow: ''"), E_MAN_003, "artifacts[0].on_overflow", NULL);
-    struct capsule_manifest *m = accept (
-        ENTRY ("runtime: hook, on_overflow: block, capabilities: {filesystem: {records: true, scope: ' '}, task_io: {read: true}}"));
+    struct capsule_manifest *m = accept (ENTRY (
+        "runtime: hook, on_overflow: block, capabilities: {filesystem: {records: true, scope: ' '}, task_io: {read: true}}"));
     assert_int_equal (m->artifacts.items[0].on_overflow, OVERFLOW_BLOCK);
     capsule_manifest_free (m);
 }
@@ -528,16 +577,21 @@ static void
 test_who_needs_a_gateway (void **state _unused_)
 {
     accepts (HEAD HTTP);
-    refuses (HEAD "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {model: m, driver: {artifact: a/d}}\n",
-             E_MAN_003, "artifacts[0].gateway", NULL);
+    refuses (
+        HEAD
+        "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {model: m, driver: {artifact: a/d}}\n",
+        E_MAN_003, "artifacts[0].gateway", NULL);
     accepts (HEAD "artifacts: [{name: std/driver-scripted, version: 1, runtime: driver}]\n"
                   "inference: {model: m, driver: {artifact: std/driver-scripted}}\n");
     refuses (HEAD "artifacts:\n" DRIVER, E_MAN_003, "artifacts[0].gateway", NULL);
-    refuses (HEAD "artifacts:\n" DRIVER
-                  "- {name: a/e, version: 1, runtime: driver, gateway: {endpoint: 'https://h', keyless: true}}\n"
-                  "inference: {model: m, driver: {artifact: a/d}}\n",
-             E_MAN_003, "artifacts[1].gateway", NULL);
-    refuses (HEAD "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: b/d}}\n", E_MAN_003, "'b/d'", "a/d", NULL);
+    refuses (
+        HEAD
+        "artifacts:\n" DRIVER
+        "- {name: a/e, version: 1, runtime: driver, gateway: {endpoint: 'https://h', keyless: true}}\n"
+        "inference: {model: m, driver: {artifact: a/d}}\n",
+        E_MAN_003, "artifacts[1].gateway", NULL);
+    refuses (HEAD "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: b/d}}\n",
+             E_MAN_003, "'b/d'", "a/d", NULL);
     accepts (ENTRY ("gateway: {endpoint: 'https://h', keyless: true}"));
 }
 
@@ -554,28 +608,40 @@ test_inference_values (void **state _unused_)
         { "model: m, driver: {artifact: a/d}, api_key: x", "gateway.api_key" },
         { "model: m, driver: {artifact: a/d}, max_task_reopens: 0", "lifecycle.max_task_reopens" },
         { "model: m, driver: {artifact: a/d}, max_turns: 0", "inference.max_turns" },
-        { "model: m, driver: {artifact: a/d}, system_prompt: a, system_prompt_file: b", "inference.system_prompt" },
+        { "model: m, driver: {artifact: a/d}, system_prompt: a, system_prompt_file: b",
+          "inference.system_prompt" },
         { "model: m, driver: {artifact: a/d, config: [1]}", "inference.driver.config" },
         { "model: m, driver: {artifact: a/d}, tool_refresh: ''", "inference.tool_refresh" },
-        { "model: m, driver: {artifact: a/d}, compaction: {threshold: 0}", "inference.compaction.threshold" },
-        { "model: m, driver: {artifact: a/d}, compaction: {threshold: .nan}", "inference.compaction.threshold" },
-        { "model: m, driver: {artifact: a/d}, compaction: {threshold: 1.01}", "inference.compaction.threshold" },
-        { "model: m, driver: {artifact: a/d}, compaction: {system_prompt: a, system_prompt_file: b}", "compaction.system_prompt" },
-        { "model: m, driver: {artifact: a/d}, retry: {max_retries: 21}", "inference.retry.max_retries" },
-        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 0}", "inference.retry.initial_delay_ms" },
-        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 60001}", "inference.retry.initial_delay_ms" },
-        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 500, max_delay_ms: 400}", "inference.retry.max_delay_ms" },
-        { "model: m, driver: {artifact: a/d}, system_prompt_artifact: a/none", "inference.system_prompt_artifact" },
+        { "model: m, driver: {artifact: a/d}, compaction: {threshold: 0}",
+          "inference.compaction.threshold" },
+        { "model: m, driver: {artifact: a/d}, compaction: {threshold: .nan}",
+          "inference.compaction.threshold" },
+        { "model: m, driver: {artifact: a/d}, compaction: {threshold: 1.01}",
+          "inference.compaction.threshold" },
+        { "model: m, driver: {artifact: a/d}, compaction: {system_prompt: a, system_prompt_file: b}",
+          "compaction.system_prompt" },
+        { "model: m, driver: {artifact: a/d}, retry: {max_retries: 21}",
+          "inference.retry.max_retries" },
+        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 0}",
+          "inference.retry.initial_delay_ms" },
+        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 60001}",
+          "inference.retry.initial_delay_ms" },
+        { "model: m, driver: {artifact: a/d}, retry: {initial_delay_ms: 500, max_delay_ms: 400}",
+          "inference.retry.max_delay_ms" },
+        { "model: m, driver: {artifact: a/d}, system_prompt_artifact: a/none",
+          "inference.system_prompt_artifact" },
         { "model: m, driver: {artifact: a/d}, system_prompt_artifact: a/d", "prompt_payload" },
     };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++) {
-        _cleanup_free_ char *text = x_asprintf (HEAD "artifacts:\n" DRIVER "inference: {%s}\n", bad[i].text);
+        _cleanup_free_ char *text =
+            x_asprintf (HEAD "artifacts:\n" DRIVER "inference: {%s}\n", bad[i].text);
         refuses (text, E_MAN_003, bad[i].words, NULL);
     }
     struct capsule_manifest *m = accept (
-        HEAD "artifacts:\n" DRIVER "- {name: a/s, version: 1, runtime: skill}\n"
-             "inference: {model: ' m ', driver: {artifact: a/d, config: ~}, max_task_reopens: ~, system_prompt: ' ',"
-             " system_prompt_artifact: a/s, tool_refresh: immediate}\n");
+        HEAD
+        "artifacts:\n" DRIVER "- {name: a/s, version: 1, runtime: skill}\n"
+        "inference: {model: ' m ', driver: {artifact: a/d, config: ~}, max_task_reopens: ~, system_prompt: ' ',"
+        " system_prompt_artifact: a/s, tool_refresh: immediate}\n");
     assert_string_equal (m->inference->model, "m");
     assert_null (m->inference->driver->config);
     assert_null (m->inference->system_prompt);
@@ -591,11 +657,12 @@ static void
 test_alternates (void **state _unused_)
 {
 #define ALTERNATES(list, control)                                                                  \
-    HEAD "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}, alternates: " list "}\n" control
+    HEAD "artifacts:\n" DRIVER "inference: {model: m, driver: {artifact: a/d}, alternates: " list  \
+         "}\n" control
 #define SELECTABLE "control: {settings: [inference.driver]}\n"
     accepts (ALTERNATES ("[{name: big, model: m2, driver: {artifact: a/d}}]", SELECTABLE));
-    refuses (ALTERNATES ("[{name: big, model: m2, driver: {artifact: a/d}}]", ""), E_MAN_003, "inference.alternates",
-             "control.settings", NULL);
+    refuses (ALTERNATES ("[{name: big, model: m2, driver: {artifact: a/d}}]", ""), E_MAN_003,
+             "inference.alternates", "control.settings", NULL);
     static const struct {
         const char *list, *words;
     } bad[] = {
@@ -603,10 +670,13 @@ test_alternates (void **state _unused_)
         { "[{name: Big, model: m2, driver: {artifact: a/d}}]", "alternates[0].name" },
         { "[{name: x, driver: {artifact: a/d}}]", "alternates[0].model" },
         { "[{name: x, model: m2}]", "alternates[0].driver.artifact" },
-        { "[{name: x, model: m2, driver: {artifact: a/d, config: {}}}]", "alternates[0].driver.config" },
+        { "[{name: x, model: m2, driver: {artifact: a/d, config: {}}}]",
+          "alternates[0].driver.config" },
         { "[{name: x, model: m, driver: {artifact: a/d}}]", "alternates[0]" },
-        { "[{name: x, model: m2, driver: {artifact: a/d}}, {name: x, model: m3, driver: {artifact: a/d}}]", "alternates[1].name" },
-        { "[{name: x, model: m2, driver: {artifact: a/d}}, {name: y, model: m2, driver: {artifact: a/d}}]", "alternates[1]" },
+        { "[{name: x, model: m2, driver: {artifact: a/d}}, {name: x, model: m3, driver: {artifact: a/d}}]",
+          "alternates[1].name" },
+        { "[{name: x, model: m2, driver: {artifact: a/d}}, {name: y, model: m2, driver: {artifact: a/d}}]",
+          "alternates[1]" },
         { "[{name: x, model: m2, driver: {artifact: a/none}}]", "alternates[0].driver.artifact" },
     };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++) {
@@ -618,11 +688,13 @@ test_alternates (void **state _unused_)
 static void
 test_the_door (void **state _unused_)
 {
-#define AUTH(credentials) HEAD "network: {authentication: {scheme: bearer, credentials: " credentials "}}\n"
-    struct capsule_manifest *m =
-        accept (AUTH ("{zoe: {scopes: [' GetTask ', ListTasks]}, ana: {scopes: [resources/files]}}"));
+#define AUTH(credentials)                                                                          \
+    HEAD "network: {authentication: {scheme: bearer, credentials: " credentials "}}\n"
+    struct capsule_manifest *m = accept (
+        AUTH ("{zoe: {scopes: [' GetTask ', ListTasks]}, ana: {scopes: [resources/files]}}"));
     assert_string_equal (m->network->authentication->credentials.items[0].name, "ana");
-    assert_string_equal (m->network->authentication->credentials.items[1].scopes.items[0], "GetTask");
+    assert_string_equal (m->network->authentication->credentials.items[1].scopes.items[0],
+                         "GetTask");
     capsule_manifest_free (m);
     refuses (AUTH ("{operator: {scopes: [GetTask]}}"), E_MAN_003, "operator", NULL);
     refuses (AUTH ("{Zoe: {scopes: [GetTask]}}"), E_MAN_003, "credentials.Zoe", NULL);
@@ -630,10 +702,13 @@ test_the_door (void **state _unused_)
     refuses (AUTH ("{a: {scopes: [GetTask, GetTask]}}"), E_MAN_003, "scopes[1]", NULL);
     refuses (AUTH ("{a: {scopes: [gettask]}}"), E_MAN_003, "scopes[0]", NULL);
     refuses (AUTH ("{a: {scopes: [message/send]}}"), E_MAN_003, "SendMessage", NULL);
-    refuses (AUTH ("{a: {scopes: [agent/getAuthenticatedExtendedCard]}}"), E_MAN_003, "GetExtendedAgentCard", NULL);
-    refuses (HEAD "network: {authentication: {}}\n", E_MAN_003, "network.authentication.scheme", NULL);
-    refuses (HEAD "network: {authentication: {scheme: bearer}}\ncapabilities: {spawn: {allow: [a/b]}}\n", E_MAN_003,
-             "network.authentication", NULL);
+    refuses (AUTH ("{a: {scopes: [agent/getAuthenticatedExtendedCard]}}"), E_MAN_003,
+             "GetExtendedAgentCard", NULL);
+    refuses (HEAD "network: {authentication: {}}\n", E_MAN_003, "network.authentication.scheme",
+             NULL);
+    refuses (HEAD
+             "network: {authentication: {scheme: bearer}}\ncapabilities: {spawn: {allow: [a/b]}}\n",
+             E_MAN_003, "network.authentication", NULL);
 }
 
 static void
@@ -649,14 +724,16 @@ test_lifecycle_values (void **state _unused_)
         { "done_check: {command: make check, limit: 1}", "done_check.command" },
         { "done_check: {command: gitx status, limit: 1}", "done_check.command" },
         { "done_check: {command: git status}", "done_check.limit" },
-        { "done_check: {command: git status, limit: 1, timeout_secs: 0}", "done_check.timeout_secs" },
+        { "done_check: {command: git status, limit: 1, timeout_secs: 0}",
+          "done_check.timeout_secs" },
     };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++) {
-        _cleanup_free_ char *text = x_asprintf (CAPS ("shell: {allow: [git]}") "lifecycle: {%s}\n", bad[i].text);
+        _cleanup_free_ char *text =
+            x_asprintf (CAPS ("shell: {allow: [git]}") "lifecycle: {%s}\n", bad[i].text);
         refuses (text, E_MAN_003, bad[i].words, NULL);
     }
-    struct capsule_manifest *m = accept (
-        CAPS ("shell: {allow: [git]}") "lifecycle: {done_check: {command: \" 'git' status\", limit: 0}, keep_working: {message: ' go ', limit: 2}}\n");
+    struct capsule_manifest *m = accept (CAPS (
+        "shell: {allow: [git]}") "lifecycle: {done_check: {command: \" 'git' status\", limit: 0}, keep_working: {message: ' go ', limit: 2}}\n");
     assert_string_equal (m->lifecycle->keep_working->message, " go ");
     assert_int_equal (m->lifecycle->done_check->timeout_secs.value, 600);
     capsule_manifest_free (m);
@@ -684,7 +761,8 @@ test_export_values (void **state _unused_)
         refuses (text, E_MAN_003, bad[i].words, NULL);
     }
     struct capsule_manifest *m = accept (
-        HEAD "exports: {files: {root: ' a..b/... ', mode: read-only, max_bytes: 2Mi}, peer_files: {root: s}, peer_tasks: {accept: false}}\n");
+        HEAD
+        "exports: {files: {root: ' a..b/... ', mode: read-only, max_bytes: 2Mi}, peer_files: {root: s}, peer_tasks: {accept: false}}\n");
     assert_string_equal (m->exports->files->root, "a..b/...");
     assert_int_equal (m->exports->files->max_bytes, 2097152);
     assert_int_equal (m->exports->peer_files->max_ttl_secs, 3600);
@@ -696,8 +774,10 @@ test_export_values (void **state _unused_)
 static void
 test_control_values (void **state _unused_)
 {
-#define CONTROL(text) HEAD "artifacts:\n" DRIVER "- {name: a/t, version: 1, gateway: {endpoint: 'https://h', api_key: '${T}'}}\n" \
-                      "inference: {model: m, driver: {artifact: a/d}}\ncontrol: {" text "}\n"
+#define CONTROL(text)                                                                              \
+    HEAD "artifacts:\n" DRIVER                                                                     \
+         "- {name: a/t, version: 1, gateway: {endpoint: 'https://h', api_key: '${T}'}}\n"          \
+         "inference: {model: m, driver: {artifact: a/d}}\ncontrol: {" text "}\n"
     struct capsule_manifest *m = accept (CONTROL (""));
     assert_null (m->control);
     capsule_manifest_free (m);
@@ -706,9 +786,12 @@ test_control_values (void **state _unused_)
     capsule_manifest_free (m);
     refuses (HEAD "control: {settings: [inference.max_tokens]}\n", E_MAN_003, "inference", NULL);
     refuses (CONTROL ("settings: [inference.model]"), E_MAN_003, "control.settings[0]", NULL);
-    refuses (CONTROL ("settings: [inference.max_tokens, inference.max_tokens]"), E_MAN_003, "control.settings[1]", NULL);
-    refuses (CONTROL ("settings: [inference.driver]"), E_MAN_003, "control.settings", "alternates", NULL);
-    refuses (CONTROL ("agent_settings: [inference.max_tokens]"), E_MAN_003, "control.agent_settings[0]", NULL);
+    refuses (CONTROL ("settings: [inference.max_tokens, inference.max_tokens]"), E_MAN_003,
+             "control.settings[1]", NULL);
+    refuses (CONTROL ("settings: [inference.driver]"), E_MAN_003, "control.settings", "alternates",
+             NULL);
+    refuses (CONTROL ("agent_settings: [inference.max_tokens]"), E_MAN_003,
+             "control.agent_settings[0]", NULL);
     refuses (CONTROL ("secrets: [t]"), E_MAN_003, "control.secrets[0]", NULL);
     refuses (CONTROL ("secrets: [OTHER]"), E_MAN_003, "control.secrets[0]", NULL);
     refuses (CONTROL ("secrets: [K]"), E_MAN_003, "control.secrets[0]", NULL);
@@ -719,7 +802,8 @@ static void
 test_scorers (void **state _unused_)
 {
     struct capsule_manifest *m = accept (
-        HEAD "observability: {otel_endpoint: ' ', eval: {scorers: [{type: max_turns}, {type: vibes}, {type: max_tokens, name: n, max: 5}]}}\n");
+        HEAD
+        "observability: {otel_endpoint: ' ', eval: {scorers: [{type: max_turns}, {type: vibes}, {type: max_tokens, name: n, max: 5}]}}\n");
     const struct eval_block *eval = m->observability->eval;
     assert_null (m->observability->otel_endpoint);
     assert_int_equal (eval->scorers.len, 2);
@@ -728,7 +812,8 @@ test_scorers (void **state _unused_)
     assert_int_equal (eval->scorers.items[1].max.value, 5);
     assert_string_equal (eval->skipped.items[0], "vibes");
     capsule_manifest_free (m);
-    refuses (HEAD "observability: {eval: {scorers: [{name: x}]}}\n", E_MAN_002, "scorers[0].type", NULL);
+    refuses (HEAD "observability: {eval: {scorers: [{name: x}]}}\n", E_MAN_002, "scorers[0].type",
+             NULL);
 }
 
 static void

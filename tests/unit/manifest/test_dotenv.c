@@ -14,12 +14,14 @@
 static void
 test_lines (void **state _unused_)
 {
-    static const char text[] = "# comment\n\n A = 1 \nB=\"two words\"\nC='x'\nD=a=b # no comment\nE=\nF=\"\nG='a\"\nexport H=1\n\tI=\"'x'\"\r\n";
+    static const char text[] =
+        "# comment\n\n A = 1 \nB=\"two words\"\nC='x'\nD=a=b # no comment\nE=\nF=\"\nG='a\"\nexport H=1\n\tI=\"'x'\"\r\n";
     _cleanup_dotenv_ struct dotenv d = { 0 };
     assert_succeeds (dotenv_parse (text, strlen (text), ".env", &d, &err));
     static const struct dotenv_entry expected[] = {
-        { "A", "1" }, { "B", "two words" }, { "C", "x" },        { "D", "a=b # no comment" }, { "E", "" },
-        { "F", "\"" }, { "G", "'a\"" },     { "export H", "1" }, { "I", "'x'" },
+        { "A", "1" },   { "B", "two words" }, { "C", "x" },    { "D", "a=b # no comment" },
+        { "E", "" },    { "F", "\"" },        { "G", "'a\"" }, { "export H", "1" },
+        { "I", "'x'" },
     };
     assert_int_equal (d.len, ARRAY_LEN (expected));
     for (size_t i = 0; i < d.len; i++) {

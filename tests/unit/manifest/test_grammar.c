@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shared grammars: durations, sizes, subpaths, environment patterns, words, endpoints, suggestions.
+ * The shared grammars: durations, sizes, subpaths, environment patterns, words, endpoints,
+ * suggestions.
  */
 #include "tests/unit/testing.h"
 
@@ -14,10 +15,27 @@ test_durations (void **state _unused_)
     static const struct {
         const char *text;
         uint64_t secs;
-    } good[] = { { "0", 0 },     { "90", 90 },         { " 5m ", 300 }, { "2h", 7200 },
-                 { "1d", 86400 }, { "30s", 30 }, { "18446744073709551615", UINT64_MAX } };
-    static const char *const bad[] = { "", "m", "5 minutes", "-1s", "1.5h", "1h30m", "0x10", "1e3", "5M", "+5", "1w",
-                                       "18446744073709551616", "307445734561825861m", "5 m" };
+    } good[] = { { "0", 0 },
+                 { "90", 90 },
+                 { " 5m ", 300 },
+                 { "2h", 7200 },
+                 { "1d", 86400 },
+                 { "30s", 30 },
+                 { "18446744073709551615", UINT64_MAX } };
+    static const char *const bad[] = { "",
+                                       "m",
+                                       "5 minutes",
+                                       "-1s",
+                                       "1.5h",
+                                       "1h30m",
+                                       "0x10",
+                                       "1e3",
+                                       "5M",
+                                       "+5",
+                                       "1w",
+                                       "18446744073709551616",
+                                       "307445734561825861m",
+                                       "5 m" };
     uint64_t v;
     for (size_t i = 0; i < ARRAY_LEN (good); i++)
         assert_true (duration_parse (good[i].text, &v) && v == good[i].secs);
@@ -34,7 +52,8 @@ test_byte_sizes (void **state _unused_)
     assert_true (byte_size_parse ("10Mi", &v) && v == 10485760);
     assert_true (byte_size_parse ("1Gi", &v) && v == 1073741824);
     assert_true (byte_size_parse ("3Ki", &v) && v == 3072);
-    static const char *const bad[] = { "10MB", "10mi", "10M", "Mi", "1.5Mi", "-1", "17179869184Gi", "10 Mi", "" };
+    static const char *const bad[] = { "10MB", "10mi",          "10M",   "Mi", "1.5Mi",
+                                       "-1",   "17179869184Gi", "10 Mi", "" };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++)
         if (byte_size_parse (bad[i], &v))
             fail_msg ("'%s' is taken", bad[i]);
@@ -46,8 +65,9 @@ test_subpaths_are_lowered_lexically (void **state _unused_)
     static const struct {
         const char *text, *lowered;
     } cases[] = {
-        { "data", "data" },  { "a/../b", "b" }, { "./a//b/.", "a/b" }, { ".", "" },      { "a/..", "" },
-        { "../x", NULL },    { "a/../../x", NULL }, { "/a", NULL },    { "a/b/../c", "a/c" }, { "...", "..." },
+        { "data", "data" },    { "a/../b", "b" }, { "./a//b/.", "a/b" }, { ".", "" },
+        { "a/..", "" },        { "../x", NULL },  { "a/../../x", NULL }, { "/a", NULL },
+        { "a/b/../c", "a/c" }, { "...", "..." },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
         const char *why = NULL;
@@ -86,9 +106,11 @@ test_environment_patterns (void **state _unused_)
 static void
 test_credential_shaped_names (void **state _unused_)
 {
-    static const char *const yes[] = { "DB_PASSWORD", "my_token_x", "Secret", "X_KEY", "SSH_AUTH", "PAT", "dsn",
-                                       "AWS.CREDS", "mySecretThing" };
-    static const char *const no[] = { "KEYBOARD_LAYOUT", "PATH", "AUTHOR", "MONKEY", "COMPASS", "CREDITS" };
+    static const char *const yes[] = { "DB_PASSWORD", "my_token_x", "Secret",
+                                       "X_KEY",       "SSH_AUTH",   "PAT",
+                                       "dsn",         "AWS.CREDS",  "mySecretThing" };
+    static const char *const no[] = { "KEYBOARD_LAYOUT", "PATH",    "AUTHOR",
+                                      "MONKEY",          "COMPASS", "CREDITS" };
     for (size_t i = 0; i < ARRAY_LEN (yes); i++)
         if (! env_name_is_credential_shaped (yes[i]))
             fail_msg ("%s", yes[i]);
@@ -123,7 +145,8 @@ test_references_are_whole_and_upper_case (void **state _unused_)
 {
     struct arena *a = arena_new ();
     assert_string_equal (reference_name (a, "${A_1}"), "A_1");
-    static const char *const literals[] = { "x${A}", "${a}", "${A}${B}", "$A", "${}", "${1A}", "${A", "A}", "" };
+    static const char *const literals[] = { "x${A}", "${a}", "${A}${B}", "$A", "${}",
+                                            "${1A}", "${A",  "A}",       "" };
     for (size_t i = 0; i < ARRAY_LEN (literals); i++)
         assert_null (reference_name (a, literals[i]));
     arena_free (a);
@@ -145,11 +168,31 @@ test_endpoints (void **state _unused_)
     assert_true (endpoint_parse (a, "http://LOCALHOST:8080/x", &e, &why));
     assert_true (endpoint_parse (a, "http://[::1]:1/", &e, &why));
     static const char *const refused[] = {
-        "https://${H}/v1", "ftp://h",   "example.com",     "https://",      "https:///p",        "https://u@h",
-        "https://h?q=1",   "https://h#f", "http://0.0.0.0", "http://10.0.0.1", "http://example.com", "http://[::ffff:127.0.0.1]",
-        "http://127.1",    "http://2130706433", "http://0x7f.0.0.1", "https:h", "https://h:99999", "https://h:x",
-        "https://a b",     "https://h\\x", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "https://:443",
-        "https://é.example", "https://%31/",
+        "https://${H}/v1",
+        "ftp://h",
+        "example.com",
+        "https://",
+        "https:///p",
+        "https://u@h",
+        "https://h?q=1",
+        "https://h#f",
+        "http://0.0.0.0",
+        "http://10.0.0.1",
+        "http://example.com",
+        "http://[::ffff:127.0.0.1]",
+        "http://127.1",
+        "http://2130706433",
+        "http://0x7f.0.0.1",
+        "https:h",
+        "https://h:99999",
+        "https://h:x",
+        "https://a b",
+        "https://h\\x",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example",
+        "https://:443",
+        "https://é.example",
+        "https://%31/",
     };
     for (size_t i = 0; i < ARRAY_LEN (refused); i++)
         if (endpoint_parse (a, refused[i], &e, &why))
@@ -161,8 +204,12 @@ static void
 test_userinfo_is_never_shown (void **state _unused_)
 {
     struct arena *a = arena_new ();
-    static const char *const texts[] = { "https://user:pa55@evil.example/x", "https:user:pa55@h", "user:pa55@h",
-                                         "https://a@b:pa55@h", "https:\\\\u:pa55@h", "://u:pa55@" };
+    static const char *const texts[] = { "https://user:pa55@evil.example/x",
+                                         "https:user:pa55@h",
+                                         "user:pa55@h",
+                                         "https://a@b:pa55@h",
+                                         "https:\\\\u:pa55@h",
+                                         "://u:pa55@" };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++) {
         struct endpoint e;
         const char *why = "";

@@ -6,7 +6,8 @@
 
 #include "manifest/roster.h"
 
-#define LEAD  "roster_version: 1\nmembers:\n- {name: lead, capsule: a/lead, version: 1.0, entry: true}\n"
+#define LEAD                                                                                       \
+    "roster_version: 1\nmembers:\n- {name: lead, capsule: a/lead, version: 1.0, entry: true}\n"
 #define CODER "- {name: coder, capsule: a/coder, version: 1.10}\n"
 
 static struct roster *
@@ -33,7 +34,9 @@ refuses_roster (const char *text, enum diag_code code, const char *words)
 static void
 test_a_roster_is_read_as_written (void **state _unused_)
 {
-    struct roster *r = read_roster (LEAD CODER "reachability:\n- {from: lead, to: [coder, coder]}\n- {from: lead, to: [coder]}\n");
+    struct roster *r = read_roster (
+        LEAD CODER
+        "reachability:\n- {from: lead, to: [coder, coder]}\n- {from: lead, to: [coder]}\n");
     assert_int_equal (r->len, 2);
     assert_int_equal (r->entry, 0);
     assert_string_equal (r->members[1].version, "1.10");
@@ -49,8 +52,10 @@ static void
 test_manifest_37_a_misspelt_key_is_refused (void **state _unused_)
 {
     refuses_roster (LEAD CODER "reachabilty: all\n", E_ROS_001, "reachabilty");
-    refuses_roster (LEAD "- {name: coder, capsule: a/coder, version: 1, entri: true}\n", E_ROS_001, "member 'coder'");
-    refuses_roster (LEAD CODER "reachability: [{from: lead, to: [coder], x: 1}]\n", E_ROS_001, "reachability[0].x");
+    refuses_roster (LEAD "- {name: coder, capsule: a/coder, version: 1, entri: true}\n", E_ROS_001,
+                    "member 'coder'");
+    refuses_roster (LEAD CODER "reachability: [{from: lead, to: [coder], x: 1}]\n", E_ROS_001,
+                    "reachability[0].x");
 }
 
 static void
@@ -85,9 +90,14 @@ test_admission_comes_in_order (void **state _unused_)
         const char *text;
         enum diag_code code;
     } cases[] = {
-        { LEAD "- {name: lead, capsule: a/x, version: 1, entry: true}\nreachability: [{from: zoe, to: [lead]}]\n", E_ROS_003 },
-        { LEAD "- {name: coder, capsule: a/x, version: 1, entry: true}\nreachability: [{from: zoe, to: [lead]}]\n", E_ROS_002 },
-        { LEAD CODER "reachability: [{from: coder, to: [lead]}, {from: lead, to: [zoe]}]\n", E_ROS_004 },
+        { LEAD
+          "- {name: lead, capsule: a/x, version: 1, entry: true}\nreachability: [{from: zoe, to: [lead]}]\n",
+          E_ROS_003 },
+        { LEAD
+          "- {name: coder, capsule: a/x, version: 1, entry: true}\nreachability: [{from: zoe, to: [lead]}]\n",
+          E_ROS_002 },
+        { LEAD CODER "reachability: [{from: coder, to: [lead]}, {from: lead, to: [zoe]}]\n",
+          E_ROS_004 },
         { LEAD CODER "reachability: [{from: zoe, to: [coder]}]\n", E_ROS_004 },
         { LEAD CODER "reachability: [{from: coder, to: [lead]}]\n", E_ROS_008 },
         { "roster_version: 1\nmembers: [{name: a, capsule: a/a, version: 1}]\n", E_ROS_002 },
@@ -100,10 +110,12 @@ test_admission_comes_in_order (void **state _unused_)
 #define AUTH   "network: {authentication: {scheme: bearer}}\n"
 
 static bool
-admit (const char *reachability, const char *lead, const char *coder, const char *third, size_t *edges,
-       struct mur_error **err)
+admit (const char *reachability, const char *lead, const char *coder, const char *third,
+       size_t *edges, struct mur_error **err)
 {
-    _cleanup_free_ char *text = x_asprintf (LEAD CODER "- {name: third, capsule: a/third, version: 1}\nreachability: %s\n", reachability);
+    _cleanup_free_ char *text =
+        x_asprintf (LEAD CODER "- {name: third, capsule: a/third, version: 1}\nreachability: %s\n",
+                    reachability);
     struct roster *r = read_roster (text);
     const char *keys[] = { lead, coder, third };
     struct capsule_manifest *m[3];
@@ -111,7 +123,7 @@ admit (const char *reachability, const char *lead, const char *coder, const char
         _cleanup_free_ char *manifest = x_asprintf (HEAD "%s", keys[i]);
         m[i] = accept (manifest);
     }
-    bool ok = roster_admit (r, (const struct capsule_manifest *const *) m, err);
+    bool ok = roster_admit (r, (const struct capsule_manifest *const *)m, err);
     *edges = r->edges_len;
     for (size_t i = 0; i < 3; i++)
         capsule_manifest_free (m[i]);
@@ -124,7 +136,8 @@ test_manifest_38_every_member_needs_a_closed_door (void **state _unused_)
 {
     size_t edges;
     assert_succeeds (admit ("[{from: lead, to: [coder]}]", AUTH, AUTH SERVES, AUTH, &edges, &err));
-    assert_fails (admit ("[{from: lead, to: [coder]}]", AUTH, AUTH SERVES, "", &edges, &err), E_ROS_006);
+    assert_fails (admit ("[{from: lead, to: [coder]}]", AUTH, AUTH SERVES, "", &edges, &err),
+                  E_ROS_006);
     assert_fails (admit ("[{from: lead, to: [coder]}]", AUTH, AUTH, AUTH, &edges, &err), E_ROS_005);
     assert_succeeds (admit ("[]", "", "", "", &edges, &err));
 }
@@ -148,7 +161,8 @@ test_a_formation_has_a_largest_size (void **state _unused_)
         _cleanup_buf_ struct buf text = { 0 };
         buf_puts (&text, "roster_version: 1\nmembers:\n");
         for (int i = 0; i < count; i++)
-            buf_printf (&text, "- {name: m%d, capsule: a/m, version: 1.0, entry: %s}\n", i, i ? "false" : "true");
+            buf_printf (&text, "- {name: m%d, capsule: a/m, version: 1.0, entry: %s}\n", i,
+                        i ? "false" : "true");
         if (count == ROSTER_MEMBERS_MAX)
             roster_free (read_roster (text.data));
         else
@@ -159,9 +173,11 @@ test_a_formation_has_a_largest_size (void **state _unused_)
 static void
 test_an_overfull_member_is_named (void **state _unused_)
 {
-    struct roster *r = read_roster (LEAD CODER "- {name: third, capsule: a/third, version: 1}\n"
-                                               "reachability: [{from: lead, to: [coder]}, {from: third, to: [coder]}]\n");
-    struct capsule_manifest *single = accept (HEAD), *queue = accept (HEAD "lifecycle: {task_acceptance: queue}\n");
+    struct roster *r = read_roster (
+        LEAD CODER "- {name: third, capsule: a/third, version: 1}\n"
+                   "reachability: [{from: lead, to: [coder]}, {from: third, to: [coder]}]\n");
+    struct capsule_manifest *single = accept (HEAD),
+                            *queue = accept (HEAD "lifecycle: {task_acceptance: queue}\n");
     _cleanup_free_ char *text = roster_overfull (r, 1, single);
     assert_says (text, "'coder'");
     assert_null (roster_overfull (r, 1, queue));

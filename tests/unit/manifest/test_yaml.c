@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The YAML reader and writer: scalars, positions, bounds, JSON, and that what is written reads back.
+ * The YAML reader and writer: scalars, positions, bounds, JSON, and that what is written reads
+ * back.
  */
 #include "tests/unit/testing.h"
 
@@ -59,15 +60,41 @@ test_plain_scalars_follow_the_core_schema (void **state _unused_)
         const char *text;
         enum yaml_kind kind;
     } cases[] = {
-        { "", YAML_NULL },        { "~", YAML_NULL },        { "null", YAML_NULL },      { "NULL", YAML_NULL },
-        { "nUll", YAML_STRING },  { "true", YAML_BOOL },     { "False", YAML_BOOL },     { "on", YAML_STRING },
-        { "off", YAML_STRING },   { "yes", YAML_STRING },    { "No", YAML_STRING },      { "tRUE", YAML_STRING },
-        { "0", YAML_INT },        { "-0", YAML_INT },        { "+12", YAML_INT },        { "0x1F", YAML_INT },
-        { "0o17", YAML_INT },     { "0b101", YAML_INT },     { "0x", YAML_STRING },      { "0755", YAML_STRING },
-        { "1.10", YAML_FLOAT },   { "1.", YAML_FLOAT },      { ".5", YAML_FLOAT },       { ".", YAML_STRING },
-        { "1e3", YAML_FLOAT },    { "1e", YAML_STRING },     { "-.inf", YAML_FLOAT },    { ".NaN", YAML_FLOAT },
-        { "1.4.0", YAML_STRING }, { "1_000", YAML_STRING },  { "2024-01-01", YAML_STRING }, { "-", YAML_STRING },
-        { "+", YAML_STRING },     { "1:20", YAML_STRING },   { "<<", YAML_STRING },
+        { "", YAML_NULL },
+        { "~", YAML_NULL },
+        { "null", YAML_NULL },
+        { "NULL", YAML_NULL },
+        { "nUll", YAML_STRING },
+        { "true", YAML_BOOL },
+        { "False", YAML_BOOL },
+        { "on", YAML_STRING },
+        { "off", YAML_STRING },
+        { "yes", YAML_STRING },
+        { "No", YAML_STRING },
+        { "tRUE", YAML_STRING },
+        { "0", YAML_INT },
+        { "-0", YAML_INT },
+        { "+12", YAML_INT },
+        { "0x1F", YAML_INT },
+        { "0o17", YAML_INT },
+        { "0b101", YAML_INT },
+        { "0x", YAML_STRING },
+        { "0755", YAML_STRING },
+        { "1.10", YAML_FLOAT },
+        { "1.", YAML_FLOAT },
+        { ".5", YAML_FLOAT },
+        { ".", YAML_STRING },
+        { "1e3", YAML_FLOAT },
+        { "1e", YAML_STRING },
+        { "-.inf", YAML_FLOAT },
+        { ".NaN", YAML_FLOAT },
+        { "1.4.0", YAML_STRING },
+        { "1_000", YAML_STRING },
+        { "2024-01-01", YAML_STRING },
+        { "-", YAML_STRING },
+        { "+", YAML_STRING },
+        { "1:20", YAML_STRING },
+        { "<<", YAML_STRING },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++)
         if (yaml_resolve (cases[i].text, strlen (cases[i].text)) != cases[i].kind)
@@ -102,8 +129,9 @@ static void
 test_integers_that_satisfy_an_unsigned_key (void **state _unused_)
 {
     uint64_t v = 0;
-    const struct yaml_node *root = parse ("a: 0x10\nb: \"5\"\nc: -1\nd: 1.0\ne: 18446744073709551615\n"
-                                          "f: 18446744073709551616\ng: +7\nh: -0\n");
+    const struct yaml_node *root =
+        parse ("a: 0x10\nb: \"5\"\nc: -1\nd: 1.0\ne: 18446744073709551615\n"
+               "f: 18446744073709551616\ng: +7\nh: -0\n");
     assert_true (yaml_as_u64 (yaml_get (root, "a"), &v) && v == 16);
     assert_false (yaml_as_u64 (yaml_get (root, "b"), &v));
     assert_false (yaml_as_u64 (yaml_get (root, "c"), &v));
@@ -123,7 +151,9 @@ test_documents_that_are_refused (void **state _unused_)
     refuse ("~\n", "not a null");
     refuse ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: the key 'a' is given twice");
     refuse ("x: {k: 1, \"k\": 2}\n", "'k' is given twice");
-    refuse ("\xef\xbb\xbf" "a: 1\n", "byte-order mark");
+    refuse ("\xef\xbb\xbf"
+            "a: 1\n",
+            "byte-order mark");
     refuse ("a: *nowhere\n", "does not exist");
     refuse ("a: &x [1, *x]\n", "inside the value it stands for");
     refuse ("a: [1, 2\n", "f.yaml:");
@@ -136,7 +166,8 @@ test_documents_that_are_refused (void **state _unused_)
 static void
 test_a_file_without_a_document_is_an_empty_map (void **state _unused_)
 {
-    static const char *const texts[] = { "", "# nothing\n", "---\n", "---\n# still nothing\n...\n" };
+    static const char *const texts[] = { "", "# nothing\n", "---\n",
+                                         "---\n# still nothing\n...\n" };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++) {
         const struct yaml_node *root = parse (texts[i]);
         assert_int_equal (root->kind, YAML_MAP);
@@ -195,7 +226,7 @@ seconds_now (void)
 {
     struct timespec t;
     clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void
@@ -257,10 +288,60 @@ static void
 test_what_is_written_reads_back (void **state _unused_)
 {
     static const char *const texts[] = {
-        "plain", "1.4.0", "1.10", "on", "No", "", " x", "x ", "a: b", "a #b", "#a", "'q'", "\"", "\\", "- a", "-a",
-        "?x", "{a}", "[", "*x", "&x", "!t", "|", ">", "%d", "@a", "`", "null", "~", "0x1F", "0755", "1:20",
-        "2024-01-01", "1_000", "a\nb", "tab\t", "\x01", "\x7f", "é", "\xe2\x80\xa8", "\xef\xbb\xbf", "\xc2\x85",
-        "日本", "---", "...", "--- a", "key:", "a:b", "<<", "=", "+1", ".5", "1e3", ".inf",
+        "plain",
+        "1.4.0",
+        "1.10",
+        "on",
+        "No",
+        "",
+        " x",
+        "x ",
+        "a: b",
+        "a #b",
+        "#a",
+        "'q'",
+        "\"",
+        "\\",
+        "- a",
+        "-a",
+        "?x",
+        "{a}",
+        "[",
+        "*x",
+        "&x",
+        "!t",
+        "|",
+        ">",
+        "%d",
+        "@a",
+        "`",
+        "null",
+        "~",
+        "0x1F",
+        "0755",
+        "1:20",
+        "2024-01-01",
+        "1_000",
+        "a\nb",
+        "tab\t",
+        "\x01",
+        "\x7f",
+        "é",
+        "\xe2\x80\xa8",
+        "\xef\xbb\xbf",
+        "\xc2\x85",
+        "日本",
+        "---",
+        "...",
+        "--- a",
+        "key:",
+        "a:b",
+        "<<",
+        "=",
+        "+1",
+        ".5",
+        "1e3",
+        ".inf",
         "0190a1b2c3d4e5f60190a1b2c3d4e5f60190a1b2c3d4e5f60190a1b2c3d4e5f6",
     };
     struct yaml_writer w;
@@ -306,7 +387,8 @@ test_long_keys_read_back (void **state _unused_)
         _cleanup_free_ char *text = yaml_writer_finish (&w);
         const struct yaml_node *root = parse (text);
         assert_string_equal (yaml_text (yaml_get (root, key.data)), "first");
-        assert_string_equal (yaml_text (yaml_get (yaml_get (yaml_get (root, "map"), key.data), "inner")), "second");
+        assert_string_equal (
+            yaml_text (yaml_get (yaml_get (yaml_get (root, "map"), key.data), "inner")), "second");
         const struct yaml_node *item = yaml_get (root, "list")->items[0];
         assert_string_equal (yaml_text (yaml_get (item, key.data)->items[0]), "third");
         assert_string_equal (yaml_text (yaml_get (item, "more")), "fourth");
@@ -364,17 +446,25 @@ int
 main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown (test_plain_scalars_follow_the_core_schema, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_plain_scalars_follow_the_core_schema, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_text_is_kept_as_written, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_positions_count_from_one_in_characters, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_integers_that_satisfy_an_unsigned_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_positions_count_from_one_in_characters, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (test_integers_that_satisfy_an_unsigned_key, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_documents_that_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_a_file_without_a_document_is_an_empty_map, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_many_duplicates_are_found_in_a_long_map, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_128_levels_are_read_and_one_more_is_not, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_a_file_without_a_document_is_an_empty_map, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (test_many_duplicates_are_found_in_a_long_map, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (test_128_levels_are_read_and_one_more_is_not, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_depth_counts_through_aliases, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_manifest_40_an_alias_bomb_is_refused_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown (test_a_huge_file_is_refused_before_it_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_manifest_40_an_alias_bomb_is_refused_at_once, set_up,
+                                         tear_down),
+        cmocka_unit_test_setup_teardown (test_a_huge_file_is_refused_before_it_is_read, set_up,
+                                         tear_down),
         cmocka_unit_test_setup_teardown (test_json_of_a_tree, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_what_is_written_reads_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_long_keys_read_back, set_up, tear_down),

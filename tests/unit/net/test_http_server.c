@@ -55,7 +55,8 @@ stream_closed (void *ctx)
     atomic_fetch_add (&b->closed, 1);
 }
 
-static const struct http_stream_source stream_source = { .read = stream_read, .closed = stream_closed };
+static const struct http_stream_source stream_source = { .read = stream_read,
+                                                         .closed = stream_closed };
 
 static size_t
 on_head (void *ctx, struct http_exchange *x)

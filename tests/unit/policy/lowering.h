@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short words for the policy tests: a manifest's text lowered under a request, and what stderr received.
+ * Short words for the policy tests: a manifest's text lowered under a request, and what stderr
+ * received.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ _unused_ static void
 lower_with (struct lowered *l, const char *text, struct policy_request request)
 {
     struct mur_error *err = NULL;
-    *l = (struct lowered) { .m = accept (text), .request = request, .host = no_sandbox_host };
+    *l = (struct lowered){ .m = accept (text), .request = request, .host = no_sandbox_host };
     l->request.home_dir = "/home/u/.murmur";
     if (! l->request.manifest_dir)
         l->request.manifest_dir = "/home/u/p";
@@ -44,7 +45,7 @@ lower_with (struct lowered *l, const char *text, struct policy_request request)
 _unused_ static void
 lower (struct lowered *l, const char *text)
 {
-    lower_with (l, text, (struct policy_request) { .bind_addr = "127.0.0.1" });
+    lower_with (l, text, (struct policy_request){ .bind_addr = "127.0.0.1" });
 }
 
 _unused_ static void
@@ -64,7 +65,8 @@ stage_refuses (const char *text, enum diag_code code, const char *words)
     lower (&l, text);
     assert_false (policy_check_stage (l.p, &l.c, &err) && policy_check_paths (l.p, &err));
     if (err->code != code)
-        fail_msg ("%s instead of %s: %s", diag_code_name (err->code), diag_code_name (code), err->message);
+        fail_msg ("%s instead of %s: %s", diag_code_name (err->code), diag_code_name (code),
+                  err->message);
     _cleanup_free_ char *all = x_asprintf ("%s\n%s", err->message, err->hint ? err->hint : "");
     assert_says (all, words);
     lowered_free (&l);

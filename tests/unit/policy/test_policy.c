@@ -11,12 +11,15 @@ static void
 test_absent_means_deny (void **state _unused_)
 {
     struct lowered l;
-    lower (&l, HEAD "artifacts: [{name: a/t, version: 1}, {name: a/h, version: 1, runtime: hook}]\n");
+    lower (&l,
+           HEAD "artifacts: [{name: a/t, version: 1}, {name: a/h, version: 1, runtime: hook}]\n");
     const struct policy *p = l.p;
-    assert_int_equal (p->network_allow.len + p->peer_fetch_allow.len + p->shell_allow.len + p->spawn_allow.len
-                          + p->env_allow.len + p->install_skill.len + p->install_tool.len + p->read_only_paths.len,
+    assert_int_equal (p->network_allow.len + p->peer_fetch_allow.len + p->shell_allow.len +
+                          p->spawn_allow.len + p->env_allow.len + p->install_skill.len +
+                          p->install_tool.len + p->read_only_paths.len,
                       0);
-    assert_false (p->unix_sockets_allowed || p->workdir_exec_allowed || p->plan_submit || p->install_is_declared);
+    assert_false (p->unix_sockets_allowed || p->workdir_exec_allowed || p->plan_submit ||
+                  p->install_is_declared);
     assert_int_equal (p->containment_floor, CONTAINMENT_ADVISORY);
     assert_int_equal (p->limits.memory_bytes.value, 536870912);
     assert_int_equal (p->resources.cgroup_pids_max.value, 256);
@@ -35,11 +38,13 @@ static void
 test_manifest_23_a_tool_is_clamped_to_the_ceiling (void **state _unused_)
 {
     struct lowered l;
-    lower (&l, HEAD "capabilities: {network: {allow: ['https://h', 'g:443']}}\n"
-                    "artifacts:\n- {name: a/x, version: 1, capabilities: {network: {allow: [h]}}}\n"
-                    "- {name: a/y, version: 1, capabilities: {network: {allow: ['https://h', 'https://g', g, '*.h']}}}\n"
-                    "- {name: a/z, version: 1, runtime: hook, capabilities: {network: {allow: [elsewhere]}}}\n"
-                    "- {name: a/n, version: 1, capabilities: {network: {allow: []}}}\n");
+    lower (
+        &l, HEAD
+        "capabilities: {network: {allow: ['https://h', 'g:443']}}\n"
+        "artifacts:\n- {name: a/x, version: 1, capabilities: {network: {allow: [h]}}}\n"
+        "- {name: a/y, version: 1, capabilities: {network: {allow: ['https://h', 'https://g', g, '*.h']}}}\n"
+        "- {name: a/z, version: 1, runtime: hook, capabilities: {network: {allow: [elsewhere]}}}\n"
+        "- {name: a/n, version: 1, capabilities: {network: {allow: []}}}\n");
     assert_int_equal (l.p->grants[0].network.len, 0);
     assert_true (l.p->grants[0].has_own_network);
     assert_int_equal (l.p->grants[1].network.len, 2);
@@ -72,8 +77,9 @@ test_manifest_24_deadlines_of_tools_and_hooks (void **state _unused_)
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
         struct lowered l;
         _cleanup_free_ char *text = x_asprintf (
-            HEAD "capabilities: {limits: %s}\nartifacts:\n- {name: a/t, version: 1, capabilities: {limits: {deadline_seconds: 7}}}\n"
-                 "- {name: a/h, version: 1, runtime: hook, capabilities: {limits: %s}}\n",
+            HEAD
+            "capabilities: {limits: %s}\nartifacts:\n- {name: a/t, version: 1, capabilities: {limits: {deadline_seconds: 7}}}\n"
+            "- {name: a/h, version: 1, runtime: hook, capabilities: {limits: %s}}\n",
             cases[i].limits, cases[i].own);
         lower (&l, text);
         assert_int_equal (l.p->grants[0].deadline_seconds, cases[i].tool);
@@ -86,14 +92,18 @@ static void
 test_manifest_09_10_tool_names (void **state _unused_)
 {
     struct mur_error *err = NULL;
-    struct capsule_manifest *m = accept (HEAD "artifacts: [{name: murmur/t, version: 1}, {name: a/s, version: 1}, {name: ana/t, version: 1}]\n");
+    struct capsule_manifest *m = accept (
+        HEAD
+        "artifacts: [{name: murmur/t, version: 1}, {name: a/s, version: 1}, {name: ana/t, version: 1}]\n");
     assert_false (policy_check_tool_names (m, &err));
     assert_int_equal (err->code, E_CAP_020);
     assert_says (err->message, "murmur/t and ana/t");
     mur_error_free (err);
     err = NULL;
     capsule_manifest_free (m);
-    m = accept (HEAD "artifacts: [{name: a/t, version: 1}, {name: b/t, version: 1}, {name: x/delegate-task, version: 1, runtime: hook}]\n");
+    m = accept (
+        HEAD
+        "artifacts: [{name: a/t, version: 1}, {name: b/t, version: 1}, {name: x/delegate-task, version: 1, runtime: hook}]\n");
     assert_false (policy_check_tool_names (m, &err));
     assert_int_equal (err->code, E_CAP_013);
     assert_says (err->message, "'delegate-task'");
@@ -130,23 +140,30 @@ test_manifest_12_config_is_bounded (void **state _unused_)
 static void
 test_manifest_21_22_25_and_other_stage_refusals (void **state _unused_)
 {
-    stage_refuses (CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /x, pin: v}]}"), E_CAP_004,
-                   "'advisory'");
-    stage_refuses (CAPS ("network: {allow: [ok, 'https://h/p']}"), E_CAP_001, "capabilities.network.allow[1]");
-    stage_refuses (ENTRY ("capabilities: {network: {allow: ['']}}"), E_CAP_001, "artifacts[0].capabilities.network.allow[0]");
+    stage_refuses (
+        CAPS ("shell: {allow: [p], staged_runtime: [{binary: p, source_path: /x, pin: v}]}"),
+        E_CAP_004, "'advisory'");
+    stage_refuses (CAPS ("network: {allow: [ok, 'https://h/p']}"), E_CAP_001,
+                   "capabilities.network.allow[1]");
+    stage_refuses (ENTRY ("capabilities: {network: {allow: ['']}}"), E_CAP_001,
+                   "artifacts[0].capabilities.network.allow[0]");
     stage_refuses (CAPS ("filesystem: {read_only: [ok, ../x]}"), E_CAP_012, "read_only[1]");
     stage_refuses (CAPS ("filesystem: {scope: ../x}"), E_CAP_002, "'../x'");
     stage_refuses (ENTRY ("capabilities: {filesystem: {scope: /x}}"), E_CAP_002, "artifacts[0]");
-    stage_refuses (ENTRY ("capabilities: {state: {store: ' '}}"), E_CAP_009, "artifacts[0].capabilities.state.store");
+    stage_refuses (ENTRY ("capabilities: {state: {store: ' '}}"), E_CAP_009,
+                   "artifacts[0].capabilities.state.store");
     stage_refuses (ENTRY ("capabilities: {state: {store: .x}}"), E_CAP_009, ".x");
-    stage_refuses ("name: a/b\nversion: 1\nartifacts: [{name: a/x, version: 1, capabilities: {state: {}}}]\n", E_CAP_009,
-                   "a/b");
-    stage_refuses (HEAD "artifacts: [{name: x, source: ./none, runtime: skill}]\n", E_IO_001, "/home/u/p/./none");
+    stage_refuses (
+        "name: a/b\nversion: 1\nartifacts: [{name: a/x, version: 1, capabilities: {state: {}}}]\n",
+        E_CAP_009, "a/b");
+    stage_refuses (HEAD "artifacts: [{name: x, source: ./none, runtime: skill}]\n", E_IO_001,
+                   "/home/u/p/./none");
 }
 
-#define AGENT(keys)                                                                                \
-    HEAD "artifacts: [{name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h.example', api_key: '${POLICY_KEY}'}}]\n" \
-         "inference: {model: m, driver: {artifact: a/d}}\n" keys
+#define AGENT(keys)                                                                                                                   \
+    HEAD                                                                                                                              \
+        "artifacts: [{name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h.example', api_key: '${POLICY_KEY}'}}]\n" \
+        "inference: {model: m, driver: {artifact: a/d}}\n" keys
 
 static void
 test_manifest_35_record_names (void **state _unused_)
@@ -155,7 +172,7 @@ test_manifest_35_record_names (void **state _unused_)
     stage_refuses (AGENT ("context: {record_store: ' '}\n"), E_CAP_011, "context.record_store");
     stage_accepts (AGENT ("context: {record_store: a/b, record: off}\n"));
     struct lowered l;
-    lower_with (&l, AGENT (""), (struct policy_request) { .context_id = "../x" });
+    lower_with (&l, AGENT (""), (struct policy_request){ .context_id = "../x" });
     assert_string_equal (l.p->record_store, "a");
     assert_fails (policy_check_stage (l.p, &l.c, &err), E_CAP_011);
     lowered_free (&l);
@@ -170,14 +187,17 @@ test_manifest_31_a_sleeping_capsule_keeps_handles_short (void **state _unused_)
     } cases[] = {
         { "exports: {peer_files: {root: s}}\n", NULL, true },
         { "exports: {peer_files: {root: s}}\n", "sleep", false },
-        { "exports: {peer_files: {root: s, max_ttl: 16m}}\nlifecycle: {after_task: sleep}\n", NULL, false },
-        { "exports: {peer_files: {root: s, max_ttl: 15m}}\nlifecycle: {after_task: sleep}\n", NULL, true },
-        { "exports: {peer_files: {root: s, max_ttl: 1d}}\nlifecycle: {after_task: sleep}\n", "exit", true },
+        { "exports: {peer_files: {root: s, max_ttl: 16m}}\nlifecycle: {after_task: sleep}\n", NULL,
+          false },
+        { "exports: {peer_files: {root: s, max_ttl: 15m}}\nlifecycle: {after_task: sleep}\n", NULL,
+          true },
+        { "exports: {peer_files: {root: s, max_ttl: 1d}}\nlifecycle: {after_task: sleep}\n", "exit",
+          true },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
         struct lowered l;
         _cleanup_free_ char *text = x_asprintf (HEAD "%s", cases[i].keys);
-        lower_with (&l, text, (struct policy_request) { .flag_after_task = cases[i].flag });
+        lower_with (&l, text, (struct policy_request){ .flag_after_task = cases[i].flag });
         if (cases[i].is_fine)
             assert_succeeds (policy_check_stage (l.p, &l.c, &err));
         else
@@ -190,7 +210,8 @@ static void
 test_flags_over_the_manifest (void **state _unused_)
 {
     struct lowered l;
-    lower_with (&l, HEAD "lifecycle: {queue_depth: 0}\n", (struct policy_request) { .flag_task_acceptance = "queue" });
+    lower_with (&l, HEAD "lifecycle: {queue_depth: 0}\n",
+                (struct policy_request){ .flag_task_acceptance = "queue" });
     assert_fails (policy_check_stage (l.p, &l.c, &err), E_MAN_003);
     lowered_free (&l);
     struct capsule_manifest *m = accept (HEAD);
@@ -208,8 +229,8 @@ test_manifest_26_credential_names_are_refused_unseen (void **state _unused_)
 {
     struct mur_error *err = NULL;
     unsetenv ("FOO_API_KEY");
-    struct capsule_manifest *m = accept (
-        CAPS ("env: {allow: [FOO_API_KEY, PATH, DB_URL, FOO_API_KEY, GITHUB_TOKEN]}, shell: {allow: [git], strip_env: [DB_*]}"));
+    struct capsule_manifest *m = accept (CAPS (
+        "env: {allow: [FOO_API_KEY, PATH, DB_URL, FOO_API_KEY, GITHUB_TOKEN]}, shell: {allow: [git], strip_env: [DB_*]}"));
     assert_false (policy_check_env (m, &err));
     assert_int_equal (err->code, E_CAP_016);
     assert_says (err->message, "'FOO_API_KEY' (credential backstop pattern '*_API_KEY'), "
@@ -247,7 +268,8 @@ static void
 test_manifest_27_credential_shaped_names_warn_once (void **state _unused_)
 {
     _cleanup_free_ char *text = parse_warnings (
-        CAPS ("env: {allow: [DB_PASSWORD, KEYBOARD_LAYOUT, DB_PASSWORD, MURMUR_ARTIFACT_CONFIG]}"), NULL, NULL);
+        CAPS ("env: {allow: [DB_PASSWORD, KEYBOARD_LAYOUT, DB_PASSWORD, MURMUR_ARTIFACT_CONFIG]}"),
+        NULL, NULL);
     assert_int_equal (occurrences (text, "warning[W-SEC-024]"), 1);
     assert_says (text, "DB_PASSWORD");
     assert_null (strstr (text, "sleep"));
@@ -259,7 +281,8 @@ test_manifest_27_credential_shaped_names_warn_once (void **state _unused_)
 static void
 test_gateway_warnings (void **state _unused_)
 {
-    static const char manifest[] = AGENT ("capabilities: {network: {allow: ['https://H.example', other]}}\n");
+    static const char manifest[] =
+        AGENT ("capabilities: {network: {allow: ['https://H.example', other]}}\n");
     unsetenv ("POLICY_KEY");
     _cleanup_free_ char *nowhere = parse_warnings (manifest, no_credential, NULL);
     assert_int_equal (occurrences (nowhere, "warning[W-SEC-027]"), 0);
@@ -277,7 +300,8 @@ test_gateway_warnings (void **state _unused_)
     assert_int_equal (occurrences (tool, "warning[W-SEC-030]"), 1);
     assert_int_equal (occurrences (tool, "warning[W-SEC-027]"), 1);
     assert_null (strstr (tool, "l1teral"));
-    _cleanup_free_ char *keyless = parse_warnings (ENTRY ("gateway: {endpoint: 'https://h', keyless: true}"), NULL, NULL);
+    _cleanup_free_ char *keyless =
+        parse_warnings (ENTRY ("gateway: {endpoint: 'https://h', keyless: true}"), NULL, NULL);
     assert_int_equal (occurrences (keyless, "warning[W-SEC-027]"), 0);
 }
 
@@ -288,7 +312,8 @@ test_a_missing_key_names_both_places (void **state _unused_)
     struct mur_error *why = NULL;
     unsetenv ("POLICY_KEY");
     lower (&l, AGENT (""));
-    assert_false (policy_check_gateway_keys (l.p, no_credential, NULL, "/home/u/.murmur/config.yaml", &why));
+    assert_false (
+        policy_check_gateway_keys (l.p, no_credential, NULL, "/home/u/.murmur/config.yaml", &why));
     assert_int_equal (why->code, E_MAN_003);
     assert_says (why->message, "artifacts[0].gateway.api_key");
     assert_says (why->message, "credentials.POLICY_KEY in /home/u/.murmur/config.yaml");
@@ -307,19 +332,24 @@ static void
 test_inert_blocks_are_named (void **state _unused_)
 {
     struct lowered l;
-    lower (&l, CAPS ("state: {}, conversation: {read: true}, filesystem: {workdir_exec: true, read_only: [t]}, shell: {allow: [bash, git, python3.11]}")
-           "artifacts:\n"
-           "- {name: a/x, version: 1, capabilities: {resources: {}, shell: {allow: [x]}, limits: {instances: 5}, containment: scoped, env: {}, plan: {submit: true}}}\n"
-           "- {name: a/h, version: 1, runtime: hook, capabilities: {limits: {memory_bytes: 5, deadline_seconds: 4}, spawn: {}}}\n"
-           "- {name: a/q, version: 1, runtime: hook, capabilities: {limits: {deadline_seconds: 4}}}\n");
+    lower (
+        &l,
+        CAPS (
+            "state: {}, conversation: {read: true}, filesystem: {workdir_exec: true, read_only: [t]}, shell: {allow: [bash, git, python3.11]}") "artifacts:\n"
+                                                                                                                                                "- {name: a/x, version: 1, capabilities: {resources: {}, shell: {allow: [x]}, limits: {instances: 5}, containment: scoped, env: {}, plan: {submit: true}}}\n"
+                                                                                                                                                "- {name: a/h, version: 1, runtime: hook, capabilities: {limits: {memory_bytes: 5, deadline_seconds: 4}, spawn: {}}}\n"
+                                                                                                                                                "- {name: a/q, version: 1, runtime: hook, capabilities: {limits: {deadline_seconds: 4}}}\n");
     capture_start ();
     policy_warn_inert (l.p);
     policy_warn_stage (l.p);
     _cleanup_free_ char *text = capture_end ();
     assert_says (text, "W-SEC-014");
     assert_says (text, "W-SEC-016");
-    assert_says (text, "x: no effect on a tool: capabilities.shell, capabilities.env, capabilities.limits, capabilities.resources, capabilities.containment");
-    assert_says (text, "h: no effect on a hook: capabilities.spawn, capabilities.limits.memory_bytes");
+    assert_says (
+        text,
+        "x: no effect on a tool: capabilities.shell, capabilities.env, capabilities.limits, capabilities.resources, capabilities.containment");
+    assert_says (text,
+                 "h: no effect on a hook: capabilities.spawn, capabilities.limits.memory_bytes");
     assert_int_equal (occurrences (text, "warning[W-SEC-006]"), 1);
     assert_int_equal (occurrences (text, "warning[W-SEC-017]"), 2);
     assert_int_equal (occurrences (text, "warning[W-SEC-011]"), 1);
@@ -363,9 +393,9 @@ test_every_way_to_start_a_native_process_is_seen (void **state _unused_)
         CAPS ("spawn: {allow: [a/b]}"),
         CAPS ("install: {tool: ['*']}"),
     };
-    static const char harness[] =
-        HEAD "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {transport: process, "
-             "driver: {artifact: a/d}}\n";
+    static const char harness[] = HEAD
+        "artifacts: [{name: a/d, version: 1, runtime: driver}]\ninference: {transport: process, "
+        "driver: {artifact: a/d}}\n";
     for (size_t i = 0; i < ARRAY_LEN (texts); i++) {
         struct lowered l;
         lower (&l, texts[i]);
@@ -386,7 +416,7 @@ static char *
 door_warning (const char *text, const char *bind_addr)
 {
     struct lowered l;
-    lower_with (&l, text, (struct policy_request) { .bind_addr = bind_addr });
+    lower_with (&l, text, (struct policy_request){ .bind_addr = bind_addr });
     capture_start ();
     policy_warn_door (l.p, false);
     char *warnings = capture_end ();
@@ -397,7 +427,8 @@ door_warning (const char *text, const char *bind_addr)
 static void
 test_an_exposed_public_door_warns (void **state _unused_)
 {
-    static const char *const loopback[] = { "localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "::1", "[::1]" };
+    static const char *const loopback[] = { "localhost", "LocalHost", "127.0.0.1",
+                                            "127.9.9.9", "::1",       "[::1]" };
     static const char *const exposed[] = { "0.0.0.0", "::", "", "example.com", "10.0.0.1", "[::]" };
     for (size_t i = 0; i < ARRAY_LEN (loopback); i++) {
         _cleanup_free_ char *text = door_warning (AGENT (""), loopback[i]);
@@ -407,10 +438,13 @@ test_an_exposed_public_door_warns (void **state _unused_)
         _cleanup_free_ char *text = door_warning (AGENT (""), exposed[i]);
         if (strncmp (text, "warning[W-SEC-032]: ", 20) != 0)
             fail_msg ("'%s': %s", exposed[i], text);
-        assert_says (text, "SendMessage, SendStreamingMessage, murmur.WatchSession, GetTask, ListTasks, CancelTask, SubscribeToTask, murmur.StopSession");
+        assert_says (
+            text,
+            "SendMessage, SendStreamingMessage, murmur.WatchSession, GetTask, ListTasks, CancelTask, SubscribeToTask, murmur.StopSession");
         assert_says (text, "tools [], shell: false, network: false, planes []");
     }
-    _cleanup_free_ char *authenticated = door_warning (AGENT ("network: {authentication: {scheme: bearer}}\n"), "0.0.0.0");
+    _cleanup_free_ char *authenticated =
+        door_warning (AGENT ("network: {authentication: {scheme: bearer}}\n"), "0.0.0.0");
     assert_string_equal (authenticated, "");
     _cleanup_free_ char *script = door_warning (HEAD, "0.0.0.0");
     assert_string_equal (script, "");
@@ -431,7 +465,10 @@ test_the_tier_of_a_launch_says_what_confines_its_commands (void **state _unused_
         { CAPS ("shell: {allow: [bash]}, network: {allow: [h]}"), TIER_SECCOMP, 1, { W_SEC_002 } },
         { CAPS ("shell: {allow: [bash]}"), TIER_NONE, 1, { W_SEC_001 } },
         { CAPS ("shell: {allow: [cat]}, network: {allow: [h]}"), TIER_NONE, 1, { W_SEC_001 } },
-        { CAPS ("shell: {allow: [cat, bash]}, network: {allow: [h]}"), TIER_NONE, 2, { W_SEC_001, W_SEC_003 } },
+        { CAPS ("shell: {allow: [cat, bash]}, network: {allow: [h]}"),
+          TIER_NONE,
+          2,
+          { W_SEC_001, W_SEC_003 } },
     };
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
         struct lowered l;

@@ -46,7 +46,8 @@ test_manifest_28_the_strongest_floor_counts (void **state _unused_)
     struct lowered l;
     struct mur_error *err = NULL;
     lower_with (&l, HEAD "capabilities: {containment: advisory}\n",
-                (struct policy_request) { .config_floor = CONTAINMENT_SEALED, .flag_floor = CONTAINMENT_SCOPED });
+                (struct policy_request){ .config_floor = CONTAINMENT_SEALED,
+                                         .flag_floor = CONTAINMENT_SCOPED });
     assert_int_equal (l.p->containment_floor, CONTAINMENT_SEALED);
     assert_false (policy_check_stage (l.p, &l.c, &err));
     assert_int_equal (err->code, E_CAP_003);
@@ -56,12 +57,15 @@ test_manifest_28_the_strongest_floor_counts (void **state _unused_)
     assert_says (err->hint, "--containment");
     mur_error_free (err);
     lowered_free (&l);
-    assert_int_equal (containment_floor (CONTAINMENT_ADVISORY, CONTAINMENT_SCOPED, CONTAINMENT_ADVISORY), CONTAINMENT_SCOPED);
+    assert_int_equal (
+        containment_floor (CONTAINMENT_ADVISORY, CONTAINMENT_SCOPED, CONTAINMENT_ADVISORY),
+        CONTAINMENT_SCOPED);
     enum containment_class c;
     err = NULL;
     assert_false (containment_flag ("paranoid", &c, &err));
     assert_int_equal (err->code, E_IO_003);
-    assert_says (err->message, "--containment must be one of: advisory, scoped, sealed; got 'paranoid'");
+    assert_says (err->message,
+                 "--containment must be one of: advisory, scoped, sealed; got 'paranoid'");
     mur_error_free (err);
 }
 
@@ -77,17 +81,18 @@ test_manifest_29_workdir_exec_is_named_as_the_cause (void **state _unused_)
     lowered_free (&l);
 }
 
-#define WIDE                                                                                       \
-    HEAD "artifacts:\n"                                                                            \
-         "- {name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h', api_key: s3cret-key}}\n" \
-         "- {name: a/t, version: 1, capabilities: {state: {}, filesystem: {scope: sub}}, config: {token: s3cret-config}}\n" \
-         "- {name: a/raw, version: 1}\n"                                                           \
-         "- {name: a/watch, version: 1, runtime: hook}\n"                                          \
-         "- {name: a/rec, version: 1, runtime: hook, capabilities: {filesystem: {records: true}}}\n" \
-         "- {name: a/s, version: 1, runtime: skill}\n"                                             \
-         "inference: {model: m, driver: {artifact: a/d}}\n"                                        \
-         "capabilities: {network: {allow: [docs.example.com], unix_sockets: true}, shell: {allow: [git, bash], interpreter_runtime: [{binary: bash, dirs: [{path: /o, list_dir: true}, {path: /p, list_dir: false}]}], staged_runtime: [{binary: git, source_path: /g, pin: v1}]}, env: {allow: [LANG]}, filesystem: {scope: d/../e, read_only: [t]}, plan: {submit: true}, install: {skill: ['*']}, peer_fetch: {allow: [peer]}}\n" \
-         "exports: {files: {root: out, mode: read-only}, peer_files: {root: share, max_ttl: 300, max_bytes: 2Mi}, peer_tasks: {accept: true}}\n"
+#define WIDE                                                                                                                                                                                                                                                                                                                                                                                                                        \
+    HEAD                                                                                                                                                                                                                                                                                                                                                                                                                            \
+        "artifacts:\n"                                                                                                                                                                                                                                                                                                                                                                                                              \
+        "- {name: a/d, version: 1, runtime: driver, gateway: {endpoint: 'https://h', api_key: s3cret-key}}\n"                                                                                                                                                                                                                                                                                                                       \
+        "- {name: a/t, version: 1, capabilities: {state: {}, filesystem: {scope: sub}}, config: {token: s3cret-config}}\n"                                                                                                                                                                                                                                                                                                          \
+        "- {name: a/raw, version: 1}\n"                                                                                                                                                                                                                                                                                                                                                                                             \
+        "- {name: a/watch, version: 1, runtime: hook}\n"                                                                                                                                                                                                                                                                                                                                                                            \
+        "- {name: a/rec, version: 1, runtime: hook, capabilities: {filesystem: {records: true}}}\n"                                                                                                                                                                                                                                                                                                                                 \
+        "- {name: a/s, version: 1, runtime: skill}\n"                                                                                                                                                                                                                                                                                                                                                                               \
+        "inference: {model: m, driver: {artifact: a/d}}\n"                                                                                                                                                                                                                                                                                                                                                                          \
+        "capabilities: {network: {allow: [docs.example.com], unix_sockets: true}, shell: {allow: [git, bash], interpreter_runtime: [{binary: bash, dirs: [{path: /o, list_dir: true}, {path: /p, list_dir: false}]}], staged_runtime: [{binary: git, source_path: /g, pin: v1}]}, env: {allow: [LANG]}, filesystem: {scope: d/../e, read_only: [t]}, plan: {submit: true}, install: {skill: ['*']}, peer_fetch: {allow: [peer]}}\n" \
+        "exports: {files: {root: out, mode: read-only}, peer_files: {root: share, max_ttl: 300, max_bytes: 2Mi}, peer_tasks: {accept: true}}\n"
 
 static json_t *
 report_of (struct lowered *l)
@@ -101,13 +106,44 @@ static void
 test_manifest_39_the_object_and_its_order (void **state _unused_)
 {
     static const char *const keys[] = {
-        "declared_containment", "achieved_containment", "host_containment", "floor_met", "enforcement_tier",
-        "mechanism_covers", "userns_grant", "landlock_abi", "filesystem_scope", "workdir_exec", "read_only_paths",
-        "read_only_advisory_for", "preopens", "network_allow", "unix_sockets", "shell_allow", "spawn_allow", "env_allow",
-        "plan_submit", "install_skill", "install_tool", "install_from", "interpreter_runtime_grants",
-        "derived_interpreter_runtime", "trust_store", "exports_files", "peer_files", "peer_tasks", "peer_fetch_allow",
-        "state_stores", "configured_artifacts", "staged_runtime_grants", "runtime_writes", "io_max",
-        "filesystem_boundary", "runtime_dir", "records_dir", "temp_dir",
+        "declared_containment",
+        "achieved_containment",
+        "host_containment",
+        "floor_met",
+        "enforcement_tier",
+        "mechanism_covers",
+        "userns_grant",
+        "landlock_abi",
+        "filesystem_scope",
+        "workdir_exec",
+        "read_only_paths",
+        "read_only_advisory_for",
+        "preopens",
+        "network_allow",
+        "unix_sockets",
+        "shell_allow",
+        "spawn_allow",
+        "env_allow",
+        "plan_submit",
+        "install_skill",
+        "install_tool",
+        "install_from",
+        "interpreter_runtime_grants",
+        "derived_interpreter_runtime",
+        "trust_store",
+        "exports_files",
+        "peer_files",
+        "peer_tasks",
+        "peer_fetch_allow",
+        "state_stores",
+        "configured_artifacts",
+        "staged_runtime_grants",
+        "runtime_writes",
+        "io_max",
+        "filesystem_boundary",
+        "runtime_dir",
+        "records_dir",
+        "temp_dir",
     };
     struct lowered l;
     lower (&l, WIDE);
@@ -115,7 +151,8 @@ test_manifest_39_the_object_and_its_order (void **state _unused_)
     size_t i = 0;
     const char *key;
     json_t *value;
-    json_object_foreach (report, key, value) {
+    json_object_foreach (report, key, value)
+    {
         assert_true (i < ARRAY_LEN (keys));
         assert_string_equal (key, keys[i++]);
     }
@@ -161,7 +198,9 @@ static void
 test_what_resolving_adds (void **state _unused_)
 {
     struct lowered l;
-    lower (&l, HEAD "artifacts: [{name: a/w, version: 1}, {name: a/n, version: 1, capabilities: {filesystem: {scope: s}}}]\n");
+    lower (
+        &l, HEAD
+        "artifacts: [{name: a/w, version: 1}, {name: a/n, version: 1, capabilities: {filesystem: {scope: s}}}]\n");
     struct report_facts facts;
     report_facts_fill (l.p, &l.c, &facts);
     const bool is_native[] = { false, true }, is_resolved[] = { true, true };
@@ -184,9 +223,9 @@ test_the_text_says_the_same (void **state _unused_)
     _cleanup_buf_ struct buf text = { 0 };
     scope_report_text (l.p, &facts, &text);
     static const char *const headings[] = {
-        "Containment\n",        "\n\nRuntime directory\n", "\n\nRecords directory\n", "\n\nTemporary folder\n",
-        "\n\nNot protected here\n", "\n\nEffective grants\n",  "\n\nResource plane\n",    "\n\nPeer handoff\n",
-        "\n\nRuntime writes\n",
+        "Containment\n",          "\n\nRuntime directory\n",  "\n\nRecords directory\n",
+        "\n\nTemporary folder\n", "\n\nNot protected here\n", "\n\nEffective grants\n",
+        "\n\nResource plane\n",   "\n\nPeer handoff\n",       "\n\nRuntime writes\n",
     };
     const char *at = text.data;
     for (size_t i = 0; i < ARRAY_LEN (headings); i++) {
@@ -222,18 +261,25 @@ test_explaining_refuses_only_its_own_part (void **state _unused_)
         int code;
     } cases[] = {
         { HEAD "capabilities: {network: {allow: ['https://h/p']}}\n", -1 },
-        { HEAD "capabilities: {filesystem: {scope: ../x, read_only: [../x]}, containment: sealed}\n", -1 },
+        { HEAD
+          "capabilities: {filesystem: {scope: ../x, read_only: [../x]}, containment: sealed}\n",
+          -1 },
         { HEAD "artifacts: [{name: x, source: ./none, runtime: skill}]\n", -1 },
-        { HEAD "artifacts: [{name: a/x, version: 1, config: ~, capabilities: {state: {store: .x}, filesystem: {scope: ..}}}]\n", E_CAP_009 },
-        { HEAD "artifacts: [{name: a/x, version: 1, config: ~, capabilities: {filesystem: {scope: ..}}}]\n", E_CAP_010 },
-        { HEAD "artifacts: [{name: a/x, version: 1, capabilities: {filesystem: {scope: ..}}}]\n", E_CAP_002 },
+        { HEAD
+          "artifacts: [{name: a/x, version: 1, config: ~, capabilities: {state: {store: .x}, filesystem: {scope: ..}}}]\n",
+          E_CAP_009 },
+        { HEAD
+          "artifacts: [{name: a/x, version: 1, config: ~, capabilities: {filesystem: {scope: ..}}}]\n",
+          E_CAP_010 },
+        { HEAD "artifacts: [{name: a/x, version: 1, capabilities: {filesystem: {scope: ..}}}]\n",
+          E_CAP_002 },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++) {
         struct lowered l;
         _cleanup_error_ struct mur_error *err = NULL;
         lower (&l, cases[i].text);
         bool ok = policy_check_explain (l.p, &err);
-        assert_int_equal (ok ? -1 : (int) err->code, cases[i].code);
+        assert_int_equal (ok ? -1 : (int)err->code, cases[i].code);
         lowered_free (&l);
     }
 }

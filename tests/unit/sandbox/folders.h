@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folders of a session for the sandbox tests: made below a temporary one, not in /tmp, which commands have of
- * their own.
+ * The folders of a session for the sandbox tests: made below a temporary one, not in /tmp, which
+ * commands have of their own.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ folder (struct arena *arena, const char *base, const char *name, struct mount_fo
     assert_int_equal (mkdir (path, 0700), 0);
     assert_int_equal (stat (path, &st), 0);
     if (f)
-        *f = (struct mount_folder) { path, st.st_dev, st.st_ino };
+        *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
     return path;
 }
 

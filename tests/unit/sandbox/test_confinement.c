@@ -142,8 +142,7 @@ test_the_trust_store_never_holds_the_private_keys_folder (void **state _unused_)
     strv_free (&paths);
 }
 
-/* --- a whole confinement
- * ---------------------------------------------------------------------------------------------- */
+/* --- a whole confinement --- */
 
 struct lab {
     char base[64];

@@ -127,9 +127,7 @@ test_ports_of_rules_are_sorted_unique_and_bounded (void **state _unused_)
     allow_list_free (&rules);
 }
 
-/* --- with a namespace
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- with a namespace --- */
 
 /* A server that upper-cases what it gets, then half-closes when the client does. */
 static void *

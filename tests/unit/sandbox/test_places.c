@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where things lie on a host: mounts, control groups, the disk below a folder (spec/containment.md 14.2).
+ * Where things lie on a host: mounts, control groups, the disk below a folder
+ * (spec/containment.md 14.2).
  */
 #include "tests/unit/testing.h"
 
@@ -10,18 +11,19 @@
 
 #include <string.h>
 
-#define HYBRID                                                                                                         \
-    "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"                                               \
-    "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"                             \
-    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"                                                 \
-    "39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"                                                     \
+#define HYBRID                                                                                     \
+    "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"                          \
+    "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"        \
+    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"                            \
+    "39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"                                \
     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
 
 static void
 test_lines_of_mountinfo (void **state _unused_)
 {
-    char text[] = "no mount\n23 1 8:1 / /with\\040blank\\011tab rw master:1 propagate_from:2 - ext4 /dev/sd\\134a rw\n"
-                  "24 1 0:5 /sub / rw - proc proc\n\n25 1 0:6 / - x\n";
+    char text[] =
+        "no mount\n23 1 8:1 / /with\\040blank\\011tab rw master:1 propagate_from:2 - ext4 /dev/sd\\134a rw\n"
+        "24 1 0:5 /sub / rw - proc proc\n\n25 1 0:6 / - x\n";
     char *rest = text;
     struct mountinfo_line line;
     assert_true (mountinfo_next (&rest, &line));
@@ -53,8 +55,9 @@ test_containment_14_the_mount_that_covers_a_path (void **state _unused_)
     static const struct {
         const char *path, *source, *type;
     } rows[] = {
-        { "/home/u", NULL, "overlay" },         { "/data", "/dev/sda2", "btrfs" },  { "/data/x/y", "/dev/sda2", "btrfs" },
-        { "/data/ram/z", "/dev/sdb", "btrfs" }, { "/database/x", NULL, "nfs" },     { "/datab", NULL, "overlay" },
+        { "/home/u", NULL, "overlay" },        { "/data", "/dev/sda2", "btrfs" },
+        { "/data/x/y", "/dev/sda2", "btrfs" }, { "/data/ram/z", "/dev/sdb", "btrfs" },
+        { "/database/x", NULL, "nfs" },        { "/datab", NULL, "overlay" },
     };
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
         const char *type, *source = source_for (rows[i].path, &type);

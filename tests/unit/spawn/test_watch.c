@@ -63,7 +63,7 @@ remove_world (void **state _unused_)
     return fs_remove_tree_at (AT_FDCWD, root, NULL) ? 0 : -1;
 }
 
-/* --- one child, watched ----------------------------------------------------------------------- */
+/* --- one child, watched --- */
 
 struct scene {
     struct mur_child *child;
