@@ -4,7 +4,7 @@
  * milliseconds. A process of its own, because a launch makes the probe once and beside its other
  * work.
  */
-#include "sandbox/probe.h"
+#include "sandbox/host/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * door knows another member of its formation (spec/spawn.md C1, spec/door.md 10.4).
  *
  * The launcher signs, nobody else can. Order of judging: shape, signature, payload, formation,
- * audience. Callers: spawn/formation.c mints, spawn/membership.c and door/auth.c verify;
- * ed25519_load comes first.
+ * audience. Callers: spawn/formation/formation.c mints, spawn/formation/membership.c and
+ * door/auth.c verify; ed25519_load comes first.
  */
 #pragma once
 

@@ -5,18 +5,20 @@
  * holding any.
  *
  *   1. loop       who acts as the task loop, where calls of a harness do so too
- * (session/loop_lock.h)
+ * (session/state/loop_lock.h)
  *   2. session    the task loop's shared state (session/)
- *   3. bridge     connections of a harness's tool bridge (session/bridge.c)
+ *   3. bridge     connections of a harness's tool bridge (session/harness/bridge.c)
  *   4. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's
- *   5. delegations  what a task handed off (session/delegations.c), then a child's own (spawn/)
- *   6. commands   running commands (sandbox/commands.c); an end pokes the registry
+ *   5. delegations  what a task handed off (session/handoff/delegations.c), then a child's own
+ * (spawn/)
+ *   6. commands   running commands (sandbox/run/commands.c); an end pokes the registry
  *   7. registry   tasks of the door (door/registry.c)
  *   8. streams    the door's event sequence (door/streams.c)
  *   9. server     answers and wakes for the HTTP server's thread (net/http_server.c)
- *  10. control    what may be changed while a session runs (session/control.c)
+ *  10. control    what may be changed while a session runs (session/model/selection.c)
  *  11. http       the HTTP client's transfers (net/http_client.c)
- *  12. trace      one line at a time (trace/writer.c)
- *  13. spans waiting to be sent (trace/otel.c), redactor, diagnostics sink, id counter: leaves
+ *  12. trace      one line at a time (trace/lines/writer.c)
+ *  13. spans waiting to be sent (trace/lines/otel.c), redactor, diagnostics sink, id counter:
+ * leaves
  */
 #pragma once

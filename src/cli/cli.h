@@ -3,9 +3,10 @@
  * The command line as data: every command, its positionals and options (spec/cli.md 12), and what a
  * parsed line looks like.
  *
- * cli/table.c holds the table, cli/parse.c reads argv against it, cli/help.c prints it, cli/man.c
- * writes the manual page from it, cli/cmd_*.c do the work. A command function prints its answer
- * with out_* (base/diag.h), fails through err and returns the exit status; main prints the error.
+ * cli/table.c holds the table, cli/line/parse.c reads argv against it, cli/line/help.c prints it,
+ * cli/line/man.c writes the manual page from it, cli/cmd_*.c do the work. A command function prints
+ * its answer with out_* (base/diag.h), fails through err and returns the exit status; main prints
+ * the error.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include "base/formation_token.h"
 #include "base/token.h"
 #include "door/card.h"
-#include "manifest/door_methods.h"
+#include "manifest/capsule/door_methods.h"
 
 #include <string.h>
 #include <strings.h>

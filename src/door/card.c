@@ -4,7 +4,7 @@
  */
 #include "door/card.h"
 
-#include "manifest/door_methods.h"
+#include "manifest/capsule/door_methods.h"
 
 #include <string.h>
 

@@ -3,14 +3,14 @@
  * The control plane: /control, where whoever holds the session's control token reads and changes
  * what the manifest lets a controller change (spec/door.md 15).
  *
- * Callers: door.c routes here before the door's own token is looked at; session/controller.c gives
- * the functions. Always true: nothing of a body is read before every check that needs none; a
+ * Callers: door.c routes here before the door's own token is looked at; session/model/controller.c
+ * gives the functions. Always true: nothing of a body is read before every check that needs none; a
  * secret's value reaches the function that takes it and nothing else.
  */
 #pragma once
 
 #include "base/json.h"
-#include "trace/writer.h"
+#include "trace/lines/writer.h"
 
 struct http_exchange;
 struct control_plane;

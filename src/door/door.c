@@ -9,7 +9,7 @@
 #include "door/plane_worker.h"
 #include "door/resources.h"
 #include "door/rpc.h"
-#include "manifest/door_methods.h"
+#include "manifest/capsule/door_methods.h"
 #include "net/http_server.h"
 
 #include <string.h>

@@ -2,13 +2,14 @@
  *
  * Whose files the planes of a door serve (spec/door.md 12, 13).
  *
- * Callers: session/launch.c fills the facts, door.c hands them to resources.c and peer_files.c.
+ * Callers: session/launch/launch.c fills the facts, door.c hands them to resources.c and
+ * peer_files.c.
  */
 #pragma once
 
 #include "door/registry.h"
 #include "fs/root.h"
-#include "trace/writer.h"
+#include "trace/lines/writer.h"
 
 struct plane_facts {
     const struct exports *exports; /* the manifest's; NULL: nothing is exported */

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/ids.h"
-#include "manifest/capsule.h" /* enum task_acceptance */
+#include "manifest/capsule/capsule.h" /* enum task_acceptance */
 
 #include <jansson.h>
 #include <stdbool.h>

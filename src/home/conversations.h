@@ -4,9 +4,9 @@
  * (spec/records.md 4).
  *
  * Callers: mur conversation, retention. The session appends to records itself
- * (session/conversation.h). Always true: reading creates nothing and follows no link below
- * conversations/; a message line is a JSON object with a string role, anything else in the file is
- * invisible here; a cut keeps the bytes of what stays.
+ * (session/conversation/conversation.h). Always true: reading creates nothing and follows no link
+ * below conversations/; a message line is a JSON object with a string role, anything else in the
+ * file is invisible here; a cut keeps the bytes of what stays.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  * Callers: everything that keeps something in the user's home. No other file builds a path below
  * ~/.murmur by itself. Always true: a directory made here is 0700 whatever the umask; group and
  * other bits of an older one are taken away, owner bits are never added; below records/ no link is
- * followed. Configuration files are YAML and so live one floor higher: manifest/config.h.
+ * followed. Configuration files are YAML and so live one floor higher: manifest/settings/config.h.
  */
 #pragma once
 

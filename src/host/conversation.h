@@ -3,7 +3,7 @@
  * Host side of murmur:conversation/read@0.2.0: a hook reads the conversation's record, newest first
  * (spec/artifacts.md 15.13).
  *
- * Callers: session/hooks.c.
+ * Callers: session/hooks/hooks.c.
  */
 #pragma once
 

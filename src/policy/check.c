@@ -3,7 +3,7 @@
  * Refusals of staging that need no store and no sandbox, each in its place (spec/manifest.md 18.4).
  * See policy.h.
  */
-#include "artifact/name.h"
+#include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "net/allow.h"
 #include "policy/policy.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "manifest/grammar.h"
+#include "manifest/text/grammar.h"
 
 enum containment_tier {
     TIER_NONE,

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "manifest/capsule.h"
+#include "manifest/capsule/capsule.h"
 #include "policy/containment.h"
 
 struct allow_list; /* net/allow.h */

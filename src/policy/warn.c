@@ -5,7 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "manifest/door_methods.h"
+#include "manifest/capsule/door_methods.h"
 #include "net/allow.h"
 #include "net/url.h"
 #include "policy/policy.h"

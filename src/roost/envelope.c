@@ -4,7 +4,7 @@
  */
 #include "roost/envelope.h"
 
-#include "artifact/name.h"
+#include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "net/allow.h"
 

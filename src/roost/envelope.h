@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "manifest/capsule.h"
+#include "manifest/capsule/capsule.h"
 
 /* Whether <child> fits. The error's message begins with the first violating manifest key and a
  * colon and names the child's entry; its code is E-RUN-007. */

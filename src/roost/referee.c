@@ -4,9 +4,9 @@
  */
 #include "roost/referee.h"
 
-#include "artifact/name.h"
-#include "artifact/package.h"
-#include "artifact/store.h"
+#include "artifact/names/name.h"
+#include "artifact/package/package.h"
+#include "artifact/store/store.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/digest.h"

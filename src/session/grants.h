@@ -4,12 +4,12 @@
  * and how the limit on I/O fares (spec/containment.md 8.2, 14.2, 16). The report itself is
  * policy/'s.
  *
- * Callers: launch.c for session_start, cli/cmd_run.c for --explain-scope.
+ * Callers: launch.c for session_start, cli/run/cmd_run.c for --explain-scope.
  */
 #pragma once
 
 #include "policy/scope_report.h"
-#include "session/session.h"
+#include "session/state/session.h"
 
 /* For --explain-scope: looks at this host and makes nothing that stays; the I/O limit is tried on a
  * control group made and removed for it. <work_root> need not exist. */

@@ -3,7 +3,7 @@
  * What a launch says on stdout: the one line of --json, or the lines for people
  * (spec/session.md 4.1, spec/cli.md 2).
  *
- * Callers: cli/cmd_run.c. Always true: a stdout that refuses a line never stops a session.
+ * Callers: cli/run/cmd_run.c. Always true: a stdout that refuses a line never stops a session.
  */
 #pragma once
 

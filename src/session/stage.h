@@ -3,18 +3,18 @@
  * Staging: from a read manifest and a lowered policy to a session that only needs launching
  * (spec/session.md 2.1, 3).
  *
- * Callers: cli/cmd_run.c, later spawn/ and eval. Always true: nothing the capsule supplied runs
+ * Callers: cli/run/cmd_run.c, later spawn/ and eval. Always true: nothing the capsule supplied runs
  * here; every refusal comes before the side effects of later steps; what the request points to is
  * borrowed and must outlive the session.
  */
 #pragma once
 
-#include "artifact/resolve.h"
-#include "manifest/config.h"
+#include "artifact/store/resolve.h"
+#include "manifest/settings/config.h"
 #include "policy/policy.h"
-#include "spawn/spawner.h"
+#include "spawn/child/spawner.h"
 
-struct host_decision; /* sandbox/host.h */
+struct host_decision; /* sandbox/host/host.h */
 struct membership;
 struct session;
 
@@ -62,7 +62,7 @@ struct stage_request {
     const struct secret *spawn_grant; /* NULL: none was handed over */
     const struct spawner *spawner;    /* its session_id NULL: not delegated */
     const char *formation_id;         /* NULL: none */
-    struct membership *membership;    /* spawn/membership.h; NULL: no member */
+    struct membership *membership;    /* spawn/formation/membership.h; NULL: no member */
 
     uint64_t process_start_ms;  /* monotonic: what deadlines are counted from */
     uint64_t own_deadline_secs; /* 0: none */

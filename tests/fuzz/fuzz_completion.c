@@ -6,8 +6,8 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/buf.h"
-#include "spawn/completion.h"
-#include "spawn/spawner.h"
+#include "spawn/child/spawner.h"
+#include "spawn/report/completion.h"
 
 static void
 record (const char *text, size_t len)

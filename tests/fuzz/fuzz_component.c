@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "artifact/wit.h"
+#include "artifact/names/wit.h"
 
 /* The first byte says how large the pieces are. */
 static void

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "artifact/index.h"
+#include "artifact/sources/index.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "artifact/lock.h"
+#include "artifact/store/lock.h"
 
 /* An operator and a session pin over whatever the lock holds; the lock stays one that can be read.
  */

@@ -7,8 +7,8 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
-#include "manifest/artifact_manifest.h"
-#include "manifest/roster.h"
+#include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/roster.h"
 #include "policy/scope_report.h"
 
 static void

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "artifact/name.h"
+#include "artifact/names/name.h"
 
 static void
 check_reference (const char *text)

@@ -4,7 +4,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "trace/reader.h"
+#include "trace/read/reader.h"
 
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
-#include "manifest/yaml.h"
+#include "manifest/text/yaml.h"
 
 /* Every scalar of the tree, asked for as everything it could be. */
 static void

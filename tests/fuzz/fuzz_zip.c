@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzzing.h"
 
-#include "artifact/zip.h"
+#include "artifact/package/zip.h"
 
 #define CEILING (1u << 20)
 

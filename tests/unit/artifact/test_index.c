@@ -2,7 +2,7 @@
  *
  * The artifact index: schema 2, read strictly, written the same every time (spec/artifacts.md 9).
  */
-#include "artifact/index.h"
+#include "artifact/sources/index.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * Names, versions, install references, patterns, platforms: the rules of spec/artifacts.md 2 and 5.
  */
-#include "artifact/name.h"
-#include "artifact/platform.h"
+#include "artifact/names/name.h"
+#include "artifact/names/platform.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

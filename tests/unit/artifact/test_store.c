@@ -2,9 +2,9 @@
  *
  * Storing, finding, verifying, rolling back (spec/artifacts.md 6).
  */
-#include "artifact/platform.h"
-#include "artifact/resolve.h"
-#include "artifact/store.h"
+#include "artifact/names/platform.h"
+#include "artifact/store/resolve.h"
+#include "artifact/store/store.h"
 #include "fs/root.h"
 #include "tests/unit/testing.h"
 

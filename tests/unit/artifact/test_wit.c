@@ -2,7 +2,7 @@
  *
  * The component section reader and level fit (spec/artifacts.md 11).
  */
-#include "artifact/wit.h"
+#include "artifact/names/wit.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * The guards of reading a zip and the sameness of writing one (spec/artifacts.md 3.4, 4).
  */
-#include "artifact/package.h"
-#include "artifact/zip.h"
+#include "artifact/package/package.h"
+#include "artifact/package/zip.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

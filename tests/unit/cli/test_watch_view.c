@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "cli/watch_view.h"
+#include "cli/running/watch_view.h"
 #include "door/card.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "tests/unit/testing.h"
 
 #include "fs/root.h"
-#include "manifest/config.h"
+#include "manifest/settings/config.h"
 
 #include <errno.h>
 #include <fcntl.h>

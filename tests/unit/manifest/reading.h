@@ -8,7 +8,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/alloc.h"
-#include "manifest/capsule.h"
+#include "manifest/capsule/capsule.h"
 
 #include <string.h>
 

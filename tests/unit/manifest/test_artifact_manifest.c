@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "manifest/artifact_manifest.h"
+#include "manifest/settings/artifact_manifest.h"
 
 #include <string.h>
 

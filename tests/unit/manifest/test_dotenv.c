@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "manifest/dotenv.h"
+#include "manifest/text/dotenv.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "manifest/capsule.h"
+#include "manifest/capsule/capsule.h"
 
 #include <string.h>
 

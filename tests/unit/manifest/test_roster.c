@@ -4,7 +4,7 @@
  */
 #include "tests/unit/manifest/reading.h"
 
-#include "manifest/roster.h"
+#include "manifest/settings/roster.h"
 
 #define LEAD                                                                                       \
     "roster_version: 1\nmembers:\n- {name: lead, capsule: a/lead, version: 1.0, entry: true}\n"

@@ -6,7 +6,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/json.h"
-#include "manifest/yaml.h"
+#include "manifest/text/yaml.h"
 
 #include <string.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 
 #include "tests/unit/testing.h"
 
-#include "sandbox/mount_plan.h"
+#include "sandbox/kernel/mount_plan.h"
 
 #include <sys/stat.h>
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "base/ids.h"
-#include "sandbox/commands.h"
+#include "sandbox/run/commands.h"
 
 #include <fcntl.h>
 #include <signal.h>

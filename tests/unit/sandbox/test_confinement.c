@@ -7,9 +7,9 @@
 
 #include "base/fdio.h"
 #include "fs/root.h"
-#include "manifest/grammar.h"
-#include "sandbox/confinement.h"
-#include "sandbox/environment.h"
+#include "manifest/text/grammar.h"
+#include "sandbox/kernel/environment.h"
+#include "sandbox/run/confinement.h"
 
 #include <fcntl.h>
 #include <string.h>

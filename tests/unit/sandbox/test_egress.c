@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
-#include "sandbox/dns.h"
-#include "sandbox/egress.h"
+#include "sandbox/kernel/dns.h"
+#include "sandbox/kernel/egress.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

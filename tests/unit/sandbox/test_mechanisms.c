@@ -5,9 +5,9 @@
  */
 #include "tests/unit/testing.h"
 
-#include "sandbox/elf_closure.h"
-#include "sandbox/landlock.h"
-#include "sandbox/syscall_filter.h"
+#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/kernel/landlock.h"
+#include "sandbox/kernel/syscall_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,9 @@
  */
 #include "tests/unit/testing.h"
 
-#include "sandbox/block_device.h"
-#include "sandbox/cgroup_places.h"
-#include "sandbox/mountinfo.h"
+#include "sandbox/kernel/block_device.h"
+#include "sandbox/kernel/cgroup_places.h"
+#include "sandbox/kernel/mountinfo.h"
 
 #include <string.h>
 

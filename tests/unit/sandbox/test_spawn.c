@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "fs/root.h"
-#include "sandbox/elf_closure.h"
-#include "sandbox/probe.h"
-#include "sandbox/spawn.h"
+#include "sandbox/host/probe.h"
+#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/run/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  */
 #include "tests/unit/testing.h"
 
-#include "session/fence.h"
-#include "session/messages.h"
-#include "session/request.h"
+#include "session/conversation/fence.h"
+#include "session/conversation/messages.h"
+#include "session/conversation/request.h"
 
 #include <string.h>
 

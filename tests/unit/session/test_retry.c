@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "session/retry.h"
+#include "session/model/retry.h"
 
 static const struct retry_policy policy = { 3, 1000, 8000 };
 

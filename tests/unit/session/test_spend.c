@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "session/spend.h"
+#include "session/state/spend.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "spawn/approval.h"
+#include "spawn/child/approval.h"
 #include "tests/unit/net/loop_server.h"
 
 #include <string.h>

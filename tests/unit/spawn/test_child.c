@@ -12,7 +12,7 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "murmur/child.h"
-#include "spawn/work_folder.h"
+#include "spawn/child/work_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "base/ids.h"
 #include "base/json.h"
-#include "spawn/completion.h"
+#include "spawn/report/completion.h"
 #include "tests/unit/net/loop_server.h"
 
 #include <fcntl.h>

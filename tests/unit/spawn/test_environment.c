@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "spawn/environment.h"
+#include "spawn/child/environment.h"
 
 #include <stdlib.h>
 

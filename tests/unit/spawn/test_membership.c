@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/formation_token.h"
-#include "spawn/membership.h"
+#include "spawn/formation/membership.h"
 
 #include <pthread.h>
 #include <string.h>

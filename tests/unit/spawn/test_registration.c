@@ -5,8 +5,8 @@
  */
 #include "tests/unit/testing.h"
 
-#include "spawn/registration.h"
-#include "spawn/spawner.h"
+#include "spawn/child/spawner.h"
+#include "spawn/report/registration.h"
 #include "tests/unit/net/loop_server.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/fdio.h"
 #include "base/json.h"
 #include "fs/root.h"
-#include "spawn/snapshot.h"
+#include "spawn/child/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "fs/root.h"
-#include "spawn/watch.h"
+#include "spawn/report/watch.h"
 #include "tests/unit/net/loop_server.h"
 
 #include <errno.h>

@@ -7,11 +7,11 @@
 
 #include "base/digest.h"
 #include "fs/root.h"
-#include "trace/body.h"
-#include "trace/compare.h"
-#include "trace/metrics.h"
-#include "trace/show.h"
-#include "trace/steps.h"
+#include "trace/read/body.h"
+#include "trace/tell/compare.h"
+#include "trace/tell/metrics.h"
+#include "trace/tell/show.h"
+#include "trace/tell/steps.h"
 
 #include <fcntl.h>
 #include <string.h>

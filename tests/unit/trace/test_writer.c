@@ -5,7 +5,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/json.h"
-#include "trace/writer.h"
+#include "trace/lines/writer.h"
 
 #include <fcntl.h>
 #include <pthread.h>

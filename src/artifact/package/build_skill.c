@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur build --skill`: a skill written for anybody, a folder or zip with SKILL.md, packed as an
+ * artifact.
+ *
+ * Always true: only regular files at the root are taken, in order of their names; a link is left
+ * out.
+ */
+#include "artifact/names/name.h"
+#include "artifact/names/wit.h"
+#include "artifact/package/build.h"
+#include "artifact/package/package.h"
+#include "base/alloc.h"
+#include "base/fdio.h"
+#include "fs/root.h"
+#include "manifest/settings/artifact_manifest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SKILL_FILES_MAX 10000
+
+/* --- the name --- */
+
+static char *
+infer_name (const char *source)
+{
+    _cleanup_free_ char *canonical = realpath (source, NULL);
+    const char *last = canonical ? strrchr (canonical, '/') + 1 : source;
+    _cleanup_free_ char *text = x_strdup (last);
+    str_lower (text);
+    if (str_ends (text, ".zip"))
+        text[strlen (text) - 4] = '\0';
+    struct buf out = { 0 };
+    for (const char *at = text; *at; at++) {
+        bool is_plain = (*at >= 'a' && *at <= 'z') || isdigit ((unsigned char)*at) || *at == '-';
+        if (is_plain || ! out.len || out.data[out.len - 1] != '_')
+            buf_putc (&out, is_plain ? *at : '_');
+    }
+    while (out.len && strchr ("_-", out.data[out.len - 1]))
+        buf_truncate (&out, out.len - 1);
+    size_t start = out.len ? strspn (out.data, "_-") : 0;
+    char *name = out.len > start ? x_strdup (out.data + start) : x_strdup ("skill");
+    buf_free (&out);
+    return name;
+}
+
+/* --- gathering files --- */
+
+static int
+by_name (const void *a, const void *b)
+{
+    return strcmp (((const struct build_entry *)a)->name, ((const struct build_entry *)b)->name);
+}
+
+static bool
+check_count (const struct build_plan *files, const char *source, struct mur_error **err)
+{
+    return files->len < SKILL_FILES_MAX ||
+           mur_fail (err, E_IO_003, "%s: more than %d files", source, SKILL_FILES_MAX);
+}
+
+static bool
+gather_dir (const char *source, int dir_fd, struct build_plan *files, struct mur_error **err)
+{
+    _cleanup_closedir_ DIR *d = fdopendir (dir_fd);
+    if (! d)
+        return mur_fail_errno (err, E_IO_003, "cannot read %s", source);
+    for (struct dirent *e; (e = readdir (d));) {
+        struct stat st;
+        if (fstatat (dirfd (d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || ! S_ISREG (st.st_mode))
+            continue;
+        _cleanup_close_ int fd =
+            openat (dirfd (d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        _cleanup_buf_ struct buf bytes = { 0 };
+        if ((uint64_t)st.st_size > PACKAGE_FILE_MAX)
+            return mur_fail (err, E_IO_003, "%s/%s is larger than %llu bytes", source, e->d_name,
+                             PACKAGE_FILE_MAX);
+        if (fd < 0 || ! fd_read_all (fd, PACKAGE_FILE_MAX, &bytes))
+            return mur_fail_errno (err, E_IO_003, "cannot read %s/%s", source, e->d_name);
+        size_t len = bytes.len;
+        build_plan_add (files, x_strdup (e->d_name), buf_steal (&bytes), len);
+        if (! check_count (files, source, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+gather_zip (const char *source, struct build_plan *files, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf archive = { 0 };
+    if (! fs_read_regular (source, PACKAGE_FILE_MAX, &archive, err))
+        return false;
+    _cleanup_ (zip_closep) struct zip *zip = zip_open (archive.data, archive.len, source, err);
+    if (! zip)
+        return false;
+    for (size_t i = 0; i < zip_count (zip); i++) {
+        const struct zip_entry *entry = zip_at (zip, i);
+        if (! zip_name_is_root (entry->name))
+            continue;
+        _cleanup_buf_ struct buf bytes = { 0 };
+        if (! zip_read (zip, entry, zip_ceiling (), &bytes, NULL, err))
+            return false;
+        size_t len = bytes.len;
+        build_plan_add (files, x_strdup (entry->name), buf_steal (&bytes), len);
+        if (! check_count (files, source, err))
+            return false;
+    }
+    return true;
+}
+
+static bool
+gather (const char *source, struct build_plan *files, struct mur_error **err)
+{
+    int fd = open (source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOTDIR)
+        return gather_zip (source, files, err);
+    if (fd < 0)
+        return mur_fail_errno (err, errno == ENOENT ? E_IO_001 : E_IO_003, "cannot read %s",
+                               source);
+    return gather_dir (source, fd, files, err);
+}
+
+/* --- the manifest --- */
+
+static char *
+generated_manifest (const struct skill_request *r, const char *name, const char *version)
+{
+    struct buf out = { 0 };
+    buf_puts (&out, "name: ");
+    yaml_put_text (&out, name);
+    buf_puts (&out, "\nversion: ");
+    /* Always quoted: a version that reads like a number must stay text. */
+    if (strchr (version, '"'))
+        yaml_put_text (&out, version);
+    else
+        buf_printf (&out, "\"%s\"", version);
+    buf_puts (&out, "\nruntime: skill\n");
+    if (r->summary) {
+        buf_puts (&out, "description: ");
+        yaml_put_text (&out, r->summary);
+        buf_putc (&out, '\n');
+    }
+    return buf_steal (&out);
+}
+
+/* The manifest again with another description, in its place when it had one. */
+static char *
+with_description (const struct yaml_node *root, const char *summary)
+{
+    struct yaml_writer w;
+    yaml_writer_init (&w);
+    bool is_done = false;
+    for (uint32_t i = 0; root->kind == YAML_MAP && i < root->len; i++) {
+        const char *key = yaml_text (root->pairs[i].key);
+        if (! key)
+            continue;
+        is_done |= strcmp (key, "description") == 0;
+        if (strcmp (key, "description") == 0)
+            yaml_add_text (&w, key, summary);
+        else
+            yaml_add_node (&w, key, root->pairs[i].value);
+    }
+    if (! is_done)
+        yaml_add_text (&w, "description", summary);
+    return yaml_writer_finish (&w);
+}
+
+/* Checks a manifest that came with the skill, and rewrites its description when asked to. */
+static bool
+take_manifest (const struct skill_request *r, struct build_entry *e, struct mur_error **err)
+{
+    _cleanup_free_ char *file = x_asprintf ("%s/%s", r->source, e->name);
+    _cleanup_ (artifact_manifest_freep) struct artifact_manifest *m =
+        artifact_manifest_parse (e->bytes, e->len, file, err);
+    if (! m)
+        return false;
+    if (! str_eq (m->runtime, "skill"))
+        return mur_fail (err, E_MAN_003,
+                         "%s: runtime: \"%s\"; a skill's manifest says runtime: skill", file,
+                         m->runtime);
+    if (r->summary) {
+        char *text = with_description (m->root, r->summary);
+        free (e->bytes);
+        e->bytes = text;
+        e->len = strlen (text);
+    }
+    return true;
+}
+
+/* --- packing --- */
+
+/* Moves the one file called <name> in any case out of <files>; NULL when absent. Two such files are
+ * E-BLD-002. */
+static struct build_entry *
+find_any_case (struct build_plan *files, const char *name, struct mur_error **err)
+{
+    struct build_entry *found = NULL;
+    for (size_t i = 0; i < files->len; i++) {
+        struct build_entry *e = &files->items[i];
+        if (! e->name || strcasecmp (e->name, name) != 0)
+            continue;
+        if (found) {
+            mur_fail (err, E_BLD_002, "\"%s\" and \"%s\" would both be packed as %s", found->name,
+                      e->name, name);
+            return NULL;
+        }
+        found = e;
+    }
+    return found;
+}
+
+static void
+move_entry (struct build_plan *plan, struct build_entry *from, const char *name)
+{
+    build_plan_add (plan, x_strdup (name), steal_ptr (&from->bytes), from->len);
+    free (from->name);
+    from->name = NULL;
+}
+
+static bool
+plan_skill (const struct skill_request *r, struct build_plan *files, const char *name,
+            const char *version, struct build_plan *plan, struct mur_error **err)
+{
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (files->len)
+        qsort (files->items, files->len, sizeof (*files->items), by_name);
+    struct build_entry *skill = find_any_case (files, "skill.md", &caught);
+    struct build_entry *manifest = find_any_case (files, "murmur.yaml", &caught);
+    if (caught)
+        return mur_propagate (err, steal_ptr (&caught));
+    if (! skill)
+        return mur_fail (err, E_IO_001, "%s: no SKILL.md in it", r->source);
+    if (manifest && ! take_manifest (r, manifest, err))
+        return false;
+    if (manifest) {
+        move_entry (plan, manifest, "murmur.yaml");
+    } else {
+        char *text = generated_manifest (r, name, version);
+        build_plan_add (plan, x_strdup ("murmur.yaml"), text, strlen (text));
+    }
+    move_entry (plan, skill, "skill.md");
+    for (size_t i = 0; i < files->len; i++) {
+        struct build_entry *e = &files->items[i];
+        if (e->name && strcmp (e->name, "murmur-build.json") == 0)
+            return mur_fail (err, E_BLD_002, "%s: murmur-build.json is written by the build",
+                             r->source);
+        if (e->name) {
+            _cleanup_free_ char *own = x_strdup (e->name);
+            move_entry (plan, e, own);
+        }
+    }
+    return true;
+}
+
+bool
+build_skill (const struct skill_request *r, struct build_result *result, struct mur_error **err)
+{
+    _cleanup_free_ char *name = r->name ? x_strdup (r->name) : infer_name (r->source);
+    const char *version = r->version ? r->version : "0.1.0";
+    if (! build_check_name (name, err) || ! version_check_segment (version, err))
+        return false;
+    _cleanup_plan_ struct build_plan files = { 0 }, plan = { 0 };
+    if (! gather (r->source, &files, err) || ! plan_skill (r, &files, name, version, &plan, err))
+        return false;
+    _cleanup_free_ char *cwd = getcwd (NULL, 0);
+    if (! cwd)
+        return mur_fail_errno (err, E_IO_003, "cannot name the current folder");
+    _cleanup_free_ char *file = x_asprintf ("%s-%s.mur.zip", name, version);
+    result->path = build_output_path (cwd, r->output, file, err);
+    if (! result->path)
+        return false;
+    result->level = wit_newest_level ();
+    result->has_level = true;
+    return build_plan_write (&plan, result->path, result, err);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur install`: bring artifacts into a store and pin them (spec/artifacts.md 10).
+ *
+ * Callers: cli/packages/cmd_install.c. Always true: everything that can be refused without a store
+ * is refused before one is touched; fetches run side by side, the lock is written once, by one
+ * thread, after them; one failure never loses the pins of the successes.
+ */
+#pragma once
+
+#include "artifact/names/name.h"
+#include "artifact/sources/source.h"
+#include "artifact/store/lock.h"
+#include "artifact/store/store.h"
+
+struct install {
+    char *project_root; /* NULL with is_global */
+    bool is_global;
+    bool precompiles;
+    struct stores *stores;
+    struct lock *lock;       /* NULL with is_global */
+    struct remote *registry; /* made when first needed */
+};
+
+/* Finds the project (E-IO-001 without one, unless global), reads the configuration and the lock.
+ * Creates nothing. */
+bool install_open (struct install *in, bool is_global, bool precompiles, struct mur_error **err);
+void install_close (struct install *in);
+#define _cleanup_install_ _cleanup_ (install_close)
+
+/* One reference: a file, a release, a name with or without a version. */
+bool install_ref_run (struct install *in, const struct install_ref *ref, struct mur_error **err);
+/* Payloads of every platform of one name@version into the global store. */
+bool
+install_all_platforms (struct install *in, const struct install_ref *ref, struct mur_error **err);
+/* Everything the project's manifest declares; opened without is_global, which may be set
+ * afterwards: into the global store, pinning nothing. *any_failed: the report on stdout says what;
+ * no error is set for it. */
+bool install_manifest (struct install *in, bool *any_failed, struct mur_error **err);
+
+/* --- shared by the halves (internal) --- */
+
+/* A package on its way into a store and the lock. */
+struct install_item {
+    char *name, *version; /* full name */
+    struct package *package;
+    char *platform; /* of the file; NULL: untagged */
+    bool has_owner_id;
+    uint64_t owner_id;
+};
+
+void install_item_clear (struct install_item *item);
+/* The store new payloads go to. */
+const struct store *install_target (const struct install *in);
+bool install_need_registry (struct install *in, struct mur_error **err);
+/* Opens a payload found in a store: hash, zip. The owner id comes from its sidecar. */
+bool install_from_payload (const struct store_payload *payload, const char *name,
+                           const char *version, struct install_item *item, struct mur_error **err);
+/* E-WIT-LEVEL-001 with its hint. */
+bool install_check_fit (struct install *in, struct install_item *item, struct mur_error **err);
+/* E-REG-010 for a stored payload whose sidecar records another owner. */
+bool install_check_owner (const struct install *in, const struct install_item *item,
+                          struct mur_error **err);
+/* Stores into the target. *path owned, may be NULL. */
+bool install_store (const struct install *in, struct install_item *item, char **path,
+                    struct mur_error **err);
+/* The pin an item calls for; strings borrowed from it. */
+struct lock_pin install_pin_of (const struct install_item *item);
+/* Pins in memory and says so when a runtime pin was adopted. */
+void install_pin (struct install *in, const struct install_item *item);
+/* Compiles what a launch here would; best effort. */
+void install_precompile (const struct install *in, struct install_item *const *items, size_t count);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur doctor`: checks a project and this machine, and says how to mend each problem (spec/cli.md
+ * 5). See doctor.h.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "cli/health/doctor.h"
+#include "home/paths.h"
+#include "manifest/settings/config.h"
+#include "sandbox/host/host.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static enum containment_class
+config_class (enum config_floor floor)
+{
+    return floor == CONFIG_FLOOR_SEALED   ? CONTAINMENT_SEALED
+           : floor == CONFIG_FLOOR_SCOPED ? CONTAINMENT_SCOPED
+                                          : CONTAINMENT_ADVISORY;
+}
+
+/* Who may come in, by name; scopes as declared. */
+static void
+bearer_line (const struct door_authentication *a)
+{
+    out_printf ("door: %s — operator", a->scheme);
+    for (size_t i = 0; i < a->credentials.len; i++) {
+        const struct door_credential *c = &a->credentials.items[i];
+        out_printf (", %s (", c->name);
+        for (size_t k = 0; k < c->scopes.len; k++)
+            out_printf ("%s%s", k ? ", " : "", c->scopes.items[k]);
+        out_puts (")");
+    }
+    out_puts ("\n");
+}
+
+static void
+door_line (const struct doctor *d)
+{
+    const struct door_network *network = d->manifest->network;
+    const struct door_authentication *a = network ? network->authentication : NULL;
+    if (a)
+        bearer_line (a);
+    else
+        out_puts ("door: public (no network.authentication)\n");
+    policy_warn_door (d->policy, true);
+}
+
+static const char *
+plural (size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static int
+summary (struct doctor *d)
+{
+    if (d->errors == 0 && d->warnings == 0)
+        out_puts ("\nAll checks passed.\n");
+    else {
+        out_printf ("\n%zu check%s passed, %zu error%s found", d->passed, plural (d->passed),
+                    d->errors, plural (d->errors));
+        if (d->warnings)
+            out_printf (", %zu warning%s", d->warnings, plural (d->warnings));
+        out_puts (".\n");
+    }
+    for (size_t i = 0; i < d->fixes.len; i++)
+        out_printf ("%sFix: %s\n", i ? "" : "\n", d->fixes.items[i]);
+    return d->errors ? CLI_FAILED : CLI_OK;
+}
+
+static int
+report (struct doctor *d, const char *home)
+{
+    door_line (d);
+    doctor_namespaces (d);
+    doctor_home (d, home);
+    doctor_grants (d);
+    doctor_memory (d);
+    doctor_environment (d);
+    doctor_control_secrets (d);
+    doctor_wit_level (d);
+    doctor_leftovers (d);
+    doctor_checklist (d);
+    doctor_model_limits (d);
+    doctor_directories (d);
+    doctor_concerns (d);
+    int status = summary (d);
+    strv_free (&d->fixes);
+    strv_free (&d->natives);
+    return status;
+}
+
+static struct secret *
+configured_credential (void *ctx, const char *name)
+{
+    const struct secret *value = config_credential (ctx, name);
+    return value ? secret_copy (value) : NULL;
+}
+
+/* A malformed manifest, lock or configuration is the answer: no checklist then. */
+static int
+check_project (const char *project, const char *bind, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", project);
+    _cleanup_free_ char *home = home_path (err);
+    struct capsule_manifest *manifest =
+        home ? capsule_manifest_read (path, MANIFEST_SECRETLESS, err) : NULL;
+    if (! manifest)
+        return CLI_FAILED;
+    capsule_manifest_warn_unknown (manifest);
+    _cleanup_config_ struct config *config = config_load (err);
+    _cleanup_lock_ struct lock *lock = config ? lock_read (project, err) : NULL;
+    _cleanup_stores_ struct stores *stores = lock ? stores_new (project, err) : NULL;
+    struct policy_request request = {
+        .home_dir = home,
+        .manifest_dir = project,
+        .config_floor = config ? config_class (config->containment) : CONTAINMENT_ADVISORY,
+        .flag_floor = CONTAINMENT_ADVISORY,
+        .bind_addr = bind,
+    };
+    struct policy *policy = stores ? policy_lower (manifest, &request, err) : NULL;
+    int status = CLI_FAILED;
+    if (policy) {
+        policy_warn_parse (policy, configured_credential, config);
+        struct host_containment host = host_containment_facts ();
+        struct capsule_containment capsule = { .workdir_exec = policy->workdir_exec_allowed };
+        struct containment containment = { 0 };
+        containment_decide (&host, policy->containment_floor, &capsule, &containment);
+        struct doctor d = { .project = project,
+                            .manifest_path = path,
+                            .manifest = manifest,
+                            .policy = policy,
+                            .containment = &containment,
+                            .config = config,
+                            .stores = stores,
+                            .lock = lock };
+        status = report (&d, home);
+        containment_clear (&containment);
+    }
+    policy_free (policy);
+    capsule_manifest_free (manifest);
+    return status;
+}
+
+/* --- a formation's folder --- */
+
+static int
+check_roster (const char *dir, struct mur_error **err)
+{
+    struct doctor d = { .project = dir };
+    int status = doctor_roster (&d, err) ? summary (&d) : CLI_FAILED;
+    strv_free (&d.fixes);
+    return status;
+}
+
+int
+cmd_doctor (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_free_ char *cwd = getcwd (NULL, 0);
+    struct stat st;
+    if (! cwd) {
+        mur_fail_errno (err, E_IO_003, "cannot name the current directory");
+        return CLI_FAILED;
+    }
+    if (stat ("roster.yaml", &st) == 0 && stat ("murmur.yaml", &st) < 0)
+        return check_roster (cwd, err);
+    _cleanup_free_ char *project = project_root_find (cwd);
+    if (project)
+        return check_project (project, cli_value (args, "--bind"), err);
+    mur_fail (err, E_IO_001, "there is no murmur.yaml at or above %s, and no roster.yaml in it",
+              cwd);
+    mur_hint (err, "run it in a project's folder; `mur new agent hello` creates one");
+    return CLI_FAILED;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur explain`: what a diagnostic code means and what to do, from the one table
+ * (base/diag_codes.def).
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "cli/line/suggest.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static int
+list_codes (void)
+{
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        const char *meaning = diag_code_meaning ((enum diag_code)i);
+        out_printf ("%-16s %s\n", diag_code_name ((enum diag_code)i), meaning);
+    }
+    return CLI_OK;
+}
+
+static int
+unknown_code (const char *typed, struct mur_error **err)
+{
+    struct suggestion near = { 0 };
+    _cleanup_free_ char *upper = x_strdup (typed);
+    for (char *c = upper; *c; c++)
+        *c = (char)toupper ((unsigned char)*c);
+    for (int i = 0; i < DIAG_COUNT; i++)
+        suggestion_offer (&near, upper, diag_code_name ((enum diag_code)i));
+    mur_fail (err, E_IO_001, "there is no diagnostic code '%s'", typed);
+    if (near.word)
+        mur_hint (err, "mur explain %s, or `mur explain` for all of them", near.word);
+    else
+        mur_hint (err, "`mur explain` lists all of them");
+    return CLI_FAILED;
+}
+
+int
+cmd_explain (const struct cli_args *args, struct mur_error **err)
+{
+    const char *typed = cli_positional (args, "CODE");
+    enum diag_code code;
+    if (! typed)
+        return list_codes ();
+    if (! diag_code_find (typed, &code))
+        return unknown_code (typed, err);
+    out_printf ("%s\n\n%s\n\nWhat to do: %s\n", diag_code_name (code), diag_code_meaning (code),
+                diag_code_remedy (code));
+    return CLI_OK;
+}

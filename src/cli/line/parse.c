@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads argv against the command table. See cli.h.
+ *
+ * Always true: a usage error leaves stdout empty, says what is wrong in one line, at most one hint,
+ * and the usage line; help and version go to stdout. Arguments are judged from left to right,
+ * relations between them last.
+ */
+#include "cli/cli.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/version.h"
+#include "cli/line/suggest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define MOST_OPTIONS     48
+#define MOST_POSITIONALS 4
+
+struct cli_args {
+    const struct cli_command *command;
+    bool is_given[MOST_OPTIONS];
+    const char *values[MOST_OPTIONS];
+    uint64_t numbers[MOST_OPTIONS];
+    const char **words; /* positionals in order, the repeated one last */
+    size_t word_count;
+};
+
+/* --- reading a parsed line --- */
+
+static size_t
+option_index (const struct cli_args *args, const char *name)
+{
+    for (size_t i = 0; args->command->options[i].name; i++)
+        if (str_eq (args->command->options[i].name, name))
+            return i;
+    fprintf (stderr, "mur %s has no option %s\n", args->command->name, name);
+    abort ();
+}
+
+static size_t
+positional_index (const struct cli_args *args, const char *name)
+{
+    for (size_t i = 0; args->command->positionals[i].name; i++)
+        if (str_eq (args->command->positionals[i].name, name))
+            return i;
+    fprintf (stderr, "mur %s has no positional %s\n", args->command->name, name);
+    abort ();
+}
+
+bool
+cli_has (const struct cli_args *args, const char *option)
+{
+    return args->is_given[option_index (args, option)];
+}
+
+const char *
+cli_value (const struct cli_args *args, const char *option)
+{
+    size_t i = option_index (args, option);
+    return args->is_given[i] ? args->values[i] : args->command->options[i].fallback;
+}
+
+uint64_t
+cli_number (const struct cli_args *args, const char *option)
+{
+    size_t i = option_index (args, option);
+    if (args->is_given[i])
+        return args->numbers[i];
+    const char *fallback = args->command->options[i].fallback;
+    return fallback ? strtoull (fallback, NULL, 10) : 0;
+}
+
+const char *
+cli_positional (const struct cli_args *args, const char *name)
+{
+    size_t i = positional_index (args, name);
+    return i < args->word_count ? args->words[i] : NULL;
+}
+
+const char *const *
+cli_positionals (const struct cli_args *args, const char *name, size_t *count)
+{
+    size_t i = positional_index (args, name);
+    *count = i < args->word_count ? args->word_count - i : 0;
+    return *count ? args->words + i : NULL;
+}
+
+const struct cli_command *
+cli_command_of (const struct cli_args *args)
+{
+    return args->command;
+}
+
+void
+cli_args_free (struct cli_args *args)
+{
+    if (! args)
+        return;
+    free (args->words);
+    free (args);
+}
+
+/* --- usage errors --- */
+
+/* Prints the error, the hint when there is one, and where help is. Takes both strings. */
+static enum cli_outcome
+usage_error (const char *topic, const struct cli_command *command, char *message, char *hint)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    buf_printf (&text, "error: %s\n", message);
+    if (hint)
+        buf_printf (&text, "  hint: %s\n", hint);
+    if (command) {
+        _cleanup_free_ char *usage = cli_usage_line (command);
+        buf_printf (&text, "\nusage: %s\n", usage);
+    }
+    buf_printf (&text, "%sFor more: mur %s%s--help", command ? "" : "\n", topic, *topic ? " " : "");
+    diag_stderr_line ("%s", text.data);
+    free (message);
+    free (hint);
+    return CLI_USAGE_ERROR;
+}
+
+static enum cli_outcome
+command_error (const struct cli_command *command, char *message, char *hint)
+{
+    return usage_error (command->name, command, message, hint);
+}
+
+static char *
+did_you_mean (const struct suggestion *s)
+{
+    return s->word ? x_asprintf ("did you mean '%s'?", s->word) : NULL;
+}
+
+static enum cli_outcome
+unknown_option (const struct cli_command *command, const char *typed)
+{
+    struct suggestion near = { 0 };
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (! o->is_hidden)
+            suggestion_offer (&near, typed, o->name);
+    char *hint = did_you_mean (&near);
+    if (str_eq (typed, "--registry") && command->registry_hint) {
+        free (hint);
+        hint = x_strdup (command->registry_hint);
+    }
+    return command_error (command, x_asprintf ("unknown option '%s'", typed), hint);
+}
+
+/* --- one option --- */
+
+/* argv as it is consumed. */
+struct line {
+    char *const *argv;
+    int argc;
+    int at;
+};
+
+static bool
+in_list (const char *list, const char *word, char separator)
+{
+    size_t len = strlen (word);
+    for (const char *at = list; at && *at;) {
+        const char *end = strchrnul (at, separator);
+        if ((size_t)(end - at) == len && strncmp (at, word, len) == 0)
+            return true;
+        at = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+static bool
+parse_number (const char *text, uint64_t *value)
+{
+    if (! isdigit ((unsigned char)text[0]))
+        return false;
+    char *end;
+    errno = 0;
+    *value = strtoull (text, &end, 10);
+    return ! *end && ! errno;
+}
+
+/* Checks a value against the option's row. NULL when it is fine, else what is wrong (owned). */
+static char *
+value_problem (const struct cli_option *o, const char *value, uint64_t *number)
+{
+    if (o->choices && ! in_list (o->choices, value, '|'))
+        return x_asprintf ("'%s' is no value of %s (%s)", value, o->name, o->choices);
+    if (! o->is_number)
+        return NULL;
+    bool is_number = parse_number (value, number);
+    if (is_number && (! o->max || (*number >= o->min && *number <= o->max)))
+        return NULL;
+    if (o->max && o->max != UINT64_MAX)
+        return x_asprintf ("'%s' is no value of %s (a whole number, %lu to %lu)", value, o->name,
+                           (unsigned long)o->min, (unsigned long)o->max);
+    return x_asprintf ("'%s' is no value of %s (a whole number%s)", value, o->name,
+                       o->min ? " above 0" : "");
+}
+
+/* Takes an option whose name was read; <inline_value> is what stood after '=' or a letter, or NULL.
+ */
+static enum cli_outcome
+take_option (struct cli_args *args, size_t index, const char *inline_value, struct line *line)
+{
+    const struct cli_option *o = &args->command->options[index];
+    const char *value = inline_value;
+    if (args->is_given[index])
+        return command_error (args->command, x_asprintf ("%s was given twice", o->name), NULL);
+    if (o->kind == CLI_FLAG && value)
+        return command_error (args->command, x_asprintf ("%s takes no value", o->name), NULL);
+    if (o->kind != CLI_FLAG && ! value) {
+        const char *next = line->at < line->argc ? line->argv[line->at] : NULL;
+        bool is_usable = next && (next[0] != '-' || ! next[1]);
+        if (! is_usable && o->kind == CLI_VALUE)
+            return command_error (
+                args->command,
+                x_asprintf ("%s needs a value: %s %s", o->name, o->name, o->value_name),
+                next ? x_asprintf ("a value that begins with '-' is written %s=%s", o->name, next)
+                     : NULL);
+        value = is_usable ? next : o->none_value;
+        line->at += is_usable;
+    }
+    char *problem = value ? value_problem (o, value, &args->numbers[index]) : NULL;
+    if (problem)
+        return command_error (args->command, problem, NULL);
+    args->is_given[index] = true;
+    args->values[index] = value;
+    return CLI_RUN;
+}
+
+static enum cli_outcome
+show_help (const char *topic)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    cli_help (topic, &text);
+    out_write (text.data, text.len);
+    return CLI_SHOWN;
+}
+
+static enum cli_outcome
+take_long (struct cli_args *args, const char *word, struct line *line)
+{
+    const char *equals = strchr (word, '=');
+    _cleanup_free_ char *name =
+        equals ? x_strndup (word, (size_t)(equals - word)) : x_strdup (word);
+    if (str_eq (word, "--help"))
+        return show_help (args->command->name);
+    for (size_t i = 0; args->command->options[i].name; i++)
+        if (str_eq (args->command->options[i].name, name))
+            return take_option (args, i, equals ? equals + 1 : NULL, line);
+    return unknown_option (args->command, name);
+}
+
+/* "-v", "-gv", "-oFILE", "-o=FILE", "-o FILE". */
+static enum cli_outcome
+take_letters (struct cli_args *args, const char *word, struct line *line)
+{
+    for (const char *at = word + 1; *at; at++) {
+        if (*at == 'h')
+            return show_help (args->command->name);
+        const struct cli_option *options = args->command->options;
+        size_t i = 0;
+        while (options[i].name && options[i].letter != *at)
+            i++;
+        if (! options[i].name) {
+            const char unknown[] = { '-', *at, '\0' };
+            return unknown_option (args->command, unknown);
+        }
+        const char *rest = at[1] ? at + 1 + (at[1] == '=') : NULL;
+        bool takes_rest = options[i].kind != CLI_FLAG;
+        enum cli_outcome outcome = take_option (args, i, takes_rest ? rest : NULL, line);
+        if (outcome != CLI_RUN || takes_rest)
+            return outcome;
+    }
+    return CLI_RUN;
+}
+
+/* --- relations --- */
+
+static bool
+stands (const struct cli_args *args, const char *name)
+{
+    return name[0] == '-' ? cli_has (args, name) : cli_positional (args, name) != NULL;
+}
+
+/* Calls <found> for the first word of a list for which <stands> is <wanted>. Returns that word
+ * (owned) or NULL. */
+static char *
+first_of (const struct cli_args *args, const char *list, bool wanted)
+{
+    for (const char *at = list; at && *at;) {
+        const char *end = strchrnul (at, ' ');
+        char *word = x_strndup (at, (size_t)(end - at));
+        if (stands (args, word) == wanted)
+            return word;
+        free (word);
+        at = *end ? end + 1 : end;
+    }
+    return NULL;
+}
+
+static enum cli_outcome
+check_relations (const struct cli_args *args)
+{
+    const struct cli_command *c = args->command;
+    for (size_t i = 0; c->options[i].name; i++) {
+        const struct cli_option *o = &c->options[i];
+        if (o->is_required && ! args->is_given[i])
+            return command_error (c, x_asprintf ("%s %s is missing", o->name, o->value_name), NULL);
+        if (! args->is_given[i])
+            continue;
+        _cleanup_free_ char *rival = first_of (args, o->conflicts, true);
+        if (rival)
+            return command_error (c, x_asprintf ("%s cannot be used with %s", o->name, rival),
+                                  NULL);
+        _cleanup_free_ char *missing = first_of (args, o->requires, false);
+        if (missing)
+            return command_error (c, x_asprintf ("%s needs %s as well", o->name, missing), NULL);
+    }
+    for (size_t i = 0; c->positionals[i].name; i++)
+        if (c->positionals[i].is_required && i >= args->word_count)
+            return command_error (c, x_asprintf ("<%s> is missing", c->positionals[i].name), NULL);
+    char *problem = c->check ? c->check (args) : NULL;
+    return problem ? command_error (c, problem, NULL) : CLI_RUN;
+}
+
+static enum cli_outcome
+take_word (struct cli_args *args, const char *word)
+{
+    const struct cli_positional *p = args->command->positionals;
+    size_t count = 0;
+    while (p[count].name)
+        count++;
+    bool is_full = args->word_count >= count && ! (count && p[count - 1].is_repeated);
+    if (is_full)
+        return command_error (args->command, x_asprintf ("unexpected argument '%s'", word), NULL);
+    args->words = x_reallocarray (args->words, args->word_count + 1, sizeof (*args->words));
+    args->words[args->word_count++] = word;
+    return CLI_RUN;
+}
+
+static enum cli_outcome
+parse_command (const struct cli_command *command, struct line *line, struct cli_args **out)
+{
+    _cleanup_ (cli_args_freep) struct cli_args *args = x_new0 (struct cli_args);
+    args->command = command;
+    bool only_words = false;
+    while (line->at < line->argc) {
+        const char *word = line->argv[line->at++];
+        enum cli_outcome outcome;
+        if (! only_words && str_eq (word, "--")) {
+            only_words = true;
+            continue;
+        }
+        if (only_words || word[0] != '-' || ! word[1])
+            outcome = take_word (args, word);
+        else if (word[1] == '-')
+            outcome = take_long (args, word, line);
+        else
+            outcome = take_letters (args, word, line);
+        if (outcome != CLI_RUN)
+            return outcome;
+    }
+    enum cli_outcome outcome = check_relations (args);
+    if (outcome == CLI_RUN)
+        *out = steal_ptr (&args);
+    return outcome;
+}
+
+/* --- finding the command --- */
+
+static enum cli_outcome
+unknown_command (const char *group, const char *typed)
+{
+    struct suggestion near = { 0 };
+    size_t skip = *group ? strlen (group) + 1 : 0;
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const char *name = cli_commands[i].name;
+        bool is_member = *group && str_starts (name, group) && name[skip - 1] == ' ';
+        if (*group ? is_member : ! strchr (name, ' '))
+            suggestion_offer (&near, typed, name + skip);
+    }
+    for (const struct cli_group *g = cli_groups; ! *group && g->name; g++)
+        suggestion_offer (&near, typed, g->name);
+    if (typed[0] == '-')
+        return usage_error (group, NULL, x_asprintf ("unknown option '%s'", typed), NULL);
+    return usage_error (group, NULL,
+                        x_asprintf ("unknown command '%s%s%s'", group, *group ? " " : "", typed),
+                        did_you_mean (&near));
+}
+
+/* `mur help trace show`, `mur trace help show`: help of the joined words. */
+static enum cli_outcome
+help_of (const char *group, struct line *line)
+{
+    _cleanup_buf_ struct buf topic = { 0 };
+    buf_puts (&topic, group);
+    while (line->at < line->argc) {
+        const char *word = line->argv[line->at++];
+        if (str_eq (word, "--help") || str_eq (word, "-h"))
+            continue;
+        if (topic.len)
+            buf_putc (&topic, ' ');
+        buf_puts (&topic, word);
+    }
+    if (topic.len == 0 || str_eq (topic.data, "help"))
+        return show_help (NULL);
+    if (cli_find_command (topic.data) || cli_find_group (topic.data))
+        return show_help (topic.data);
+    return unknown_command ("", topic.data);
+}
+
+static enum cli_outcome
+bare (const char *topic)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    cli_help (topic, &text);
+    buf_truncate (&text, text.len - 1); /* the line writer adds its own end */
+    diag_stderr_line ("%s", text.data);
+    return CLI_USAGE_ERROR;
+}
+
+static enum cli_outcome
+parse_group (const struct cli_group *group, struct line *line, struct cli_args **out)
+{
+    if (line->at >= line->argc)
+        return bare (group->name);
+    const char *word = line->argv[line->at++];
+    if (str_eq (word, "-h") || str_eq (word, "--help"))
+        return show_help (group->name);
+    if (str_eq (word, "help"))
+        return help_of (group->name, line);
+    _cleanup_free_ char *name = x_asprintf ("%s %s", group->name, word);
+    const struct cli_command *command = cli_find_command (name);
+    return command ? parse_command (command, line, out) : unknown_command (group->name, word);
+}
+
+enum cli_outcome
+cli_parse (int argc, char *const *argv, struct cli_args **args)
+{
+    struct line line = { argv, argc, 1 };
+    *args = NULL;
+    if (argc < 2)
+        return bare (NULL);
+    const char *word = argv[line.at++];
+    if (str_eq (word, "-h") || str_eq (word, "--help"))
+        return show_help (NULL);
+    if (str_eq (word, "-V") || str_eq (word, "--version")) {
+        out_puts ("murmur-cli " MUR_VERSION "\n");
+        return CLI_SHOWN;
+    }
+    if (str_eq (word, "help"))
+        return help_of ("", &line);
+    const struct cli_group *group = cli_find_group (word);
+    if (group)
+        return parse_group (group, &line, args);
+    const struct cli_command *command = strchr (word, ' ') ? NULL : cli_find_command (word);
+    return command ? parse_command (command, &line, args) : unknown_command ("", word);
+}

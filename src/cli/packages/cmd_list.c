@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur list`: what the stores hold (spec/artifacts.md 10).
+ */
+#include "artifact/store/store.h"
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "cli/line/text_table.h"
+
+#include <string.h>
+
+static const char none[] = "—";
+
+static bool
+has_contract (const struct strv *names, const char *prefix, struct strv *found)
+{
+    for (size_t i = 0; i < names->len; i++)
+        if (str_starts (names->items[i], prefix) && ! strv_contains (found, names->items[i]))
+            strv_push (found, names->items[i]);
+    return found->len > 0;
+}
+
+static void
+add_joined (struct text_table *t, const struct strv *items)
+{
+    _cleanup_free_ char *text = strv_join (items, ", ");
+    text_table_add (t, items->len ? text : none);
+}
+
+static void
+add_row (struct text_table *t, const struct store_row *row, bool shows_store,
+         const struct strv *contracts)
+{
+    if (shows_store)
+        text_table_add (t, store_kind_name (row->kind));
+    text_table_add (t, row->name);
+    text_table_add (t, row->version);
+    text_table_add (t, row->role && row->role[0] ? row->role : none);
+    add_joined (t, &row->platforms);
+    if (contracts)
+        add_joined (t, contracts);
+}
+
+static void
+print_rows (const struct store_rows *rows, bool shows_store, const char *prefix)
+{
+    _cleanup_text_table_ struct text_table t = { 0 };
+    if (shows_store)
+        text_table_column (&t, "STORE");
+    text_table_column (&t, "NAME");
+    text_table_column (&t, "VERSION");
+    text_table_column (&t, "RUNTIME");
+    text_table_column (&t, "PLATFORMS");
+    if (prefix)
+        text_table_column (&t, "CONTRACTS");
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct store_row *row = &rows->items[i];
+        _cleanup_strv_ struct strv contracts = { 0 };
+        if (prefix) {
+            has_contract (&row->contracts.exports, prefix, &contracts);
+            has_contract (&row->contracts.imports, prefix, &contracts);
+            if (! contracts.len)
+                continue;
+            strv_sort (&contracts);
+        }
+        add_row (&t, row, shows_store, prefix ? &contracts : NULL);
+    }
+    if (text_table_is_empty (&t))
+        out_puts ("No artifacts found.\n");
+    else
+        text_table_print (&t);
+}
+
+int
+cmd_list (const struct cli_args *args, struct mur_error **err)
+{
+    bool shows_all = cli_has (args, "--all");
+    _cleanup_free_ char *root = cli_has (args, "--global") ? NULL : project_root_find (".");
+    _cleanup_stores_ struct stores *stores = stores_new (root, err);
+    if (! stores)
+        return CLI_FAILED;
+    _cleanup_rows_ struct store_rows rows = { 0 };
+    for (int kind = 0; kind < STORE_COUNT; kind++) {
+        bool is_chosen = shows_all || kind == (root ? STORE_PROJECT : STORE_GLOBAL);
+        if (is_chosen && ! store_list (&stores->at[kind], &rows, err))
+            return CLI_FAILED;
+    }
+    print_rows (&rows, shows_all, cli_value (args, "--contract"));
+    return CLI_OK;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur publish`: a packed artifact into the global store, as local/<packed name> (spec/artifacts.md
+ * 10).
+ */
+#include "artifact/names/name.h"
+#include "artifact/names/platform.h"
+#include "artifact/store/store.h"
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/cli.h"
+#include "manifest/settings/artifact_manifest.h"
+
+#include <string.h>
+
+/* The archive `mur build` writes here. */
+static char *
+default_archive (struct mur_error **err)
+{
+    _cleanup_ (artifact_manifest_freep) struct artifact_manifest *m =
+        artifact_manifest_read ("./murmur.yaml", err);
+    if (! m)
+        return NULL;
+    return x_asprintf ("./%s-%s.mur.zip", m->name, m->version);
+}
+
+static bool
+check_platform (const char *platform, struct mur_error **err)
+{
+    if (! platform || (strchr (platform, '-') && version_is_segment (platform)))
+        return true;
+    return mur_fail (err, E_IO_003, "--platform %s: expected <os>-<arch>, such as linux-x86_64",
+                     platform);
+}
+
+static bool
+publish (struct package *p, const char *platform, struct mur_error **err)
+{
+    const struct artifact_manifest *m = p->manifest;
+    if (version_is_reserved (m->version))
+        return mur_fail (err, E_REG_004, "version \"%s\" of %s is reserved and cannot be published",
+                         m->version, m->name);
+    _cleanup_free_ char *name = x_asprintf ("%s/%s", SCOPE_LOCAL, m->name);
+    _cleanup_stores_ struct stores *stores = stores_new (NULL, err);
+    if (! stores || ! name_check_full (name, E_REG_007, NULL, err))
+        return false;
+    struct store_write w = {
+        .name = name,
+        .version = m->version,
+        .platform = platform,
+        .forces_native = platform != NULL,
+        .overwrite = STORE_PUBLISH,
+    };
+    bool is_guessed = ! platform && m->packaging == PACKAGING_NATIVE;
+    if (is_guessed)
+        w.platform = platform_host ();
+    if (! store_put (&stores->at[STORE_GLOBAL], p, &w, NULL, err))
+        return false;
+    if (is_guessed)
+        out_printf ("Platform: %s (auto-detected)\n", w.platform);
+    out_printf ("Published %s@%s\n", name, m->version);
+    return true;
+}
+
+int
+cmd_publish (const struct cli_args *args, struct mur_error **err)
+{
+    const char *given = cli_positional (args, "ARTIFACT_PATH");
+    const char *platform = cli_value (args, "--platform");
+    _cleanup_free_ char *path = given ? x_strdup (given) : default_archive (err);
+    if (! path || ! check_platform (platform, err))
+        return CLI_FAILED;
+    _cleanup_package_ struct package *p = package_from_file (path, err);
+    if (! p || ! package_open_zip (p, err) || ! publish (p, platform, err))
+        return CLI_FAILED;
+    return CLI_OK;
+}

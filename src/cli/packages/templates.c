@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The templates of `mur new`. See templates.h. An integration test builds and runs each as it
+ * comes.
+ */
+#include "cli/packages/templates.h"
+
+#include "base/buf.h"
+
+/* --- a script capsule --- */
+
+static const struct template_file script_files[] = {
+    { "murmur.yaml",
+      "# A script capsule: one program, no model. capsule.wasm beside this file is what runs.\n"
+      "name: @NAME@\n"
+      "version: \"0.1.0\"\n" },
+    { "capsule.c",
+      "/* The whole program: reads the task, leaves its answer in the work folder. */\n"
+      "#include <stdlib.h>\n"
+      "#include <string.h>\n"
+      "\n"
+      "#include \"murmur_sdk.h\"\n"
+      "\n"
+      "void\n"
+      "mur_capsule (void)\n"
+      "{\n"
+      "    char *error = NULL;\n"
+      "    char *task = mur_file_read (\"murmur-runtime/task.md\", 1 << 20, NULL, NULL);\n"
+      "    char *answer = mur_format (\"@NAME@ was asked: %s\\n\", task ? task : \"nothing\");\n"
+      "    if (! mur_file_write (\"out/result.txt\", answer, strlen (answer), true, &error)) {\n"
+      "        mur_log (\"%s\", error);\n"
+      "        abort ();\n"
+      "    }\n"
+      "}\n" },
+    { "README.md",
+      "# @NAME@\n"
+      "\n"
+      "A script capsule in C. In this folder, with murmur's source tree at hand:\n"
+      "\n"
+      "    <murmur>/scripts/build-guests --folder .    # compiles capsule.c to capsule.wasm\n"
+      "    mur run --task \"the world\"                  # runs it\n"
+      "    cat workdir/*/out/result.txt                # its answer\n"
+      "\n"
+      "It sees its work folder and nothing else; grants go into murmur.yaml.\n" },
+    { 0 }
+};
+
+/* --- an agent --- */
+
+#define AGENT_HEAD                                                                                 \
+    "name: @NAME@\n"                                                                               \
+    "version: \"0.1.0\"\n"                                                                         \
+    "artifacts:\n"                                                                                 \
+    "  - {name: std/driver-scripted, version: \"0.1.0\", runtime: driver}\n"
+
+static const struct template_file agent_files[] = {
+    { "murmur.yaml",
+      "# An agent: a driver that answers from the script below, and one tool. Needs no network and "
+      "no key.\n" AGENT_HEAD "  - {name: std/files, version: \"0.1.0\"}\n"
+      "inference:\n"
+      "  model: scripted\n"
+      "  system_prompt: You look after the files of a folder.\n"
+      "  driver:\n"
+      "    artifact: std/driver-scripted\n"
+      "    config:\n"
+      "      steps:\n"
+      "        - tool_calls:\n"
+      "            - {name: files, input: {action: write, path: note.txt, content: \"written by "
+      "@NAME@\\n\"}}\n"
+      "        - tool_calls:\n"
+      "            - {name: files, input: {action: list}}\n"
+      "        - text: \"You said: {{task}}. My work folder holds: {{result}}\"\n" },
+    { "README.md", "# @NAME@\n"
+                   "\n"
+                   "An agent capsule that works offline: `std/driver-scripted` plays the model, "
+                   "`std/files` is its tool.\n"
+                   "\n"
+                   "    mur run --task \"look around\"    # runs it\n"
+                   "    mur trace show                  # what it did\n"
+                   "    mur run --explain-scope         # what it may do\n"
+                   "\n"
+                   "Its answer is `out/result.txt` of the session's records; `mur run --verbose` "
+                   "prints where they are.\n"
+                   "Change `steps` in murmur.yaml and the next run plays the new script.\n" },
+    { 0 }
+};
+
+/* --- an agent with a tool of its own --- */
+
+static const struct template_file agent_tool_files[] = {
+    { "murmur.yaml", "# An agent with a tool of its own, whose source is in tool/.\n" AGENT_HEAD
+                     "  - {name: local/@NAME@-tool, version: \"0.1.0\"}\n"
+                     "inference:\n"
+                     "  model: scripted\n"
+                     "  driver:\n"
+                     "    artifact: std/driver-scripted\n"
+                     "    config:\n"
+                     "      steps:\n"
+                     "        - tool_calls:\n"
+                     "            - {name: @NAME@-tool, input: {name: world}}\n"
+                     "        - text: \"The tool answered: {{result}}\"\n" },
+    { "tool/murmur.yaml", "name: @NAME@-tool\n"
+                          "version: \"0.1.0\"\n"
+                          "runtime: tool\n"
+                          "description: Greets somebody.\n"
+                          "requires_files: [@NAME@-tool.wasm]\n"
+                          "input_schema:\n"
+                          "  type: object\n"
+                          "  properties:\n"
+                          "    name: {type: string, description: \"Whom to greet.\"}\n"
+                          "  required: [name]\n"
+                          "  additionalProperties: false\n"
+                          "output_schema: {type: string}\n" },
+    { "tool/tool.c",
+      "/* A whole tool: JSON in, a text out. murmur_sdk.h says what else there is. */\n"
+      "#include \"murmur_sdk.h\"\n"
+      "\n"
+      "void\n"
+      "mur_tool (const struct mur_input *in, struct mur_result *out)\n"
+      "{\n"
+      "    char *name = mur_json_text (in->json, mur_json_get (in->json, 0, \"name\"));\n"
+      "    if (name == NULL)\n"
+      "        mur_failed (out, \"name: a string is needed\");\n"
+      "    else\n"
+      "        mur_passed (out, \"Hello, %s!\", name);\n"
+      "}\n" },
+    { "README.md",
+      "# @NAME@\n"
+      "\n"
+      "An agent with a tool of its own in C. In this folder, with murmur's source tree at hand:\n"
+      "\n"
+      "    <murmur>/scripts/build-guests --folder tool         # compiles tool/tool.c\n"
+      "    mur build tool                                      # packs it\n"
+      "    mur publish tool/@NAME@-tool-0.1.0.mur.zip          # puts it into your store\n"
+      "    mur run --task \"greet the world\"                    # the agent calls it\n"
+      "    mur trace show\n"
+      "\n"
+      "A published version never changes: raise `version:` in both manifests when the tool "
+      "changes.\n" },
+    { 0 }
+};
+
+static const struct project_template templates[] = {
+    { "script", script_files,
+      "<murmur>/scripts/build-guests --folder .\n"
+      "mur run --task \"the world\"\n" },
+    { "agent", agent_files,
+      "mur run --task \"look around\"\n"
+      "mur trace show\n" },
+    { "agent-tool", agent_tool_files,
+      "<murmur>/scripts/build-guests --folder tool\n"
+      "mur build tool && mur publish tool/@NAME@-tool-0.1.0.mur.zip\n"
+      "mur run --task \"greet the world\"\n" },
+};
+
+const struct project_template *
+project_template_find (const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN (templates); i++)
+        if (str_eq (templates[i].name, name))
+            return &templates[i];
+    return NULL;
+}

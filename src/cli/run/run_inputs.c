@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inputs of `mur run`. See run_inputs.h.
+ */
+#include "cli/run/run_inputs.h"
+
+#include "artifact/package/package.h"
+#include "base/alloc.h"
+#include "base/json.h"
+#include "trace/read/address.h"
+#include "trace/read/reader.h"
+
+#include <dirent.h>
+#include <string.h>
+
+/* --- resuming --- */
+
+bool
+run_resolve_resume (const char *address, const char *work_root, struct resumed *out,
+                    struct mur_error **err)
+{
+    struct recorded_session found = { 0 };
+    if (! recorded_session_resolve (address, work_root, "--resume", E_TRC_002, &found, err))
+        return false;
+    _cleanup_trace_ struct trace *trace = trace_read (found.trace_path, TRACE_TOLERANT, err);
+    const struct trace_event *start = trace ? trace_find (trace, "task_start", 0) : NULL;
+    const char *context = start ? json_get_string (start->object, "context_id") : NULL;
+    if (context) {
+        const char *id =
+            found.session_id ? found.session_id : json_get_string (start->object, "session_id");
+        *out = (struct resumed){ x_strdup (id ? id : ""), x_strdup (found.trace_path),
+                                 x_strdup (context) };
+    } else if (trace) {
+        mur_fail (err, E_RUN_016,
+                  "--resume: session %s ran no task, so it has no context to continue",
+                  found.session_id ? found.session_id : found.trace_path);
+    }
+    recorded_session_free (&found);
+    return context != NULL;
+}
+
+void
+resumed_clear (struct resumed *r)
+{
+    free (r->session_id);
+    free (r->trace_path);
+    free (r->context_id);
+}
+
+/* --- the component --- */
+
+char *
+run_find_component (const char *dir_path, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv names = { 0 };
+    _cleanup_closedir_ DIR *dir = opendir (dir_path);
+    for (struct dirent *e; dir && (e = readdir (dir));)
+        if (str_ends (e->d_name, ".wasm"))
+            strv_push (&names, e->d_name);
+    strv_sort (&names);
+    if (! names.len) {
+        mur_fail (err, E_RUN_004, "no component at %s/capsule.wasm", dir_path);
+        mur_hint (err, "build it there, or declare inference: for an agent capsule");
+        return NULL;
+    }
+    int at = package_pick_root_wasm ((const char *const *)names.items, names.len, E_IO_003,
+                                     dir_path, err);
+    return at < 0 ? NULL : x_asprintf ("%s/%s", dir_path, names.items[at]);
+}
+
+bool
+run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,
+                    struct mur_error **err)
+{
+    char rest;
+    if (sscanf (text, "%llu:%llu%c", dev, ino, &rest) == 2)
+        return true;
+    return mur_fail (err, E_RUN_051, "--workdir-identity %s is not DEV:INO", text);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading murmur.yaml as a capsule: types first, then values in the order of refusals
+ * (spec/manifest.md 2.1). See capsule.h.
+ */
+#include "manifest/capsule/capsule.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "fs/root.h"
+#include "manifest/capsule/reading.h"
+
+#include <string.h>
+
+bool
+refuse_value (const struct reading *rd, struct mur_error **err, const char *path, const char *fmt,
+              ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    return schema_fail (&rd->r, err, E_MAN_003, path, "%s", text);
+}
+
+char *
+path_of (const struct reading *rd, const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    return arena_strdup (rd->r.arena, text);
+}
+
+struct indexed_text {
+    const char *text;
+    size_t index;
+};
+
+static int
+compare_indexed (const void *x, const void *y)
+{
+    const struct indexed_text *a = x, *b = y;
+    int order = strcmp (a->text, b->text);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+size_t
+find_repeat (const char *const *items, size_t len)
+{
+    _cleanup_free_ struct indexed_text *sorted = x_new_array (struct indexed_text, len + 1);
+    for (size_t i = 0; i < len; i++)
+        sorted[i] = (struct indexed_text){ items[i], i };
+    qsort (sorted, len, sizeof *sorted, compare_indexed);
+    size_t first = len;
+    for (size_t i = 1; i < len; i++)
+        if (strcmp (sorted[i - 1].text, sorted[i].text) == 0 && sorted[i].index < first)
+            first = sorted[i].index;
+    return first;
+}
+
+static int
+compare_texts (const void *x, const void *y)
+{
+    return strcmp (*(const char *const *)x, *(const char *const *)y);
+}
+
+struct text_set
+text_set_of (const struct reading *rd, const char *const *items, size_t len)
+{
+    struct text_set set = { arena_new_array (rd->r.arena, const char *, len + 1), len };
+    if (len)
+        memcpy (set.sorted, items, len * sizeof *items);
+    qsort (set.sorted, len, sizeof *set.sorted, compare_texts);
+    return set;
+}
+
+bool
+text_set_has (const struct text_set *set, const char *text)
+{
+    return bsearch (&text, set->sorted, set->len, sizeof *set->sorted, compare_texts) != NULL;
+}
+
+/* --- the order of refusals --- */
+
+static bool
+refuse_removed_keys (struct reading *rd, struct mur_error **err)
+{
+    if (yaml_get (rd->r.root, "registry")) {
+        refuse_value (rd, err, "registry", "this key does not belong into a manifest");
+        return mur_hint (err,
+                         "remove it: artifacts come from the project store, the global store, then "
+                         "registry.sources of the operator's configuration");
+    }
+    if (rd->m->mur_version) {
+        refuse_value (rd, err, "mur_version", "this key is not read at the top level");
+        return mur_hint (err, "use deploy.mur_version");
+    }
+    return true;
+}
+
+static bool
+is_blank (const char *text)
+{
+    return ! text || text[strspn (text, " \t\n\v\f\r")] == '\0';
+}
+
+static bool
+require_identity (struct reading *rd, struct mur_error **err)
+{
+    const struct {
+        const char *key, *value;
+    } required[] = { { "name", rd->m->name }, { "version", rd->m->version } };
+    for (size_t i = 0; i < ARRAY_LEN (required); i++)
+        if (is_blank (required[i].value)) {
+            schema_fail (&rd->r, err, E_MAN_001, required[i].key,
+                         "the required field '%s' is missing or blank", required[i].key);
+            return mur_hint (err, "add a line such as %s: %s", required[i].key,
+                             i ? "0.1.0" : "my-capsule");
+        }
+    return true;
+}
+
+static bool
+refuse_misplaced (struct reading *rd, struct mur_error **err)
+{
+    const struct capabilities *c = rd->m->capabilities;
+    if (c->task_io) {
+        refuse_value (rd, err, "capabilities.task_io",
+                      "a capsule as a whole cannot be granted this");
+        return mur_hint (err, "declare it on the hook's entry under artifacts");
+    }
+    if (c->filesystem && c->filesystem->records.value) {
+        refuse_value (rd, err, "capabilities.filesystem.records",
+                      "a capsule as a whole cannot be granted this");
+        return mur_hint (err, "declare it on the hook's entry under artifacts");
+    }
+    if (rd->m->config) {
+        refuse_value (rd, err, "config", "this key is not read at the top level");
+        return mur_hint (err, "move it to the artifact it is meant for: artifacts[].config, or "
+                              "inference.driver.config");
+    }
+    return true;
+}
+
+static bool
+judge_capsule_capabilities (struct reading *rd, struct mur_error **err)
+{
+    return judge_capabilities (rd, rd->m->capabilities, "capabilities", err);
+}
+
+static bool
+refuse_install_under_process (struct reading *rd, struct mur_error **err)
+{
+    const struct capsule_manifest *m = rd->m;
+    if (! m->capabilities->install || ! m->inference ||
+        m->inference->transport != TRANSPORT_PROCESS)
+        return true;
+    return refuse_value (rd, err, "capabilities.install",
+                         "nothing can be pulled under inference.transport: process");
+}
+
+static int
+compare_entries (const void *x, const void *y)
+{
+    const struct artifact_entry *a = *(const struct artifact_entry *const *)x;
+    const struct artifact_entry *b = *(const struct artifact_entry *const *)y;
+    int order = strcmp (a->name, b->name);
+    return order ? order : (a > b) - (a < b);
+}
+
+/* The first of several entries of one name is the one found by it. */
+static bool
+index_entries (struct reading *rd, struct mur_error **err)
+{
+    (void)err;
+    struct capsule_manifest *m = rd->m;
+    m->by_name = arena_new_array (m->arena, const struct artifact_entry *, m->artifacts.len + 1);
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        m->by_name[i] = &m->artifacts.items[i];
+    qsort (m->by_name, m->artifacts.len, sizeof *m->by_name, compare_entries);
+    return true;
+}
+
+typedef bool judge_fn (struct reading *rd, struct mur_error **err);
+
+static judge_fn *const judges[] = {
+    refuse_removed_keys,
+    require_identity,
+    judge_artifacts,
+    index_entries,
+    refuse_misplaced,
+    judge_capsule_capabilities,
+    judge_inference,
+    refuse_install_under_process,
+    judge_driver_gateways,
+    judge_alternate_drivers,
+    judge_process_driver,
+    judge_prompt_artifact,
+    judge_context,
+    judge_trace,
+    judge_door,
+    judge_door_and_spawn,
+    judge_lifecycle,
+    judge_exports,
+    judge_control,
+    judge_alternates_selectable,
+};
+
+/* --- reading --- */
+
+/* Blocks that are always there, so that nobody asks for a default twice. */
+static void
+fill_absent_blocks (struct reading *rd)
+{
+    struct capsule_manifest *m = rd->m;
+    m->capabilities_are_declared = m->capabilities != NULL;
+    if (! m->capabilities) {
+        m->capabilities = arena_new0 (m->arena, struct capabilities);
+        schema_read (&rd->r, &capabilities_schema, NULL, "capabilities", m->capabilities);
+    }
+    if (! m->lifecycle) {
+        m->lifecycle = arena_new0 (m->arena, struct lifecycle);
+        schema_read (&rd->r, &lifecycle_schema, NULL, "lifecycle", m->lifecycle);
+    }
+    if (m->inference) {
+        m->inference->retry_is_declared = m->inference->retry != NULL;
+        if (! m->inference->retry) {
+            m->inference->retry = arena_new0 (m->arena, struct retry_limits);
+            schema_read (&rd->r, &retry_schema, NULL, "inference.retry", m->inference->retry);
+        }
+    }
+}
+
+static bool
+judge_all (struct reading *rd, struct mur_error **err)
+{
+    if (! schema_take_fault (&rd->r, err))
+        return false;
+    fill_absent_blocks (rd);
+    for (size_t i = 0; i < ARRAY_LEN (judges); i++)
+        if (! judges[i](rd, err))
+            return false;
+    settle_scorers (rd);
+    return true;
+}
+
+static void
+keep_unknown (struct reading *rd)
+{
+    struct capsule_manifest *m = rd->m;
+    size_t len = rd->r.unknown.len;
+    struct unknown_key *kept = arena_new_array (m->arena, struct unknown_key, len);
+    if (len)
+        memcpy (kept, rd->r.unknown.items, len * sizeof *kept);
+    m->unknown_keys = kept;
+    m->unknown_len = len;
+    m->unknown_total = rd->r.unknown_total;
+}
+
+/* The tree is kept for positions; literal keys are not. */
+static void
+wipe_literals (struct capsule_manifest *m)
+{
+    for (size_t i = 0; i < m->artifacts.len; i++) {
+        const struct gateway_block *g = m->artifacts.items[i].gateway;
+        if (g && g->written_api_key && ! g->key_reference)
+            secret_wipe (g->written_api_key->text, g->written_api_key->len);
+    }
+}
+
+struct capsule_manifest *
+capsule_manifest_parse (const char *text, size_t len, const char *file, enum manifest_reading how,
+                        struct mur_error **err)
+{
+    struct arena *arena = arena_new ();
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
+        arena_new0 (arena, struct capsule_manifest);
+    m->arena = arena;
+    m->file = arena_strdup (arena, file);
+    struct yaml_node *root = yaml_parse (arena, text, len, file, E_MAN_002, err);
+    if (! root)
+        return NULL;
+    m->root = root;
+    struct reading rd = { .m = m, .how = how };
+    rd.r =
+        (struct schema_reader){ .arena = arena, .file = m->file, .root = root, .code = E_MAN_002 };
+    schema_read (&rd.r, capsule_schema (), root, "", m);
+    bool ok = judge_all (&rd, err);
+    if (ok)
+        keep_unknown (&rd);
+    schema_reader_clear (&rd.r);
+    wipe_literals (m);
+    return ok ? steal_ptr (&m) : NULL;
+}
+
+struct capsule_manifest *
+capsule_manifest_read (const char *path, enum manifest_reading how, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    if (! yaml_read_text (path, E_MAN_002, &text, err))
+        return NULL;
+    _cleanup_free_ char *shown = fs_shown_path (path);
+    struct capsule_manifest *m =
+        capsule_manifest_parse (text.data ? text.data : "", text.len, shown, how, err);
+    if (text.data)
+        secret_wipe (text.data, text.len);
+    return m;
+}
+
+void
+capsule_manifest_free (struct capsule_manifest *m)
+{
+    if (! m)
+        return;
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        if (m->artifacts.items[i].gateway)
+            secret_free (m->artifacts.items[i].gateway->key_literal);
+    arena_free (m->arena); /* m itself lives there */
+}
+
+/* --- questions about a manifest --- */
+
+void
+capsule_manifest_warn_unknown (const struct capsule_manifest *m)
+{
+    for (size_t i = 0; i < m->unknown_len; i++) {
+        const struct unknown_key *u = &m->unknown_keys[i];
+        const char *where = *u->path ? u->path : "the manifest at its top level";
+        if (u->suggestion)
+            diag_warn (DIAG_MANIFEST, W_SEC_019,
+                       "unknown key '%s' in %s has no effect; did you mean '%s'?", u->key, where,
+                       u->suggestion);
+        else
+            diag_warn (DIAG_MANIFEST, W_SEC_019,
+                       "unknown key '%s' in %s has no effect; it may come from a newer release",
+                       u->key, where);
+    }
+    if (m->unknown_total > m->unknown_len)
+        diag_warn (DIAG_MANIFEST, W_SEC_019, "%zu more unknown keys have no effect",
+                   m->unknown_total - m->unknown_len);
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        if (m->artifacts.items[i].version_is_ignored)
+            diag_plain_warning (
+                "artifacts[%zu].version of %s is ignored: a local source has no version", i,
+                m->artifacts.items[i].name);
+    if (m->observability && m->observability->eval)
+        for (size_t i = 0; i < m->observability->eval->skipped.len; i++)
+            diag_note ("observability.eval.scorers: the type '%s' is not known and is skipped",
+                       m->observability->eval->skipped.items[i]);
+}
+
+const struct artifact_entry *
+capsule_manifest_artifact (const struct capsule_manifest *m, const char *name)
+{
+    size_t low = 0, high = name ? m->artifacts.len : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp (m->by_name[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = name && low < m->artifacts.len && strcmp (m->by_name[low]->name, name) == 0;
+    return is_found ? m->by_name[low] : NULL;
+}
+
+bool
+capsule_manifest_fail (const struct capsule_manifest *m, struct mur_error **err,
+                       enum diag_code code, const char *path, const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    const struct schema_reader r = { .arena = m->arena, .file = m->file, .root = m->root };
+    return schema_fail (&r, err, code, path, "%s", text);
+}
+
+struct cap_limits
+limits_default (void)
+{
+    struct schema_reader r = { 0 };
+    struct cap_limits limits;
+    schema_read (&r, &limits_schema, NULL, "", &limits);
+    return limits;
+}
+
+struct cap_resources
+resources_default (void)
+{
+    struct schema_reader r = { 0 };
+    struct cap_resources resources;
+    schema_read (&r, &resources_schema, NULL, "", &resources);
+    return resources;
+}
+
+uint64_t
+lifecycle_tasks_held (const struct lifecycle *l)
+{
+    switch (l->task_acceptance.value) {
+    case ACCEPT_NONE:
+        return 0;
+    case ACCEPT_SINGLE:
+        return 1;
+    default:
+        return l->queue_depth.value == UINT64_MAX ? UINT64_MAX : l->queue_depth.value + 1;
+    }
+}
+
+/* --- masking literal keys --- */
+
+static int
+compare_starts (const void *x, const void *y)
+{
+    const struct yaml_node *a = *(const struct yaml_node *const *)x;
+    const struct yaml_node *b = *(const struct yaml_node *const *)y;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+/* Byte offset of a character offset, counting on from a known pair. */
+static size_t
+advance (const char *text, size_t len, size_t byte, uint32_t *at, uint32_t to)
+{
+    for (; *at < to && byte < len; (*at)++)
+        do
+            byte++;
+        while (byte < len && ((unsigned char)text[byte] & 0xc0) == 0x80);
+    return byte;
+}
+
+void
+capsule_manifest_mask (const struct capsule_manifest *m, const char *text, size_t len,
+                       struct buf *out)
+{
+    _cleanup_free_ const struct yaml_node **literals =
+        x_new_array (const struct yaml_node *, m->artifacts.len + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < m->artifacts.len; i++) {
+        const struct gateway_block *g = m->artifacts.items[i].gateway;
+        if (g && g->has_literal)
+            literals[count++] = g->written_api_key;
+    }
+    qsort (literals, count, sizeof (struct yaml_node *), compare_starts);
+    size_t byte = 0;
+    uint32_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i && literals[i] == literals[i - 1])
+            continue; /* one anchored text, used twice */
+        size_t from = advance (text, len, byte, &at, literals[i]->start);
+        size_t to = advance (text, len, from, &at, literals[i]->end);
+        buf_append (out, text + byte, from - byte);
+        buf_puts (out, "\"***\"");
+        if (to > from && text[to - 1] == '\n')
+            buf_putc (out, '\n'); /* a block scalar ends with its line */
+        byte = to;
+    }
+    buf_append (out, text + byte, len - byte);
+}

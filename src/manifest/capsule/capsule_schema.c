@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every key of murmur.yaml as data (spec/manifest.md 4-13, 22). The order of keys in a block breaks
+ * ties between suggestions and is the order of warnings; the printed reference follows it too.
+ */
+#include "manifest/capsule/capsule.h"
+
+#define KEY_AS(text, block, field, kind, ...)                                                      \
+    {                                                                                              \
+        .name = (text), .type = (kind), .offset = offsetof (struct block, field), __VA_ARGS__      \
+    }
+#define KEY(block, field, kind, ...) KEY_AS (#field, block, field, kind, __VA_ARGS__)
+/* A key the reader accepts and forgets. */
+#define KEY_INERT(text, words_of_it)                                                               \
+    {                                                                                              \
+        .name = (text), .type = KEY_IGNORED, .flags = KEY_HIDDEN, .doc = (words_of_it)             \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+#define SCHEMA(table, block)                                                                       \
+    {                                                                                              \
+        .keys = (table), .size = sizeof (struct block)                                             \
+    }
+
+#define MIB (UINT64_C (1) << 20)
+#define GIB (UINT64_C (1) << 30)
+
+/* --- capabilities --- */
+
+static const struct schema_key network_keys[] = {
+    KEY (cap_network, allow, KEY_TEXTS,
+         .doc =
+             "Hosts that may be reached: host, host:port or https://host[:port]. Nothing else is."),
+    KEY (cap_network, unix_sockets, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
+         .doc = "Commands may use unix sockets."),
+    END,
+};
+static const struct schema network_schema = SCHEMA (network_keys, cap_network);
+
+static const struct schema_key peer_fetch_keys[] = {
+    KEY (cap_allow, allow, KEY_TEXTS,
+         .doc = "Peers whose handed files may be fetched; adds the tool fetch-peer-file."),
+    END,
+};
+static const struct schema peer_fetch_schema = SCHEMA (peer_fetch_keys, cap_allow);
+
+static const struct schema_key filesystem_keys[] = {
+    KEY (cap_filesystem, scope, KEY_TRIMMED,
+         .doc = "On an artifact: the part of the work folder it sees as its own. On the capsule: "
+                "only reported and compared when spawning."),
+    KEY (cap_filesystem, workdir_exec, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
+         .doc = "Files in the work folder may be executed. Lowers containment to advisory."),
+    KEY (cap_filesystem, read_only, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Subtrees of the work folder that tools and commands may not change."),
+    KEY (cap_filesystem, records, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
+         .doc = "On a hook: its folder is the session's own records folder for hooks."),
+    END,
+};
+static const struct schema filesystem_schema = SCHEMA (filesystem_keys, cap_filesystem);
+
+static const struct schema_key interpreter_dir_keys[] = {
+    KEY (interpreter_dir, path, KEY_TEXT, .doc = "An absolute directory."),
+    KEY (interpreter_dir, list_dir, KEY_BOOL, .doc = "Whether it may be listed. Required."),
+    END,
+};
+static const struct schema interpreter_dir_schema = SCHEMA (interpreter_dir_keys, interpreter_dir);
+
+static const struct schema_key interpreter_keys[] = {
+    KEY (interpreter_runtime, binary, KEY_TEXT, .doc = "A name in shell.allow."),
+    KEY (interpreter_runtime, dirs, KEY_BLOCKS, .block = &interpreter_dir_schema,
+         .doc = "Directories it may read."),
+    END,
+};
+static const struct schema interpreter_schema = SCHEMA (interpreter_keys, interpreter_runtime);
+
+static const struct schema_key staged_keys[] = {
+    KEY (staged_runtime, binary, KEY_TEXT, .doc = "A name in shell.allow."),
+    KEY (staged_runtime, source_path, KEY_TEXT, .doc = "The absolute directory to stage."),
+    KEY (staged_runtime, pin, KEY_TRIMMED, .doc = "What the operator pins it to; only reported."),
+    END,
+};
+static const struct schema staged_schema = SCHEMA (staged_keys, staged_runtime);
+
+static const struct schema_key shell_keys[] = {
+    KEY (cap_shell, allow, KEY_TEXTS, .doc = "Programs that may run, by bare name."),
+    KEY (cap_shell, strip_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
+         .doc = "Variables taken out of every environment: NAME, PREFIX*, *SUFFIX, *PART*, *."),
+    KEY (cap_shell, baseline_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
+         .doc = "Host variables added to the environment of commands, by exact name."),
+    KEY (cap_shell, interpreter_runtime, KEY_BLOCKS, .block = &interpreter_schema,
+         .doc = "Host directories an allowed interpreter may read."),
+    KEY (cap_shell, staged_runtime, KEY_BLOCKS, .block = &staged_schema,
+         .doc = "Runtimes placed into a sealed root; needs containment: sealed."),
+    END,
+};
+static const struct schema shell_schema = SCHEMA (shell_keys, cap_shell);
+
+static const struct schema_key spawn_keys[] = {
+    KEY (cap_spawn, allow, KEY_TEXTS,
+         .doc = "Capsules that may be started, by full name; adds the tool delegate-task."),
+    KEY (cap_spawn, workdir_snapshot, KEY_TEXTS,
+         .doc = "Children of spawn.allow that receive a snapshot of the work folder."),
+    END,
+};
+static const struct schema spawn_schema = SCHEMA (spawn_keys, cap_spawn);
+
+static const struct schema_key env_keys[] = {
+    KEY (cap_allow, allow, KEY_TEXTS, .doc = "Host variables guests receive, by exact name."),
+    END,
+};
+static const struct schema env_schema = SCHEMA (env_keys, cap_allow);
+
+#define POSITIVE(default_value, text)                                                              \
+    .rule = RULE_POSITIVE, .fallback = (default_value), .doc = (text)
+
+static const struct schema_key limits_keys[] = {
+    KEY (cap_limits, memory_bytes, KEY_U64, POSITIVE (512 * MIB, "Bytes of one linear memory.")),
+    KEY (cap_limits, table_elements, KEY_U64, POSITIVE (100000, "Elements of one table.")),
+    KEY (cap_limits, instances, KEY_U64, POSITIVE (1000, "Instances in one store.")),
+    KEY (cap_limits, deadline_seconds, KEY_U64,
+         POSITIVE (600, "Seconds of one call into a component; 30 for hooks when not written.")),
+    END,
+};
+const struct schema limits_schema = SCHEMA (limits_keys, cap_limits);
+
+static const struct schema_key resources_keys[] = {
+    KEY (cap_resources, max_processes, KEY_U64,
+         POSITIVE (128, "Processes, where no cgroup counts them.")),
+    KEY (cap_resources, max_open_files, KEY_U64, POSITIVE (1024, "Open files of one process.")),
+    KEY (cap_resources, max_file_size_bytes, KEY_U64,
+         POSITIVE (4 * GIB, "Bytes of one file written.")),
+    KEY (cap_resources, cpu_seconds, KEY_U64, POSITIVE (3600, "Processor seconds of one process.")),
+    KEY (cap_resources, memory_bytes, KEY_U64, POSITIVE (2 * GIB, "Address space of one process.")),
+    KEY (cap_resources, cgroup_memory_bytes, KEY_U64,
+         POSITIVE (4 * GIB, "Memory of all commands together.")),
+    KEY (cap_resources, cgroup_pids_max, KEY_U64,
+         POSITIVE (256, "Processes of all commands together.")),
+    KEY (cap_resources, cgroup_cpu_percent, KEY_U32, POSITIVE (200, "Percent of one processor.")),
+    KEY (cap_resources, cgroup_io_bytes_per_sec, KEY_U64,
+         POSITIVE (100 * MIB, "Disk bytes a second; best effort.")),
+    KEY (cap_resources, workdir_max_bytes, KEY_U64,
+         POSITIVE (10 * GIB, "Size of the work folder.")),
+    END,
+};
+const struct schema resources_schema = SCHEMA (resources_keys, cap_resources);
+
+static const struct schema_key state_keys[] = {
+    KEY (cap_state, store, KEY_TRIM_KEPT,
+         .doc = "Folder below ~/.murmur/state the artifact keeps between sessions; the capsule's "
+                "name when absent."),
+    END,
+};
+static const struct schema state_schema = SCHEMA (state_keys, cap_state);
+
+static const struct schema_key read_keys[] = {
+    KEY (cap_read, read, KEY_BOOL, .doc = "Required."),
+    END,
+};
+static const struct schema read_schema = SCHEMA (read_keys, cap_read);
+
+static const struct schema_key plan_keys[] = {
+    KEY (cap_plan, submit, KEY_BOOL, .doc = "Adds the tool submit-plan. Required in the block."),
+    END,
+};
+static const struct schema plan_schema = SCHEMA (plan_keys, cap_plan);
+
+static const struct schema_key install_keys[] = {
+    KEY (cap_install, skill, KEY_TEXTS,
+         .doc = "Skills a session may pull: *, scope/*, scope/prefix* or a full name."),
+    KEY (cap_install, tool, KEY_TEXTS, .doc = "Tools a session may pull, the same way."),
+    KEY (cap_install, from, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
+         .doc = "Where pulls come from: stores, or stores and sources."),
+    END,
+};
+static const struct schema install_schema = SCHEMA (install_keys, cap_install);
+
+static const struct schema_key capability_keys[] = {
+    KEY (capabilities, network, KEY_BLOCK, .block = &network_schema, .doc = "Outbound network."),
+    KEY (capabilities, peer_fetch, KEY_BLOCK, .block = &peer_fetch_schema,
+         .doc = "Files handed by peers."),
+    KEY (capabilities, filesystem, KEY_BLOCK, .block = &filesystem_schema, .doc = "Files."),
+    KEY (capabilities, shell, KEY_BLOCK, .block = &shell_schema, .doc = "Native commands."),
+    KEY (capabilities, spawn, KEY_BLOCK, .block = &spawn_schema, .doc = "Starting other capsules."),
+    KEY (capabilities, env, KEY_BLOCK, .block = &env_schema, .doc = "Host variables for guests."),
+    KEY (capabilities, limits, KEY_BLOCK, .block = &limits_schema,
+         .doc = "Bounds of one component call."),
+    KEY (capabilities, resources, KEY_BLOCK, .block = &resources_schema,
+         .doc = "Bounds of native commands."),
+    KEY (capabilities, state, KEY_BLOCK, .block = &state_schema,
+         .doc = "State kept between sessions; on an artifact."),
+    KEY (capabilities, task_io, KEY_BLOCK, .block = &read_schema,
+         .doc = "A hook may read the task's text."),
+    KEY (capabilities, conversation, KEY_BLOCK, .block = &read_schema,
+         .doc = "A hook may read the conversation."),
+    KEY (capabilities, plan, KEY_BLOCK, .block = &plan_schema, .doc = "Plans."),
+    KEY (capabilities, install, KEY_BLOCK, .block = &install_schema,
+         .doc = "Pulling artifacts while running."),
+    KEY_AS ("containment", capabilities, written_containment, KEY_TRIMMED, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "advisory", "scoped", "sealed", NULL },
+            .doc = "The floor: a host that cannot give it refuses the launch."),
+    END,
+};
+const struct schema capabilities_schema = SCHEMA (capability_keys, capabilities);
+
+/* --- artifacts[] --- */
+
+static const struct schema_key gateway_keys[] = {
+    KEY_AS ("endpoint", gateway_block, written_endpoint, KEY_TEXT,
+            .doc = "The provider's literal address."),
+    KEY_AS ("api_key", gateway_block, written_api_key, KEY_SCALAR,
+            .doc = "${NAME} of a credential or variable, or the key itself."),
+    KEY_AS ("keyless", gateway_block, written_keyless, KEY_BOOL,
+            .doc = "The provider wants no key."),
+    END,
+};
+static const struct schema gateway_schema = SCHEMA (gateway_keys, gateway_block);
+
+static const struct schema_key artifact_keys[] = {
+    KEY (artifact_entry, name, KEY_TEXT,
+         .doc = "Full name <scope>/<name>; bare with a source. Required."),
+    KEY (artifact_entry, version, KEY_TEXT, .doc = "Exact version. Required without a source."),
+    KEY_AS ("runtime", artifact_entry, written_runtime, KEY_TEXT,
+            .doc = "tool, driver, hook or skill; tool when absent."),
+    KEY (artifact_entry, source, KEY_TRIMMED, .doc = "A local path instead of the stores."),
+    KEY (artifact_entry, local_source, KEY_BOOL,
+         .doc = "Whether a source is accepted; true for skills."),
+    KEY (artifact_entry, prompt_payload, KEY_BOOL,
+         .doc = "May be the system prompt; true for skills."),
+    KEY (artifact_entry, capabilities, KEY_BLOCK, .block = &capabilities_schema,
+         .doc = "What this artifact may reach: narrows a tool or driver, grants a hook."),
+    KEY_AS ("on_overflow", artifact_entry, written_on_overflow, KEY_TEXT,
+            .doc = "drop or block: what a full queue of an async hook does."),
+    KEY (artifact_entry, config, KEY_NODE, .doc = "Handed to the artifact as JSON."),
+    KEY (artifact_entry, gateway, KEY_BLOCK, .block = &gateway_schema, .flags = KEY_NULL_IS_EMPTY,
+         .doc = "A provider reached with a key the artifact never sees."),
+    END,
+};
+static const struct schema artifact_schema = SCHEMA (artifact_keys, artifact_entry);
+
+/* --- inference --- */
+
+static const struct schema_key driver_keys[] = {
+    KEY (driver_choice, artifact, KEY_TRIMMED, .doc = "The declared driver artifact. Required."),
+    KEY (driver_choice, config, KEY_NODE, .doc = "Handed to the driver as JSON."),
+    END,
+};
+static const struct schema driver_schema = SCHEMA (driver_keys, driver_choice);
+
+static const struct schema_key compaction_keys[] = {
+    KEY (compaction, threshold, KEY_FLOAT, .rule = RULE_FRACTION_ABOVE_0, .fallback_fraction = 0.98,
+         .doc = "Part of the input budget that starts a compaction."),
+    KEY (compaction, model, KEY_TEXT, .doc = "Model that compacts; the primary one when absent."),
+    KEY (compaction, system_prompt, KEY_TEXT, .doc = "Its system prompt."),
+    KEY (compaction, system_prompt_file, KEY_TEXT, .doc = "A file with it."),
+    KEY (compaction, dump_summaries, KEY_BOOL, .doc = "Keep the summaries in the records."),
+    KEY (compaction, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
+         .doc = "Output cap of these calls."),
+    KEY (compaction, driver_config, KEY_NODE, .doc = "Laid over driver.config for these calls."),
+    END,
+};
+static const struct schema compaction_schema = SCHEMA (compaction_keys, compaction);
+
+static const struct schema_key alternate_keys[] = {
+    KEY (alternate, name, KEY_TEXT, .doc = "How it is selected. Required."),
+    KEY (alternate, model, KEY_TRIMMED, .doc = "Required."),
+    KEY (alternate, driver, KEY_BLOCK, .block = &driver_schema, .doc = "Required."),
+    END,
+};
+static const struct schema alternate_schema = SCHEMA (alternate_keys, alternate);
+
+static const struct schema_key retry_keys[] = {
+    KEY (retry_limits, max_retries, KEY_U64, .rule = RULE_RANGE, .min = 0, .max = 20, .fallback = 6,
+         .doc = "How often a failed request is repeated."),
+    KEY (retry_limits, initial_delay_ms, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 60000,
+         .fallback = 1000, .doc = "Milliseconds before the first repetition."),
+    KEY (retry_limits, max_delay_ms, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 3600000,
+         .fallback = 60000, .doc = "Most milliseconds between two."),
+    END,
+};
+const struct schema retry_schema = SCHEMA (retry_keys, retry_limits);
+
+static const struct schema_key inference_keys[] = {
+    KEY_AS ("transport", inference, written_transport, KEY_TRIMMED, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "http", "process", NULL },
+            .doc = "http asks a model through a driver; process drives a harness."),
+    KEY (inference, endpoint, KEY_NODE, .flags = KEY_HIDDEN),
+    KEY (inference, model, KEY_TRIMMED, .doc = "The model's id. Required with http."),
+    KEY (inference, api_key, KEY_NODE, .flags = KEY_HIDDEN),
+    KEY (inference, command, KEY_TRIMMED,
+         .doc = "The harness executable, instead of the one the driver names."),
+    KEY (inference, system_prompt, KEY_TRIMMED, .doc = "The system prompt itself."),
+    KEY (inference, system_prompt_file, KEY_TRIMMED, .doc = "A file with it, beside the manifest."),
+    KEY (inference, system_prompt_artifact, KEY_TRIMMED, .doc = "A declared skill that is it."),
+    KEY (inference, driver, KEY_BLOCK, .block = &driver_schema, .doc = "The driver. Required."),
+    KEY (inference, compaction, KEY_BLOCK, .block = &compaction_schema,
+         .doc = "Making a long conversation short."),
+    KEY (inference, max_turns, KEY_U32, .rule = RULE_POSITIVE, .doc = "Turns of one task."),
+    KEY (inference, max_task_reopens, KEY_NODE, .flags = KEY_HIDDEN),
+    KEY (inference, max_tokens, KEY_U32, .rule = RULE_POSITIVE, .doc = "Output cap of one turn."),
+    KEY (inference, max_session_tokens, KEY_U64, .rule = RULE_POSITIVE,
+         .doc = "Tokens the whole session may spend."),
+    KEY_AS ("tool_refresh", inference, written_tool_refresh, KEY_TEXT, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "compaction", "immediate", NULL },
+            .doc = "When a changed tool list reaches the model."),
+    KEY (inference, alternates, KEY_BLOCKS, .block = &alternate_schema, .flags = KEY_NULL_IS_ABSENT,
+         .doc = "Other drivers and models a session may switch to."),
+    KEY (inference, retry, KEY_BLOCK, .block = &retry_schema, .doc = "Repeating failed requests."),
+    END,
+};
+const struct schema inference_schema = SCHEMA (inference_keys, inference);
+
+/* --- the rest --- */
+
+static const struct schema_key context_keys[] = {
+    KEY (context, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
+         .doc = "Context window of every driver choice."),
+    KEY_AS ("record", context, written_record, KEY_TRIM_KEPT, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "on", "off", NULL },
+            .doc = "Whether conversations are kept."),
+    KEY (context, record_store, KEY_TRIM_KEPT,
+         .doc = "Folder they are kept in; the capsule's name when absent."),
+    KEY (context, seed_budget, KEY_FLOAT, .rule = RULE_FRACTION, .fallback_fraction = 0.10,
+         .doc = "Part of the budget a hook may seed."),
+    KEY (context, seed_overflow_margin, KEY_FLOAT, .rule = RULE_FRACTION, .fallback_fraction = 0.10,
+         .doc = "How far a seed may exceed it."),
+    KEY_AS ("retain", context, written_retain, KEY_NODE,
+            .doc = "max_messages and max_age of a record."),
+    END,
+};
+const struct schema context_schema = SCHEMA (context_keys, context);
+
+static const struct schema_key scorer_keys[] = {
+    KEY (scorer, type, KEY_TEXT, .flags = KEY_REQUIRED,
+         .doc = "exit_ok, max_turns, max_tokens, tool_sequence or llm_judge. Required."),
+    KEY (scorer, name, KEY_TEXT, .doc = "Its name; the type when absent."),
+    KEY (scorer, max, KEY_U64, .doc = "10 turns or 100000 tokens when absent."),
+    KEY (scorer, expected, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT, .doc = "Tools in order."),
+    END,
+};
+static const struct schema scorer_schema = SCHEMA (scorer_keys, scorer);
+
+static const struct schema_key eval_keys[] = {
+    KEY (eval_block, dataset_id, KEY_TEXT, .doc = "Name of the dataset."),
+    KEY (eval_block, scorers, KEY_BLOCKS, .block = &scorer_schema, .doc = "How a run is judged."),
+    END,
+};
+static const struct schema eval_schema = SCHEMA (eval_keys, eval_block);
+
+static const struct schema_key observability_keys[] = {
+    KEY (observability, otel_endpoint, KEY_TRIMMED, .doc = "Where spans are exported."),
+    KEY (observability, eval, KEY_BLOCK, .block = &eval_schema, .doc = "Evaluation."),
+    END,
+};
+static const struct schema observability_schema = SCHEMA (observability_keys, observability);
+
+static const struct schema_key trace_keys[] = {
+    KEY_AS ("capture", trace_block, written_capture, KEY_TRIM_KEPT, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "none", "meta", "content", NULL },
+            .doc = "How much of what was said is kept; meta when absent."),
+    KEY_AS ("retain", trace_block, written_retain, KEY_NODE,
+            .doc = "max_sessions and max_age of traces."),
+    END,
+};
+const struct schema trace_schema = SCHEMA (trace_keys, trace_block);
+
+static const struct schema_key credential_keys[] = {
+    KEY (door_credential, scopes, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Methods this credential may call. Required."),
+    END,
+};
+static const struct schema credential_schema = SCHEMA (credential_keys, door_credential);
+
+static const struct schema_key authentication_keys[] = {
+    KEY (door_authentication, scheme, KEY_TRIMMED, .doc = "bearer. Required."),
+    KEY (door_authentication, credentials, KEY_BLOCK_MAP, .block = &credential_schema,
+         .flags = KEY_NULL_IS_ABSENT, .doc = "Names and what each may do, beside the operator."),
+    END,
+};
+static const struct schema authentication_schema =
+    SCHEMA (authentication_keys, door_authentication);
+
+static const struct schema_key door_keys[] = {
+    KEY (door_network, internal_port, KEY_U16,
+         .doc = "Port of the door; any free one when absent."),
+    KEY (door_network, authentication, KEY_BLOCK, .block = &authentication_schema,
+         .doc = "Who may come in; everybody when absent."),
+    END,
+};
+static const struct schema door_schema = SCHEMA (door_keys, door_network);
+
+static const struct schema_key keep_working_keys[] = {
+    KEY (keep_working, message, KEY_TEXT, .doc = "What the model is told. Required."),
+    KEY (keep_working, limit, KEY_U32, .rule = RULE_POSITIVE, .doc = "How often. Required."),
+    END,
+};
+static const struct schema keep_working_schema = SCHEMA (keep_working_keys, keep_working);
+
+static const struct schema_key done_check_keys[] = {
+    KEY (done_check, command, KEY_TEXT,
+         .doc = "An allowed command that judges the result. Required."),
+    KEY (done_check, limit, KEY_U32,
+         .doc = "How often a task is reopened; 0 only records. Required."),
+    KEY (done_check, timeout_secs, KEY_U64, .rule = RULE_POSITIVE, .fallback = 600,
+         .doc = "Seconds it may take."),
+    END,
+};
+static const struct schema done_check_schema = SCHEMA (done_check_keys, done_check);
+
+static const struct schema_key lifecycle_keys[] = {
+    KEY (lifecycle, task_acceptance, KEY_ENUM, .fallback = ACCEPT_SINGLE,
+         .words = (const char *const[]){ "none", "single", "queue", NULL },
+         .doc = "Tasks taken at the door."),
+    KEY (lifecycle, after_task, KEY_ENUM, .fallback = AFTER_EXIT,
+         .words = (const char *const[]){ "exit", "sleep", NULL },
+         .doc = "What happens when a task is done."),
+    KEY (lifecycle, queue_depth, KEY_U64, .fallback = 1, .doc = "Tasks that may wait with queue."),
+    KEY (lifecycle, input_timeout_secs, KEY_U64,
+         .doc = "Seconds to wait for an answer; for ever when absent."),
+    KEY (lifecycle, conversation, KEY_ENUM, .fallback = CONVERSATION_STATELESS,
+         .words = (const char *const[]){ "stateless", "threaded", NULL },
+         .doc = "Whether a context is continued."),
+    KEY (lifecycle, max_task_reopens, KEY_U32, .fallback = 1,
+         .doc = "How often hooks may reopen a task."),
+    KEY (lifecycle, shell_grace_secs, KEY_U64, .fallback = 10,
+         .doc = "Seconds before a command goes to the background."),
+    KEY (lifecycle, delegation_deadline_secs, KEY_U64, .fallback = 600,
+         .doc = "Seconds a delegated task may take."),
+    KEY (lifecycle, deadline_notice_secs, KEY_U64,
+         .doc = "Seconds before the deadline the model is told; 0 never."),
+    KEY (lifecycle, keep_working, KEY_BLOCK, .block = &keep_working_schema,
+         .doc = "Sends the model back to work."),
+    KEY (lifecycle, done_check, KEY_BLOCK, .block = &done_check_schema,
+         .doc = "A command decides whether it is done."),
+    END,
+};
+const struct schema lifecycle_schema = SCHEMA (lifecycle_keys, lifecycle);
+
+static const struct schema_key exported_files_keys[] = {
+    KEY (exported_files, root, KEY_TRIMMED, .doc = "Folder below the work folder. Required."),
+    KEY (exported_files, mode, KEY_TRIMMED, .doc = "read-only. Required."),
+    KEY_AS ("max_bytes", exported_files, written_max_bytes, KEY_TEXT, .rule = RULE_SIZE,
+            .doc = "Of one file; 10Mi when absent."),
+    END,
+};
+static const struct schema exported_files_schema = SCHEMA (exported_files_keys, exported_files);
+
+static const struct schema_key exported_peer_files_keys[] = {
+    KEY (exported_peer_files, root, KEY_TRIMMED, .doc = "Folder below the work folder. Required."),
+    KEY_AS ("max_ttl", exported_peer_files, written_max_ttl, KEY_TEXT, .rule = RULE_DURATION,
+            .doc = "How long a handle lives; 1h when absent."),
+    KEY_AS ("max_bytes", exported_peer_files, written_max_bytes, KEY_TEXT, .rule = RULE_SIZE,
+            .doc = "Of one file; 10Mi when absent."),
+    END,
+};
+static const struct schema exported_peer_files_schema =
+    SCHEMA (exported_peer_files_keys, exported_peer_files);
+
+static const struct schema_key peer_tasks_keys[] = {
+    KEY (exported_peer_tasks, accept, KEY_BOOL,
+         .doc = "Whether members of a formation may call. Required."),
+    END,
+};
+static const struct schema peer_tasks_schema = SCHEMA (peer_tasks_keys, exported_peer_tasks);
+
+static const struct schema_key exports_keys[] = {
+    KEY (exports, files, KEY_BLOCK, .block = &exported_files_schema,
+         .doc = "Files served at the door."),
+    KEY (exports, peer_files, KEY_BLOCK, .block = &exported_peer_files_schema,
+         .doc = "Files handed to one peer."),
+    KEY (exports, peer_tasks, KEY_BLOCK, .block = &peer_tasks_schema,
+         .doc = "Tasks of formation members."),
+    END,
+};
+const struct schema exports_schema = SCHEMA (exports_keys, exports);
+
+static const struct schema_key control_keys[] = {
+    KEY (control, settings, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Settings a controller may change: inference.max_tokens, inference.driver."),
+    KEY (control, secrets, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Keys only a controller supplies."),
+    KEY (control, agent_settings, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Settings the agent may change itself: inference.driver."),
+    END,
+};
+static const struct schema control_schema = SCHEMA (control_keys, control);
+
+static const struct schema_key deploy_keys[] = {
+    KEY (deploy, mur_version, KEY_TRIMMED, .doc = "The version a deployment uses."),
+    END,
+};
+static const struct schema deploy_schema = SCHEMA (deploy_keys, deploy);
+
+static const struct schema_key capsule_keys[] = {
+    KEY (capsule_manifest, name, KEY_TEXT, .doc = "Required."),
+    KEY (capsule_manifest, version, KEY_TEXT, .doc = "Required."),
+    KEY (capsule_manifest, artifacts, KEY_BLOCKS, .block = &artifact_schema,
+         .doc = "What the capsule is made of."),
+    KEY (capsule_manifest, capabilities, KEY_BLOCK, .block = &capabilities_schema,
+         .doc = "What it may do. Absent means deny."),
+    KEY (capsule_manifest, inference, KEY_BLOCK, .block = &inference_schema,
+         .doc = "The model. Absent: a script capsule."),
+    KEY (capsule_manifest, context, KEY_BLOCK, .block = &context_schema, .doc = "Conversations."),
+    KEY (capsule_manifest, observability, KEY_BLOCK, .block = &observability_schema,
+         .doc = "Spans and evaluation."),
+    KEY (capsule_manifest, trace, KEY_BLOCK, .block = &trace_schema,
+         .doc = "What the trace keeps."),
+    KEY (capsule_manifest, network, KEY_BLOCK, .block = &door_schema, .doc = "The door."),
+    KEY (capsule_manifest, lifecycle, KEY_BLOCK, .block = &lifecycle_schema,
+         .doc = "Tasks and endings."),
+    KEY (capsule_manifest, exports, KEY_BLOCK, .block = &exports_schema,
+         .doc = "What others may read."),
+    KEY (capsule_manifest, control, KEY_BLOCK, .block = &control_schema,
+         .doc = "What a controller may change."),
+    KEY (capsule_manifest, deploy, KEY_BLOCK, .block = &deploy_schema, .doc = "Deployment."),
+    KEY (capsule_manifest, mur_version, KEY_NODE, .flags = KEY_HIDDEN),
+    KEY (capsule_manifest, config, KEY_NODE, .flags = KEY_HIDDEN),
+    KEY_INERT ("runtime", "Read when the folder is built."),
+    KEY_INERT ("implementation", "Read when the folder is built."),
+    KEY_INERT ("execution", "Read when the folder is built."),
+    KEY_INERT ("requires_files", "Read when the folder is built."),
+    END,
+};
+
+const struct schema *
+capsule_schema (void)
+{
+    static const struct schema schema = SCHEMA (capsule_keys, capsule_manifest);
+    return &schema;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The methods of a door. See door_methods.h.
+ */
+#include "manifest/capsule/door_methods.h"
+
+const struct door_method_row door_methods[DOOR_METHOD_COUNT] = {
+    { "SendMessage", true, true },           { "SendStreamingMessage", true, true },
+    { "murmur.WatchSession", false, false }, { "GetTask", false, false },
+    { "ListTasks", false, false },           { "CancelTask", false, false },
+    { "SubscribeToTask", true, false },      { "murmur.StopSession", false, false },
+};

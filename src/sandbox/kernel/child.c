@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Helpers between fork and exec. See child.h.
+ */
+#include "sandbox/kernel/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+char *
+child_decimal (uint64_t value, char buf[21])
+{
+    char *at = buf + 20;
+    *at = '\0';
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    return at;
+}
+
+void
+child_fail (int report_fd, const char *step, const char *detail)
+{
+    char digits[21], text[CHILD_REPORT_MAX];
+    const char *number = child_decimal ((uint64_t)errno, digits);
+    const char *const pieces[] = { step, "\n", number, "\n", detail ? detail : "" };
+    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_LEN (pieces); i++) {
+        size_t n = strlen (pieces[i]);
+        if (n > sizeof text - len)
+            n = sizeof text - len;
+        memcpy (text + len, pieces[i], n);
+        len += n;
+    }
+    ssize_t written _unused_ = write (report_fd, text, len);
+    _exit (125);
+}
+
+pid_t
+child_fork (struct clone_args *args, int *pidfd)
+{
+    args->flags |= CLONE_PIDFD;
+    args->pidfd = (uint64_t)(uintptr_t)pidfd;
+    args->exit_signal = SIGCHLD;
+    sigset_t all, old;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &old);
+    pid_t pid = (pid_t)syscall (SYS_clone3, args, sizeof *args);
+    if (pid != 0)
+        pthread_sigmask (SIG_SETMASK, &old, NULL);
+    return pid;
+}
+
+bool
+child_await_exec (pid_t pid, int pidfd, const int report[2], char text[CHILD_REPORT_MAX + 1],
+                  struct mur_error **err)
+{
+    int saved = errno;
+    text[0] = '\0';
+    close (report[1]);
+    bool has_failed = pid < 0 || child_report_read (report[0], text);
+    close (report[0]);
+    if (! has_failed)
+        return true;
+    if (pid < 0) {
+        errno = saved;
+        return mur_fail_errno (err, E_IO_003, "cannot start a process");
+    }
+    close (pidfd);
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return false;
+}
+
+void
+child_reset_signals (void)
+{
+    sigset_t none;
+    sigemptyset (&none);
+    for (int s = 1; s < NSIG; s++)
+        signal (s, SIG_DFL);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
+/* Through copies above them, so that no order can clobber another. */
+const char *
+child_place_streams (const int wanted[3])
+{
+    int copies[3];
+    for (int i = 0; i < 3; i++)
+        if ((copies[i] = fcntl (wanted[i], F_DUPFD_CLOEXEC, 3)) < 0)
+            return "duplicate a stream";
+    for (int i = 0; i < 3; i++)
+        if (dup2 (copies[i], i) < 0)
+            return "place a stream";
+    return NULL;
+}
+
+bool
+child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1])
+{
+    size_t len = 0;
+    while (len < CHILD_REPORT_MAX) {
+        ssize_t n = read (report_fd, text + len, CHILD_REPORT_MAX - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    text[len] = '\0';
+    return len > 0;
+}
+
+bool
+child_report_parse (char *text, const char **step, int *errno_value, const char **detail)
+{
+    char *rest = text;
+    *step = strsep (&rest, "\n");
+    const char *number = rest ? strsep (&rest, "\n") : NULL;
+    *errno_value = number ? atoi (number) : 0;
+    *detail = rest ? rest : "";
+    return number != NULL;
+}
+
+static bool
+write_file (const char *path, const char *text)
+{
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t len = strlen (text);
+    bool is_written = write (fd, text, len) == (ssize_t)len;
+    int saved = errno;
+    close (fd);
+    errno = saved;
+    return is_written;
+}
+
+static bool
+write_map (const char *path, unsigned id)
+{
+    char digits[21], line[64];
+    const char *number = child_decimal (id, digits);
+    strcpy (line, number);
+    strcat (line, " ");
+    strcat (line, number);
+    strcat (line, " 1\n");
+    return write_file (path, line);
+}
+
+const char *
+child_write_id_maps (unsigned uid, unsigned gid)
+{
+    int was_dumpable = prctl (PR_GET_DUMPABLE, 0, 0, 0, 0);
+    prctl (PR_SET_DUMPABLE, 1, 0, 0, 0);
+    const char *failed = NULL;
+    if (! write_file ("/proc/self/setgroups", "deny"))
+        failed = "setgroups";
+    else if (! write_map ("/proc/self/uid_map", uid))
+        failed = "uid_map";
+    else if (! write_map ("/proc/self/gid_map", gid))
+        failed = "gid_map";
+    int saved = errno;
+    prctl (PR_SET_DUMPABLE, was_dumpable == 1 ? 1 : 0, 0, 0, 0);
+    errno = saved;
+    return failed;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Landlock plans. See landlock.h.
+ */
+#include "sandbox/kernel/landlock.h"
+
+#include "base/alloc.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+
+#define EXECUTE     LANDLOCK_ACCESS_FS_EXECUTE
+#define READ        LANDLOCK_ACCESS_FS_READ_FILE
+#define LIST        LANDLOCK_ACCESS_FS_READ_DIR
+#define WRITE       LANDLOCK_ACCESS_FS_WRITE_FILE
+#define TRUNCATE    LANDLOCK_ACCESS_FS_TRUNCATE
+#define HIGHEST_ABI 3 /* no right of a later one is ever handled */
+
+/* MAKE_CHAR, MAKE_BLOCK and MAKE_SOCK are granted nowhere. */
+static const uint64_t grants[] = {
+    [LANDLOCK_WRITABLE_TREE] = READ | WRITE | LIST | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+                               LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+                               LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+                               LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | TRUNCATE,
+    [LANDLOCK_READABLE_TREE] = READ | LIST,
+    [LANDLOCK_READABLE_FILE] = READ,
+    [LANDLOCK_EXECUTABLE_FILE] = EXECUTE | READ,
+    [LANDLOCK_EXECUTABLE_DIR] = EXECUTE | READ,
+    [LANDLOCK_EXECUTABLE_TREE] = EXECUTE | READ | LIST,
+    [LANDLOCK_DEVICE_READ] = READ,
+    [LANDLOCK_DEVICE_WRITE] = READ | WRITE | TRUNCATE,
+};
+
+/* Rights that a rule on anything but a directory may carry; the kernel refuses others with EINVAL.
+ */
+#define FILE_RIGHTS (EXECUTE | READ | WRITE | TRUNCATE)
+
+static uint64_t
+handled_by (int abi)
+{
+    uint64_t rights = (1ULL << 13) - 1;
+    if (abi >= 2)
+        rights |= LANDLOCK_ACCESS_FS_REFER;
+    if (abi >= 3)
+        rights |= TRUNCATE;
+    return rights;
+}
+
+int
+landlock_kernel_abi (void)
+{
+    long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi < 0 ? 0 : (int)abi;
+}
+
+void
+landlock_plan_init (struct landlock_plan *plan, int kernel_abi)
+{
+    *plan = (struct landlock_plan){ .abi = kernel_abi > HIGHEST_ABI ? HIGHEST_ABI : kernel_abi };
+    plan->handled = handled_by (plan->abi);
+}
+
+/* Takes path_fd over. */
+static void
+push (struct landlock_plan *plan, int path_fd, enum landlock_grant grant, bool workdir_exec,
+      bool is_directory)
+{
+    uint64_t rights = grants[grant];
+    if (workdir_exec && grant == LANDLOCK_WRITABLE_TREE)
+        rights |= EXECUTE;
+    if (! is_directory)
+        rights &= FILE_RIGHTS;
+    x_grow (plan->rules, plan->len, plan->cap);
+    plan->rules[plan->len++] = (struct landlock_rule){ path_fd, rights & plan->handled };
+}
+
+bool
+landlock_plan_add (struct landlock_plan *plan, const char *path, enum landlock_grant grant,
+                   bool workdir_exec, bool is_required, struct mur_error **err)
+{
+    _cleanup_close_ int fd = open (path, O_PATH | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat (fd, &st) < 0)
+        return ! is_required || mur_fail_errno (err, E_IO_003, "cannot open %s", path);
+    push (plan, steal_fd (&fd), grant, workdir_exec, S_ISDIR (st.st_mode));
+    return true;
+}
+
+bool
+landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant grant,
+                      bool workdir_exec, struct mur_error **err)
+{
+    struct stat st;
+    _cleanup_close_ int copy = fcntl (fd, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0 || fstat (copy, &st) < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot hold a granted path");
+    push (plan, steal_fd (&copy), grant, workdir_exec, S_ISDIR (st.st_mode));
+    return true;
+}
+
+void
+landlock_plan_free (struct landlock_plan *plan)
+{
+    for (size_t i = 0; i < plan->len; i++)
+        close (plan->rules[i].path_fd);
+    free (plan->rules);
+    *plan = (struct landlock_plan){ 0 };
+}
+
+int
+landlock_restrict (const struct landlock_plan *plan)
+{
+    struct landlock_ruleset_attr attr = { .handled_access_fs = plan->handled };
+    int ruleset =
+        (int)syscall (SYS_landlock_create_ruleset, &attr, sizeof attr.handled_access_fs, 0);
+    if (ruleset < 0)
+        return -1;
+    for (size_t i = 0; i < plan->len; i++) {
+        struct landlock_path_beneath_attr rule = { .allowed_access = plan->rules[i].rights,
+                                                   .parent_fd = plan->rules[i].path_fd };
+        if (syscall (SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
+            return -1;
+    }
+    int status = (int)syscall (SYS_landlock_restrict_self, ruleset, 0);
+    close (ruleset);
+    return status;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One session's confinement. See confinement.h.
+ */
+#include "sandbox/run/confinement.h"
+
+#include "base/alloc.h"
+#include "base/fdio.h"
+#include "sandbox/kernel/watcher.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct confinement {
+    const struct confinement_spec *spec;
+    struct arena *arena;
+    struct exec_allowlist allowlist;
+    struct strv trust_store;
+    struct syscall_filter filter;
+    struct landlock_plan landlock;
+    struct mount_plan mounts;
+    struct cgroup_scope *scope;
+    struct group_watcher *watcher; /* NULL without a scope */
+    char *cgroup_shortfall;
+    pthread_mutex_t lock; /* guards network, is_ended and the occupancy */
+    struct network_namespace network;
+    struct egress *egress; /* NULL while no rule needs it */
+    uint16_t ports[NETWORK_NAMESPACE_MAX_PORTS];
+    bool has_network;
+    bool is_ended;
+    uint64_t running;
+    uint64_t entries;
+};
+
+/* --- Landlock --- */
+
+static bool
+grant_folders (struct confinement *c, struct mur_error **err)
+{
+    const struct mount_folders *f = &c->spec->folders;
+    const struct {
+        const char *path;
+        enum landlock_grant grant;
+    } folders[] = {
+        { f->work.path, LANDLOCK_WRITABLE_TREE },    { f->temp.path, LANDLOCK_WRITABLE_TREE },
+        { f->home.path, LANDLOCK_WRITABLE_TREE },    { f->runtime.path, LANDLOCK_READABLE_TREE },
+        { f->records.path, LANDLOCK_READABLE_TREE },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (folders); i++)
+        if (! landlock_plan_add (&c->landlock, folders[i].path, folders[i].grant,
+                                 c->spec->workdir_exec, true, err))
+            return false;
+    return true;
+}
+
+static void
+grant (struct confinement *c, const char *path, enum landlock_grant g)
+{
+    landlock_plan_add (&c->landlock, path, g, false, false, NULL);
+}
+
+static void
+grant_all (struct confinement *c, const struct strv *paths, enum landlock_grant g)
+{
+    for (size_t i = 0; i < paths->len; i++)
+        grant (c, paths->items[i], g);
+}
+
+/* What lies where commands may write is no program, whatever PATH says of it. */
+static void
+grant_programs (struct confinement *c)
+{
+    const struct mount_folders *f = &c->spec->folders;
+    const char *writable[] = { f->work.path, f->records.path, NULL };
+    for (size_t i = 0; i < c->allowlist.files.len; i++)
+        if (c->spec->workdir_exec || ! path_is_below_any (c->allowlist.files.items[i], writable))
+            grant (c, c->allowlist.files.items[i], LANDLOCK_EXECUTABLE_FILE);
+}
+
+static const struct {
+    const char *path;
+    enum landlock_grant grant;
+    bool is_sealed_only;
+} devices[] = {
+    { "/dev/null", LANDLOCK_DEVICE_WRITE, false },   { "/dev/zero", LANDLOCK_DEVICE_READ, false },
+    { "/dev/urandom", LANDLOCK_DEVICE_READ, false }, { "/dev/zero", LANDLOCK_DEVICE_WRITE, true },
+    { "/dev/full", LANDLOCK_DEVICE_WRITE, true },    { "/dev/tty", LANDLOCK_DEVICE_WRITE, true },
+    { "/dev/random", LANDLOCK_DEVICE_READ, true },
+};
+
+static bool
+build_landlock (struct confinement *c, struct mur_error **err)
+{
+    bool is_sealed = c->spec->tier == CONFINEMENT_SEALED;
+    landlock_plan_init (&c->landlock, c->spec->probe->landlock_abi);
+    if (! grant_folders (c, err))
+        return false;
+    grant_programs (c);
+    grant_all (c, &c->allowlist.readable, LANDLOCK_READABLE_TREE);
+    grant_all (c, &c->trust_store, LANDLOCK_READABLE_TREE);
+    for (size_t i = 0; i < c->spec->tree_count; i++)
+        grant (c, c->spec->trees[i].path,
+               c->spec->trees[i].is_listable ? LANDLOCK_EXECUTABLE_TREE : LANDLOCK_EXECUTABLE_DIR);
+    for (size_t i = 0; i < ARRAY_LEN (devices); i++)
+        if (is_sealed || ! devices[i].is_sealed_only)
+            grant (c, devices[i].path, devices[i].grant);
+    if (! is_sealed)
+        return true;
+    const char *const *const shown[] = { mount_system_trees, mount_etc_entries };
+    for (size_t n = 0; n < ARRAY_LEN (shown); n++)
+        for (size_t i = 0; shown[n][i]; i++)
+            grant (c, shown[n][i], LANDLOCK_READABLE_TREE);
+    static const char *const synthetic[] = { "passwd", "group" };
+    for (size_t i = 0; i < ARRAY_LEN (synthetic); i++) {
+        const char *path =
+            arena_printf (c->arena, "%s/%s", c->spec->folders.sealed_etc, synthetic[i]);
+        if (! landlock_plan_add (&c->landlock, path, LANDLOCK_READABLE_FILE, false, true, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- mounts --- */
+
+/* Paths a command needs at their own place beside the folders, in the arena, NULL-terminated. */
+static const char *const *
+needed_paths (struct confinement *c)
+{
+    const struct strv *groups[] = { &c->allowlist.files, &c->allowlist.readable, &c->trust_store };
+    size_t count = c->spec->tree_count;
+    for (size_t g = 0; g < ARRAY_LEN (groups); g++)
+        count += groups[g]->len;
+    const char **paths = arena_new_array (c->arena, const char *, count + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < c->spec->tree_count; i++)
+        if (! c->spec->trees[i].is_staged)
+            paths[len++] = c->spec->trees[i].path;
+    for (size_t g = 0; g < ARRAY_LEN (groups); g++)
+        for (size_t i = 0; i < groups[g]->len; i++)
+            paths[len++] = groups[g]->items[i];
+    return paths;
+}
+
+static bool
+build_mounts (struct confinement *c, struct mur_error **err)
+{
+    struct mount_folders folders = c->spec->folders;
+    folders.read_only = needed_paths (c);
+    const char **staged = arena_new_array (c->arena, const char *, c->spec->tree_count + 1);
+    for (size_t i = 0, len = 0; i < c->spec->tree_count; i++)
+        if (c->spec->trees[i].is_staged)
+            staged[len++] = c->spec->trees[i].path;
+    folders.staged_trees = staged;
+    /* Without Landlock a command of root could write itself out of its control group, and live on.
+     */
+    static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
+    if (c->spec->tier == CONFINEMENT_SECCOMP)
+        folders.guarded = control_groups;
+    if (c->spec->tier == CONFINEMENT_SEALED)
+        return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
+    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED)
+        mount_plan_tmp (&c->mounts, &folders, c->arena);
+    else
+        mount_plan_none (&c->mounts, &folders, c->arena);
+    return true;
+}
+
+const char *
+confinement_temp_dir (const struct confinement *c)
+{
+    return c->mounts.kind == MOUNT_NOTHING ? c->spec->folders.temp.path : "/tmp";
+}
+
+/* --- the whole --- */
+
+static bool
+make_scope (struct confinement *c, struct mur_error **err)
+{
+    struct mur_error *caught = NULL;
+    c->scope = cgroup_scope_new (c->spec->session_id, &c->spec->cgroup, &caught);
+    if (c->scope)
+        return (c->watcher = group_watcher_new (c->scope, err)) != NULL;
+    if (! c->spec->cgroup_is_optional)
+        return mur_propagate (err, caught);
+    c->cgroup_shortfall = x_strdup (caught->message);
+    mur_error_free (caught);
+    return true;
+}
+
+struct confinement *
+confinement_new (const struct confinement_spec *spec, struct mur_error **err)
+{
+    _cleanup_ (confinement_freep) struct confinement *c = x_new0 (struct confinement);
+    c->spec = spec;
+    c->arena = arena_new ();
+    c->network = (struct network_namespace){ .user_fd = -1, .net_fd = -1, .dns_fd = -1 };
+    pthread_mutex_init (&c->lock, NULL);
+    const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
+    exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable, spec->staged);
+    if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
+        trust_store_paths (writable, &c->trust_store);
+    if (! syscall_filter_compile (spec->allows_unix_sockets, &c->filter, err) ||
+        (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
+        ! build_mounts (c, err) || ! make_scope (c, err))
+        return NULL;
+    return steal_ptr (&c);
+}
+
+void
+confinement_free (struct confinement *c)
+{
+    if (! c)
+        return;
+    pthread_mutex_lock (&c->lock);
+    c->is_ended = true;
+    pthread_mutex_unlock (&c->lock);
+    cgroup_scope_free (c->scope);
+    group_watcher_free (c->watcher);
+    egress_free (c->egress);
+    network_namespace_close (&c->network);
+    landlock_plan_free (&c->landlock);
+    syscall_filter_free (&c->filter);
+    strv_free (&c->trust_store);
+    exec_allowlist_free (&c->allowlist);
+    pthread_mutex_destroy (&c->lock);
+    free (c->cgroup_shortfall);
+    arena_free (c->arena);
+    free (c);
+}
+
+const struct exec_allowlist *
+confinement_allowlist (const struct confinement *c)
+{
+    return &c->allowlist;
+}
+
+const struct strv *
+confinement_trust_store (const struct confinement *c)
+{
+    return &c->trust_store;
+}
+
+const char *
+confinement_cgroup_shortfall (const struct confinement *c)
+{
+    return c->cgroup_shortfall;
+}
+
+const struct cgroup_scope *
+confinement_scope (const struct confinement *c)
+{
+    return c->scope;
+}
+
+uint64_t
+confinement_output_max (const struct confinement *c)
+{
+    return c->spec->limits.max_file_size_bytes;
+}
+
+/* Under the lock. */
+static bool
+make_network (struct confinement *c, struct mur_error **err)
+{
+    struct attempt_failure failure;
+    size_t count = egress_ports (c->spec->network, c->ports);
+    if (! network_namespace_create (c->ports, count, &c->network, &failure)) {
+        _cleanup_free_ char *text = attempt_failure_text (&failure);
+        return mur_fail (err, E_CAP_005,
+                         "no network namespace for the commands of this session: %s", text);
+    }
+    if (count && ! (c->egress = egress_new (&c->network, c->spec->network, c->ports, err))) {
+        network_namespace_close (&c->network);
+        return false;
+    }
+    c->has_network = true;
+    return true;
+}
+
+const struct network_namespace *
+confinement_network (struct confinement *c, struct mur_error **err)
+{
+    pthread_mutex_lock (&c->lock);
+    bool is_usable = ! c->is_ended && (c->has_network || make_network (c, err));
+    bool is_ended = c->is_ended;
+    pthread_mutex_unlock (&c->lock);
+    if (is_ended)
+        mur_fail (err, E_IO_003, "the session has ended: nothing more is started");
+    return is_usable ? &c->network : NULL;
+}
+
+/* Threads of this user, which is what RLIMIT_NPROC counts. */
+static uint64_t
+threads_of_user (void)
+{
+    uint64_t count = 0;
+    uid_t uid = getuid ();
+    _cleanup_closedir_ DIR *proc = opendir ("/proc");
+    for (struct dirent *e; proc && (e = readdir (proc));) {
+        char path[64], line[512];
+        struct stat st;
+        if (! isdigit ((unsigned char)e->d_name[0]) || strlen (e->d_name) > 10)
+            continue;
+        snprintf (path, sizeof path, "%.10s/stat", e->d_name);
+        _cleanup_close_ int fd = openat (dirfd (proc), path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || fstat (fd, &st) < 0 || st.st_uid != uid)
+            continue;
+        ssize_t n = read (fd, line, sizeof line - 1);
+        line[n > 0 ? n : 0] = '\0';
+        /* Field 20, counted after the last ')': the command name may hold anything. */
+        char *at = strrchr (line, ')');
+        for (int field = 2; at && field < 20; field++)
+            at = strchr (at + 1, ' ');
+        count += at ? strtoull (at, NULL, 10) : 1;
+    }
+    return count;
+}
+
+static bool
+add_closure (const struct strv *closure, const struct landlock_plan *base,
+             struct landlock_plan *plan, struct mur_error **err)
+{
+    *plan = (struct landlock_plan){ .abi = base->abi, .handled = base->handled };
+    for (size_t i = 0; i < base->len; i++) {
+        x_grow (plan->rules, plan->len, plan->cap);
+        int fd = fcntl (base->rules[i].path_fd, F_DUPFD_CLOEXEC, 3);
+        if (fd < 0)
+            return mur_fail_errno (err, E_IO_003, "cannot hold a granted path");
+        plan->rules[plan->len++] = (struct landlock_rule){ fd, base->rules[i].rights };
+    }
+    for (size_t i = 0; i < closure->len; i++)
+        landlock_plan_add (plan, closure->items[i], LANDLOCK_EXECUTABLE_FILE, false, false, NULL);
+    return true;
+}
+
+bool
+confinement_spawn (struct confinement *c, const struct confined_program *program,
+                   struct spawned *out, struct mur_error **err)
+{
+    const struct network_namespace *network = confinement_network (c, err);
+    if (! network)
+        return false;
+    struct spawn_request request = {
+        .path = program->path,
+        .argv = program->argv,
+        .env = program->env,
+        .stdin_fd = program->stdin_fd,
+        .stdout_fd = program->stdout_fd,
+        .stderr_fd = program->stderr_fd,
+        .limits = c->spec->limits,
+        .scope = c->scope,
+        .nest = program->nest,
+        .network = network,
+        .mounts = &c->mounts,
+        .landlock = c->spec->tier >= CONFINEMENT_LANDLOCK ? &c->landlock : NULL,
+        .filter = &c->filter,
+    };
+    request.limits.max_processes =
+        c->scope ? 0 : threads_of_user () + c->spec->limits.max_processes;
+    _cleanup_ (landlock_plan_free) struct landlock_plan with_closure = { 0 };
+    if (request.landlock && program->closure && program->closure->len) {
+        if (! add_closure (program->closure, &c->landlock, &with_closure, err))
+            return false;
+        request.landlock = &with_closure;
+    }
+    return sandbox_spawn (&request, out, err);
+}
+
+void
+confinement_kill_all (struct confinement *c)
+{
+    if (c->scope)
+        cgroup_scope_kill (c->scope);
+}
+
+void
+confinement_enter (struct confinement *c, struct occupancy *o)
+{
+    struct cgroup_counters before = { 0 };
+    if (c->scope)
+        before = cgroup_scope_counters (c->scope);
+    pthread_mutex_lock (&c->lock);
+    *o = (struct occupancy){ before, ++c->entries, c->running++ == 0 };
+    pthread_mutex_unlock (&c->lock);
+}
+
+const char *
+confinement_leave (struct confinement *c, struct occupancy *o, int signal_number)
+{
+    pthread_mutex_lock (&c->lock);
+    c->running--;
+    bool was_alone = o->was_alone && c->entries == o->entries;
+    pthread_mutex_unlock (&c->lock);
+    if (signal_number == SIGXCPU)
+        return "cpu_seconds";
+    if (signal_number == SIGXFSZ)
+        return "max_file_size_bytes";
+    if (! was_alone || ! c->scope)
+        return NULL;
+    struct cgroup_counters after = cgroup_scope_counters (c->scope);
+    if (after.oom_kills > o->before.oom_kills)
+        return "cgroup_memory_bytes";
+    return after.pids_refused > o->before.pids_refused ? "cgroup_pids_max" : NULL;
+}

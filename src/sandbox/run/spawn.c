@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The spawn sequence. See spawn.h.
+ */
+#include "sandbox/run/spawn.h"
+
+#include "base/alloc.h"
+#include "base/fdio.h"
+#include "sandbox/kernel/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* --- in the child: only async-signal-safe calls --- */
+
+static const char *
+set_limit (__rlimit_resource_t resource, uint64_t soft, uint64_t hard)
+{
+    struct rlimit old, limit;
+    if (getrlimit (resource, &old) < 0)
+        return "getrlimit";
+    limit.rlim_max = hard < old.rlim_max ? hard : old.rlim_max;
+    limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+    return setrlimit (resource, &limit) < 0 ? "setrlimit" : NULL;
+}
+
+static const char *
+set_last_limits (const struct spawn_limits *l)
+{
+    const char *failed = set_limit (RLIMIT_CORE, 0, 0);
+    if (! failed)
+        failed = set_limit (RLIMIT_FSIZE, l->max_file_size_bytes, l->max_file_size_bytes);
+    if (! failed)
+        failed = set_limit (RLIMIT_CPU, l->cpu_seconds, l->cpu_seconds + 1);
+    if (! failed)
+        failed = set_limit (RLIMIT_AS, l->memory_bytes, l->memory_bytes);
+    if (! failed)
+        failed = set_limit (RLIMIT_NOFILE, l->max_open_files, l->max_open_files);
+    return failed;
+}
+
+/* Bounding set first: once the capabilities are gone each drop is refused, and root would regain
+ * all at exec. */
+static const char *
+drop_capabilities (void)
+{
+    for (unsigned long cap = 0; cap <= 63; cap++)
+        if (prctl (PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL && errno != EPERM)
+            return "prctl(PR_CAPBSET_DROP)";
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct none[2] = { 0 };
+    if (syscall (SYS_capset, &head, none) < 0)
+        return "capset";
+    return prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? "prctl(PR_SET_NO_NEW_PRIVS)" : NULL;
+}
+
+#define STEP(call)                                                                                 \
+    do {                                                                                           \
+        const char *step_failed = (call);                                                          \
+        if (step_failed)                                                                           \
+            child_fail (report_fd, step_failed, detail);                                           \
+    } while (0)
+
+static _noreturn_ void
+child_before_exec (const struct spawn_request *r, int report_fd)
+{
+    const char *detail = NULL;
+    setpgid (0, 0);
+    child_reset_signals ();
+    STEP (child_place_streams ((const int[3]){ r->stdin_fd, r->stdout_fd, r->stderr_fd }));
+    /* Before any user namespace: the kernel charges the limit's owner at unshare. */
+    if (r->limits.max_processes)
+        STEP (set_limit (RLIMIT_NPROC, r->limits.max_processes, r->limits.max_processes));
+    /* Before the namespaces: /sys may be gone afterwards. */
+    if (r->scope && cgroup_scope_join (r->scope) < 0)
+        child_fail (report_fd, "join the control group", NULL);
+    /* Before the root changes and the capabilities go. */
+    STEP (network_namespace_join (r->network));
+    const char *failed = mount_plan_apply (r->mounts, &detail);
+    if (failed && r->mounts->kind == MOUNT_SEALED) {
+        char tagged[256] = "sealed-root:";
+        strncat (tagged, failed, sizeof tagged - 16);
+        child_fail (report_fd, tagged, detail);
+    }
+    STEP (failed);
+    detail = NULL;
+    /* Marked, not closed: the steps below and the report still need some. */
+    if (syscall (SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+        child_fail (report_fd, "close_range", NULL);
+    STEP (drop_capabilities ());
+    if (syscall_filter_load (r->filter) < 0)
+        child_fail (report_fd, "load the system-call filter", NULL);
+    if (r->landlock && landlock_restrict (r->landlock) < 0)
+        child_fail (report_fd, "landlock_restrict_self", NULL);
+    /* Last: the limit on descriptors would starve the steps above. */
+    STEP (set_last_limits (&r->limits));
+    execve (r->path, r->argv, r->env);
+    child_fail (report_fd, "execve", r->path);
+}
+
+/* --- in the parent --- */
+
+/* Forks, into the version 2 group when there is one. Returns like fork; *pidfd is set in the
+ * parent. */
+static pid_t
+fork_into (const struct spawn_request *r, int *pidfd)
+{
+    int group = r->nest    ? cgroup_nest_clone_fd (r->nest)
+                : r->scope ? cgroup_scope_clone_fd (r->scope)
+                           : -1;
+    struct clone_args args = { 0 };
+    if (group >= 0) {
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = (__u64)group;
+    }
+    return child_fork (&args, pidfd);
+}
+
+static bool
+fail_from_report (char *text, struct mur_error **err)
+{
+    const char *step, *detail;
+    int errno_value;
+    child_report_parse (text, &step, &errno_value, &detail);
+    bool is_sealed = str_starts (step, "sealed-root:");
+    if (is_sealed)
+        step += strlen ("sealed-root:");
+    errno = errno_value;
+    return mur_fail_errno (err, is_sealed ? E_RUN_014 : E_IO_003, "%s%s%s%s",
+                           is_sealed ? "the sealed root could not be built: " : "", step,
+                           *detail ? " " : "", detail);
+}
+
+bool
+sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct mur_error **err)
+{
+    int report[2];
+    if (pipe2 (report, O_CLOEXEC) < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
+    int pidfd = -1;
+    pid_t pid = fork_into (request, &pidfd);
+    if (pid == 0)
+        child_before_exec (request, report[1]);
+    char text[CHILD_REPORT_MAX + 1];
+    if (! child_await_exec (pid, pidfd, report, text, err))
+        return text[0] ? fail_from_report (text, err) : false;
+    *out = (struct spawned){ pid, pidfd };
+    return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starting one contained subprocess: the order of steps between fork and exec (spec/containment.md
+ * 7).
+ *
+ * Callers: sandbox/command.c. Everything a child needs is computed before; the child runs one
+ * linear list of async-signal-safe steps and reports the one that failed. No step is ever skipped.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/landlock.h"
+#include "sandbox/kernel/mount_plan.h"
+#include "sandbox/kernel/network_namespace.h"
+#include "sandbox/kernel/syscall_filter.h"
+
+#include <sys/types.h>
+
+/* capabilities.resources, the part that resource limits enforce. */
+struct spawn_limits {
+    uint64_t max_processes; /* 0: a control group counts them */
+    uint64_t max_open_files;
+    uint64_t max_file_size_bytes;
+    uint64_t cpu_seconds;
+    uint64_t memory_bytes;
+};
+
+struct spawn_request {
+    const char *path; /* absolute: what is executed */
+    char *const *argv;
+    char *const *env;
+    int stdin_fd, stdout_fd, stderr_fd; /* borrowed; become 0, 1, 2 */
+    struct spawn_limits limits;
+    const struct cgroup_scope *scope;        /* NULL: none */
+    const struct cgroup_nest *nest;          /* within the scope; NULL: the scope itself */
+    const struct network_namespace *network; /* joined; never NULL */
+    const struct mount_plan *mounts;         /* never NULL */
+    const struct landlock_plan *landlock;    /* NULL below the Landlock tiers */
+    const struct syscall_filter *filter;     /* never NULL */
+};
+
+struct spawned {
+    pid_t pid; /* leader of its own process group */
+    int pidfd; /* owned */
+};
+
+/* Starts it and returns once it runs the program. Fails with E-RUN-014 when the composed root could
+ * not be built (the session must end), else E-IO-003 naming the step. On failure no process is
+ * left. */
+bool
+sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct mur_error **err);

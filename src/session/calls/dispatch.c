@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tool dispatch. See dispatch.h.
+ */
+#include "session/calls/dispatch.h"
+
+#include "base/alloc.h"
+#include "host/task.h"
+#include "session/commands/native.h"
+#include "session/commands/shell.h"
+#include "session/conversation/fence.h"
+#include "session/guests/guests.h"
+#include "session/model/stream_frames.h"
+#include "session/state/loop_lock.h"
+#include "session/state/provided.h"
+#include "session/state/running_task.h"
+
+#include <string.h>
+
+#define DATA_FILE_MAX 10485760 /* of a plan step's result */
+
+void
+call_outcome_clear (struct call_outcome *o)
+{
+    buf_free (&o->text);
+    free (o->fence_source);
+    free (o->runtime_error);
+    free (o->state_effect);
+    free (o->resource_id);
+    free (o->shell.binary);
+    free (o->shell.command);
+    strv_free (&o->shell.argv);
+    buf_free (&o->shell.out);
+    buf_free (&o->shell.err);
+    *o = (struct call_outcome){ 0 };
+}
+
+/* The text under the fence "<kind>:<name>"; a step of a plan is fenced with its whole report. */
+static void
+set_text (struct call_outcome *o, const char *kind, const char *name, const char *text, size_t len)
+{
+    buf_truncate (&o->text, 0);
+    free (o->fence_source);
+    o->fence_source = o->is_plan_step ? NULL : x_asprintf ("%s:%s", kind, name);
+    if (o->fence_source)
+        fence_append (&o->text, o->fence_source, text, len);
+    else
+        buf_append (&o->text, text, len);
+}
+
+void
+outcome_set_result (struct call_outcome *o, const char *name, enum tool_status status,
+                    const char *text, size_t len)
+{
+    o->status = status;
+    o->is_dispatched = true;
+    set_text (o, "tool", name, text, len);
+}
+
+void
+outcome_set_error (struct call_outcome *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start (ap, fmt);
+    free (o->runtime_error);
+    o->runtime_error = x_vasprintf (fmt, ap);
+    va_end (ap);
+    o->status = TOOL_ERROR;
+    buf_truncate (&o->text, 0);
+    buf_puts (&o->text, o->runtime_error);
+}
+
+const char *
+input_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
+{
+    const char *text = json_get_string (input, key);
+    if (text && text[strspn (text, " \t\r\n")])
+        return text;
+    outcome_set_error (out, "%s needs a non-blank string \"%s\"", tool, key);
+    return NULL;
+}
+
+/* --- asking the person behind the task --- */
+
+struct input_wait {
+    struct session *session;
+    struct running_task *task;
+};
+
+/* Waits for the message that continues this task; NULL traps the tool. */
+static const char *
+request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, size_t *text_len,
+               struct mur_error **err)
+{
+    struct input_wait *wait = ctx;
+    const struct opt_u64 *timeout = &wait->session->policy->lifecycle.input_timeout_secs;
+    _cleanup_free_ char *question = x_strndup (prompt, len);
+    bool timed_out = false;
+    _cleanup_free_ char *reply =
+        registry_request_input (wait->session->registry, wait->task->task, question,
+                                timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
+    if (! reply) {
+        if (timed_out)
+            wait->task->input_timed_out = true;
+        else
+            wait->task->wait_phase = "input";
+        mur_fail (err, E_RUN_001,
+                  timed_out ? "no reply came within lifecycle.input_timeout_secs"
+                            : "the wait for a reply was ended");
+        return NULL;
+    }
+    *text_len = strlen (reply);
+    return arena_strdup (arena, reply);
+}
+
+/* --- WASM tools --- */
+
+enum guest_ending
+dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data, size_t len,
+               const char *log_path, struct arena *arena, struct tool_result *result,
+               struct cancel *cancel, struct running_task *task, struct mur_error **err)
+{
+    struct input_wait wait = { s, task };
+    struct task_host host = { &wait, request_input };
+    struct frames frames = { 0 };
+    if (task)
+        frames_begin (&frames, s, task->task, false);
+    struct linkage_context contexts[] = { { &host_task, &host }, { &host_stream, &frames.host } };
+    struct guest_setup setup = {
+        .component = tool->component,
+        .artifact = tool,
+        .kind = GUEST_TOOL,
+        .env = tool->env.items,
+        /* The metered inference gateway is the agent loop's alone. */
+        .gateway = tool->gateway && ! gateway_is_metered (tool->gateway) ? tool->gateway : NULL,
+        .contexts = contexts,
+        .context_count = task ? ARRAY_LEN (contexts) : 0,
+        .cancel = cancel,
+    };
+    struct guest_store store = { 0 };
+    enum guest_ending how = GUEST_OK;
+    loop_lock_release (s);
+    if (guest_store_open (s, &setup, &store, &how, err))
+        how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
+    guest_store_close (&store);
+    loop_lock_take (s);
+    if (task)
+        frames_settle (&frames);
+    frames_clear (&frames);
+    if (how != GUEST_OK)
+        mur_context (err, "tool %s", tool->tool_name);
+    return how;
+}
+
+static char *
+copy_metadata (const struct tool_result *r, const char *key)
+{
+    const char *value = tool_metadata_get (r, key);
+    return value && value[0] ? x_strdup (value) : NULL;
+}
+
+static void
+call_wasm (struct session *s, struct running_task *task, struct staged_artifact *tool,
+           const char *input_text, struct call_outcome *out)
+{
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    _cleanup_error_ struct mur_error *err = NULL;
+    struct tool_result result = { 0 };
+    enum guest_ending how =
+        dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena, &result,
+                       out->stop ? out->stop : task->cancel, task, &err);
+    if (how != GUEST_OK) {
+        out->is_canceled = how == GUEST_CANCELLED;
+        outcome_set_error (out, "%s", err->message);
+        return;
+    }
+    _cleanup_buf_ struct buf file = { 0 };
+    if (out->is_plan_step && ! result.data && result.data_path) {
+        if (! fs_read (s->work, result.data_path, DATA_FILE_MAX, &file, &err)) {
+            outcome_set_error (out, "tool %s left its result at a path that cannot be read: %s",
+                               tool->tool_name, err->message);
+            return;
+        }
+        result.data = file.data ? file.data : "";
+        result.data_len = file.len;
+    }
+    /* data, else summary: the choice is made at the fence so that no unfenced copy is left. */
+    const char *text = result.data      ? result.data
+                       : result.summary ? result.summary
+                                        : "(the tool returned no data)";
+    size_t len = result.data      ? result.data_len
+                 : result.summary ? result.summary_len
+                                  : strlen (text);
+    outcome_set_result (out, tool->tool_name, result.status, text, len);
+    out->is_truncated = result.is_truncated;
+    out->state_effect = copy_metadata (&result, "state_effect");
+    out->resource_id = copy_metadata (&result, "resource_id");
+}
+
+/* --- the order of 8.1 --- */
+
+static void
+call_builtin (struct session *s, struct running_task *task, const struct builtin_tool *tool,
+              const json_t *input, struct call_outcome *out)
+{
+    if (! tool->exists (s))
+        outcome_set_error (out, "%s is not available: this capsule does not declare %s", tool->name,
+                           tool->missing);
+    else if (! json_is_object (input))
+        outcome_set_error (out, "%s: the input must be a JSON object", tool->name);
+    else
+        tool->call (s, task, input, out);
+}
+
+static void
+call_skill (const struct staged_artifact *skill, struct call_outcome *out)
+{
+    out->is_skill = true;
+    out->skill_origin = skill->origin;
+    out->is_dispatched = true;
+    out->status = TOOL_PASSED;
+    const char *text = skill->skill_text.data ? skill->skill_text.data : "";
+    if (! utf8_is_valid (text, skill->skill_text.len)) {
+        outcome_set_error (out, "skill %s: its skill.md is not UTF-8 text", skill->tool_name);
+        return;
+    }
+    if (skill->origin == LOCK_RUNTIME)
+        set_text (out, "skill", skill->tool_name, text, skill->skill_text.len);
+    else
+        buf_append (&out->text, text, skill->skill_text.len);
+}
+
+void
+dispatch_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
+               const char *input_text, struct call_outcome *out)
+{
+    const struct builtin_tool *builtin = builtin_find (name);
+    if (builtin) {
+        call_builtin (s, task, builtin, input, out);
+        return;
+    }
+    struct staged_artifact *a = session_artifact (s, name);
+    if (a && a->role == ROLE_TOOL && a->native_path)
+        native_call (s, task, a, input_text, out);
+    else if (shell_is_offered (s, name))
+        shell_call (s, task, name, input, out);
+    else if (a && a->role == ROLE_SKILL)
+        call_skill (a, out);
+    else if (a && a->role == ROLE_TOOL && a->component)
+        call_wasm (s, task, a, input_text, out);
+    else if (a)
+        outcome_set_error (out, "%s is a %s and cannot be called", name,
+                           artifact_role_name (a->role));
+    else if (session_has_removed (s, name))
+        outcome_set_error (out, "%s was removed from this session", name);
+    else
+        outcome_set_error (out, "there is no tool named %s in this session", name);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands between a call the model asked for and its dispatch: required fields, protected paths
+ * and deny hooks (spec/session.md 5.8, 9.5).
+ *
+ * Callers: tool_calls.c for direct calls, plan_step.c for the steps of a plan. Always true: no gate
+ * grants anything; a refusal that cannot be traced ends the session (task->fatal).
+ */
+#pragma once
+
+#include "session/calls/dispatch.h"
+
+/* One call as it was asked for. */
+struct gated_call {
+    uint64_t turn;
+    const char *id; /* "" when there is none */
+    const char *name;
+    const json_t *input;
+    const char *input_text; /* its compact JSON */
+    bool is_plan_step;      /* its plan records it: a missing field is no line of its own */
+};
+
+/* True when every field the tool's schema requires is there; else *out names all that are missing
+ * and tool_input_refused is traced. */
+bool gate_has_required (struct session *s, const struct gated_call *c, struct call_outcome *out);
+/* True when no protected path and no deny hook forbids the call; else *out is the refusal, marked
+ * is_refused, and the only thing recorded. */
+bool gate_may_run (struct session *s, struct running_task *t, const struct gated_call *c,
+                   struct call_outcome *out);

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session's confinement. See confine.h.
+ */
+#include "session/commands/confine.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "sandbox/host/host.h"
+#include "sandbox/kernel/compiler_helpers.h"
+#include "sandbox/kernel/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* How often the folders are measured: at most every 10 s, oftener while a look costs little. */
+#define MEASURE_EVERY_MS 10000
+#define MEASURE_SHARE    50 /* a look takes at most this part of the time */
+
+extern char **environ;
+
+bool
+session_may_run_native (const struct session *s)
+{
+    bool has_native = false;
+    for (size_t i = 0; i < s->artifact_count; i++)
+        has_native |= s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+    return policy_may_run_native (s->policy, has_native);
+}
+
+bool
+confine_check_host (const struct session *s, bool has_native_artifact, struct mur_error **err)
+{
+    if (! policy_may_run_native (s->policy, has_native_artifact))
+        return true;
+    _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
+    return ! blocker ||
+           mur_fail (err, E_CAP_005, "no network namespace can be made here: %s", blocker);
+}
+
+/* The bare name of the program a script asks for, one `env` hop taken; NULL when it is no script.
+ */
+static char *
+script_interpreter (const char *path)
+{
+    char head[513];
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read (fd, head, sizeof head - 1);
+    if (n < 2 || head[0] != '#' || head[1] != '!')
+        return NULL;
+    head[n] = '\0';
+    head[strcspn (head, "\n")] = '\0';
+    char *rest = head + 2;
+    bool was_env = false;
+    for (char *word; (word = strsep (&rest, " \t\r"));) {
+        if (! *word || (was_env && (*word == '-' || strchr (word, '='))))
+            continue;
+        const char *slash = strrchr (word, '/');
+        const char *name = slash ? slash + 1 : word;
+        if (was_env || ! str_eq (name, "env"))
+            return x_strdup (name);
+        was_env = true;
+    }
+    return x_strdup ("env");
+}
+
+static bool
+is_reachable (const struct cap_shell *shell, const char *name, const char *path,
+              const char *interpreter)
+{
+    static const char *const in_every_root[] = { "/usr",   "/bin",   "/sbin",   "/lib",
+                                                 "/lib32", "/lib64", "/libx32", NULL };
+    bool is_held = path_is_below_any (path, in_every_root);
+    for (size_t i = 0; i < shell->staged_runtime.len && ! is_held; i++) {
+        const struct staged_runtime *g = &shell->staged_runtime.items[i];
+        const char *const roots[] = { g->source_path, NULL };
+        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter) ||
+                  path_is_below_any (path, roots);
+    }
+    for (size_t i = 0; i < shell->interpreter_runtime.len && ! is_held; i++) {
+        const struct interpreter_runtime *g = &shell->interpreter_runtime.items[i];
+        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter);
+        for (size_t d = 0; d < g->dirs.len && ! is_held; d++) {
+            const char *const roots[] = { g->dirs.items[d].path, NULL };
+            is_held = path_is_below_any (path, roots);
+        }
+    }
+    return is_held;
+}
+
+bool
+confine_check_entries (const struct policy *p, struct mur_error **err)
+{
+    if (! p->shell || p->containment_floor < CONTAINMENT_SEALED)
+        return true;
+    _cleanup_buf_ struct buf lost = { 0 };
+    for (size_t i = 0; i < p->shell_allow.len; i++) {
+        const char *name = p->shell_allow.items[i];
+        _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
+        _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
+        if (interpreter && ! is_reachable (p->shell, name, path, interpreter))
+            buf_printf (&lost, "%s%s (%s, run by %s)", lost.len ? ", " : "", name, path,
+                        interpreter);
+    }
+    if (! lost.len)
+        return true;
+    capsule_manifest_fail (p->manifest, err, E_CAP_006, "capabilities.shell.allow",
+                           "a sealed root holds neither these scripts nor what runs them: %s",
+                           lost.data);
+    return mur_hint (err, "grant the interpreter in interpreter_runtime or staged_runtime");
+}
+
+/* What is true of the host is said once in a tree of sessions: by the one that has no launcher. */
+static bool
+is_reported_already (void)
+{
+    return str_eq (getenv ("MURMUR_HOST_WARNINGS_REPORTED"), "1");
+}
+
+void
+confine_warn_host (const struct session *s)
+{
+    if (policy_may_run_native (s->policy, false) && ! is_reported_already () &&
+        host_probe_once ()->userns == USERNS_RESTRICTION_DISABLED)
+        diag_warn (DIAG_RUNTIME, W_SEC_013, "%s", HOST_UNRESTRICTED_TEXT);
+}
+
+/* --- folders --- */
+
+static bool
+name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
+{
+    struct stat st;
+    if (lstat (path, &st) < 0 || ! S_ISDIR (st.st_mode)) {
+        errno = errno ? errno : ENOTDIR;
+        return mur_fail_errno (err, E_IO_003, "cannot use the folder %s", path);
+    }
+    *f = (struct mount_folder){ path, st.st_dev, st.st_ino };
+    return true;
+}
+
+static bool
+write_synthetic (int dir_fd, const char *name, const char *text, struct mur_error **err)
+{
+    return fs_replace_at (dir_fd, name, text, strlen (text), 0644, false, err);
+}
+
+/* Who the command is, in a root that has no other passwd. */
+static bool
+write_sealed_etc (struct session *s, const char *home, struct mur_error **err)
+{
+    if (strpbrk (home, ":\n"))
+        return mur_fail (err, E_RUN_014,
+                         "the session's home %s holds a colon or a newline, which no "
+                         "passwd file can",
+                         home);
+    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->dirs.session_path);
+    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
+    unsigned uid = geteuid (), gid = getegid ();
+    const char *passwd = uid == 0 ? arena_printf (s->arena, "root:x:0:0:root:%s:/bin/sh\n", home)
+                                  : arena_printf (s->arena,
+                                                  "root:x:0:0:root:/root:/bin/sh\n"
+                                                  "capsule:x:%u:%u:Murmur capsule:%s:/bin/sh\n",
+                                                  uid, gid, home);
+    const char *group =
+        gid == 0 ? "root:x:0:\n" : arena_printf (s->arena, "root:x:0:\ncapsule:x:%u:\n", gid);
+    s->confined->spec.folders.sealed_etc = dir;
+    return write_synthetic (fd, "passwd", passwd, err) && write_synthetic (fd, "group", group, err);
+}
+
+static bool
+fill_folders (struct session *s, struct mur_error **err)
+{
+    struct mount_folders *f = &s->confined->spec.folders;
+    const char *temp = arena_printf (s->arena, "%s/tmp", s->dirs.records_path);
+    const char *home = arena_printf (s->arena, "%s/home", s->dirs.records_path);
+    return name_folder (s->work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
+           name_folder (home, &f->home, err) &&
+           name_folder (s->dirs.runtime_path, &f->runtime, err) &&
+           name_folder (s->dirs.records_path, &f->records, err) && write_sealed_etc (s, home, err);
+}
+
+/* --- what the policy says --- */
+
+static const char *const *
+names_of (struct session *s, const struct str_list *list)
+{
+    const char **names = arena_new_array (s->arena, const char *, list->len + 1);
+    for (size_t i = 0; i < list->len; i++)
+        names[i] = list->items[i];
+    return names;
+}
+
+const char *const *
+confine_staged_names (const struct policy *p)
+{
+    size_t count = p->shell ? p->shell->staged_runtime.len : 0;
+    const char **names = arena_new_array (p->arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++)
+        names[i] = p->shell->staged_runtime.items[i].binary;
+    return names;
+}
+
+static void
+fill_trees (struct session *s)
+{
+    const struct cap_shell *shell = s->policy->shell;
+    if (! shell)
+        return;
+    size_t count = shell->staged_runtime.len;
+    for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
+        count += shell->interpreter_runtime.items[i].dirs.len;
+    struct confinement_tree *trees = arena_new_array (s->arena, struct confinement_tree, count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < shell->staged_runtime.len; i++)
+        trees[n++] =
+            (struct confinement_tree){ shell->staged_runtime.items[i].source_path, true, true };
+    for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
+        for (size_t d = 0; d < shell->interpreter_runtime.items[i].dirs.len; d++) {
+            const struct interpreter_dir *dir = &shell->interpreter_runtime.items[i].dirs.items[d];
+            trees[n++] = (struct confinement_tree){ dir->path, dir->list_dir.value, false };
+        }
+    s->confined->spec.trees = trees;
+    s->confined->spec.tree_count = n;
+    s->confined->spec.staged = confine_staged_names (s->policy);
+}
+
+void
+confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgroup_limits *out)
+{
+    const struct cap_resources *r = &p->resources;
+    *out = (struct cgroup_limits){ .memory_bytes = r->cgroup_memory_bytes.value,
+                                   .pids_max = r->cgroup_pids_max.value,
+                                   .cpu_percent = r->cgroup_cpu_percent.value,
+                                   .io_bytes_per_sec = r->cgroup_io_bytes_per_sec.value,
+                                   .io_path = io_path };
+}
+
+static void
+fill_limits (struct session *s)
+{
+    struct confinement_spec *spec = &s->confined->spec;
+    const struct cap_resources *r = &s->policy->resources;
+    spec->limits = (struct spawn_limits){ .max_processes = r->max_processes.value,
+                                          .max_open_files = r->max_open_files.value,
+                                          .max_file_size_bytes = r->max_file_size_bytes.value,
+                                          .cpu_seconds = r->cpu_seconds.value,
+                                          .memory_bytes = r->memory_bytes.value };
+    confine_cgroup_limits (s->policy, s->work_path, &spec->cgroup);
+    spec->cgroup_is_optional = s->request->config->cgroup_is_optional;
+    s->confined->workdir_max_bytes = r->workdir_max_bytes.value;
+}
+
+static bool
+fill_network (struct session *s, struct mur_error **err)
+{
+    const struct str_list *allow = &s->policy->network_allow;
+    for (size_t i = 0; i < allow->len; i++)
+        if (! allow_list_add (&s->confined->network, allow->items[i], err))
+            return false;
+    s->confined->spec.network = &s->confined->network;
+    s->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
+    return true;
+}
+
+static enum confinement_tier
+tier_of (const struct session *s)
+{
+    static const enum confinement_tier tiers[] = {
+        [TIER_NONE] = CONFINEMENT_SECCOMP,
+        [TIER_SECCOMP] = CONFINEMENT_SECCOMP,
+        [TIER_LANDLOCK] = CONFINEMENT_LANDLOCK,
+        [TIER_SEALED] = CONFINEMENT_SEALED,
+    };
+    return tiers[host_decide (s->request->decision)->applied];
+}
+
+/* On stderr and in logs/bootstrap.log, where it outlives the terminal. */
+static _printf_ (3, 4) void launch_warning (const struct session *s, enum diag_code code,
+                                            const char *fmt, ...)
+{
+    va_list args;
+    va_start (args, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, args);
+    va_end (args);
+    diag_warn (DIAG_RUNTIME, code, "%s", text);
+    if (s->bootstrap_fd >= 0)
+        dprintf (s->bootstrap_fd, "[capsule-runtime] warning[%s]: %s\n", diag_code_name (code),
+                 text);
+}
+
+void
+confine_warn_places (const struct session *s)
+{
+    const struct capsule_containment *capsule = &s->request->decision->capsule;
+    if (capsule->dir_inside_workdir)
+        launch_warning (s, W_SEC_033,
+                        "%s lies inside the work folder %s: nothing keeps the capsule from writing "
+                        "there",
+                        capsule->dir_inside_workdir, capsule->work_dir);
+}
+
+/* Which helpers of its compilers a sealed root holds but does not execute. */
+static void
+warn_compilers (const struct session *s)
+{
+    const struct confinement_spec *spec = &s->confined->spec;
+    const char **trees = arena_new_array (s->arena, const char *, spec->tree_count + 1);
+    for (size_t i = 0; i < spec->tree_count; i++)
+        trees[i] = spec->trees[i].path;
+    const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
+    struct compiler_helpers helpers;
+    compiler_helpers_check (confinement_allowlist (s->confined->confinement), trees, spec->path,
+                            writable, &helpers);
+    for (size_t i = 0; i < helpers.uncovered.len; i++)
+        launch_warning (s, W_SEC_012, "the sealed root does not let a command execute %s",
+                        helpers.uncovered.items[i]);
+    _cleanup_free_ char *unchecked = strv_join (&helpers.unchecked, ", ");
+    if (helpers.unchecked.len)
+        launch_warning (s, W_SEC_029,
+                        "whether the sealed root lets a compiler start its helpers could not be "
+                        "checked: %s",
+                        unchecked);
+    compiler_helpers_free (&helpers);
+}
+
+static void
+warn (struct session *s)
+{
+    if (s->is_confinement_told)
+        return;
+    s->is_confinement_told = true;
+    const enum containment_tier tier = host_decide (s->request->decision)->applied;
+    struct tier_warning warnings[TIER_WARNINGS_MAX];
+    size_t count = policy_tier_warnings (s->policy, tier, warnings);
+    for (size_t i = 0; i < count; i++)
+        launch_warning (s, warnings[i].code, "%s", warnings[i].text);
+    const struct confined *c = s->confined;
+    const char *reason = NULL;
+    const char *shortfall = confinement_cgroup_shortfall (c->confinement);
+    if (shortfall)
+        launch_warning (s, W_SEC_010,
+                        "commands run without a control group, under process limits alone: %s",
+                        shortfall);
+    else if (cgroup_scope_io_status (confinement_scope (c->confinement), &reason) ==
+             CGROUP_IO_UNAVAILABLE)
+        launch_warning (s, W_SEC_021,
+                        "capabilities.resources.cgroup_io_bytes_per_sec is not applied: %s",
+                        reason);
+    if (tier == TIER_SEALED)
+        warn_compilers (s);
+    const struct exec_allowlist *list = confinement_allowlist (c->confinement);
+    for (size_t i = 0; i < list->notes.len; i++)
+        diag_note ("%s", list->notes.items[i]);
+}
+
+bool
+confine_start (struct session *s, struct mur_error **err)
+{
+    if (! session_may_run_native (s))
+        return true;
+    struct confined *c = s->confined = x_new0 (struct confined);
+    c->spec.session_id = s->id.text;
+    c->spec.tier = tier_of (s);
+    c->spec.probe = host_probe_once ();
+    c->spec.shell_allow = names_of (s, &s->policy->shell_allow);
+    c->spec.path = getenv ("PATH");
+    c->spec.workdir_exec = s->policy->workdir_exec_allowed;
+    fill_trees (s);
+    fill_limits (s);
+    if (! fill_network (s, err) || ! fill_folders (s, err) || ! confine_check_host (s, true, err))
+        return false;
+    c->confinement = confinement_new (&c->spec, err);
+    if (! c->confinement)
+        return false;
+    c->commands = commands_new (c->confinement, s->records);
+    warn (s);
+    return true;
+}
+
+void
+confine_set_env (struct session *s)
+{
+    struct confined *c = s->confined;
+    if (! c)
+        return;
+    struct environment_spec spec = {
+        .host = environ,
+        .overrides = (const char *const *)s->guest_env.items,
+        .baseline = names_of (s, &s->policy->shell_baseline_env),
+        .strip = names_of (s, &s->policy->shell_strip_env),
+        .home_dir = c->spec.folders.home.path,
+        .runtime_dir = s->dirs.runtime_path,
+        .records_dir = s->dirs.records_path,
+        .temp_dir = confinement_temp_dir (c->confinement),
+    };
+    command_environment_build (&spec, &c->env);
+}
+
+void
+confine_end (struct session *s)
+{
+    struct confined *c = steal_ptr (&s->confined);
+    if (! c)
+        return;
+    commands_free (c->commands);
+    confinement_free (c->confinement);
+    allow_list_free (&c->network);
+    strv_free (&c->env);
+    free (c);
+}
+
+/* --- the size guard --- */
+
+/* Bytes of the regular files below an open directory, which is taken over. Links are not followed.
+ */
+static uint64_t
+measure (int dir_fd, unsigned depth)
+{
+    uint64_t sum = 0;
+    _cleanup_closedir_ DIR *dir = dir_fd < 0 ? NULL : fdopendir (dir_fd);
+    if (! dir) {
+        if (dir_fd >= 0)
+            close (dir_fd);
+        return 0;
+    }
+    for (struct dirent *e; (e = readdir (dir));) {
+        struct stat st;
+        if (str_eq (e->d_name, ".") || str_eq (e->d_name, "..") ||
+            fstatat (dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (S_ISREG (st.st_mode))
+            sum += (uint64_t)st.st_size;
+        else if (S_ISDIR (st.st_mode) && depth < 256)
+            sum += measure (
+                openat (dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                depth + 1);
+    }
+    return sum;
+}
+
+static uint64_t
+measure_path (const char *path)
+{
+    return measure (open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 0);
+}
+
+bool
+confine_check_size (struct session *s, struct mur_error **err)
+{
+    struct confined *c = s->confined;
+    uint64_t now = clock_monotonic_ms ();
+    if (! c)
+        return true;
+    if (! c->is_over && now >= c->measure_at_ms) {
+        const struct mount_folders *f = &c->spec.folders;
+        c->observed_bytes =
+            measure_path (f->work.path) + measure_path (f->temp.path) + measure_path (f->home.path);
+        c->is_over = c->observed_bytes > c->workdir_max_bytes;
+        uint64_t pause = (clock_monotonic_ms () - now) * MEASURE_SHARE;
+        c->measure_at_ms = now + (pause < MEASURE_EVERY_MS ? pause : MEASURE_EVERY_MS);
+    }
+    return ! c->is_over ||
+           mur_fail (err, E_RUN_013,
+                     "the work folder with its temp and home folders holds %llu bytes, more than "
+                     "capabilities.resources.workdir_max_bytes (%llu)",
+                     (unsigned long long)c->observed_bytes,
+                     (unsigned long long)c->workdir_max_bytes);
+}

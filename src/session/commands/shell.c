@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shell commands. See shell.h.
+ */
+#include "session/commands/shell.h"
+
+#include "base/alloc.h"
+#include "session/commands/background.h"
+#include "session/state/loop_lock.h"
+#include "session/state/running_task.h"
+
+#include <string.h>
+
+const char shell_parameters[] =
+    "{\"properties\":{\"command\":{\"description\":\"The command line. An interpreter gets it as "
+    "its "
+    "script; for any other program it is split into words, quotes honoured, nothing "
+    "expanded.\",\"type\":\"string\"}},\"required\":[\"command\"],\"type\":\"object\"}";
+
+static const char *const interpreters[] = { "bash", "sh", "zsh", "fish", "dash", "ksh" };
+
+bool
+shell_is_interpreter (const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN (interpreters); i++)
+        if (str_eq (interpreters[i], name))
+            return true;
+    return false;
+}
+
+const char *
+shell_description (struct session *s, const char *name)
+{
+    return shell_is_interpreter (name)
+               ? arena_printf (s->arena,
+                               "Runs a %s script in the work folder and returns its exit code, "
+                               "standard output and standard error.",
+                               name)
+               : arena_printf (s->arena,
+                               "Runs %s with the given arguments in the work folder and returns "
+                               "its exit code, standard output and standard error.",
+                               name);
+}
+
+bool
+shell_is_offered (const struct session *s, const char *name)
+{
+    const struct staged_artifact *a = session_artifact (s, name);
+    bool is_listed = false;
+    for (size_t i = 0; i < s->policy->shell_allow.len && ! is_listed; i++)
+        is_listed = str_eq (s->policy->shell_allow.items[i], name);
+    return is_listed && ! (a && a->role == ROLE_TOOL);
+}
+
+/* --- the command line --- */
+
+void
+shell_split (const char *command, struct strv *words)
+{
+    struct buf word = { 0 };
+    char quote = 0;
+    for (const char *c = command; *c; c++) {
+        if (*c == '\\' && c[1]) {
+            buf_putc (&word, *++c);
+        } else if (quote) {
+            if (*c == quote)
+                quote = 0;
+            else
+                buf_putc (&word, *c);
+        } else if (*c == '\'' || *c == '"') {
+            quote = *c;
+        } else if (*c == ' ' || (*c >= '\t' && *c <= '\r')) {
+            if (word.len)
+                strv_take (words, buf_steal (&word));
+        } else {
+            buf_putc (&word, *c);
+        }
+    }
+    if (word.len)
+        strv_take (words, buf_steal (&word));
+    buf_free (&word);
+}
+
+static char *
+trimmed (const char *text)
+{
+    static const char blanks[] = " \t\n\v\f\r";
+    text += strspn (text, blanks);
+    size_t len = strlen (text);
+    while (len && strchr (blanks, text[len - 1]))
+        len--;
+    return x_strndup (text, len);
+}
+
+/* The command of a call, trimmed; NULL after a refusal in the runtime's own words. */
+static char *
+read_command (const char *name, const json_t *input, struct call_outcome *out)
+{
+    const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
+    char *command = text ? trimmed (text) : NULL;
+    if (command && *command)
+        return command;
+    free (command);
+    outcome_set_error (out, "%s needs a JSON object with a non-blank string \"command\"", name);
+    return NULL;
+}
+
+/* --- what the model reads --- */
+
+static void
+append_stream (struct buf *b, const char *title, const struct command_stream *stream)
+{
+    size_t len = stream->kept.len;
+    if (stream->total_bytes > len) /* cut: not inside a character */
+        len = utf8_cut (stream->kept.data, len, len - 1);
+    buf_printf (b, "\n%s:\n", title);
+    buf_append (b, stream->kept.data ? stream->kept.data : "", len);
+}
+
+static void
+append_notes (struct buf *notes, const struct command_result *r, const char *log)
+{
+    if (log)
+        buf_printf (notes, "\nThe output was cut; all of it is in $MURMUR_RECORDS_DIR/%s", log);
+    if (r->leftover == LEFTOVER_KILLED)
+        buf_puts (notes,
+                  "\nProcesses the command left behind still held its output and were killed.");
+    if (r->leftover == LEFTOVER_ESCAPED)
+        buf_puts (notes, "\nA process the command left behind escaped its group and still runs; it "
+                         "ends with the session.");
+    if (r->resource_limit)
+        buf_printf (notes, "\nresource_limit: %s — capabilities.resources.%s stopped the command",
+                    r->resource_limit, r->resource_limit);
+}
+
+static bool
+is_cut (const struct command_result *r)
+{
+    return r->out.total_bytes > COMMAND_KEPT_BYTES || r->err.total_bytes > COMMAND_KEPT_BYTES;
+}
+
+static void
+set_finished (struct session *s, const char *name, const char *line, struct command *c,
+              struct call_outcome *out)
+{
+    struct command_result r = command_look (c);
+    _cleanup_buf_ struct buf text = { 0 }, notes = { 0 };
+    _cleanup_free_ char *log = is_cut (&r) ? command_write_log (c, NULL) : NULL;
+    buf_printf (&text, "$ %s\nExit code: %d", line, r.exit_code);
+    append_stream (&text, "Stdout", &r.out);
+    append_stream (&text, "Stderr", &r.err);
+    outcome_set_result (out, name, TOOL_PASSED, text.data, text.len);
+    append_notes (&notes, &r, log);
+    if (notes.len)
+        buf_append (&out->text, notes.data, notes.len);
+    out->is_truncated = is_cut (&r);
+    out->has_shell = true;
+    if (s->hooks) {
+        buf_append (&out->shell.out, r.out.kept.data ? r.out.kept.data : "", r.out.kept.len);
+        buf_append (&out->shell.err, r.err.kept.data ? r.err.kept.data : "", r.err.kept.len);
+    }
+    out->shell.exit_code = r.exit_code;
+    out->shell.stdout_bytes = r.out.total_bytes;
+    out->shell.stderr_bytes = r.err.total_bytes;
+    out->shell.duration_ms = r.duration_ms;
+    out->shell.resource_limit = r.resource_limit;
+}
+
+/* --- one call --- */
+
+static uint64_t
+grace_ms (const struct session *s)
+{
+    return s->policy->lifecycle.shell_grace_secs.value * 1000;
+}
+
+static const struct exec_name *
+find_program (const struct session *s, const char *name)
+{
+    const struct exec_allowlist *allowed = confinement_allowlist (s->confined->confinement);
+    return exec_allowlist_find (allowed, name);
+}
+
+static void
+fill_argv (const char *name, const char *command, struct strv *argv)
+{
+    strv_push (argv, name);
+    if (shell_is_interpreter (name)) {
+        strv_push (argv, "-c");
+        strv_push (argv, command);
+    } else {
+        shell_split (command, argv);
+    }
+}
+
+void
+shell_request_clear (struct shell_request *r)
+{
+    free (r->binary);
+    free (r->command);
+    strv_free (&r->argv);
+}
+
+bool
+shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out)
+{
+    const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
+    if (! text || ! s->confined || ! shell_is_offered (s, name))
+        return false;
+    out->command = trimmed (text);
+    if (! out->command[0])
+        return false;
+    const struct exec_name *program = find_program (s, name);
+    out->binary = x_strdup (program && program->path ? program->path : name);
+    fill_argv (name, out->command, &out->argv);
+    out->script = shell_is_interpreter (name) ? out->command : NULL;
+    return true;
+}
+
+char *
+shell_line (const char *name, const char *command)
+{
+    return shell_is_interpreter (name) ? x_strdup (command) : x_asprintf ("%s %s", name, command);
+}
+
+struct command *
+shell_start (struct session *s, const char *name, const char *command, struct call_outcome *out,
+             struct mur_error **err)
+{
+    _cleanup_free_ char *line = shell_line (name, command);
+    const struct exec_name *program = find_program (s, name);
+    out->shell.binary = x_strdup (program && program->path ? program->path : name);
+    out->shell.command = x_strdup (command);
+    if (! program || ! program->path)
+        return mur_fail (err, E_IO_001, "%s is not on PATH", name), NULL;
+    fill_argv (name, command, &out->shell.argv);
+    out->shell.script = shell_is_interpreter (name) ? out->shell.command : NULL;
+    const struct command_start how = { .path = program->unlinked,
+                                       .argv = out->shell.argv.items,
+                                       .env = s->confined->env.items,
+                                       .nest = out->nest,
+                                       .line = line };
+    return command_start (s->confined->commands, &how, err);
+}
+
+struct command *
+shell_start_line (struct session *s, const char *line, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv words = { 0 };
+    shell_split (line, &words);
+    if (! words.len)
+        return mur_fail (err, E_IO_003, "the command line is blank"), NULL;
+    if (! confine_check_size (s, err))
+        return NULL;
+    const struct exec_name *program = find_program (s, words.items[0]);
+    if (! program || ! program->path)
+        return mur_fail (err, E_IO_001, "%s is not on PATH", words.items[0]), NULL;
+    const struct command_start how = {
+        .path = program->unlinked, .argv = words.items, .env = s->confined->env.items, .line = line
+    };
+    return command_start (s->confined->commands, &how, err);
+}
+
+static void
+run (struct session *s, struct running_task *task, const char *name, const char *command,
+     struct call_outcome *out)
+{
+    struct mur_error *err = NULL;
+    _cleanup_free_ char *line = shell_line (name, command);
+    _cleanup_ (command_unrefp) struct command *c = shell_start (s, name, command, out, &err);
+    if (! c) {
+        /* Nothing may run in a root that could not be composed: the session ends. */
+        if (err->code == E_RUN_014)
+            task->fatal = err;
+        _cleanup_free_ char *text = x_asprintf ("$ %s\nDid not start: %s", line, err->message);
+        outcome_set_result (out, name, TOOL_ERROR, text, strlen (text));
+        if (err->code != E_RUN_014)
+            mur_error_free (err);
+        return;
+    }
+    if (out->is_plan_step) { /* ended with its step, never moved to the background */
+        if (command_wait (c, -1, task->cancel))
+            set_finished (s, name, line, c, out);
+        else
+            command_kill (c);
+    } else {
+        struct background *b = background_begin (s, task, line, c, out);
+        loop_lock_release (s);
+        bool has_ended =
+            command_wait (c, (int64_t)grace_ms (s), out->abandon ? out->abandon : task->cancel);
+        loop_lock_take (s);
+        if (has_ended) {
+            background_done (s, b);
+            set_finished (s, name, line, c, out);
+        } else {
+            background_take (s, b, name, grace_ms (s), out);
+        }
+    }
+    out->is_canceled = cancel_is_raised (task->cancel);
+}
+
+void
+shell_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
+            struct call_outcome *out)
+{
+    struct mur_error *err = NULL;
+    _cleanup_free_ char *command = read_command (name, input, out);
+    if (! command)
+        return;
+    if (cancel_is_raised (task->cancel)) {
+        outcome_set_error (out, "the task was cancelled: %s was not started", name);
+        out->is_canceled = true;
+    } else if (! confine_check_size (s, &err)) {
+        outcome_set_error (out, "%s", err->message);
+        mur_error_free (err);
+    } else {
+        run (s, task, name, command, out);
+    }
+}

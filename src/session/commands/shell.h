@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shell commands as tool calls: one tool for each name of capabilities.shell.allow
+ * (spec/session.md 8.5).
+ *
+ * Callers: dispatch.c (calls), tool_inventory.c and directories.c (what the model is offered),
+ * done_check.c.
+ */
+#pragma once
+
+#include "session/calls/dispatch.h"
+#include "session/commands/confine.h"
+
+/* Parameters of every shell tool, compact JSON with sorted keys. */
+extern const char shell_parameters[];
+/* The description of one; in the session's arena. */
+const char *shell_description (struct session *s, const char *name);
+/* True for a listed name that no artifact's tool shadows. */
+bool shell_is_offered (const struct session *s, const char *name);
+
+/* A call as a deny hook judges it. */
+struct shell_request {
+    char *binary;  /* canonical path, or the bare name */
+    char *command; /* trimmed */
+    struct strv argv;
+    const char *script; /* an interpreter's, borrowed from command; NULL else */
+};
+void shell_request_clear (struct shell_request *r);
+/* Reads a call of an offered command; false: it is none, or dispatch will refuse its input. */
+bool
+shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out);
+
+/* Starts the command of a tool and leaves what a record of it needs in out->shell. The caller waits
+ * and unrefs. NULL: E-IO-001 (not on PATH) or the errors of command_start. */
+struct command *shell_start (struct session *s, const char *name, const char *command,
+                             struct call_outcome *out, struct mur_error **err);
+/* Starts a line an operator wrote: its words as they are, the first of them a name of
+ * capabilities.shell.allow. The caller waits and unrefs. NULL: E-RUN-013 (the work folder is too
+ * large), E-IO-001 or the errors of command_start. */
+struct command *shell_start_line (struct session *s, const char *line, struct mur_error **err);
+/* The line as it is shown: what an interpreter is given, else name and arguments. Owned. */
+char *shell_line (const char *name, const char *command);
+
+/* Runs the call; <input> may be anything. */
+void shell_call (struct session *s, struct running_task *task, const char *name,
+                 const json_t *input, struct call_outcome *out);
+
+/* True for an interpreter that takes "-c <command>". */
+bool shell_is_interpreter (const char *name);
+/* Splits a command into words as 8.5 says; appended to <words>. */
+void shell_split (const char *command, struct strv *words);

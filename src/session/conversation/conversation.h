@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The conversation record of one context: every message in the order it entered (spec/session.md
+ * 11, spec/records.md 4).
+ *
+ * Callers: the agent loop. Nothing here fails a task: what cannot be written or read is reported
+ * once an attempt. Always true: an id counts as recorded only once its line is on disk, and is
+ * never written twice.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "session/conversation/messages.h"
+
+struct conversation;
+
+/* The record <store>/<context_id>; nothing is created or opened yet. <retain_owner> is the
+ * capsule's name when the manifest declares context.retain (a header line then comes first), else
+ * NULL. <store> NULL: nothing is recorded. */
+struct conversation *
+conversation_new (const char *store, const char *context_id, const char *retain_owner);
+void conversation_free (struct conversation *c);
+DEFINE_CLEANUP (struct conversation, conversation_free)
+
+const char *conversation_context (const struct conversation *c);
+
+/* True when the record's file is there. */
+bool conversation_exists (const char *store, const char *context_id);
+/* Gives a record that is there and has no owner <owner>'s header, so that retention may cut it. */
+void conversation_adopt (const char *store, const char *context_id, const char *owner);
+/* Loads the record's messages to the end of <list>; a missing record loads nothing. Malformed lines
+ * are skipped and reported. */
+void conversation_load (struct conversation *c, struct message_list *list);
+/* Appends every message of the list that is not recorded yet, in order. */
+void conversation_append (struct conversation *c, const struct message_list *list);
+/* Appends one message that never enters the list (a canceled reply). */
+void conversation_append_one (struct conversation *c, struct message *m);
+/* A new attempt: a failure may be reported again. */
+void conversation_new_attempt (struct conversation *c);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making guests. See guests.h.
+ */
+#include "session/guests/guests.h"
+
+#include "base/alloc.h"
+#include "session/state/running_task.h"
+#include "spawn/formation/membership.h"
+
+#include <string.h>
+
+/* --- at staging --- */
+
+static bool
+parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct str_list *entries =
+        a->grant->has_own_network ? &a->grant->network : &s->policy->network_allow;
+    for (size_t i = 0; i < entries->len; i++)
+        if (! allow_list_add (&a->allow, entries->items[i], err))
+            return mur_context (err, "artifact %s", a->full_name);
+    return true;
+}
+
+/* Never falls back to the whole work folder or to nothing. */
+static bool
+open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    if (a->role == ROLE_HOOK && a->grant->opens_records_hooks)
+        return (a->scope_fd = fs_open_dir (s->records, "hooks", err)) >= 0 ||
+               mur_context (err, "capabilities.filesystem.records of %s", a->full_name);
+    const char *dir = a->grant->scope_dir;
+    if (! dir || ! a->grant->opens_work_dir || ! dir[0])
+        return true;
+    if (! fs_make_dirs (s->work, dir, 0777, false, err) ||
+        (a->scope_fd = fs_open_dir (s->work, dir, err)) < 0)
+        return mur_context (err, "capabilities.filesystem.scope %s of %s", a->grant->scope,
+                            a->full_name);
+    return true;
+}
+
+static bool
+open_state (struct staged_artifact *a, struct mur_error **err)
+{
+    if (! a->grant->state_store)
+        return true;
+    _cleanup_free_ char *below = x_asprintf ("state/%s", a->grant->state_store);
+    _cleanup_error_ struct mur_error *caught = NULL;
+    a->state_fd = home_open_dir (below, &caught);
+    if (a->state_fd < 0)
+        return mur_fail (err, E_CAP_009, "state store %s of %s cannot be opened: %s",
+                         a->grant->state_store, a->full_name, caught->message);
+    return true;
+}
+
+static void build_hook_env (struct session *s, struct staged_artifact *a);
+
+bool
+stage_guests (struct session *s, struct mur_error **err)
+{
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->component &&
+            (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
+            return false;
+        if (a->role == ROLE_HOOK)
+            build_hook_env (s, a);
+    }
+    return true;
+}
+
+/* --- variables --- */
+
+/* Sets NAME=value, replacing an earlier one: later wins, and a guest sees each name once. */
+static void
+set_env (struct strv *env, const char *assignment)
+{
+    size_t name_len = (size_t)(strchr (assignment, '=') - assignment) + 1;
+    for (size_t i = 0; i < env->len; i++)
+        if (strncmp (env->items[i], assignment, name_len) == 0) {
+            free (env->items[i]);
+            env->items[i] = x_strdup (assignment);
+            return;
+        }
+    strv_push (env, assignment);
+}
+
+void
+guest_env_set (struct strv *env, const char *name, const char *value)
+{
+    _cleanup_free_ char *assignment = x_asprintf ("%s=%s", name, value ? value : "");
+    if (value) {
+        set_env (env, assignment);
+        return;
+    }
+    for (size_t i = 0; i < env->len; i++)
+        if (str_starts (env->items[i], assignment)) {
+            free (env->items[i]);
+            memmove (&env->items[i], &env->items[i + 1],
+                     (env->len - i) * sizeof (*env->items)); /* the NULL at the end too */
+            env->len--;
+            return;
+        }
+}
+
+/* Host values of env.allow names, past the credential filter. */
+void
+guest_env_add_allowed (const struct policy *p, struct strv *env)
+{
+    for (size_t i = 0; i < p->env_allow.len; i++) {
+        const char *name = p->env_allow.items[i], *value = getenv (name);
+        bool is_builtin;
+        if (! value || env_name_is_runtime_owned (name) ||
+            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
+            continue;
+        guest_env_set (env, name, value);
+    }
+}
+
+/* The members this one may call, by their virtual addresses. */
+static void
+add_peers (struct session *s, struct strv *env)
+{
+    _cleanup_free_ char *peers =
+        s->request->membership ? membership_peers_text (s->request->membership) : NULL;
+    if (peers)
+        guest_env_set (env, "MURMUR_FORMATION_PEERS", peers);
+}
+
+/* What every guest of the session gets. <d>: the choice it speaks of. */
+static void
+add_runtime_list (struct session *s, const char *url, const struct driver *d, struct strv *env)
+{
+    if (d) {
+        guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->harness ? "process" : "http");
+        guest_env_set (env, "MURMUR_INFERENCE_ENDPOINT",
+                       d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
+        guest_env_set (env, "MURMUR_INFERENCE_MODEL", d->model);
+        guest_env_set (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
+        if (d->config)
+            guest_env_set (env, "MURMUR_INFERENCE_DRIVER_CONFIG", d->config);
+    }
+    guest_env_set (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
+    guest_env_set (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
+    guest_env_set (env, "MURMUR_SESSION_ID", s->id.text);
+    add_peers (s, env);
+    guest_env_set (env, "MURMUR_CAPSULE_URL", url);
+}
+
+/* observability.eval as a scoring hook reads it. Owned. */
+static char *
+eval_config_text (const struct eval_block *eval)
+{
+    _cleanup_json_ json_t *config = json_object ();
+    json_t *scorers = json_array ();
+    json_set_string (config, "dataset_id", eval->dataset_id);
+    json_object_set_new (config, "scorers", scorers);
+    for (size_t i = 0; i < eval->scorers.len; i++) {
+        const struct scorer *scorer = &eval->scorers.items[i];
+        json_t *o = json_object ();
+        json_set_string (o, "type", scorer->type);
+        json_set_string (o, "name", scorer->name);
+        if (str_starts (scorer->type, "max_"))
+            json_set_u64 (o, "max", scorer->max.value);
+        if (str_eq (scorer->type, "tool_sequence")) {
+            json_t *expected = json_array ();
+            for (size_t n = 0; n < scorer->expected.len; n++)
+                json_array_append_new (expected, json_string (scorer->expected.items[n]));
+            json_object_set_new (o, "expected", expected);
+        }
+        json_array_append_new (scorers, o);
+    }
+    return json_text (config, JSON_TEXT_SORTED);
+}
+
+static void
+add_observability (struct session *s, struct strv *env)
+{
+    const struct observability *o = s->manifest->observability;
+    const struct eval_block *eval = o ? o->eval : NULL;
+    if (o && o->otel_endpoint)
+        guest_env_set (env, "MURMUR_OTEL_ENDPOINT", o->otel_endpoint);
+    if (eval) {
+        _cleanup_free_ char *config = eval_config_text (eval);
+        guest_env_set (env, "MURMUR_EVAL_CONFIG", config);
+    }
+    if (s->request->case_id)
+        guest_env_set (env, "MURMUR_CASE_ID", s->request->case_id);
+    if (eval && eval->dataset_id)
+        guest_env_set (env, "MURMUR_DATASET_ID", eval->dataset_id);
+}
+
+/* A hook gets nothing of the host's and nothing of the session's but its own: its configuration
+ * first, so that it cannot shadow what follows. */
+static void
+build_hook_env (struct session *s, struct staged_artifact *a)
+{
+    strv_free (&a->env);
+    if (a->config_env)
+        set_env (&a->env, a->config_env);
+    add_observability (s, &a->env);
+    if (s->request->formation_id)
+        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->request->formation_id);
+    add_peers (s, &a->env);
+    if (a->gateway)
+        guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+}
+
+/* The order of session.md 4.2: later wins. */
+static void
+build_env_for (struct session *s, const char *url, const struct driver *d,
+               const struct staged_artifact *a, bool with_gateway, struct strv *env)
+{
+    strv_free (env);
+    guest_env_add_allowed (s->policy, env);
+    if (a && a->config_env)
+        set_env (env, a->config_env);
+    add_runtime_list (s, url, d, env);
+    if (a && with_gateway && a->gateway)
+        guest_env_set (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+}
+
+static void
+build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
+           struct strv *env)
+{
+    build_env_for (s, url, s->manifest->inference ? &s->driver : NULL, a, with_gateway, env);
+}
+
+/* inference.compaction.driver_config laid over the driver's own. */
+static void
+build_compaction_env (struct session *s)
+{
+    const struct compaction *c = s->manifest->inference->compaction;
+    if (! c || ! c->driver_config)
+        return;
+    _cleanup_json_ json_t *config =
+        s->driver.config ? json_loads (s->driver.config, 0, NULL) : json_object ();
+    _cleanup_json_ json_t *over = yaml_to_json (c->driver_config, E_MAN_003, NULL);
+    if (! json_is_object (over) || ! json_is_object (config))
+        return;
+    json_object_update (config, over);
+    _cleanup_free_ char *text = json_text (config, JSON_TEXT_ORDERED);
+    strv_free (&s->compaction_env);
+    for (size_t i = 0; i < s->driver.env.len; i++)
+        strv_push (&s->compaction_env, s->driver.env.items[i]);
+    guest_env_set (&s->compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
+}
+
+void
+guests_set_env (struct session *s, const char *url)
+{
+    build_env (s, url, NULL, false, &s->guest_env);
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->component && a->role != ROLE_HOOK)
+            build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
+    }
+    for (size_t i = 0; i < s->choice_count; i++)
+        build_env_for (s, url, s->choices[i], s->choices[i]->artifact, true, &s->choices[i]->env);
+    if (s->choice_count)
+        build_compaction_env (s);
+}
+
+bool
+guests_add (struct session *s, struct staged_artifact *a, const char *url, struct mur_error **err)
+{
+    if (! a->component)
+        return true;
+    build_env (s, url, a, false, &a->env);
+    return parse_allow (s, a, err) && open_scope (s, a, err) && open_state (a, err);
+}
+
+/* --- one store --- */
+
+#define PREOPENS_MAX 3
+
+static size_t
+fill_preopens (const struct session *s, const struct guest_setup *setup,
+               struct guest_preopen preopens[PREOPENS_MAX])
+{
+    const struct staged_artifact *a = setup->artifact;
+    size_t n = 0;
+    bool is_scoped = a && a->grant->scope;
+    if (a && a->scope_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
+    else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)
+        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->work), ".", false };
+    if (! a || (a->role == ROLE_TOOL && ! is_scoped))
+        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->runtime), "murmur-runtime", true };
+    if (a && a->state_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->state_fd, "state", false };
+    return n;
+}
+
+static bool
+is_admitted (void *ctx)
+{
+    return spend_is_open (ctx);
+}
+
+/* Another member, with the trust of the task that runs now. */
+static bool
+find_peer (void *ctx, const char *name, struct guest_peer *out)
+{
+    struct session *s = ctx;
+    struct membership *m = s->request->membership;
+    const struct secret *token = membership_token (m, name);
+    if (! token)
+        return false;
+    pthread_mutex_lock (&s->lock);
+    bool is_trusted = s->task && s->task->task->is_trusted;
+    pthread_mutex_unlock (&s->lock);
+    *out = (struct guest_peer){ membership_address (m, name, NULL), secret_copy (token),
+                                is_trusted ? "trusted" : "untrusted" };
+    return out->base != NULL;
+}
+
+bool
+guest_store_open (struct session *s, const struct guest_setup *setup, struct guest_store *store,
+                  enum guest_ending *ending, struct mur_error **err)
+{
+    struct guest_http_spec http = {
+        .client = s->http,
+        .allow = setup->artifact ? &setup->artifact->allow : &s->script_allow,
+        .gateway = setup->gateway,
+        .is_admitted = is_admitted,
+        .ctx = s->spend,
+        .find_peer = s->request->membership ? find_peer : NULL,
+        .peer_ctx = s,
+    };
+    struct guest_preopen preopens[PREOPENS_MAX];
+    struct host_binding bindings[LINKAGE_MAX];
+    const struct cap_limits *limits = &s->policy->limits;
+    struct guest_spec spec = {
+        .engine = s->engine,
+        .component = setup->component,
+        .limits = { limits->memory_bytes.value, limits->table_elements.value,
+                    limits->instances.value,
+                    setup->artifact ? setup->artifact->grant->deadline_seconds
+                                    : limits->deadline_seconds.value },
+        .preopens = preopens,
+        .preopen_count = fill_preopens (s, setup, preopens),
+        .env = setup->env,
+        .bindings = bindings,
+        .binding_count =
+            linkage_bind (setup->kind, setup->contexts, setup->context_count, bindings),
+        .http = &guest_http_handler,
+    };
+    store->http = guest_http_new (&http);
+    spec.http_ctx = store->http;
+    store->guest = guest_new (&spec, setup->cancel, ending, err);
+    return store->guest != NULL;
+}
+
+void
+guest_store_close (struct guest_store *store)
+{
+    if (store->guest)
+        guest_free (store->guest);
+    if (store->http)
+        guest_http_free (store->http);
+    *store = (struct guest_store){ 0 };
+}

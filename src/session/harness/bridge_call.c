@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bridged calls. See bridge_call.h.
+ */
+#include "session/harness/bridge_call.h"
+
+#include "base/alloc.h"
+#include "session/calls/gate.h"
+#include "session/hooks/hooks.h"
+#include "session/loop/tool_calls.h"
+#include "session/state/deadline.h"
+#include "session/state/running_task.h"
+
+static void
+record_shell (struct session *s, struct running_task *t, const struct gated_call *c,
+              const struct call_outcome *o)
+{
+    if (! o->has_shell)
+        return;
+    if (! o->shell.is_detached)
+        hooks_tell_shell (s, t, c->turn, &o->shell);
+    tool_call_trace_shell (s, t, c->turn, &o->shell);
+}
+
+void
+bridge_call_run (struct session *s, struct running_task *t, const char *name, const json_t *input,
+                 struct cancel *abandon, struct cancel *stop, struct bridge_answer *out)
+{
+    _cleanup_free_ char *input_text = json_text (input, JSON_TEXT_SORTED);
+    const struct gated_call call = {
+        .turn = t->turns, .id = "", .name = name, .input = input, .input_text = input_text
+    };
+    _cleanup_outcome_ struct call_outcome o = { .abandon = abandon, .stop = stop };
+    if (gate_has_required (s, &call, &o) && gate_may_run (s, t, &call, &o)) {
+        dispatch_call (s, t, name, input, input_text, &o);
+        record_shell (s, t, &call, &o);
+        if (o.is_dispatched)
+            deadline_give_notice (s, name, t->task->id, &o.text);
+    }
+    /* A call of the harness's cannot end the session. */
+    mur_error_freep (&t->fatal);
+    t->fatal = NULL;
+    out->is_error = o.status != TOOL_PASSED;
+    buf_append (&out->text, o.text.data ? o.text.data : "", o.text.len);
+}
+
+json_t *
+bridge_tool_list (const struct session *s)
+{
+    json_t *list = json_array ();
+    for (size_t i = 0; i < s->tool_count; i++) {
+        const struct tool_entry *t = &s->tools[i];
+        json_t *tool = json_object (), *schema = json_loads (t->parameters, 0, NULL);
+        json_set_string (tool, "name", t->name);
+        if (t->description)
+            json_set_string (tool, "description", t->description);
+        json_object_set_new (tool, "inputSchema", schema ? schema : json_object ());
+        json_array_append_new (list, tool);
+    }
+    return list;
+}

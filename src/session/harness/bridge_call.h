@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One call that came through the bridge: gates, dispatch and what is recorded of it
+ * (spec/session.md 6.1).
+ *
+ * Callers: bridge.c, with the loop lock held. What the harness reports of its own calls is the
+ * harness's to say: harness_events.c records that.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "base/json.h"
+#include "session/state/session.h"
+
+struct running_task;
+
+struct bridge_answer {
+    struct buf text;
+    bool is_error;
+};
+
+/* <abandon> ends a command's wait early: it goes to the background; <stop> stops a tool. */
+void
+bridge_call_run (struct session *s, struct running_task *t, const char *name, const json_t *input,
+                 struct cancel *abandon, struct cancel *stop, struct bridge_answer *out);
+/* The tools as MCP names them: [{description?, inputSchema, name}]. Owned. */
+json_t *bridge_tool_list (const struct session *s);

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the events of a harness do: frames for watchers, turns, usage, the trace. See harness_run.h.
+ */
+#include "session/harness/harness_run.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "session/hooks/hooks.h"
+#include "session/loop/attempt.h"
+
+#include <string.h>
+
+/* --- turns --- */
+
+static uint64_t
+growth_of (struct harness_run *run, enum process_usage_member m)
+{
+    uint64_t now = run->seen.value[m], before = run->attributed.value[m];
+    if (! run->seen.is_set[m] || now <= before)
+        return 0;
+    run->attributed.value[m] = now;
+    return now - before;
+}
+
+/* What the turn used, by growth; a member that was never reported stays absent. */
+struct turn_usage {
+    struct trace_num of[USAGE_MEMBERS];
+};
+
+static struct turn_usage
+attribute (struct harness_run *run)
+{
+    struct turn_usage u = { 0 };
+    for (int m = 0; m < USAGE_MEMBERS; m++) {
+        if (! run->seen.is_set[m])
+            continue;
+        u.of[m] = TRACE_NUM (growth_of (run, (enum process_usage_member)m));
+    }
+    return u;
+}
+
+static uint64_t
+count (const struct trace_num *n)
+{
+    return n->is_set ? (uint64_t)n->value : 0;
+}
+
+static void
+add_to_totals (struct harness_run *run, const struct turn_usage *u)
+{
+    struct session *s = run->session;
+    struct running_task *t = run->task;
+    uint64_t input = count (&u->of[USAGE_INPUT]), output = count (&u->of[USAGE_OUTPUT]);
+    t->turns++;
+    t->input_tokens += input;
+    t->output_tokens += output;
+    s->totals.turns++;
+    s->totals.input_tokens += input;
+    s->totals.output_tokens += output;
+    usage_count_add (&s->usage.input, u->of[USAGE_INPUT].is_set, input);
+    usage_count_add (&s->usage.output, u->of[USAGE_OUTPUT].is_set, output);
+    usage_count_add (&s->usage.cached, u->of[USAGE_CACHE_READ].is_set,
+                     count (&u->of[USAGE_CACHE_READ]));
+    usage_count_add (&s->usage.cache_write, u->of[USAGE_CACHE_CREATION].is_set,
+                     count (&u->of[USAGE_CACHE_CREATION]));
+    if (! u->of[USAGE_INPUT].is_set || ! u->of[USAGE_OUTPUT].is_set)
+        s->usage.unreported_calls++;
+}
+
+static struct trace_inference
+usage_line (const struct harness_run *run, const struct turn_usage *u)
+{
+    return (struct trace_inference){
+        .turn = run->task->turns,
+        .task_id = run->task->task->id,
+        .input_tokens = u->of[USAGE_INPUT],
+        .output_tokens = u->of[USAGE_OUTPUT],
+        .cached_tokens = u->of[USAGE_CACHE_READ],
+        .cache_write_tokens = u->of[USAGE_CACHE_CREATION],
+        .thinking_tokens = u->of[USAGE_THINKING],
+    };
+}
+
+void
+harness_spend_line (struct harness_run *run)
+{
+    const struct running_task *t = run->task;
+    const struct spend_refusal *r = &run->refusal;
+    TRACE (run->session->trace, NULL, spend_ceiling_reached, .turn = t->turns ? t->turns - 1 : 0,
+           .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
+           .used = r->used, .requested = r->requested);
+}
+
+/* Charged once it is closed; a ceiling that is reached ends the run. */
+static void
+charge (struct harness_run *run, const struct turn_usage *u)
+{
+    if (spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
+                      count (&u->of[USAGE_OUTPUT]), &run->refusal))
+        return;
+    run->cause = HARNESS_SPEND_CEILING;
+    harness_spend_line (run);
+}
+
+static void
+turn_reset (struct harness_run *run)
+{
+    run->is_turn_open = false;
+    run->has_deltas = run->has_thinking_deltas = false;
+    free (run->turn_tool);
+    run->turn_tool = NULL;
+    buf_free (&run->turn_text);
+}
+
+/* <is_last>: the harness has ended its turn with this. */
+static void
+turn_close (struct harness_run *run, bool is_last)
+{
+    if (! run->is_turn_open)
+        return;
+    struct session *s = run->session;
+    struct turn_usage u = attribute (run);
+    struct trace_inference line = usage_line (run, &u);
+    line.decision = run->turn_tool ? "tool_call" : is_last ? "end_turn" : "text";
+    line.tool_name = run->turn_tool;
+    frames_settle (&run->frames);
+    run->frames.has_text = false;
+    hooks_tell_harness_turn (s, run->task, &line, run->turn_text.data);
+    trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+    hooks_show_artifacts (s, run->task);
+    add_to_totals (run, &u);
+    turn_reset (run);
+    charge (run, &u);
+}
+
+/* False: the turn would be one too many, and the run is over. */
+static bool
+turn_open (struct harness_run *run)
+{
+    if (run->is_turn_open)
+        return true;
+    if (! attempt_turns_left (run->session, run->task)) {
+        _cleanup_free_ char *text =
+            x_asprintf ("inference.max_turns (%llu) was reached",
+                        (unsigned long long)run->session->manifest->inference->max_turns.value);
+        harness_run_fail (run, HARNESS_MAX_TURNS, FAILURE_MAX_TURNS, text);
+        return false;
+    }
+    char status[48];
+    snprintf (status, sizeof status, "inference turn %llu",
+              (unsigned long long)run->task->turns + 1);
+    streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
+    run->is_turn_open = true;
+    return true;
+}
+
+/* --- failures --- */
+
+void
+harness_run_fail (struct harness_run *run, enum harness_cause cause, enum failure_kind kind,
+                  const char *text)
+{
+    run->cause = cause;
+    run->has_failed = true;
+    run->failed_in_runtime = true;
+    run->failure = kind;
+    free (run->failure_text);
+    run->failure_text = x_strdup (text);
+    TRACE (run->session->trace, NULL, harness_failed, .task_id = run->task->task->id,
+           .kind = failure_kind_name (kind), .message = text, .source = "runtime");
+}
+
+/* A turn that was open has been one, whatever came of it; without one nothing is attributed. */
+void
+harness_failed_turn_line (struct harness_run *run, const char *code, const char *text)
+{
+    bool was_open = run->is_turn_open;
+    struct turn_usage u = was_open ? attribute (run) : (struct turn_usage){ 0 };
+    struct trace_inference line = usage_line (run, &u);
+    line.decision = line.stop_reason = "error";
+    line.error_code = code;
+    line.error = text;
+    trace_write (run->session->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+    turn_reset (run);
+    if (! was_open)
+        return;
+    add_to_totals (run, &u);
+    struct spend_refusal ignored;
+    (void)spend_charge (run->session->spend, count (&u.of[USAGE_INPUT]),
+                        count (&u.of[USAGE_OUTPUT]), &ignored);
+}
+
+static void
+take_failure (struct harness_run *run, const struct process_event *e)
+{
+    static const char *const codes[] = { [FAILURE_AUTH] = "harness_auth",
+                                         [FAILURE_QUOTA] = "harness_quota",
+                                         [FAILURE_HARNESS_ERROR] = "harness_error",
+                                         [FAILURE_OTHER] = "harness_other" };
+    struct session *s = run->session;
+    const char *code = e->failure < ARRAY_LEN (codes) ? codes[e->failure] : NULL;
+    _cleanup_free_ char *text = redactor_apply (s->redactor, e->text);
+    if (code)
+        harness_failed_turn_line (run, code, text);
+    else
+        turn_close (run, true);
+    frames_settle (&run->frames);
+    run->has_failed = true;
+    run->failure = e->failure;
+    free (run->failure_text);
+    run->failure_text = x_strdup (text);
+    TRACE (s->trace, NULL, harness_failed, .task_id = run->task->task->id,
+           .kind = failure_kind_name (e->failure), .message = text, .source = "harness");
+    if (run->cause == HARNESS_RUNS)
+        run->cause = HARNESS_TERMINAL;
+}
+
+static void
+take_end (struct harness_run *run, const struct process_event *e)
+{
+    free (run->answer);
+    run->answer = x_strndup (e->text, e->text_len);
+    run->did_work = true;
+    turn_close (run, true);
+    if (run->cause == HARNESS_RUNS)
+        run->cause = HARNESS_TERMINAL;
+}
+
+/* --- text --- */
+
+static void
+show_text (struct harness_run *run, const struct process_event *e, bool is_delta)
+{
+    if (is_delta || ! run->has_deltas)
+        run->frames.host.chunk (&run->frames, e->text, e->text_len);
+    run->has_deltas = is_delta;
+    run->has_shown_text |= e->text_len > 0;
+}
+
+static void
+show_thinking (struct harness_run *run, const struct process_event *e, bool is_delta)
+{
+    if (is_delta || ! run->has_thinking_deltas)
+        run->frames.host.thinking_chunk (&run->frames, e->text, e->text_len);
+    run->has_thinking_deltas = is_delta;
+}
+
+static void
+take_text (struct harness_run *run, const struct process_event *e)
+{
+    if (! turn_open (run))
+        return;
+    show_text (run, e, false);
+    if (run->turn_text.len)
+        buf_putc (&run->turn_text, '\n');
+    buf_append (&run->turn_text, e->text, e->text_len);
+}
+
+/* --- calls --- */
+
+static void
+pending_clear (struct pending_call *c)
+{
+    free (c->id);
+    free (c->name);
+    free (c->input);
+}
+
+static void
+take_call (struct harness_run *run, const struct process_event *e)
+{
+    if (! turn_open (run))
+        return;
+    if (! run->turn_tool)
+        run->turn_tool = x_strdup (e->name);
+    x_grow (run->calls, run->call_count, run->call_cap);
+    run->calls[run->call_count++] = (struct pending_call){ .id = x_strdup (e->id),
+                                                           .name = x_strdup (e->name),
+                                                           .input = x_strdup (e->input),
+                                                           .started_us = clock_monotonic_us () };
+}
+
+static bool
+take_pending (struct harness_run *run, const char *id, struct pending_call *out)
+{
+    for (size_t i = 0; i < run->call_count; i++)
+        if (strcmp (run->calls[i].id, id) == 0) {
+            *out = run->calls[i];
+            memmove (&run->calls[i], &run->calls[i + 1],
+                     (run->call_count - i - 1) * sizeof *run->calls);
+            run->call_count--;
+            return true;
+        }
+    return false;
+}
+
+static void
+note (struct harness_run *run, const char *text)
+{
+    _cleanup_free_ char *clean = redactor_apply (run->session->redactor, text);
+    TRACE (run->session->trace, NULL, harness_note, .task_id = run->task->task->id, .text = clean);
+}
+
+/* The input as compact JSON; NULL when it is none. Owned. */
+static char *
+input_json (const char *input)
+{
+    _cleanup_json_ json_t *value = json_loads (input, JSON_DECODE_ANY, NULL);
+    return value ? json_text (value, JSON_TEXT_SORTED) : NULL;
+}
+
+static void
+record_call (struct harness_run *run, const struct pending_call *c, const struct process_event *e)
+{
+    struct session *s = run->session;
+    struct running_task *t = run->task;
+    const struct trace_block *trace = s->manifest->trace;
+    uint64_t turn = t->turns ? t->turns - 1 : 0;
+    uint64_t duration_ms = (clock_monotonic_us () - c->started_us) / 1000;
+    _cleanup_free_ char *input = input_json (c->input);
+    _cleanup_outcome_ struct call_outcome o = { .status = e->is_error ? TOOL_ERROR : TOOL_PASSED };
+    buf_append (&o.text, e->text, e->text_len);
+    hooks_tell_call (s, t, turn, c->name, input ? input : c->input, &o, duration_ms);
+    TRACE (s->trace, NULL, tool_call, .turn = turn, .task_id = t->task->id, .tool_name = c->name,
+           .tool_call_id = c->id[0] ? c->id : NULL, .input = input ? input : "null",
+           .input_bytes = strlen (c->input),
+           .output = trace && trace->capture == CAPTURE_CONTENT ? o.text.data : NULL,
+           .output_bytes = e->text_len, .duration_ms = duration_ms,
+           .status = e->is_error ? "error" : "ok");
+    t->tool_calls++;
+    s->totals.tool_calls++;
+    const struct stream_artifact shown = { .tool_name = c->name,
+                                           .content = o.text.data,
+                                           .call_id = c->id[0] ? c->id : NULL,
+                                           .is_error = e->is_error,
+                                           .has_duration = true,
+                                           .duration_ms = duration_ms };
+    streams_artifact (registry_streams (s->registry), t->task, &shown);
+}
+
+static void
+take_result (struct harness_run *run, const struct process_event *e)
+{
+    struct pending_call c;
+    turn_close (run, false);
+    if (! take_pending (run, e->id, &c)) {
+        _cleanup_free_ char *text = x_asprintf (
+            "the harness reported a result for tool call id %s, which is no call of it", e->id);
+        note (run, text);
+        return;
+    }
+    record_call (run, &c, e);
+    pending_clear (&c);
+}
+
+/* --- the session --- */
+
+static void
+warn_billing (struct harness_run *run, const char *auth)
+{
+    struct harness *h = run->session->harness;
+    _cleanup_free_ char *text =
+        x_asprintf ("%s is billed by %s, not by a subscription", h->is.harness, auth);
+    TRACE (run->session->trace, NULL, harness_warning, .task_id = run->task->task->id,
+           .code = diag_code_name (W_SEC_031), .message = text);
+    if (! h->is_warned_billing)
+        diag_warn (DIAG_RUNTIME, W_SEC_031, "%s", text);
+    h->is_warned_billing = true;
+}
+
+static void
+take_session (struct harness_run *run, const struct process_event *e)
+{
+    free (run->reported_id);
+    run->reported_id = x_strdup (e->id);
+    TRACE (run->session->trace, NULL, harness_session, .task_id = run->task->task->id,
+           .harness_session_id = e->id, .auth = e->name, .model = e->model);
+    if (strcmp (e->name, "subscription") != 0)
+        warn_billing (run, e->name);
+}
+
+void
+harness_event_take (struct harness_run *run, const struct process_event *e)
+{
+    switch (e->kind) {
+    case PROCESS_SESSION_STARTED:
+        take_session (run, e);
+        break;
+    case PROCESS_TEXT_DELTA:
+        run->did_work = true;
+        show_text (run, e, true);
+        break;
+    case PROCESS_TEXT:
+        run->did_work = true;
+        take_text (run, e);
+        break;
+    case PROCESS_THINKING_DELTA:
+        run->did_work = true;
+        show_thinking (run, e, true);
+        break;
+    case PROCESS_THINKING:
+        run->did_work = true;
+        show_thinking (run, e, false);
+        break;
+    case PROCESS_TOOL_CALL:
+        run->did_work = true;
+        take_call (run, e);
+        break;
+    case PROCESS_TOOL_RESULT:
+        take_result (run, e);
+        break;
+    case PROCESS_RETRY: {
+        _cleanup_free_ char *reason = redactor_apply (run->session->redactor, e->text);
+        TRACE (run->session->trace, NULL, harness_retry, .task_id = run->task->task->id,
+               .attempt = e->attempt, .reason = reason);
+        break;
+    }
+    case PROCESS_USAGE:
+        for (int m = 0; m < USAGE_MEMBERS; m++)
+            if (e->usage.is_set[m]) {
+                run->seen.is_set[m] = true;
+                run->seen.value[m] = e->usage.value[m];
+            }
+        break;
+    case PROCESS_TURN_END:
+        take_end (run, e);
+        break;
+    case PROCESS_TURN_FAILED:
+        take_failure (run, e);
+        break;
+    case PROCESS_NOTE:
+        note (run, e->text);
+        break;
+    case PROCESS_TOOL_CALL_STARTED:
+        run->frames.host.tool_call_started (&run->frames, e->id, e->name);
+        break;
+    case PROCESS_TOOL_CALL_PROGRESS:
+        run->frames.host.tool_call_input_bytes (&run->frames, e->id, e->input_bytes);
+        break;
+    case PROCESS_EVENT_KINDS:
+        break;
+    }
+}
+
+void
+harness_events_clear (struct harness_run *run)
+{
+    turn_reset (run);
+    for (size_t i = 0; i < run->call_count; i++)
+        pending_clear (&run->calls[i]);
+    free (run->calls);
+    free (run->reported_id);
+    free (run->answer);
+    free (run->failure_text);
+    mur_error_freep (&run->error);
+}

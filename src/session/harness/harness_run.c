@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One attempt through a harness, from the version probe to harness_exit (spec/session.md 6). See
+ * harness.h.
+ *
+ * The steps are the spec's, in its order. The loop lock is held throughout but for the waits.
+ */
+#include "session/harness/harness_run.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "session/harness/harness_launch.h"
+#include "session/harness/harness_memory.h"
+#include "session/hooks/hooks.h"
+#include "session/loop/attempt.h"
+#include "session/state/loop_lock.h"
+#include "session/task/attempt_end.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINES_A_PARSE       256
+#define EXIT_GRACE_MS       3000
+#define CANCEL_GRACE_MS     10000
+#define INACTIVITY_SECS     600
+#define INACTIVITY_VARIABLE "MURMUR_HARNESS_INACTIVITY_SECS"
+
+static const char *const cause_names[] = {
+    [HARNESS_RUNS] = "eof",
+    [HARNESS_TERMINAL] = "terminal",
+    [HARNESS_EOF] = "eof",
+    [HARNESS_MAX_TURNS] = "max_turns",
+    [HARNESS_SPEND_CEILING] = "spend_ceiling",
+    [HARNESS_INACTIVITY] = "inactivity",
+    [HARNESS_CANCELED] = "canceled",
+    [HARNESS_DRIVER_ERROR] = "driver_error",
+};
+
+/* How long a harness may be silent. */
+static uint64_t
+inactivity_ms (void)
+{
+    const char *text = getenv (INACTIVITY_VARIABLE);
+    char *end;
+    unsigned long long secs = text ? strtoull (text, &end, 10) : 0;
+    return (text && text[0] && ! *end && secs ? secs : INACTIVITY_SECS) * 1000;
+}
+
+static void
+fail_driver (struct harness_run *run, struct mur_error *why)
+{
+    const struct staged_artifact *driver = run->session->harness->driver;
+    _cleanup_error_ struct mur_error *caught = why;
+    run->cause = HARNESS_DRIVER_ERROR;
+    mur_error_freep (&run->error);
+    run->error = NULL;
+    mur_fail (&run->error, E_RUN_034, "driver %s: %s", driver->full_name, caught->message);
+}
+
+/* --- the event loop --- */
+
+/* Hands complete lines to the driver and takes what it makes of them. */
+static void
+take_lines (struct harness_run *run)
+{
+    const char *lines[LINES_A_PARSE];
+    size_t lens[LINES_A_PARSE], count = 0;
+    while (count < LINES_A_PARSE && harness_child_line (&run->child, &lines[count], &lens[count]))
+        count++;
+    if (! count)
+        return;
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct process_events events;
+    struct mur_error *err = NULL;
+    if (! host_process_parse (run->driver, lines, lens, count, arena, &events, &err)) {
+        fail_driver (run, err);
+        return;
+    }
+    for (size_t i = 0; i < events.len && run->cause == HARNESS_RUNS; i++)
+        harness_event_take (run, &events.items[i]);
+}
+
+/* What the harness still says once its end is known is read, so that it can go, and dropped; but a
+ * turn's text that comes after a cancel is kept. */
+static void
+drop_lines (struct harness_run *run)
+{
+    if (run->was_interrupted && run->cause == HARNESS_RUNS) {
+        take_lines (run);
+        return;
+    }
+    const char *line;
+    size_t len;
+    while (harness_child_line (&run->child, &line, &len))
+        ;
+}
+
+static void
+pump (struct harness_run *run, int wake_fd, uint64_t until_ms)
+{
+    uint64_t now = clock_monotonic_ms ();
+    loop_lock_release (run->session);
+    harness_child_pump (&run->child, wake_fd, until_ms > now ? until_ms - now : 0);
+    loop_lock_take (run->session);
+}
+
+/* Tells the harness to stop. True when it was told and has its grace. */
+static bool
+interrupt (struct harness_run *run)
+{
+    const enum interrupt_method method = run->session->harness->is.interrupt;
+    bool is_told = false;
+    if (method == INTERRUPT_SIGNAL_INT) {
+        harness_child_signal (&run->child, SIGINT);
+        is_told = true;
+    } else if (method == INTERRUPT_STDIN_MESSAGE && run->plan.keeps_stdin_open &&
+               run->plan.interrupt_bytes.is_some && run->plan.interrupt_bytes.len &&
+               run->child.in_fd >= 0) {
+        harness_child_write (&run->child, run->plan.interrupt_bytes.data,
+                             run->plan.interrupt_bytes.len);
+        is_told = run->child.in_fd >= 0;
+    }
+    run->was_interrupted = true;
+    TRACE (run->session->trace, NULL, harness_interrupt, .task_id = run->task->task->id,
+           .method = interrupt_method_name (method), .delivered = is_told,
+           .grace_ms = is_told ? CANCEL_GRACE_MS : 0);
+    return is_told;
+}
+
+/* After a cancel: the grace is not stretched by what the harness says. */
+static void
+wind_down (struct harness_run *run)
+{
+    uint64_t until_ms = clock_monotonic_ms () + (interrupt (run) ? CANCEL_GRACE_MS : 0);
+    bool has_ended = false;
+    while (clock_monotonic_ms () < until_ms && ! harness_child_has_exited (&run->child)) {
+        drop_lines (run);
+        if (! has_ended && (run->cause != HARNESS_RUNS || harness_child_is_at_end (&run->child))) {
+            uint64_t soon_ms = clock_monotonic_ms () + EXIT_GRACE_MS;
+            until_ms = soon_ms < until_ms ? soon_ms : until_ms;
+            has_ended = true;
+            harness_child_end_input (&run->child);
+        }
+        pump (run, -1, until_ms);
+    }
+    while (run->cause == HARNESS_RUNS && harness_child_has_line (&run->child))
+        drop_lines (run);
+    run->cause = HARNESS_CANCELED;
+}
+
+static void
+fail_inactive (struct harness_run *run, uint64_t window_ms)
+{
+    const struct harness *h = run->session->harness;
+    run->cause = HARNESS_INACTIVITY;
+    mur_fail (&run->error, E_RUN_035,
+              "the harness %s gave neither output nor a tool call for %llu s", h->is.harness,
+              (unsigned long long)(window_ms / 1000));
+    harness_failed_turn_line (run, "harness_inactive", run->error->message);
+}
+
+/* In the order of the spec: cancel, then what the harness said, then the time. */
+static void
+run_until_over (struct harness_run *run, int wake_fd)
+{
+    const uint64_t window_ms = inactivity_ms ();
+    uint64_t heard_ms = clock_monotonic_ms ();
+    while (run->cause == HARNESS_RUNS) {
+        if (cancel_is_raised (run->task->cancel)) {
+            wind_down (run);
+            return;
+        }
+        if (harness_child_has_line (&run->child)) {
+            heard_ms = clock_monotonic_ms ();
+            take_lines (run);
+            continue;
+        }
+        if (run->child.is_too_long) {
+            harness_run_fail (run, HARNESS_DRIVER_ERROR, FAILURE_OTHER,
+                              "the harness wrote a line of more than 32 MiB");
+            return;
+        }
+        if (harness_child_is_at_end (&run->child) || harness_child_has_exited (&run->child)) {
+            run->cause = HARNESS_EOF;
+            return;
+        }
+        uint64_t asked_ms = run->bridge ? bridge_active_ms (run->bridge) : 0;
+        if (asked_ms > heard_ms)
+            heard_ms = asked_ms;
+        if (clock_monotonic_ms () - heard_ms >= window_ms)
+            fail_inactive (run, window_ms);
+        else
+            pump (run, wake_fd, heard_ms + window_ms);
+    }
+}
+
+/* A harness that has said its last gets a little time to go; any other is killed. */
+static void
+end_child (struct harness_run *run)
+{
+    struct harness_child *c = &run->child;
+    bool may_go = run->cause == HARNESS_TERMINAL || run->cause == HARNESS_EOF;
+    uint64_t until_ms = clock_monotonic_ms () + EXIT_GRACE_MS;
+    harness_child_end_input (c);
+    while (may_go && ! harness_child_has_exited (c) && clock_monotonic_ms () < until_ms) {
+        pump (run, -1, until_ms);
+        drop_lines (run);
+    }
+    if (! harness_child_has_exited (c))
+        harness_child_kill (run->session, c);
+    loop_lock_release (run->session);
+    harness_child_reap (run->session, c);
+    loop_lock_take (run->session);
+    /* The rest of stderr, which may say why. */
+    while (c->err_fd >= 0 && clock_monotonic_ms () < until_ms)
+        pump (run, -1, until_ms);
+}
+
+static void
+exit_line (struct harness_run *run)
+{
+    const struct harness_child *c = &run->child;
+    bool was_signalled = WIFSIGNALED (c->status);
+    TRACE (run->session->trace, NULL, harness_exit, .task_id = run->task->task->id,
+           .code = { ! was_signalled, WEXITSTATUS (c->status) },
+           .signal = { was_signalled, was_signalled ? WTERMSIG (c->status) : 0 },
+           .cause = cause_names[run->cause],
+           .killed = c->was_killed || run->cause == HARNESS_CANCELED,
+           .duration_ms = c->ended_ms - c->started_ms);
+}
+
+/* The output ended without a word of an end: the driver judges by how the process went. */
+static void
+classify (struct harness_run *run)
+{
+    const struct harness_child *c = &run->child;
+    bool was_signalled = WIFSIGNALED (c->status);
+    struct process_exit how = { .has_code = ! was_signalled,
+                                .code = WEXITSTATUS (c->status),
+                                .has_signal = was_signalled,
+                                .signal_number = was_signalled ? WTERMSIG (c->status) : 0 };
+    how.stderr_tail = harness_child_tail (c, &how.stderr_len);
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct process_event e;
+    struct mur_error *err = NULL;
+    if (! host_process_classify (run->driver, &how, arena, &e, &err)) {
+        fail_driver (run, err);
+        return;
+    }
+    if (e.kind != PROCESS_TURN_END && e.kind != PROCESS_TURN_FAILED) {
+        mur_fail (&err, E_RUN_034, "classify-exit answered neither turn-end nor turn-failed");
+        fail_driver (run, err);
+        return;
+    }
+    harness_event_take (run, &e);
+}
+
+/* --- how the attempt ends --- */
+
+static void
+end_spend (struct harness_run *run)
+{
+    struct session *s = run->session;
+    struct running_task *t = run->task;
+    const struct spend_refusal *r = &run->refusal;
+    t->ending = ATTEMPT_SPEND_CEILING;
+    free (t->reason);
+    t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used",
+                            spend_limit_name (r->limit), (unsigned long long)r->ceiling,
+                            (unsigned long long)r->used);
+    free (t->result);
+    t->result = x_asprintf ("stopped: %s", t->reason);
+    result_write (s, t, t->result);
+}
+
+static void
+end_canceled (struct harness_run *run)
+{
+    struct running_task *t = run->task;
+    if (run->answer)
+        result_write (run->session, t, run->answer);
+    if (run->child.was_killed) {
+        free (t->status_note);
+        t->status_note = x_strdup ("the harness was killed");
+    }
+    attempt_cancel (run->session, t, t->wait_phase ? t->wait_phase : "harness",
+                    TRACE_NUM (t->turns));
+}
+
+/* A resumed harness that never came to a session has lost it. */
+static bool
+has_lost_session (const struct harness_run *run)
+{
+    return run->is_resume && ! run->reported_id && run->has_failed && ! run->failed_in_runtime &&
+           (run->failure == FAILURE_HARNESS_ERROR || run->failure == FAILURE_OTHER);
+}
+
+static void
+end_failed (struct harness_run *run)
+{
+    struct session *s = run->session;
+    struct mur_error *err = steal_ptr (&run->error);
+    if (! err && has_lost_session (run)) {
+        _cleanup_free_ char *path =
+            harness_memory_path (s->harness->memory, run->task->task->context_id);
+        mur_fail (&err, E_RUN_036,
+                  "the harness %s lost the conversation of context %s: its session %s (%s) cannot "
+                  "be resumed: %s",
+                  s->harness->is.harness, run->task->task->context_id, run->session_id, path,
+                  run->failure_text);
+        mur_hint (&err, "begin it anew with --forget-session --context %s",
+                  run->task->task->context_id);
+    } else if (! err) {
+        mur_fail (&err, E_RUN_033, "the harness turn failed (%s): %s",
+                  failure_kind_name (run->failure), run->failure_text);
+        mur_hint (&err, "auth: sign the harness in on this host; quota: wait, or raise the plan's "
+                        "limit; max-turns: raise inference.max_turns");
+    }
+    attempt_error (s, run->task, err, TRACE_NUM (run->task->turns));
+}
+
+static void
+end_attempt (struct harness_run *run)
+{
+    struct running_task *t = run->task;
+    if (run->cause == HARNESS_CANCELED) {
+        end_canceled (run);
+    } else if (run->cause == HARNESS_SPEND_CEILING) {
+        end_spend (run);
+    } else if (run->error || run->has_failed) {
+        end_failed (run);
+    } else {
+        bool has_shown = run->has_shown_text;
+        attempt_complete (run->session, t, run->answer ? run->answer : "");
+        if (! has_shown && run->answer)
+            streams_text (registry_streams (run->session->registry), t->task, run->answer,
+                          strlen (run->answer), true);
+    }
+}
+
+/* Only a run that did something is worth going on with. */
+static void
+keep_session (struct harness_run *run)
+{
+    struct session *s = run->session;
+    struct running_task *t = run->task;
+    const char *id = run->reported_id ? run->reported_id : run->session_id;
+    if (! run->did_work)
+        return;
+    free (t->harness_session);
+    t->harness_session = x_strdup (id);
+    if (! harness_is_threaded (s))
+        return;
+    if (! harness_memory_keep (s->harness->memory, t->task->context_id, id, s->harness->is.harness,
+                               s->harness->driver->full_name))
+        diag_plain_warning ("the harness session of context %s was not written down",
+                            t->task->context_id);
+}
+
+/* --- the attempt --- */
+
+static void
+wake (void *ctx)
+{
+    eventfd_write (*(int *)ctx, 1);
+}
+
+static void
+run_child (struct harness_run *run)
+{
+    int wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    uint64_t listener = cancel_add (run->task->cancel, wake, &wake_fd);
+    run_until_over (run, wake_fd);
+    end_child (run);
+    exit_line (run);
+    if (run->cause == HARNESS_EOF)
+        classify (run);
+    cancel_remove (run->task->cancel, listener);
+    close (wake_fd);
+}
+
+static void
+run_clear (struct harness_run *run)
+{
+    bridge_close (run->bridge);
+    harness_child_clear (run->session, &run->child);
+    harness_launch_clear (run);
+    frames_clear (&run->frames);
+    guest_freep (&run->driver);
+    harness_events_clear (run);
+    arena_free (run->arena);
+}
+
+static bool
+is_spent (struct harness_run *run)
+{
+    return ! spend_charge (run->session->spend, 0, 0, &run->refusal);
+}
+
+static void
+attempt (struct session *s, struct running_task *t)
+{
+    struct harness_run run = { .session = s, .task = t, .arena = arena_new () };
+    struct mur_error *err = NULL;
+    run.child = (struct harness_child){ .in_fd = -1, .out_fd = -1, .err_fd = -1 };
+    frames_begin (&run.frames, s, t->task, true);
+    if (is_spent (&run)) {
+        harness_spend_line (&run);
+        end_spend (&run);
+    } else if (harness_launch (&run, &err)) {
+        run_child (&run);
+        end_attempt (&run);
+        keep_session (&run);
+    } else if (err) {
+        attempt_error (s, t, err, TRACE_NO_NUM);
+    } else { /* cancelled before anything ran */
+        attempt_cancel (s, t, "harness", TRACE_NUM (t->turns));
+    }
+    run_clear (&run);
+}
+
+void
+harness_attempt_run (struct session *s, struct running_task *t)
+{
+    if (cancel_is_raised (t->cancel)) {
+        attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
+        return;
+    }
+    if (! attempt_turns_left (s, t)) {
+        attempt_end_max_turns (s, t);
+        return;
+    }
+    loop_lock_take (s);
+    attempt (s, t);
+    loop_lock_release (s);
+}

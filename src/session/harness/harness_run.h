@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of the harness, as harness_run.c and harness_events.c share it (spec/session.md 6).
+ *
+ * Always true: a turn is what lies between two answers of tools; usage is attributed by growth and
+ * never twice; once an ending is known no later event changes it.
+ */
+#pragma once
+
+#include "session/harness/bridge.h"
+#include "session/harness/harness_child.h"
+#include "session/model/stream_frames.h"
+#include "session/state/running_task.h"
+
+/* What ended the run; the names are harness_exit.cause. */
+enum harness_cause {
+    HARNESS_RUNS,
+    HARNESS_TERMINAL, /* turn-end or turn-failed */
+    HARNESS_EOF,
+    HARNESS_MAX_TURNS,
+    HARNESS_SPEND_CEILING,
+    HARNESS_INACTIVITY,
+    HARNESS_CANCELED,
+    HARNESS_DRIVER_ERROR,
+};
+
+/* A call of the harness's that has no result yet. */
+struct pending_call {
+    char *id, *name, *input;
+    uint64_t started_us;
+};
+
+struct harness_run {
+    struct session *session;
+    struct running_task *task;
+    struct guest *driver;
+    struct harness_child child;
+    struct bridge *bridge; /* NULL: nothing to offer */
+    struct frames frames;
+    struct process_plan plan;
+    struct arena *arena;
+    char *files_name, *files_dir; /* below the session's directory, and whole; NULL: not made */
+    char session_id[128];         /* handed over */
+    bool is_resume;
+    char *reported_id; /* NULL: the harness reported no session */
+    bool did_work;
+
+    bool is_turn_open;
+    char *turn_tool; /* the first call of the turn */
+    struct buf turn_text;
+    bool has_deltas, has_thinking_deltas; /* since the last whole text */
+    bool has_shown_text;                  /* in this run */
+    struct process_usage seen, attributed;
+    struct pending_call *calls;
+    size_t call_count, call_cap;
+
+    enum harness_cause cause;
+    char *answer; /* of turn-end; NULL: none */
+    bool has_failed;
+    enum failure_kind failure;
+    char *failure_text;
+    bool failed_in_runtime; /* harness_failed.source */
+    struct mur_error *error;
+    struct spend_refusal refusal;
+    bool was_interrupted;
+};
+
+/* Takes one event. After it run->cause may say that the run is over. */
+void harness_event_take (struct harness_run *run, const struct process_event *e);
+/* Ends the run as failed by the runtime's own judgement. */
+void harness_run_fail (struct harness_run *run, enum harness_cause cause, enum failure_kind kind,
+                       const char *text);
+/* The line of a failed call: harness_auth, ... or harness_inactive. */
+void harness_failed_turn_line (struct harness_run *run, const char *code, const char *text);
+/* Records that a ceiling was reached. */
+void harness_spend_line (struct harness_run *run);
+/* Frees what the events left. */
+void harness_events_clear (struct harness_run *run);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Deny hooks: whether a call the manifest allows may run (spec/session.md 9.5).
+ *
+ * Always true: a call runs only on a clean `none` of every hook that was asked; whatever else
+ * happens is a refusal, and no setting relaxes that.
+ */
+#include "session/hooks/hooks_internal.h"
+
+#include "base/alloc.h"
+#include "session/commands/shell.h"
+#include "session/state/provided.h"
+#include "session/state/running_task.h"
+
+#include <string.h>
+
+#define COMMAND_SHOWN 200
+
+static bool
+has_deny_hooks (const struct session *s)
+{
+    for (size_t i = 0; s->hooks && i < s->hooks->len; i++)
+        if (s->hooks->items[i].is_denying)
+            return true;
+    return false;
+}
+
+/* A name that reaches nothing is the dispatch's own refusal. */
+static bool
+reaches_something (struct session *s, const char *name)
+{
+    return builtin_find (name) || session_artifact (s, name) || shell_is_offered (s, name);
+}
+
+static bool
+is_blank (const char *text)
+{
+    return text[strspn (text, " \t\r\n\v\f")] == '\0';
+}
+
+/* NULL when the hook lets the call through; else the reason, in the arena. */
+static const char *
+ask (struct hook *h, struct running_task *t, const struct hook_event *event, struct arena *arena)
+{
+    struct value value = hook_event_to_value (arena, event);
+    struct hook_output output;
+    const char *failure;
+    h->serving = (struct hook_serving){ .kind = event->kind, .task = t, .turn = t->turns };
+    snprintf (h->serving.task_id, sizeof (h->serving.task_id), "%s", t->task->id);
+    if (! hook_ask (h, event->kind, &value, arena, &output, &failure)) {
+        hook_log (h, event->kind, failure);
+        return "the hook failed, and a hook that decides must answer";
+    }
+    if (output.arm == HOOK_NONE)
+        return NULL;
+    if (output.arm != HOOK_DENY) {
+        hook_discard (h, event->kind, output.arm);
+        return "the hook gave an answer that means nothing here";
+    }
+    return is_blank (output.text) ? "the hook gave no reason" : output.text;
+}
+
+static void
+refuse (struct session *s, struct running_task *t, struct hook *h, const struct hook_event *event,
+        uint64_t turn, const char *name, const char *reason, struct call_outcome *o)
+{
+    outcome_set_error (o,
+                       "%s was denied by the hook %s: %s\nNothing ran. The same call, unchanged, "
+                       "will be refused again.",
+                       name, h->name, reason);
+    o->is_refused = true;
+    struct mur_error *err = NULL;
+    if (! TRACE (s->trace, &err, call_denied, .turn = turn, .event = hook_event_name (event->kind),
+                 .hook_name = h->name, .target = name, .reason = reason))
+        t->fatal = err;
+}
+
+bool
+hooks_allow (struct session *s, struct running_task *t, uint64_t turn, const char *name,
+             const json_t *input, const char *input_text, struct call_outcome *o)
+{
+    if (! has_deny_hooks (s) || ! reaches_something (s, name))
+        return true;
+    _cleanup_ (shell_request_clear) struct shell_request request = { 0 };
+    bool is_command = ! builtin_find (name) && shell_read (s, name, input, &request);
+    _cleanup_free_ char *shown =
+        is_command ? x_strndup (request.command,
+                                utf8_cut (request.command, strlen (request.command), COMMAND_SHOWN))
+                   : NULL;
+    const struct hook_event call = {
+        .kind = HOOK_ON_TOOL_CALL,
+        .tool_call = { .turn = (uint32_t)turn, .tool_name = name, .input = input_text }
+    };
+    const struct hook_event command = { .kind = HOOK_ON_SHELL,
+                                        .shell = { .turn = (uint32_t)turn,
+                                                   .binary = request.binary,
+                                                   .command = shown,
+                                                   .argv = request.argv.items,
+                                                   .script = request.script } };
+    for (size_t i = 0; i < s->hooks->len; i++) {
+        struct hook *h = &s->hooks->items[i];
+        const struct hook_event *event = h->is_watching[HOOK_ON_SHELL] ? &command : &call;
+        if (! h->is_denying || (event == &command && ! is_command))
+            continue;
+        _cleanup_arena_ struct arena *arena = arena_new ();
+        const char *reason = ask (h, t, event, arena);
+        if (! reason)
+            continue;
+        refuse (s, t, h, event, turn, name, reason, o);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hooks: instances and dispatch. See hooks.h.
+ */
+#include "session/hooks/hooks_internal.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/fdio.h"
+#include "session/launch/start_line.h"
+#include "session/state/running_task.h"
+
+#include <string.h>
+
+#define DRAIN_MS 15000
+
+_Static_assert((int)BIND_ON_STAGE - 1 == (int)HOOK_ON_STAGE,
+               "events and bindings are in one order");
+_Static_assert((int)BIND_ON_SESSION_END - 1 == (int)HOOK_ON_SESSION_END,
+               "events and bindings are in one order");
+
+/* Functions a hook may leave out: it is then never told of them. */
+static bool
+is_optional (enum hook_event_kind kind)
+{
+    return kind == HOOK_ON_STAGE || kind == HOOK_ON_TASK_START || kind == HOOK_ON_TASK_END;
+}
+
+/* --- staging --- */
+
+bool
+stage_hook_contract (struct staged_artifact *a, struct mur_error **err)
+{
+    return artifact_manifest_hook (a->resolved->package->manifest, a->tool_name, a->version,
+                                   &a->contract, err);
+}
+
+/* --- faults --- */
+
+void
+hook_log (struct hook *h, enum hook_event_kind kind, const char *text)
+{
+    struct session *s = h->session;
+    _cleanup_error_ struct mur_error *err = NULL;
+    _cleanup_free_ char *path = x_asprintf ("logs/hook-%s.log", h->name);
+    _cleanup_free_ char *clean = redactor_apply (s->redactor, text);
+    for (char *c = clean; *c; c++)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    _cleanup_free_ char *line = x_asprintf ("%s: %s\n", hook_event_name (kind), clean);
+    _cleanup_close_ int fd = -1;
+    if (! fs_make_dirs (s->records, "logs", 0777, false, &err) ||
+        (fd = fs_open_append (s->records, path, 0666, &err)) < 0 ||
+        ! fd_write_all (fd, line, strlen (line)))
+        diag_plain_warning ("hook %s: %.*s", h->name, (int)strlen (line) - 1, line);
+}
+
+void
+hook_trace_fault (struct hook *h, enum hook_event_kind kind, const char *arm)
+{
+    TRACE (h->session->trace, NULL, hook_dispatch_error, .hook_name = h->name,
+           .event = hook_event_name (kind), .arm = arm);
+}
+
+void
+hook_discard (struct hook *h, enum hook_event_kind kind, enum hook_arm arm)
+{
+    _cleanup_free_ char *text = x_asprintf (
+        "the answer %s is not honoured at this event; it was discarded", hook_arm_name (arm));
+    hook_log (h, kind, text);
+    hook_trace_fault (h, kind, hook_arm_name (arm));
+}
+
+/* --- one call --- */
+
+bool
+hook_ask (struct hook *h, enum hook_event_kind kind, const struct value *event, struct arena *arena,
+          struct hook_output *out, const char **failure)
+{
+    *out = (struct hook_output){ 0 };
+    if (h->is_lost) {
+        *failure = "its instance was lost in an earlier fault";
+        return false;
+    }
+    _cleanup_error_ struct mur_error *err = NULL;
+    enum guest_ending how =
+        host_hook_call (h->store.guest, kind, event, arena, out, failure, h->serving.cancel, &err);
+    if (how == GUEST_OK)
+        return *failure == NULL;
+    h->is_lost = how != GUEST_MISSING_EXPORT;
+    const char *key = how == GUEST_DEADLINE ? "; capabilities.limits.deadline_seconds of its entry "
+                                              "in the manifest sets the deadline of one call"
+                                            : "";
+    *failure = arena_printf (arena, "%s%s", err->message, key);
+    return false;
+}
+
+/* --- instances --- */
+
+static bool
+fail_open (struct hook *h, struct mur_error **err, const char *what, const char *why)
+{
+    return mur_fail (err, E_IO_003, "hook %s@%s %s %s%s%s", h->name, h->artifact->version, what,
+                     host_hook_interface, why ? ": " : "", why ? why : "");
+}
+
+/* Every function but the optional ones must be there, whatever the hook is bound to. */
+static bool
+check_exports (struct hook *h, struct mur_error **err)
+{
+    const struct component *c = h->artifact->component;
+    if (! component_exports (c, host_hook_interface))
+        return fail_open (h, err, "does not export", NULL);
+    for (int kind = 0; kind < HOOK_EVENT_KINDS; kind++) {
+        const char *function = hook_event_name (kind);
+        if (component_exports_function (c, host_hook_interface, function))
+            continue;
+        if (! is_optional (kind))
+            return mur_fail (err, E_IO_003, "hook %s@%s exports %s without the function %s",
+                             h->name, h->artifact->version, host_hook_interface, function);
+        if (kind != HOOK_ON_STAGE)
+            h->is_watching[kind] = false;
+    }
+    return true;
+}
+
+bool
+hook_open (struct hook *h, struct mur_error **err)
+{
+    hook_bind (h);
+    struct linkage_context contexts[] = {
+        { &host_inference, &h->inference },
+        { &host_task_io, &h->task_io },
+        { &host_conversation, &h->conversation },
+    };
+    struct guest_setup setup = { .component = h->artifact->component,
+                                 .artifact = h->artifact,
+                                 .kind = GUEST_HOOK,
+                                 .env = h->artifact->env.items,
+                                 .gateway = h->artifact->gateway,
+                                 .contexts = contexts,
+                                 .context_count = ARRAY_LEN (contexts) };
+    enum guest_ending how;
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (guest_store_open (h->session, &setup, &h->store, &how, &caught))
+        return true;
+    return fail_open (h, err, "could not be instantiated for", caught->message);
+}
+
+/* Who is told of what. */
+static void
+fill (struct hook *h, struct session *s, struct staged_artifact *a)
+{
+    const struct hook_contract *c = &a->contract;
+    *h = (struct hook){ .session = s,
+                        .artifact = a,
+                        .name = a->tool_name,
+                        .is_async = c->mode == HOOK_ASYNC,
+                        .is_denying = c->commit == COMMIT_DENY };
+    for (int kind = 0; kind < HOOK_EVENT_KINDS; kind++)
+        h->is_watching[kind] =
+            c->binding == BIND_ALL ? kind != HOOK_ON_STAGE : (int)c->binding - 1 == kind;
+}
+
+static size_t
+count_hooks (const struct session *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->artifact_count; i++)
+        count += s->artifacts[i].role == ROLE_HOOK;
+    return count;
+}
+
+static bool
+open_all (struct session *s, struct mur_error **err)
+{
+    struct hooks *all = s->hooks = x_new0 (struct hooks);
+    pthread_mutex_init (&all->lock, NULL);
+    all->idle = cancel_new ();
+    all->items = x_new_array (struct hook, count_hooks (s));
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->role != ROLE_HOOK)
+            continue;
+        struct hook *h = &all->items[all->len++];
+        fill (h, s, a);
+        if (! check_exports (h, err) || ! hook_open (h, err))
+            return false;
+        if (h->is_async) {
+            h->queue = hook_queue_new (h);
+            all->has_async = true;
+        }
+    }
+    return true;
+}
+
+static void
+tell_session_start (struct session *s)
+{
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    _cleanup_strv_ struct strv capabilities = { 0 };
+    session_list_capabilities (s, &capabilities);
+    struct hook_answers none;
+    const struct hook_event event = { .kind = HOOK_ON_SESSION_START,
+                                      .session_start = {
+                                          .capsule_name = s->manifest->name,
+                                          .capsule_version = s->manifest->version,
+                                          .session_id = s->id.text,
+                                          .model = s->driver.model,
+                                          .capabilities = capabilities.items,
+                                      } };
+    hooks_tell (s, NULL, &event, HOOK_NONE, arena, &none);
+}
+
+bool
+hooks_start (struct session *s, struct mur_error **err)
+{
+    if (! count_hooks (s))
+        return true;
+    if (! open_all (s, err)) {
+        hooks_free (s);
+        return false;
+    }
+    tell_session_start (s);
+    return true;
+}
+
+/* --- on-stage --- */
+
+static void
+run_on_stage (struct session *s, struct staged_artifact *a)
+{
+    struct hook h;
+    _cleanup_error_ struct mur_error *err = NULL;
+    fill (&h, s, a);
+    if (! component_exports_function (a->component, host_hook_interface, "on-stage")) {
+        hook_log (&h, HOOK_ON_STAGE, "it does not export this function");
+        return;
+    }
+    if (! hook_open (&h, &err)) {
+        hook_log (&h, HOOK_ON_STAGE, err->message);
+        return;
+    }
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct hook_event event = { .kind = HOOK_ON_STAGE };
+    struct strv allowed = { 0 };
+    for (size_t i = 0; i < s->policy->shell_allow.len; i++)
+        strv_push (&allowed, s->policy->shell_allow.items[i]);
+    event.shell_allow = allowed.items;
+    struct value value = hook_event_to_value (arena, &event);
+    strv_free (&allowed);
+    struct hook_output output;
+    const char *failure;
+    if (! hook_ask (&h, HOOK_ON_STAGE, &value, arena, &output, &failure))
+        hook_log (&h, HOOK_ON_STAGE, failure);
+    else if (output.arm == HOOK_WRITE_MANIFESTS)
+        hook_write_manifests (&h, &output);
+    else if (output.arm != HOOK_NONE)
+        hook_log (&h, HOOK_ON_STAGE, "the answer is not honoured at this event; it was discarded");
+    guest_store_close (&h.store);
+}
+
+bool
+stage_hooks (struct session *s, struct mur_error **err _unused_)
+{
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        const struct hook_contract *c = &a->contract;
+        if (a->role == ROLE_HOOK &&
+            (c->binding == BIND_ON_STAGE || (c->binding == BIND_ALL && c->mode == HOOK_BLOCKING)))
+            run_on_stage (s, a);
+    }
+    return true;
+}
+
+/* --- dispatch --- */
+
+bool
+hooks_watch (const struct session *s, enum hook_event_kind kind)
+{
+    for (size_t i = 0; s->hooks && i < s->hooks->len; i++)
+        if (s->hooks->items[i].is_watching[kind])
+            return true;
+    return false;
+}
+
+static void
+serve (struct hook_serving *serving, struct running_task *t, enum hook_event_kind kind)
+{
+    *serving = (struct hook_serving){ .kind = kind, .task = t };
+    if (t) {
+        snprintf (serving->task_id, sizeof (serving->task_id), "%s", t->task->id);
+        serving->turn = t->turns;
+    }
+}
+
+static void
+take_answer (struct hook *h, enum hook_event_kind kind, const struct hook_output *output,
+             enum hook_arm honoured, struct arena *arena, struct hook_answers *out)
+{
+    if (output->arm == HOOK_NONE)
+        return;
+    if (output->arm != honoured) {
+        hook_discard (h, kind, output->arm);
+        return;
+    }
+    struct hook_output *kept = arena_new0 (arena, struct hook_output);
+    *kept = *output;
+    out->items[out->len++] = (struct hook_answer){ h->name, kept };
+}
+
+void
+hooks_tell (struct session *s, struct running_task *t, const struct hook_event *event,
+            enum hook_arm honoured, struct arena *arena, struct hook_answers *out)
+{
+    *out = (struct hook_answers){ 0 };
+    if (! hooks_watch (s, event->kind))
+        return;
+    out->items = arena_new_array (arena, struct hook_answer, s->hooks->len);
+    struct value value = hook_event_to_value (arena, event);
+    for (size_t i = 0; i < s->hooks->len; i++) {
+        struct hook *h = &s->hooks->items[i];
+        if (! h->is_watching[event->kind])
+            continue;
+        struct hook_serving serving;
+        serve (&serving, t, event->kind);
+        if (h->is_async) {
+            hook_queue_put (h->queue, event, &serving);
+            continue;
+        }
+        h->serving = serving;
+        struct hook_output output;
+        const char *failure;
+        if (hook_ask (h, event->kind, &value, arena, &output, &failure)) {
+            take_answer (h, event->kind, &output, honoured, arena, out);
+            continue;
+        }
+        hook_log (h, event->kind, failure);
+        if (! out->failed_hook) {
+            out->failed_hook = h->name;
+            out->failure = failure;
+        }
+    }
+}
+
+/* --- the end --- */
+
+void
+hooks_end (struct session *s, const char *exit_status)
+{
+    struct hooks *all = s->hooks;
+    if (! all)
+        return;
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct hook_answers none;
+    const struct hook_event event = {
+        .kind = HOOK_ON_SESSION_END,
+        .session_end = { .turns = (uint32_t)all->turns,
+                         .input_tokens = all->input_tokens,
+                         .output_tokens = all->output_tokens,
+                         .tool_calls = (uint32_t)all->tool_calls,
+                         .shell_calls = (uint32_t)all->shell_calls,
+                         .duration_ms = clock_monotonic_ms () - s->launched_ms,
+                         .exit_status = exit_status },
+    };
+    hooks_tell (s, NULL, &event, HOOK_NONE, arena, &none);
+    uint64_t deadline_ms = clock_monotonic_ms () + DRAIN_MS;
+    for (size_t i = 0; i < all->len; i++)
+        if (all->items[i].queue)
+            hook_queue_close (all->items[i].queue);
+    for (size_t i = 0; i < all->len; i++)
+        if (all->items[i].queue)
+            hook_queue_drain (steal_ptr (&all->items[i].queue), deadline_ms);
+}
+
+void
+hooks_free (struct session *s)
+{
+    struct hooks *all = s->hooks;
+    if (! all)
+        return;
+    for (size_t i = 0; i < all->len; i++) {
+        if (all->items[i].queue) {
+            hook_queue_close (all->items[i].queue);
+            hook_queue_drain (all->items[i].queue, 0);
+        }
+        guest_store_close (&all->items[i].store);
+    }
+    free (all->items);
+    if (all->artifacts)
+        arena_free (all->artifacts);
+    free (all->context_id);
+    free (all->as_given);
+    free (all->original);
+    free (all->output);
+    cancel_unref (all->idle);
+    pthread_mutex_destroy (&all->lock);
+    free (all);
+    s->hooks = NULL;
+}

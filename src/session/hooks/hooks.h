@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hooks: components that see what a session does and may answer at the points the spec names
+ * (spec/session.md 9).
+ *
+ * Callers: the task loop, at each event. Always true: a hook has one instance for the session, a
+ * blocking one runs on the task loop's thread in manifest order; what it answers is honoured by
+ * event and by nothing else; a fault of an observer ends nothing, a fault of a deny hook denies.
+ */
+#pragma once
+
+#include "host/hook.h"
+#include "session/calls/dispatch.h"
+#include "session/conversation/request.h"
+#include "session/model/driver_call.h"
+
+/* Step 10: the contract of a hook's own manifest. E-IO-003. */
+bool stage_hook_contract (struct staged_artifact *a, struct mur_error **err);
+/* Step 21: hooks of on-stage run once, in instances that are thrown away. Never fails. */
+bool stage_hooks (struct session *s, struct mur_error **err);
+
+/* Instantiates every hook (E-IO-003 naming hook and what it lacks), then tells on-session-start. */
+bool hooks_start (struct session *s, struct mur_error **err);
+/* on-session-end, then the queues of async hooks are drained within 15 s. */
+void hooks_end (struct session *s, const char *exit_status);
+/* Frees what hooks_start made; hooks_end drained it. */
+void hooks_free (struct session *s);
+
+/* Answers an event honours, in manifest order. Lives in the arena of the dispatch. */
+struct hook_answer {
+    const char *hook_name;
+    const struct hook_output *output;
+};
+
+struct hook_answers {
+    struct hook_answer *items;
+    size_t len;
+    const char *failed_hook; /* the first blocking hook that failed, NULL: none */
+    const char *failure;
+};
+
+/* True when some hook is told of this event: what only hooks need is not computed else. */
+bool hooks_watch (const struct session *s, enum hook_event_kind kind);
+/* Tells every hook of the event. <honoured>: the arm that counts (HOOK_NONE: none does). <t> may be
+ * NULL outside a task. */
+void hooks_tell (struct session *s, struct running_task *t, const struct hook_event *event,
+                 enum hook_arm honoured, struct arena *arena, struct hook_answers *out);
+
+/* --- what task-io and conversation see --- */
+
+void hooks_task_begin (struct session *s, const struct task *task);
+/* The text this attempt is given; its output is not there yet. */
+void hooks_attempt_begin (struct session *s, const char *text, size_t len);
+void hooks_output (struct session *s, const char *text);
+void hooks_task_end (struct session *s);
+
+/* --- events (hook_events.c) --- */
+
+/* Before the inference line; the artifacts hooks answered are kept for the turn's end. */
+void hooks_tell_inference (struct session *s, struct running_task *t, const struct request *request,
+                           const struct driver_answer *a, uint64_t estimate);
+/* The same of a turn a harness closed: without prompt and tools. <text> may be NULL. */
+void hooks_tell_harness_turn (struct session *s, struct running_task *t,
+                              const struct trace_inference *turn, const char *text);
+/* Shows the artifacts of this turn's on-inference. */
+void hooks_show_artifacts (struct session *s, struct running_task *t);
+void hooks_tell_call (struct session *s, struct running_task *t, uint64_t turn, const char *name,
+                      const char *input_text, const struct call_outcome *o, uint64_t duration_ms);
+void hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
+                       const struct shell_facts *f);
+
+/* --- the decision (hook_gate.c) --- */
+
+/* Asks the deny hooks about a call the manifest allows. False: refused; *o holds what the model
+ * reads and the refusal is traced (t->fatal when it could not be). */
+bool hooks_allow (struct session *s, struct running_task *t, uint64_t turn, const char *name,
+                  const json_t *input, const char *input_text, struct call_outcome *o);

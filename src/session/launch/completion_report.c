@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reporting the end. See spawned.h.
+ */
+#include "session/launch/completion_report.h"
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "spawn/report/completion.h"
+
+void
+spawned_report (struct session *s, bool is_good)
+{
+    const struct spawner *by = s->request->spawner;
+    if (! by->url)
+        return;
+    const struct completion_address to = { by->url, by->context_id, by->session_id };
+    int records_fd = fs_root_fd (s->records);
+    struct completion c = {
+        .delegation_id = by->delegation_id,
+        .capsule_name = session_capsule_name (s),
+        .capsule_version = s->manifest->version,
+        .session_id = s->id.text,
+        .status = is_good ? COMPLETION_OK : COMPLETION_ERROR,
+        .result_path = completion_result_path (records_fd, s->dirs.records_path,
+                                               fs_root_fd (s->work), s->work_path, s->arena),
+        .workdir = s->work_path,
+        .duration_ms = clock_monotonic_ms () - s->launched_ms,
+        .reported_by = REPORTED_BY_CHILD,
+    };
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! completion_report (records_fd, s->http, &to, &c, s->arena, &err))
+        diag_stderr_line ("[capsule-runtime] %s", err->message);
+}

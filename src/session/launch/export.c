@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The export of a session's spans. See export.h.
+ */
+#include "session/launch/export.h"
+
+#include "session/launch/termination.h"
+#include "trace/lines/otel.h"
+
+/* How long the end of a session may wait for a collector; shorter once it was told to end. */
+#define PATIENCE_MS         30000
+#define STOPPED_PATIENCE_MS 8000
+
+void
+export_start (struct session *s)
+{
+    const struct observability *o = s->manifest->observability;
+    if (! o || ! o->otel_endpoint)
+        return;
+    const struct otel_spec spec = { .endpoint = o->otel_endpoint,
+                                    .capsule_name = s->manifest->name,
+                                    .capsule_version = s->manifest->version,
+                                    .records = s->records,
+                                    .redactor = s->redactor };
+    s->otel = otel_new (&spec);
+    if (s->trace)
+        otel_watch (s->otel, s->trace);
+}
+
+void
+export_script_begin (struct session *s)
+{
+    export_start (s);
+    if (s->otel)
+        otel_work_begin (s->otel);
+}
+
+void
+export_script_end (struct session *s, const char *exit_status)
+{
+    if (s->otel)
+        otel_work_end (s->otel, exit_status);
+    export_end (s);
+}
+
+void
+export_end (struct session *s)
+{
+    if (! s->otel)
+        return;
+    bool was_stopped = termination_cause (s) != NOT_TERMINATED;
+    if (s->trace)
+        trace_writer_observe (s->trace, NULL, NULL);
+    otel_end (s->otel, was_stopped ? STOPPED_PATIENCE_MS : PATIENCE_MS);
+    s->otel = NULL;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_start. See start_line.h.
+ */
+#include "session/launch/start_line.h"
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "sandbox/host/host.h"
+#include "session/model/credential.h"
+#include "session/state/deadline.h"
+#include "spawn/formation/membership.h"
+#include "trace/lines/writer.h"
+
+#include <string.h>
+
+static const char *
+source_name (enum limit_source source)
+{
+    static const char *const names[] = { "none", "manifest", "driver" };
+    return names[source];
+}
+
+static void
+append_limit (struct buf *b, const char *key, uint64_t value)
+{
+    if (value)
+        buf_printf (b, "\"%s\":%llu,", key, (unsigned long long)value);
+    else
+        buf_printf (b, "\"%s\":null,", key);
+}
+
+static char *
+model_limits_json (const struct driver *d)
+{
+    struct buf b = { 0 };
+    buf_putc (&b, '{');
+    append_limit (&b, "max_output_tokens", d->output_cap);
+    buf_printf (&b, "\"max_output_tokens_source\":\"%s\",", source_name (d->output_cap_source));
+    append_limit (&b, "context_window", d->window);
+    buf_printf (&b, "\"context_window_source\":\"%s\",", source_name (d->window_source));
+    append_limit (&b, "max_input_tokens", d->input_ceiling);
+    buf_printf (&b, "\"max_input_tokens_source\":\"%s\",", d->input_ceiling ? "driver" : "none");
+    append_limit (&b, "input_budget", d->input_budget);
+    buf_printf (&b, "\"input_budget_basis\":\"%s\"}", d->budget_basis);
+    return buf_steal (&b);
+}
+
+static const char *
+source_of (const struct staged_artifact *a)
+{
+    return gateway_source_name (a->credential ? credential_source (a->credential)
+                                              : GATEWAY_SOURCE_NONE);
+}
+
+static void
+append_gateway (struct buf *b, const struct staged_artifact *a)
+{
+    buf_puts (b, b->len > 1 ? ",{\"artifact\":" : "{\"artifact\":");
+    json_append_string (b, a->full_name, strlen (a->full_name));
+    buf_puts (b, ",\"host\":");
+    const char *host = gateway_host (a->gateway);
+    json_append_string (b, host, strlen (host));
+    buf_printf (b, ",\"credential_source\":\"%s\",\"metered\":%s}", source_of (a),
+                gateway_is_metered (a->gateway) ? "true" : "false");
+}
+
+/* The inference gateway first. */
+static char *
+gateways_json (const struct session *s)
+{
+    struct buf b = { 0 };
+    buf_putc (&b, '[');
+    if (s->driver.artifact->gateway)
+        append_gateway (&b, s->driver.artifact);
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].gateway && &s->artifacts[i] != s->driver.artifact)
+            append_gateway (&b, &s->artifacts[i]);
+    buf_putc (&b, ']');
+    return buf_steal (&b);
+}
+
+static char *
+runtime_artifacts_json (const struct session *s)
+{
+    _cleanup_json_ json_t *list = json_array ();
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        const struct staged_artifact *a = &s->artifacts[i];
+        if (a->origin == LOCK_RUNTIME)
+            json_array_append_new (list, json_pack ("{s:s,s:s,s:s,s:s,s:s}", "name", a->full_name,
+                                                    "version", a->version, "origin", "runtime",
+                                                    "session", a->pulled_by ? a->pulled_by : "",
+                                                    "trust", "untrusted"));
+    }
+    return json_text (list, JSON_TEXT_ORDERED);
+}
+
+static json_t *
+name_list (const struct str_list *names)
+{
+    json_t *list = json_array ();
+    for (size_t i = 0; i < names->len; i++)
+        json_array_append_new (list, json_string (names->items[i]));
+    return list;
+}
+
+/* What may be changed while the session runs, names only; NULL without a control block. */
+static char *
+control_json (const struct session *s)
+{
+    const struct control *c = s->manifest->control;
+    if (! c)
+        return NULL;
+    _cleanup_json_ json_t *out = json_object ();
+    json_object_set_new (out, "settings", name_list (&c->settings));
+    json_object_set_new (out, "secrets", name_list (&c->secrets));
+    if (c->agent_settings.len)
+        json_object_set_new (out, "agent_settings", name_list (&c->agent_settings));
+    return json_text (out, JSON_TEXT_ORDERED);
+}
+
+/* The driver choices, the primary first; NULL when there is one. */
+static char *
+choices_json (const struct session *s)
+{
+    struct buf b = { 0 };
+    if (s->choice_count < 2)
+        return NULL;
+    for (size_t i = 0; i < s->choice_count; i++) {
+        const struct driver *d = s->choices[i];
+        _cleanup_free_ char *limits = model_limits_json (d);
+        buf_printf (&b, "%s{\"name\":\"%s\",\"driver\":", i ? "," : "[", d->name);
+        json_append_string (&b, d->artifact->full_name, strlen (d->artifact->full_name));
+        buf_puts (&b, ",\"model\":");
+        json_append_string (&b, d->model, strlen (d->model));
+        buf_printf (&b, ",\"credential_source\":\"%s\",\"available\":%s,\"model_limits\":%s}",
+                    source_of (d->artifact), d->is_available ? "true" : "false", limits);
+    }
+    buf_putc (&b, ']');
+    return buf_steal (&b);
+}
+
+void
+session_list_capabilities (const struct session *s, struct strv *out)
+{
+    const struct policy *p = s->policy;
+    if (p->network_allow.len)
+        strv_push (out, "network");
+    if (p->filesystem_scope)
+        strv_push (out, "filesystem");
+    if (p->shell_allow.len)
+        strv_push (out, "shell");
+}
+
+static enum trace_capture
+capture_of (const struct session *s)
+{
+    return s->manifest->trace ? s->manifest->trace->capture : CAPTURE_META;
+}
+
+static bool
+hash_prompt (struct session *s, char sha[SHA256_HEX_LEN + 1], struct mur_error **err)
+{
+    if (! s->system_prompt)
+        return true;
+    size_t len = strlen (s->system_prompt);
+    sha256_hex (s->system_prompt, len, sha);
+    return capture_of (s) != CAPTURE_CONTENT ||
+           trace_blob_store (s->records, sha, s->system_prompt, len, err);
+}
+
+bool
+start_line_write (struct session *s, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    const struct containment *c = host_decide (s->request->decision);
+    const uint64_t machine = s->request->config->machine_tokens_per_day;
+    char prompt_sha[SHA256_HEX_LEN + 1] = "";
+    _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 }, callees = { 0 };
+    _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->driver);
+    _cleanup_free_ char *gateways = gateways_json (s);
+    _cleanup_free_ char *pins = runtime_artifacts_json (s);
+    _cleanup_free_ char *deadline = deadline_json (s->deadline);
+    _cleanup_free_ char *control = control_json (s), *choices = choices_json (s);
+    const struct membership *m = s->request->membership;
+    static char *const none[] = { NULL };
+    for (size_t i = 0; m && i < membership_callee_count (m); i++)
+        strv_push (&callees, membership_callee (m, i));
+    session_list_capabilities (s, &capabilities);
+    for (size_t i = 0; i < s->tool_count; i++)
+        strv_push (&tools, s->tools[i].name);
+    if (! hash_prompt (s, prompt_sha, err))
+        return false;
+    return TRACE (
+        s->trace, err, session_start, .capsule_name = s->manifest->name,
+        .capsule_version = s->manifest->version, .model = s->driver.model,
+        .max_turns = { inference->max_turns.is_set, (int64_t)inference->max_turns.value },
+        .model_limits = limits,
+        .max_session_tokens = { inference->max_session_tokens.is_set,
+                                (int64_t)inference->max_session_tokens.value },
+        .machine_tokens_per_day = { machine != 0, (int64_t)machine }, .deadline = deadline,
+        .capabilities = capabilities.items, .tools_declared = tools.items,
+        .containment_declared = containment_name (c->declared),
+        .containment_achieved = containment_name (c->achieved),
+        .workdir_exec = s->policy->workdir_exec_allowed, .userns_grant = c->facts.userns_grant,
+        .effective_grants = s->effective_grants, .system_prompt_source = s->system_prompt_source,
+        .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
+        .credential_source = source_of (s->driver.artifact), .gateways = gateways,
+        .control = control, .inference_choices = choices,
+        .tool_refresh = s->harness                                          ? NULL
+                        : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
+                                                                            : "compaction",
+        .runtime_artifacts = pins, .host_facts = s->host_facts,
+        .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
+        .spawned_by = s->request->spawner->session_id,
+        .delegation_id = s->request->spawner->delegation_id,
+        .formation_id = s->request->formation_id,
+        .formation_member = m ? membership_member (m) : NULL,
+        .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
+}

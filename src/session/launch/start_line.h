@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session_start line: everything a reader of the trace needs to know of the launch
+ * (spec/records.md 3.4).
+ */
+#pragma once
+
+#include "session/state/session.h"
+
+/* Writes it. Fails like trace_write. */
+/* "network", "filesystem", "shell": what the capsule may do, appended. */
+void session_list_capabilities (const struct session *s, struct strv *out);
+bool start_line_write (struct session *s, struct mur_error **err);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ending a running session from outside: the first SIGTERM or SIGINT, its deadline, or the end of
+ * its spawner's or its formation's lifeline (spec/session.md 15.2, spec/spawn.md A10, C7).
+ *
+ * One thread waits for the signal, the deadline, the lifelines and the teardown timer in one poll.
+ * Callers: launch.c, and whoever needs to know the cause. Always true: a termination begins once; a
+ * second signal or the timer ends the process at once, leaving neither a child nor the runtime
+ * directory.
+ */
+#pragma once
+
+#include "session/state/session.h"
+
+#include <signal.h>
+
+enum termination_cause {
+    NOT_TERMINATED,
+    TERMINATED_BY_SIGNAL,
+    TERMINATED_BY_DEADLINE,
+    TERMINATED_BY_SPAWNER,   /* its lifeline closed */
+    TERMINATED_BY_FORMATION, /* the formation's lifeline closed */
+};
+
+/* Threads made between these two never take the signals of a termination: the engine starts threads
+ * of its own while it compiles, long before the session can end in good order. A signal that came
+ * meanwhile is delivered by the release. */
+sigset_t termination_signals (void); /* SIGTERM and SIGINT */
+void termination_hold_signals (sigset_t *before);
+void termination_release_signals (const sigset_t *before);
+
+/* Blocks the signals in every thread made from now on: before a launch does anything others would
+ * have to undo. One that came is taken when listening begins. */
+bool termination_arm (struct session *s, struct mur_error **err);
+/* Begins at once when the deadline has passed; else starts listening. Before any task may start. */
+bool termination_listen (struct session *s, struct mur_error **err);
+/* The session's last line is about to be written: from here a cause is not recorded any more, it
+ * only bounds what is left to do. */
+void termination_settle (struct session *s);
+/* Stops listening. The signals stay blocked: the process is on its way out. Safe when never armed.
+ */
+void termination_disarm (struct session *s);
+enum termination_cause termination_cause (const struct session *s);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One attempt at a task: the list is begun or continued, then turns until it ends
+ * (spec/session.md 4.5, 5).
+ *
+ * Callers: task_run.c.
+ */
+#pragma once
+
+#include "session/state/running_task.h"
+
+/* Runs it. Afterwards t->ending and what belongs to it are set. */
+void attempt_run (struct session *s, struct running_task *t);
+/* What the next attempt, which goes on, is told (keep_working, reopen): one user message, or a
+ * harness's prompt. */
+void attempt_continue_with (struct session *s, struct running_task *t, const char *text);
+/* True when there is a conversation a next attempt can go on with. */
+bool attempt_can_continue (const struct session *s, const struct running_task *t);
+/* Ends the attempt: no turn is left. */
+void attempt_end_max_turns (struct session *s, struct running_task *t);
+/* Turns left for the task, UINT64_MAX without a cap. */
+uint64_t attempt_turns_left (const struct session *s, const struct running_task *t);
+/* The answer of an attempt that ended well stands from now on: a deadline cannot throw it away.
+ * False when the task was cancelled. Decided under the lock the deadline cancels under. */
+bool attempt_let_answer_stand (struct session *s, struct running_task *t);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The done check. See done_check.h.
+ */
+#include "session/loop/done_check.h"
+
+#include "base/alloc.h"
+#include "door/streams.h"
+#include "session/commands/shell.h"
+#include "session/conversation/fence.h"
+#include "session/launch/termination.h"
+#include "session/loop/attempt.h"
+#include "session/task/attempt_end.h"
+#include "session/task/restart.h"
+
+#include <string.h>
+
+enum outcome {
+    CHECK_PASSED,
+    CHECK_FAILED,
+    CHECK_TIMED_OUT,
+    CHECK_STOPPED, /* by a cancel or the deadline */
+    CHECK_NOT_STARTED,
+};
+
+static const char *const outcome_names[] = { "passed", "failed", "timed_out", "stopped",
+                                             "not_started" };
+
+struct check {
+    const struct done_check *declared;
+    enum outcome outcome;
+    struct command *command;
+    struct command_result result;
+    struct mur_error *error; /* why it was not started */
+    bool is_cut;
+};
+
+static void
+check_clear (struct check *c)
+{
+    command_unref (c->command);
+    mur_error_freep (&c->error);
+}
+
+/* --- running --- */
+
+static void
+run (struct session *s, struct running_task *t, struct check *c)
+{
+    c->command = shell_start_line (s, c->declared->command, &c->error);
+    if (! c->command) {
+        c->outcome = CHECK_NOT_STARTED;
+        return;
+    }
+    int64_t timeout_ms = c->declared->timeout_secs.value < INT64_MAX / 1000
+                             ? (int64_t)c->declared->timeout_secs.value * 1000
+                             : -1;
+    bool has_ended = command_wait (c->command, timeout_ms, t->cancel);
+    if (! has_ended) {
+        c->outcome = cancel_is_raised (t->cancel) ? CHECK_STOPPED : CHECK_TIMED_OUT;
+        command_kill (c->command);
+        command_wait (c->command, -1, NULL);
+    }
+    c->result = command_look (c->command);
+    if (has_ended)
+        c->outcome = c->result.exit_code == 0 ? CHECK_PASSED : CHECK_FAILED;
+    c->is_cut = c->result.out.total_bytes > COMMAND_KEPT_BYTES ||
+                c->result.err.total_bytes > COMMAND_KEPT_BYTES;
+}
+
+/* --- what the model reads --- */
+
+static void
+append_stream (struct buf *b, const char *title, const struct command_stream *stream)
+{
+    size_t len = stream->kept.len;
+    if (stream->total_bytes > len)
+        len = utf8_cut (stream->kept.data, len, len - 1);
+    buf_printf (b, "\n%s:\n", title);
+    buf_append (b, stream->kept.data ? stream->kept.data : "", len);
+}
+
+static void
+append_report (const struct check *c, struct buf *b)
+{
+    buf_printf (b, "$ %s\n", c->declared->command);
+    if (c->outcome == CHECK_NOT_STARTED) {
+        buf_printf (b, "Did not start: %s", c->error->message);
+        return;
+    }
+    if (c->outcome == CHECK_TIMED_OUT)
+        buf_puts (b, "Exit code: none");
+    else
+        buf_printf (b, "Exit code: %d", c->result.exit_code);
+    append_stream (b, "Stdout", &c->result.out);
+    append_stream (b, "Stderr", &c->result.err);
+    _cleanup_free_ char *log = c->is_cut ? command_write_log (c->command, NULL) : NULL;
+    if (log)
+        buf_printf (b, "\nThe output was cut; all of it is in $MURMUR_RECORDS_DIR/%s", log);
+}
+
+static char *
+feedback (const struct check *c)
+{
+    _cleanup_buf_ struct buf report = { 0 };
+    struct buf text = { 0 };
+    append_report (c, &report);
+    buf_puts (&text, "Done check\n");
+    fence_append (&text, "done-check", report.data, report.len);
+    if (c->result.resource_limit)
+        buf_printf (&text, "\nResource limit: capabilities.resources.%s", c->result.resource_limit);
+    if (c->outcome == CHECK_TIMED_OUT)
+        buf_printf (&text,
+                    "\nThe check was stopped after lifecycle.done_check.timeout_secs (%llu s).",
+                    (unsigned long long)c->declared->timeout_secs.value);
+    return buf_steal (&text);
+}
+
+/* --- deciding --- */
+
+static bool
+may_reopen (const struct session *s, struct running_task *t, const struct check *c)
+{
+    struct done_check_state *d = &t->done_check;
+    d->is_met = c->outcome == CHECK_PASSED;
+    d->stopped_by = NULL;
+    if (d->is_met || c->outcome == CHECK_STOPPED)
+        return false;
+    if (d->reopens >= c->declared->limit.value)
+        d->stopped_by = "limit";
+    else if (! attempt_turns_left (s, t))
+        d->stopped_by = "max_turns";
+    return ! d->stopped_by;
+}
+
+static uint64_t
+kept_bytes (const struct command_stream *stream)
+{
+    return stream->total_bytes < COMMAND_KEPT_BYTES ? stream->total_bytes : COMMAND_KEPT_BYTES;
+}
+
+static void
+record (struct session *s, struct running_task *t, const struct check *c, bool reopens)
+{
+    const struct command_result *r = &c->result;
+    bool has_exited = c->outcome == CHECK_PASSED || c->outcome == CHECK_FAILED;
+    uint64_t left = attempt_turns_left (s, t);
+    TRACE (s->trace, NULL, done_check, .task_id = t->task->id, .number = t->done_check.runs,
+           .command = c->declared->command, .outcome = outcome_names[c->outcome],
+           .exit_code = { has_exited, r->exit_code }, .duration_ms = r->duration_ms,
+           .stdout_bytes = kept_bytes (&r->out), .stderr_bytes = kept_bytes (&r->err),
+           .truncated = c->is_cut, .resource_limit = r->resource_limit, .reopened = reopens,
+           .reopens_left = c->declared->limit.value - t->done_check.reopens,
+           .turns_remaining = { left != UINT64_MAX, (int64_t)left });
+}
+
+bool
+done_check_reopens (struct session *s, struct running_task *t)
+{
+    _cleanup_ (check_clear) struct check c = { .declared = s->policy->lifecycle.done_check };
+    if (! c.declared || t->ending != ATTEMPT_OK || ! attempt_let_answer_stand (s, t))
+        return false;
+    run (s, t, &c);
+    t->done_check.runs++;
+    bool reopens = may_reopen (s, t, &c);
+    if (reopens) {
+        t->done_check.reopens++;
+        t->continued_stopped_by = &t->done_check.stopped_by;
+    }
+    record (s, t, &c, reopens);
+    if (c.outcome == CHECK_STOPPED) {
+        t->continued_stopped_by = &t->done_check.stopped_by;
+        attempt_cancel (s, t, "done_check", TRACE_NO_NUM);
+    } else if (c.error && c.error->code == E_RUN_014) {
+        attempt_error (s, t, steal_ptr (&c.error), TRACE_NO_NUM);
+        return false;
+    }
+    if (! reopens)
+        return false;
+    _cleanup_free_ char *text = feedback (&c);
+    streams_working (registry_streams (s->registry), t->task, "reopened by the done check", 0);
+    if (! attempt_can_continue (s, t))
+        return restart_with (s, t, RESTART_CHECK, text);
+    attempt_continue_with (s, t, text);
+    return true;
+}
+
+char *
+done_check_json (const struct session *s, const struct running_task *t)
+{
+    const struct done_check *declared = s->policy->lifecycle.done_check;
+    const struct done_check_state *d = &t->done_check;
+    if (! declared)
+        return NULL;
+    const char *met = ! d->runs ? "null" : d->is_met ? "true" : "false";
+    const char *stop = d->stopped_by;
+    return x_asprintf ("{\"runs\":%llu,\"reopens\":%llu,\"limit\":%llu,\"met\":%s,"
+                       "\"stopped_by\":%s%s%s}",
+                       (unsigned long long)d->runs, (unsigned long long)d->reopens,
+                       (unsigned long long)declared->limit.value, met, stop ? "\"" : "",
+                       stop ? stop : "null", stop ? "\"" : "");
+}

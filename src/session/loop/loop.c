@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The task loop. See loop.h.
+ */
+#include "session/loop/loop.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "session/commands/background.h"
+#include "session/launch/termination.h"
+#include "session/loop/task_run.h"
+#include "session/state/deadline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_TASK_WAIT_SECS 30
+#define IDLE_AFTER_MS        1000 /* a capsule that waits this long gives memory back */
+
+/* Seconds a session without a task waits for its first message. */
+static uint64_t
+first_wait_ms (void)
+{
+    const char *text = getenv ("MURMUR_A2A_TIMEOUT_SECS");
+    char *end;
+    unsigned long long secs = text ? strtoull (text, &end, 10) : 0;
+    if (! text || ! text[0] || *end || text[0] == '-')
+        secs = FIRST_TASK_WAIT_SECS;
+    return secs * 1000;
+}
+
+/* --- folding --- */
+
+static enum session_ending
+ending_of (enum attempt_ending ending)
+{
+    static const enum session_ending map[] = { [ATTEMPT_OK] = ENDING_OK,
+                                               [ATTEMPT_FAILED] = ENDING_FAILED,
+                                               [ATTEMPT_MAX_TURNS] = ENDING_MAX_TURNS,
+                                               [ATTEMPT_SPEND_CEILING] = ENDING_SPEND_CEILING,
+                                               [ATTEMPT_CANCELED] = ENDING_CANCELED,
+                                               [ATTEMPT_NO_ANSWER] = ENDING_OK,
+                                               [ATTEMPT_REOPEN_BUDGET] = ENDING_FAILED };
+    return map[ending];
+}
+
+/* The first run that did not complete stands. */
+static void
+fold (struct session *s, struct launch_outcome *out, struct task_outcome *run)
+{
+    enum session_ending ending = ending_of (run->ending);
+    if (out->is_decided || ending == ENDING_OK)
+        return;
+    enum termination_cause cause = termination_cause (s);
+    if (ending == ENDING_CANCELED &&
+        (cause == TERMINATED_BY_DEADLINE || cause == TERMINATED_BY_FORMATION))
+        return; /* that ending is the session's */
+    out->is_decided = true;
+    out->ending = ending;
+    if (run->error) {
+        out->error = run->error;
+        run->error = NULL;
+        return;
+    }
+    mur_fail (&out->error, E_RUN_040, "the task did not complete: %s%s%s",
+              session_ending_name (ending), run->reason ? ": " : "",
+              run->reason ? run->reason : "");
+}
+
+/* --- the loop --- */
+
+static bool
+is_queue (const struct session *s)
+{
+    return s->policy->lifecycle.task_acceptance.value == ACCEPT_QUEUE;
+}
+
+static bool
+sleeps (const struct session *s)
+{
+    return is_queue (s) && s->policy->lifecycle.after_task.value == AFTER_SLEEP;
+}
+
+/* How long to wait for the next task. */
+static uint64_t
+wait_for_next (const struct session *s, bool has_own, unsigned runs)
+{
+    if (sleeps (s))
+        return UINT64_MAX;
+    if (s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE || has_own || runs)
+        return 0;
+    return first_wait_ms ();
+}
+
+/* The next task. A wait without bound first gives back what only work needs. */
+static enum registry_next
+next_task (struct session *s, uint64_t wait_ms, const struct task **task)
+{
+    if (wait_ms == UINT64_MAX) {
+        enum registry_next next = registry_next (s->registry, IDLE_AFTER_MS, task);
+        if (next != REGISTRY_NOTHING || registry_is_closed (s->registry))
+            return next;
+        memory_release_idle ();
+    }
+    return registry_next (s->registry, wait_ms, task);
+}
+
+/* True when nothing more may start although something may be queued. */
+static bool
+is_over (const struct session *s, bool has_own, unsigned runs)
+{
+    if (! runs || sleeps (s) || s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
+        return false;
+    return ! (is_queue (s) && has_own);
+}
+
+/* Of a sleeping queue's tasks only one the termination interrupted says how the launch went; one
+ * that had ended before is over, whenever the signal comes. */
+static bool
+counts (const struct session *s, const struct task *task, const struct task_outcome *run)
+{
+    return task->origin == ORIGIN_USER || ! sleeps (s) ||
+           (termination_cause (s) != NOT_TERMINATED && run->ending == ATTEMPT_CANCELED);
+}
+
+void
+loop_record_canceled (struct session *s, const struct task *task)
+{
+    static char *const none[] = { NULL };
+    struct trace_task_canceled line = {
+        .task_id = task->id, .phase = "queued", .detached_work_ids = none, .delegation_ids = none
+    };
+    trace_write_under (s->trace, TRACE_PARENT_SESSION, NULL, TRACE_EVENT_task_canceled, &line, NULL,
+                       NULL);
+}
+
+/* A gateway will be asked: the client is loaded beside the task's first steps. A capsule that only
+ * waits never loads it. */
+static void
+warm_client (struct session *s)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].gateway) {
+            http_client_warm (s->http);
+            return;
+        }
+}
+
+/* Nothing more may run after these: the work folder is over its bound, or no root could be
+ * composed. */
+static bool
+ends_session (const struct mur_error *e)
+{
+    return e && (e->code == E_RUN_013 || e->code == E_RUN_014);
+}
+
+void
+loop_run (struct session *s, bool has_own, struct launch_outcome *out)
+{
+    unsigned runs = 0;
+    while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
+        const struct task *task;
+        background_report (s);
+        enum registry_next next = next_task (s, wait_for_next (s, has_own, runs), &task);
+        if (next == REGISTRY_CANCELED_QUEUED) {
+            loop_record_canceled (s, task);
+            continue;
+        }
+        if (next == REGISTRY_POKED)
+            continue;
+        if (next != REGISTRY_TASK)
+            break;
+        struct task_outcome run = { 0 };
+        warm_client (s);
+        task_run (s, task, &run);
+        runs++;
+        bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
+        bool is_fatal = ends_session (run.error);
+        if (is_fatal || counts (s, task, &run))
+            fold (s, out, &run);
+        task_outcome_clear (&run);
+        if (is_own_failure || is_fatal)
+            break;
+    }
+    if (! out->is_decided && termination_cause (s) == TERMINATED_BY_FORMATION) {
+        out->is_decided = true;
+        out->ending = ENDING_FORMATION;
+    }
+    if (! out->is_decided && termination_cause (s) == TERMINATED_BY_DEADLINE) {
+        const struct deadline *d = s->deadline;
+        out->is_decided = true;
+        out->ending = ENDING_DEADLINE;
+        if (d->is_inherited)
+            mur_fail (&out->error, E_RUN_053,
+                      "the deadline %s, inherited from the session that started this one, was "
+                      "reached",
+                      d->at_text);
+        else
+            mur_fail (&out->error, E_RUN_053,
+                      "the session's own deadline of %llu second%s was reached",
+                      (unsigned long long)d->secs, d->secs == 1 ? "" : "s");
+    }
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rounds of what was handed off. See handed_off.h.
+ */
+#include "session/loop/outcome_round.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "door/streams.h"
+#include "session/handoff/delegations.h"
+#include "session/handoff/member_calls.h"
+#include "session/loop/attempt.h"
+#include "session/task/attempt_end.h"
+#include "session/task/restart.h"
+
+static bool
+holds_any (struct session *s)
+{
+    return delegations_held (s->delegations) ||
+           (s->member_calls && member_calls_count (s->member_calls));
+}
+
+/* --- waiting --- */
+
+static void
+wake (void *ctx)
+{
+    struct session *s = ctx;
+    if (s->delegations)
+        delegations_poke (s->delegations);
+    member_calls_poke (s->member_calls);
+}
+
+static void
+announce (struct session *s, const struct running_task *t, size_t delegations, size_t calls)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    buf_puts (&text, "waiting for ");
+    if (delegations)
+        buf_printf (&text, "delegate-task: %zu delegation%s outstanding", delegations,
+                    delegations == 1 ? "" : "s");
+    if (calls)
+        buf_printf (&text, "%scall-member: %zu call%s outstanding", delegations ? "; " : "", calls,
+                    calls == 1 ? "" : "s");
+    streams_working (registry_streams (s->registry), t->task, text.data, 0);
+}
+
+/* True when nothing is out any more, false when the task was stopped. */
+static bool
+wait_for_all (struct session *s, struct running_task *t)
+{
+    size_t said = 0;
+    uint64_t seen = 0, seen_calls = 0, listener = cancel_add (t->cancel, wake, s);
+    while (! cancel_is_raised (t->cancel)) {
+        size_t delegations = delegations_out (s->delegations);
+        size_t calls = member_calls_out (s->member_calls);
+        if (! delegations && ! calls)
+            break;
+        if (delegations + calls != said)
+            announce (s, t, delegations, calls);
+        said = delegations + calls;
+        if (delegations)
+            delegations_sleep (s->delegations, &seen);
+        else
+            member_calls_sleep (s->member_calls, &seen_calls);
+    }
+    cancel_remove (t->cancel, listener);
+    return ! cancel_is_raised (t->cancel);
+}
+
+/* --- going on, or not --- */
+
+/* Where there is a conversation the outcomes are its next message; else the task begins anew with
+ * them. */
+static bool
+tell (struct session *s, struct running_task *t, const struct buf *outcomes,
+      const struct buf *answers)
+{
+    if (! attempt_can_continue (s, t))
+        return (! outcomes->len || restart_with (s, t, RESTART_DELEGATIONS, outcomes->data)) &&
+               (! answers->len || restart_with (s, t, RESTART_MEMBERS, answers->data));
+    _cleanup_buf_ struct buf text = { 0 };
+    buf_append (&text, outcomes->data ? outcomes->data : "", outcomes->len);
+    if (outcomes->len && answers->len)
+        buf_puts (&text, "\n\n");
+    buf_append (&text, answers->data ? answers->data : "", answers->len);
+    attempt_continue_with (s, t, text.data ? text.data : "");
+    return true;
+}
+
+static bool
+go_on (struct session *s, struct running_task *t, uint64_t waited_ms)
+{
+    _cleanup_buf_ struct buf outcomes = { 0 }, answers = { 0 };
+    _cleanup_json_ json_t *delegations = json_array (), *calls = json_array ();
+    delegations_deliver (s->delegations, delegations, &outcomes);
+    member_calls_deliver (s->member_calls, calls, &answers);
+    _cleanup_free_ char *delegation_ids = json_text (delegations, JSON_TEXT_ORDERED);
+    _cleanup_free_ char *call_ids = json_text (calls, JSON_TEXT_ORDERED);
+    uint64_t left = attempt_turns_left (s, t);
+    TRACE (s->trace, NULL, task_continued, .task_id = t->task->id,
+           .continuation_number = ++t->continuations, .member_calls = call_ids,
+           .delegations = delegation_ids, .waited_ms = waited_ms,
+           .turns_remaining = { left != UINT64_MAX, (int64_t)left });
+    t->continued_stopped_by = NULL;
+    return tell (s, t, &outcomes, &answers);
+}
+
+static const char *
+reason_of_end (const struct running_task *t, uint64_t turns_left)
+{
+    return t->ending == ATTEMPT_CANCELED  ? "the task was canceled"
+           : t->ending != ATTEMPT_OK      ? "the task failed"
+           : cancel_is_raised (t->cancel) ? "the task was stopped"
+           : ! turns_left                 ? "inference.max_turns left no turn to hear of it"
+                                          : "the task ended";
+}
+
+bool
+handed_off_continue (struct session *s, struct running_task *t)
+{
+    if (! holds_any (s))
+        return false;
+    uint64_t left = attempt_turns_left (s, t), from_ms = clock_monotonic_ms ();
+    bool may_go_on = t->ending == ATTEMPT_OK && left && attempt_let_answer_stand (s, t);
+    if (may_go_on && wait_for_all (s, t))
+        return go_on (s, t, clock_monotonic_ms () - from_ms);
+    if (may_go_on)
+        attempt_cancel (s, t, delegations_out (s->delegations) ? "delegation" : "member_call",
+                        TRACE_NO_NUM);
+    delegations_end (s->delegations, reason_of_end (t, left));
+    member_calls_abandon (s->member_calls);
+    return false;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reopening. See reopen.h.
+ *
+ * Always true: the task's original text is never compounded; a cancel, a refused path and the
+ * deadline are final.
+ */
+#include "session/loop/reopen.h"
+
+#include "base/alloc.h"
+#include "door/streams.h"
+#include "session/hooks/hooks.h"
+#include "session/launch/termination.h"
+#include "session/loop/attempt.h"
+#include "session/task/attempt_end.h"
+#include "session/task/restart.h"
+
+#include <string.h>
+
+static uint64_t
+limit_of (const struct session *s)
+{
+    return s->policy->lifecycle.max_task_reopens.value;
+}
+
+/* Nothing may follow these, whatever a hook says. */
+static bool
+is_final (const struct session *s, const struct running_task *t)
+{
+    return t->ending == ATTEMPT_CANCELED || cancel_is_raised (t->cancel) || t->was_path_refused ||
+           t->is_spared || termination_cause (s) != NOT_TERMINATED;
+}
+
+static bool
+end_without (struct session *s, struct running_task *t, const char *hook)
+{
+    _cleanup_free_ char *reason = NULL;
+    if (t->reopens >= limit_of (s))
+        reason = x_asprintf ("hook %s asked for another attempt, but lifecycle.max_task_reopens "
+                             "(%llu) is spent",
+                             hook, (unsigned long long)limit_of (s));
+    else
+        reason = x_asprintf ("hook %s asked for another attempt, but inference.max_turns leaves no "
+                             "turn for it",
+                             hook);
+    attempt_refuse_reopen (s, t, reason);
+    return false;
+}
+
+static void
+append_feedback (struct buf *b, uint64_t number, const char *hook, const char *text)
+{
+    buf_printf (b, "## Reopen %llu (hook %s)\n\n%s", (unsigned long long)number, hook, text);
+}
+
+static bool
+begin_next (struct session *s, struct running_task *t, const char *hook, const char *text)
+{
+    _cleanup_buf_ struct buf message = { 0 };
+    if (! attempt_can_continue (s, t)) {
+        append_feedback (&message, t->reopens, hook, text);
+        return restart_with (s, t, RESTART_REOPEN, message.data);
+    }
+    buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
+    append_feedback (&message, t->reopens, hook, text);
+    attempt_continue_with (s, t, message.data);
+    return true;
+}
+
+bool
+reopen (struct session *s, struct running_task *t)
+{
+    _cleanup_arena_ struct arena *arena = arena_new ();
+    struct hook_answers answers;
+    const struct hook_event event = {
+        .kind = HOOK_ON_TASK_END,
+        .task_end = { .task_id = t->task->id, .exit_status = attempt_ending_name (t->ending) },
+    };
+    hooks_tell (s, t, &event, HOOK_REOPEN_TASK, arena, &answers);
+    if (! answers.len || is_final (s, t))
+        return false;
+    const char *hook = answers.items[0].hook_name, *text = answers.items[0].output->text;
+    uint64_t left = attempt_turns_left (s, t);
+    if (t->reopens >= limit_of (s) || ! left)
+        return end_without (s, t, hook);
+    t->reopens++;
+    bool is_continued = attempt_can_continue (s, t);
+    TRACE (s->trace, NULL, task_reopened, .task_id = t->task->id, .hook_name = hook, .reason = text,
+           .reopen_number = t->reopens, .attempt_context = is_continued ? "continued" : "restarted",
+           .turns_remaining = { left != UINT64_MAX, (int64_t)left });
+    _cleanup_free_ char *status = x_asprintf ("reopened by hook %s", hook);
+    streams_working (registry_streams (s->registry), t->task, status, (unsigned)t->reopens);
+    return begin_next (s, t, hook, text);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The controller's side of a session: its token, the secrets it supplies, and what the control
+ * plane of the door asks of the session (spec/door.md 15).
+ *
+ * Callers: launch.c begins and ends it, credential.c reads secrets. Always true: without something
+ * a controller may change there is no token and no surface; a secret lives in memory alone and is
+ * overwritten when it is replaced, forgotten or the session ends; nothing says more of it than
+ * whether it is set.
+ */
+#pragma once
+
+#include "session/state/session.h"
+
+struct controller;
+
+/* NULL when control.settings and control.secrets are empty. At staging. */
+struct controller *controller_new (struct session *s);
+void controller_free (struct controller *c);
+DEFINE_CLEANUP (struct controller, controller_free)
+
+/* True when only a controller supplies this secret. */
+bool controller_owns (const struct session *s, const char *secret);
+/* What it supplied: a copy, or NULL while it is not set. */
+struct secret *controller_secret (const struct session *s, const char *name);
+
+/* Once the door is bound: writes the token's file. E-RUN-041. */
+bool controller_begin (struct session *s, struct mur_error **err);
+/* Gives the door its control plane; before it serves. */
+void controller_serve (struct session *s);

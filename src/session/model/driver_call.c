@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One inference call. See driver_call.h.
+ */
+#include "session/model/driver_call.h"
+
+#include "artifact/names/name.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/digest.h"
+#include "base/tokens.h"
+#include "session/guests/guests.h"
+#include "session/model/retry.h"
+#include "session/model/stream_frames.h"
+#include "session/state/deadline.h"
+
+#include <string.h>
+
+/* What one attempt brought. */
+struct attempt {
+    struct arena *arena;
+    enum guest_ending how;
+    struct mur_error *err; /* how != GUEST_OK */
+    struct tool_result result;
+    const char *text; /* data, else summary; NULL: neither */
+    size_t len;
+    json_t *body;      /* an object, or NULL */
+    bool has_streamed; /* it showed text while it ran */
+    struct guest_http_observation seen;
+};
+
+static void
+attempt_clear (struct attempt *a)
+{
+    json_decref (a->body);
+    mur_error_freep (&a->err);
+    if (a->arena)
+        arena_free (a->arena);
+    *a = (struct attempt){ 0 };
+}
+
+void
+driver_answer_clear (struct driver_answer *a)
+{
+    json_decref (a->body);
+    free (a->text);
+    free (a->continuation_id);
+    free (a->reason);
+    free (a->retry_note);
+    mur_error_freep (&a->error);
+    *a = (struct driver_answer){ 0 };
+}
+
+/* --- one attempt --- */
+
+static void
+run_attempt (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+             struct frames *frames, struct attempt *a)
+{
+    const struct driver *d = c->driver;
+    struct linkage_context contexts[] = { { &host_stream, &frames->host } };
+    struct guest_setup setup = { .component = d->artifact->component,
+                                 .artifact = d->artifact,
+                                 .kind = GUEST_TOOL,
+                                 .env = c->env,
+                                 .gateway = d->artifact->gateway,
+                                 .contexts = contexts,
+                                 .context_count = c->task ? ARRAY_LEN (contexts) : 0,
+                                 .cancel = c->cancel };
+    struct guest_store store = { 0 };
+    a->arena = arena_new ();
+    if (guest_store_open (s, &setup, &store, &a->how, &a->err))
+        a->how = host_tool_run (store.guest, request, len, NULL, a->arena, &a->result, c->cancel,
+                                &a->err);
+    if (store.http)
+        guest_http_observe (store.http, &a->seen);
+    guest_store_close (&store);
+    if (c->task) {
+        a->has_streamed = frames->has_text;
+        frames_settle (frames);
+        frames->has_text = false; /* the cursor is closed; a retry begins anew */
+    }
+    if (a->how != GUEST_OK) {
+        mur_context (&a->err, "driver %s", d->artifact->tool_name);
+        return;
+    }
+    a->text = a->result.data ? a->result.data : a->result.summary;
+    a->len = a->result.data ? a->result.data_len : a->result.summary_len;
+    if (a->text)
+        a->body = json_loadb (a->text, a->len, JSON_DECODE_ANY, NULL);
+    if (! json_is_object (a->body)) {
+        json_decref (a->body);
+        a->body = NULL;
+    }
+}
+
+static bool
+is_error_stop (const struct attempt *a)
+{
+    return str_eq (json_get_string (a->body, "stop_reason"), "error");
+}
+
+/* --- usage --- */
+
+static struct trace_num
+usage_member (const json_t *usage, const char *key)
+{
+    uint64_t value;
+    return json_get_u64 (usage, key, &value) ? TRACE_NUM (value) : TRACE_NO_NUM;
+}
+
+static void
+read_usage (const json_t *body, struct driver_answer *out)
+{
+    const json_t *usage = json_object_get (body, "usage");
+    out->usage =
+        (struct usage){ usage_member (usage, "input_tokens"), usage_member (usage, "output_tokens"),
+                        usage_member (usage, "cached_tokens"),
+                        usage_member (usage, "cache_write_tokens"),
+                        usage_member (usage, "thinking_tokens") };
+    out->has_report = out->usage.input.is_set && out->usage.output.is_set;
+}
+
+static uint64_t
+reported_request (const struct usage *u)
+{
+    return (uint64_t)(u->input.value + u->cached.value + u->cache_write.value);
+}
+
+/* --- failures --- */
+
+static enum retry_connection
+connection_of (const struct guest_http_observation *seen)
+{
+    if (! seen->requests || seen->failure == HTTP_OK)
+        return RETRY_CONNECTION_FINE;
+    return http_failure_is_transient (seen->failure) ? RETRY_CONNECTION_TRANSIENT
+                                                     : RETRY_CONNECTION_HARD;
+}
+
+static struct retry_failure
+failure_of (const struct attempt *a)
+{
+    const char *word = a->how == GUEST_OK ? tool_metadata_get (&a->result, "transient") : NULL;
+    return (struct retry_failure){
+        .is_credential_rejected = a->seen.is_credential_rejected,
+        .word = str_eq (word, "true")    ? RETRY_WORD_TRANSIENT
+                : str_eq (word, "false") ? RETRY_WORD_FINAL
+                                         : RETRY_WORD_NONE,
+        .connection = connection_of (&a->seen),
+        /* A driver that could not run told us nothing but whether its connection broke. */
+        .provider_status = a->how == GUEST_OK ? a->seen.status : 0,
+        .has_retry_after = a->seen.has_retry_after,
+        .retry_after_ms = a->seen.retry_after_ms,
+    };
+}
+
+/* The driver's own words for its failure, redacted. */
+static char *
+failure_text (struct session *s, const struct attempt *a)
+{
+    const char *said = a->how != GUEST_OK ? a->err->message : json_get_string (a->body, "error");
+    if (! said && a->result.summary)
+        said = a->result.summary;
+    if (! said && a->result.data)
+        said = a->result.data;
+    return redactor_apply (s->redactor, said && said[0] ? said : "the driver gave no reason");
+}
+
+static bool
+is_failure (const struct attempt *a)
+{
+    return a->how != GUEST_OK || a->result.status != TOOL_PASSED || is_error_stop (a);
+}
+
+/* What an attempt that is over costs when it failed. Returns the tokens charged. */
+static uint64_t
+settle_failure (struct session *s, const struct retry_failure *f, const struct driver_answer *usage,
+                uint64_t estimate)
+{
+    if (f->connection != RETRY_CONNECTION_FINE || f->provider_status >= 400) {
+        spend_release (s->spend);
+        return 0;
+    }
+    if (usage->has_report) {
+        uint64_t input = reported_request (&usage->usage),
+                 output = (uint64_t)usage->usage.output.value;
+        spend_settle (s->spend, input, output);
+        return input + output;
+    }
+    spend_settle (s->spend, estimate, 0);
+    return estimate;
+}
+
+static double
+chance (void)
+{
+    uint32_t bits;
+    random_bytes (&bits, sizeof (bits));
+    return (double)bits / 4294967296.0;
+}
+
+static struct retry_policy
+policy_of (const struct session *s)
+{
+    const struct retry_limits *r = s->manifest->inference->retry;
+    return (struct retry_policy){ (uint32_t)r->max_retries.value, r->initial_delay_ms.value,
+                                  r->max_delay_ms.value };
+}
+
+static void
+trace_retry (struct session *s, const struct driver_caller *c, const struct retry_failure *f,
+             enum retry_reason reason, uint32_t retries_done, uint64_t delay_ms, uint64_t charged,
+             const char *error)
+{
+    TRACE (s->trace, NULL, inference_retry, .turn = c->turn, .task_id = c->task_id,
+           .origin = c->origin, .attempt = retries_done + 1,
+           .max_retries = policy_of (s).max_retries, .reason = retry_reason_name (reason),
+           .provider_status = { reason == RETRY_BY_STATUS, f->provider_status }, .error = error,
+           .delay_ms = delay_ms,
+           .retry_after_ms = { f->has_retry_after, (int64_t)f->retry_after_ms },
+           .charged_tokens = charged);
+}
+
+static void
+note_retries (struct driver_answer *out, enum retry_verdict verdict)
+{
+    out->retry_stopped = retry_stopped_name (verdict);
+    if (out->attempts > 1 && out->retry_stopped)
+        out->retry_note =
+            x_asprintf (" (%u attempts; retry stopped: %s)", out->attempts, out->retry_stopped);
+    else if (out->attempts > 1)
+        out->retry_note = x_asprintf (" (%u attempts)", out->attempts);
+}
+
+static void
+warn_credential (const struct driver *d)
+{
+    struct mur_error *error = NULL;
+    mur_fail (&error, E_RUN_027,
+              "the provider refused the credential of %s after it was read again",
+              d->artifact->full_name);
+    diag_error (error);
+    mur_error_free (error);
+}
+
+/* The attempt failed for good. */
+static void
+fail_call (const struct driver *d, struct attempt *a, char *reason, enum retry_verdict verdict,
+           struct driver_answer *out)
+{
+    note_retries (out, verdict);
+    out->provider_status = a->seen.status >= 400 ? a->seen.status : 0;
+    if (a->how != GUEST_OK) {
+        out->outcome = DRIVER_NOT_RUN;
+        out->error = steal_ptr (&a->err);
+        free (out->error->message);
+        out->error->message = reason;
+        return;
+    }
+    out->outcome = DRIVER_FAILED;
+    if (is_error_stop (a)) { /* the driver did answer: hooks see it */
+        out->body = steal_ptr (&a->body);
+        out->tokens = tokens_count (a->text, a->len);
+    }
+    out->cause = a->seen.is_credential_rejected ? "credential_rejected" : "driver_error";
+    out->reason = reason;
+    if (a->seen.is_credential_rejected)
+        warn_credential (d);
+}
+
+struct request_reader
+request_reader_of (const struct session *s, const struct driver *d, const char *model)
+{
+    return (struct request_reader){
+        .driver = s->choice_count > 1 ? name_bare (d->artifact->full_name) : NULL,
+        .model = model,
+        .primary_driver = name_bare (s->driver.artifact->full_name),
+        .primary_model = s->driver.model,
+    };
+}
+
+/* --- the call --- */
+
+/* Takes what a good attempt brought and settles its cost. */
+static void
+accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_answer *out)
+{
+    out->text = x_memdup (a->text ? a->text : "", a->len + (a->text ? 1 : 0));
+    out->text_len = a->len;
+    if (! a->body) {
+        out->outcome = DRIVER_MALFORMED;
+        spend_settle (s->spend, estimate, 0);
+        mur_fail (&out->error, E_RUN_007, "the driver's response is not a JSON object");
+        return;
+    }
+    out->outcome = DRIVER_RESPONSE;
+    out->has_streamed = a->has_streamed;
+    out->tokens = tokens_count (out->text, out->text_len);
+    out->body = steal_ptr (&a->body);
+    read_usage (out->body, out);
+    if (out->has_report)
+        spend_settle (s->spend, reported_request (&out->usage), (uint64_t)out->usage.output.value);
+    else
+        spend_settle (s->spend, estimate, out->tokens);
+    const char *id = tool_metadata_get (&a->result, "continuation_id");
+    out->continuation_id = id && id[0] ? x_strdup (id) : NULL;
+}
+
+/* True when the attempt is over for good; false: wait and try again. */
+static bool
+judge (struct session *s, const struct driver_caller *c, struct attempt *a, uint64_t estimate,
+       struct driver_answer *out)
+{
+    out->usage = (struct usage){ 0 };
+    out->has_report = false;
+    if (a->how == GUEST_CANCELLED) {
+        spend_settle (s->spend, estimate, 0);
+        out->outcome = DRIVER_CANCELED;
+        return true;
+    }
+    if (! is_failure (a)) {
+        accept (s, a, estimate, out);
+        return true;
+    }
+    struct retry_failure f = failure_of (a);
+    struct retry_policy policy = policy_of (s);
+    enum retry_reason reason;
+    uint64_t delay_ms = 0;
+    if (a->body)
+        read_usage (a->body, out);
+    uint64_t charged = settle_failure (s, &f, out, estimate);
+    enum retry_verdict verdict =
+        retry_decide (&policy, &f, out->attempts - 1, deadline_left_ms (s->deadline), chance (),
+                      &reason, &delay_ms);
+    char *text = failure_text (s, a);
+    if (verdict != RETRY_AFTER_DELAY) {
+        fail_call (c->driver, a, text, verdict, out);
+        return true;
+    }
+    trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
+    free (text);
+    if (! cancel_sleep (c->cancel, delay_ms)) {
+        out->outcome = DRIVER_CANCELED;
+        return true;
+    }
+    return false;
+}
+
+static void
+call_until_over (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+                 uint64_t estimate, struct driver_answer *out)
+{
+    struct frames frames = { 0 };
+    if (c->task)
+        frames_begin (&frames, s, c->task->task, true);
+    for (bool is_over = false; ! is_over;) {
+        if (! spend_admit (s->spend, estimate, c->output_cap, &out->refusal)) {
+            out->outcome = DRIVER_SPEND_REFUSED;
+            break;
+        }
+        out->attempts++;
+        struct attempt a = { 0 };
+        run_attempt (s, c, request, len, &frames, &a);
+        is_over = judge (s, c, &a, estimate, out);
+        attempt_clear (&a);
+    }
+    frames_clear (&frames);
+}
+
+/* An async hook may ask while the agent loop does. */
+static bool
+take_turn (struct session *s, struct cancel *cancel)
+{
+    while (atomic_exchange (&s->is_driver_busy, true))
+        if (! cancel_sleep (cancel, 5))
+            return false;
+    return true;
+}
+
+void
+driver_call_as (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+                uint64_t estimate, struct driver_answer *out)
+{
+    if (! take_turn (s, c->cancel)) {
+        out->outcome = DRIVER_CANCELED;
+        return;
+    }
+    call_until_over (s, c, request, len, estimate, out);
+    atomic_store (&s->is_driver_busy, false);
+}
+
+void
+driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
+             uint64_t estimate, struct driver_answer *out)
+{
+    const struct driver *d = t->choice.driver;
+    const struct driver_caller agent = {
+        .driver = d,
+        .task = t,
+        .task_id = t->task->id,
+        .turn = t->turns,
+        .output_cap = t->choice.output_cap,
+        .env = d->env.items,
+        .cancel = t->cancel,
+    };
+    driver_call_as (s, &agent, request, len, estimate, out);
+}

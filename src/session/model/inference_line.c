@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inference lines. See inference_line.h.
+ */
+#include "session/model/inference_line.h"
+
+#include "base/alloc.h"
+#include "session/conversation/redact_json.h"
+
+#include <string.h>
+
+static enum trace_capture
+capture_of (const struct session *s)
+{
+    return s->manifest->trace ? s->manifest->trace->capture : CAPTURE_META;
+}
+
+static const char *
+tool_name_of (const json_t *content)
+{
+    for (size_t i = 0; i < json_array_size (content); i++) {
+        const json_t *block = json_array_get (content, i);
+        if (str_eq (json_get_string (block, "type"), "tool_call"))
+            return json_get_string (block, "name");
+    }
+    return NULL;
+}
+
+/* What both kinds of lines say of the call. <strings> own what the line borrows. */
+struct line_texts {
+    struct buf ids, shas;
+    char *driver_config;
+    char budget[24];
+};
+
+static void
+line_texts_clear (struct line_texts *x)
+{
+    buf_free (&x->ids);
+    buf_free (&x->shas);
+    free (x->driver_config);
+}
+
+static void
+fill_sent (struct session *s, struct message_list *list, struct request *request,
+           uint64_t input_budget, bool with_shas, struct line_texts *x)
+{
+    for (size_t i = request->first; i < request->first + request->count; i++) {
+        struct message *m = request_view (request, list->items[i]);
+        if (! m)
+            continue;
+        buf_printf (&x->ids, "%s\"%s\"", x->ids.len ? "," : "[", m->id);
+        if (with_shas)
+            buf_printf (&x->shas, "%s\"%s\"", x->shas.len ? "," : "[", message_sha (m));
+    }
+    buf_puts (&x->ids, x->ids.len ? "]" : "[]");
+    if (with_shas)
+        buf_puts (&x->shas, x->shas.len ? "]" : "[]");
+    x->driver_config =
+        s->driver.config ? redact_json_text (s->redactor, s->driver.config) : x_strdup ("null");
+    if (input_budget)
+        snprintf (x->budget, sizeof (x->budget), "%llu", (unsigned long long)input_budget);
+    else
+        snprintf (x->budget, sizeof (x->budget), "null");
+}
+
+/* <choice> and <output_cap> are the call's; the choice is named only where there are several. */
+static struct trace_inference
+common_line (const struct session *s, const struct driver *choice, uint64_t output_cap,
+             const struct driver_answer *a, const struct line_texts *x)
+{
+    bool has_choices = s->choice_count > 1;
+    return (struct trace_inference){
+        .driver_choice = has_choices ? choice->name : NULL,
+        .model = has_choices ? choice->model : NULL,
+        .input_tokens_actual = a->usage.input,
+        .output_tokens_actual = a->usage.output,
+        .cached_tokens = a->usage.cached,
+        .cache_write_tokens = a->usage.cache_write,
+        .thinking_tokens = a->usage.thinking,
+        .max_output_tokens = TRACE_NUM (output_cap),
+        .input_budget = x->budget,
+        .driver_config = x->driver_config,
+        .message_ids = x->ids.data,
+        .attempts = { a->attempts > 1, a->attempts },
+    };
+}
+
+/* Under capture: content, every hashed body is kept beside the trace. */
+static bool
+store_bodies (struct session *s, struct message_list *list, struct request *r,
+              const struct driver_answer *a, const char *response_sha, struct mur_error **err)
+{
+    if (! trace_blob_store (s->records, r->system_sha, r->system, strlen (r->system), err) ||
+        ! trace_blob_store (s->records, r->tools_sha, r->tools, strlen (r->tools), err) ||
+        ! trace_blob_store (s->records, response_sha, a->text, a->text_len, err))
+        return false;
+    for (size_t i = r->first; i < r->first + r->count; i++) {
+        struct message *m = request_view (r, list->items[i]);
+        if (! m || m->is_stored)
+            continue;
+        if (! trace_blob_store (s->records, message_sha (m), m->wire, m->wire_len, err))
+            return false;
+        m->is_stored = true;
+    }
+    return true;
+}
+
+static struct trace_inference
+turn_line (const struct session *s, const struct running_task *t, const struct driver_answer *a,
+           const struct line_texts *x)
+{
+    struct trace_inference line = common_line (s, t->choice.driver, t->choice.output_cap, a, x);
+    line.turn = t->turns;
+    line.task_id = t->task->id;
+    return line;
+}
+
+bool
+inference_line_answered (struct session *s, struct running_task *t, struct request *request,
+                         const struct driver_answer *a, uint64_t input_tokens,
+                         struct mur_error **err)
+{
+    enum trace_capture capture = capture_of (s);
+    char response_sha[SHA256_HEX_LEN + 1] = "";
+    __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
+    fill_sent (s, &t->list, request, t->choice.input_budget, capture != CAPTURE_NONE, &x);
+    struct trace_inference line = turn_line (s, t, a, &x);
+    const char *stop = json_get_string (a->body, "stop_reason");
+    const json_t *content = json_object_get (a->body, "content");
+    line.input_tokens = TRACE_NUM (input_tokens);
+    line.output_tokens = TRACE_NUM (a->tokens);
+    line.stop_reason = stop ? stop : "";
+    line.decision = str_eq (stop, "tool_call")  ? "tool_call"
+                    : str_eq (stop, "end_turn") ? "end_turn"
+                                                : "text";
+    line.tool_name = str_eq (stop, "tool_call") ? tool_name_of (content) : NULL;
+    if (capture != CAPTURE_NONE) {
+        sha256_hex (a->text, a->text_len, response_sha);
+        line.system_sha = request->system_sha;
+        line.tools_sha = request->tools_sha;
+        line.response_sha = response_sha;
+        line.message_shas = x.shas.data;
+    }
+    if (capture == CAPTURE_CONTENT && ! store_bodies (s, &t->list, request, a, response_sha, err))
+        return false;
+    return trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, err);
+}
+
+static void
+fill_failure (struct trace_inference *line, const struct driver_answer *a)
+{
+    static const char *const codes[] = { [DRIVER_FAILED] = "driver_error",
+                                         [DRIVER_MALFORMED] = "malformed_response",
+                                         [DRIVER_NOT_RUN] = "driver_failed" };
+    line->decision = line->stop_reason = "error";
+    line->error_code = a->cause ? a->cause : codes[a->outcome];
+    line->error = a->reason ? a->reason : a->error ? a->error->message : "";
+    line->provider_status = (struct trace_num){ a->provider_status > 0, a->provider_status };
+    line->retry_stopped = a->retry_stopped;
+}
+
+void
+inference_line_failed (struct session *s, struct running_task *t, struct request *request,
+                       const struct driver_answer *a)
+{
+    __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
+    fill_sent (s, &t->list, request, t->choice.input_budget, false, &x);
+    struct trace_inference line = turn_line (s, t, a, &x);
+    fill_failure (&line, a);
+    trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+}
+
+void
+inference_line_hook (struct session *s, const struct driver_caller *caller, struct request *request,
+                     struct message_list *list, const struct driver_answer *a,
+                     uint64_t input_tokens)
+{
+    enum trace_capture capture = a->outcome == DRIVER_RESPONSE ? capture_of (s) : CAPTURE_NONE;
+    char response_sha[SHA256_HEX_LEN + 1] = "";
+    __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
+    const char *basis;
+    fill_sent (s, list, request, driver_input_budget (caller->driver, caller->output_cap, &basis),
+               capture != CAPTURE_NONE, &x);
+    struct trace_inference line = common_line (s, caller->driver, caller->output_cap, a, &x);
+    line.turn = caller->turn;
+    line.task_id = caller->task_id;
+    line.origin = caller->origin;
+    line.model = request->model;
+    if (a->outcome == DRIVER_RESPONSE) {
+        line.input_tokens = TRACE_NUM (input_tokens);
+        line.output_tokens = TRACE_NUM (a->tokens);
+        line.decision = "text";
+    } else {
+        fill_failure (&line, a);
+    }
+    if (capture != CAPTURE_NONE) {
+        sha256_hex (a->text, a->text_len, response_sha);
+        line.system_sha = request->system_sha;
+        line.tools_sha = request->tools_sha;
+        line.response_sha = response_sha;
+        line.message_shas = x.shas.data;
+    }
+    if (capture == CAPTURE_CONTENT && ! store_bodies (s, list, request, a, response_sha, NULL))
+        return;
+    trace_write_under (s->trace, TRACE_PARENT_TURN, NULL, TRACE_EVENT_inference, &line, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * switch-driver: the model selects another of the declared driver choices (spec/session.md 8.3,
+ * spec/manifest.md 7.3). The work is control.c's.
+ */
+#include "base/alloc.h"
+#include "session/calls/dispatch.h"
+#include "session/model/selection.h"
+#include "session/state/provided.h"
+
+#include <string.h>
+
+#define TOOL    "switch-driver"
+#define SETTING "inference.driver"
+
+static const struct control_principal agent = { .name = "agent" };
+
+bool
+switch_driver_is_offered (const struct session *s)
+{
+    return s->manifest->inference && control_agent_may (s, SETTING);
+}
+
+const char *
+switch_driver_parameters (const struct session *s)
+{
+    _cleanup_buf_ struct buf b = { 0 };
+    buf_puts (&b, "{\"properties\":{\"driver\":{\"description\":\"The choice: ");
+    for (size_t i = 0; i < s->choice_count; i++)
+        buf_printf (&b, "%s%s", i ? ", " : "", s->choices[i]->name);
+    buf_puts (&b, ".\",\"enum\":[");
+    for (size_t i = 0; i < s->choice_count; i++)
+        buf_printf (&b, "%s\"%s\"", i ? "," : "", s->choices[i]->name);
+    buf_puts (&b, "],\"type\":\"string\"}},\"required\":[\"driver\"],\"type\":\"object\"}");
+    return arena_strndup (s->arena, b.data, b.len);
+}
+
+static void
+refuse (struct session *s, enum control_verdict verdict, const char *name, struct call_outcome *out)
+{
+    control_refused (s, &agent, control_status (verdict), control_reason (verdict), SETTING);
+    if (verdict == CONTROL_CREDENTIAL_UNRESOLVABLE) {
+        const struct gateway_block *g = control_choice (s, name)->artifact->entry->gateway;
+        outcome_set_error (out,
+                           TOOL " was refused (%s): the key %s of the choice %s has no value now; "
+                                "nothing changed",
+                           control_reason (verdict), g->key_reference, name);
+        return;
+    }
+    _cleanup_strv_ struct strv names = { 0 };
+    for (size_t i = 0; i < s->choice_count; i++)
+        strv_push (&names, s->choices[i]->name);
+    _cleanup_free_ char *list = strv_join (&names, ", ");
+    outcome_set_error (out, TOOL " was refused (%s): the choices are %s; nothing changed",
+                       control_reason (verdict), list);
+}
+
+void
+builtin_switch_driver (struct session *s, struct running_task *task, const json_t *input,
+                       struct call_outcome *out)
+{
+    (void)task;
+    const char *name = json_get_string (input, "driver"), *previous = NULL;
+    enum control_verdict verdict =
+        name ? control_set_driver (s, &agent, name, &previous) : CONTROL_UNDECLARED_DRIVER;
+    if (verdict != CONTROL_DONE) {
+        refuse (s, verdict, name, out);
+        return;
+    }
+    _cleanup_free_ char *text =
+        x_asprintf ("{\"applies_from\":\"" CONTROL_APPLIES_FROM "\",\"name\":\"" SETTING
+                    "\",\"previous\":\"%s\",\"value\":\"%s\"}",
+                    previous, name);
+    outcome_set_result (out, TOOL, TOOL_PASSED, text, strlen (text));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The retry rule. See retry.h.
+ */
+#include "session/model/retry.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *
+retry_reason_name (enum retry_reason reason)
+{
+    static const char *const names[] = { "status", "connection", "driver" };
+    return names[reason];
+}
+
+const char *
+retry_stopped_name (enum retry_verdict verdict)
+{
+    static const char *const names[] = { NULL, NULL, "max_retries", "retry_after", "deadline" };
+    return names[verdict];
+}
+
+static bool
+is_retryable_status (int status)
+{
+    return status == 408 || status == 429 ||
+           (status >= 500 && status <= 599 && status != 501 && status != 505);
+}
+
+/* The order is the spec's: a veto before a hint, the connection before the status. */
+static bool
+is_retryable (const struct retry_failure *f, enum retry_reason *reason)
+{
+    *reason = f->connection == RETRY_CONNECTION_TRANSIENT ? RETRY_BY_CONNECTION
+              : is_retryable_status (f->provider_status)  ? RETRY_BY_STATUS
+                                                          : RETRY_BY_DRIVER;
+    if (f->is_credential_rejected || f->word == RETRY_WORD_FINAL)
+        return false;
+    return f->word == RETRY_WORD_TRANSIENT || *reason != RETRY_BY_DRIVER;
+}
+
+/* Uniform in [d/2, d] with d = min (max, initial * 2^n). */
+static uint64_t
+own_delay (const struct retry_policy *policy, uint32_t retries_done, double chance)
+{
+    uint64_t d = policy->initial_delay_ms;
+    for (uint32_t n = 0; n < retries_done && d < policy->max_delay_ms; n++)
+        d *= 2;
+    if (d > policy->max_delay_ms)
+        d = policy->max_delay_ms;
+    return d / 2 + (uint64_t)((double)(d - d / 2) * chance + 0.5);
+}
+
+enum retry_verdict
+retry_decide (const struct retry_policy *policy, const struct retry_failure *f,
+              uint32_t retries_done, uint64_t left_ms, double chance, enum retry_reason *reason,
+              uint64_t *delay_ms)
+{
+    if (! is_retryable (f, reason))
+        return RETRY_NEVER;
+    if (retries_done >= policy->max_retries)
+        return RETRY_SPENT;
+    if (f->has_retry_after && f->retry_after_ms > policy->max_delay_ms)
+        return RETRY_ASKED_TOO_LONG;
+    *delay_ms = f->has_retry_after ? f->retry_after_ms : own_delay (policy, retries_done, chance);
+    if (*delay_ms >= left_ms)
+        return RETRY_PAST_DEADLINE;
+    return RETRY_AFTER_DELAY;
+}
+
+static bool
+parse_digits (const char *text, uint64_t *value)
+{
+    while (isspace ((unsigned char)*text))
+        text++;
+    if (! isdigit ((unsigned char)*text))
+        return false;
+    char *end;
+    *value = strtoull (text, &end, 10);
+    while (isspace ((unsigned char)*end))
+        end++;
+    return *end == '\0';
+}
+
+bool
+retry_parse_ms (const char *text, uint64_t *ms)
+{
+    return parse_digits (text, ms);
+}
+
+bool
+retry_parse_after (const char *text, uint64_t now_unix_ms, uint64_t *ms)
+{
+    uint64_t seconds;
+    if (parse_digits (text, &seconds)) {
+        *ms = seconds > UINT64_MAX / 1000 ? UINT64_MAX : seconds * 1000;
+        return true;
+    }
+    struct tm at = { 0 };
+    const char *end = strptime (text, "%a, %d %b %Y %H:%M:%S", &at);
+    if (! end || (strcmp (end, " GMT") != 0 && strcmp (end, " UTC") != 0))
+        return false;
+    time_t unix_s = timegm (&at);
+    if (unix_s < 0)
+        return false;
+    uint64_t at_ms = (uint64_t)unix_s * 1000;
+    *ms = at_ms > now_unix_ms ? at_ms - now_unix_ms : 0;
+    return true;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changing a running session. See control.h.
+ */
+#include "session/model/selection.h"
+
+#include "base/alloc.h"
+#include "session/model/credential.h"
+
+#include <string.h>
+
+#define SETTING_DRIVER     "inference.driver"
+#define SETTING_MAX_TOKENS "inference.max_tokens"
+
+/* A value with the line that announced it, until a call used it. */
+struct pending {
+    bool is_set;
+    struct id change;
+};
+
+struct control_state {
+    pthread_mutex_t lock; /* base/locks.h: control */
+    size_t selected;      /* index of the session's choices */
+    uint64_t max_tokens;  /* 0: not set, each choice has its own */
+    struct pending driver_change, max_tokens_change;
+};
+
+static const struct {
+    const char *reason;
+    unsigned status;
+} verdicts[] = {
+    [CONTROL_DONE] = { NULL, 200 },
+    [CONTROL_UNDECLARED_DRIVER] = { "undeclared_driver", 422 },
+    [CONTROL_CREDENTIAL_UNRESOLVABLE] = { "credential_unresolvable", 409 },
+    [CONTROL_NO_INPUT_BUDGET] = { "no_input_budget", 422 },
+};
+
+const char *
+control_reason (enum control_verdict verdict)
+{
+    return verdicts[verdict].reason;
+}
+
+unsigned
+control_status (enum control_verdict verdict)
+{
+    return verdicts[verdict].status;
+}
+
+struct control_state *
+control_new (void)
+{
+    struct control_state *c = x_new0 (struct control_state);
+    pthread_mutex_init (&c->lock, NULL);
+    return c;
+}
+
+void
+control_free (struct control_state *c)
+{
+    if (! c)
+        return;
+    pthread_mutex_destroy (&c->lock);
+    free (c);
+}
+
+const struct driver *
+control_choice (const struct session *s, const char *name)
+{
+    for (size_t i = 0; i < s->choice_count; i++)
+        if (str_eq (s->choices[i]->name, name))
+            return s->choices[i];
+    return NULL;
+}
+
+static bool
+lists (const struct str_list *list, const char *setting)
+{
+    for (size_t i = 0; i < list->len; i++)
+        if (strcmp (list->items[i], setting) == 0)
+            return true;
+    return false;
+}
+
+bool
+control_agent_may (const struct session *s, const char *setting)
+{
+    return s->manifest->control && lists (&s->manifest->control->agent_settings, setting);
+}
+
+bool
+control_controller_may (const struct session *s, const char *setting)
+{
+    return s->manifest->control && lists (&s->manifest->control->settings, setting);
+}
+
+/* --- reading --- */
+
+/* Under the lock. */
+static void
+fill (const struct session *s, const struct control_state *c, struct call_choice *out)
+{
+    const struct driver *d = s->choices[c->selected];
+    *out = (struct call_choice){ .driver = d,
+                                 .output_cap = c->max_tokens ? c->max_tokens : d->output_cap };
+    out->input_budget = driver_input_budget (d, out->output_cap, &out->budget_basis);
+}
+
+void
+control_peek (struct session *s, struct call_choice *out)
+{
+    pthread_mutex_lock (&s->control->lock);
+    fill (s, s->control, out);
+    pthread_mutex_unlock (&s->control->lock);
+}
+
+void
+control_take (struct session *s, const char *task_id, uint64_t turn, struct call_choice *out)
+{
+    struct control_state *c = s->control;
+    pthread_mutex_lock (&c->lock);
+    fill (s, c, out);
+    struct pending driver = c->driver_change, max_tokens = c->max_tokens_change;
+    c->driver_change.is_set = c->max_tokens_change.is_set = false;
+    pthread_mutex_unlock (&c->lock);
+    if (driver.is_set) {
+        _cleanup_free_ char *value = x_asprintf ("\"%s\"", out->driver->name);
+        TRACE (s->trace, NULL, control_applied, .turn = turn, .task_id = task_id,
+               .name = SETTING_DRIVER, .value = value, .change_id = driver.change.text);
+    }
+    if (max_tokens.is_set) {
+        _cleanup_free_ char *value = x_asprintf ("%llu", (unsigned long long)out->output_cap);
+        TRACE (s->trace, NULL, control_applied, .turn = turn, .task_id = task_id,
+               .name = SETTING_MAX_TOKENS, .value = value, .change_id = max_tokens.change.text);
+    }
+}
+
+/* --- changing --- */
+
+/* Under the lock, so that lines and values change in one order. */
+static void
+record (struct session *s, const struct control_principal *who, const char *setting,
+        const char *previous, const char *value, struct pending *change)
+{
+    const struct trace_control_change line = { .principal = who->name,
+                                               .token_id = who->token_id,
+                                               .kind = "setting",
+                                               .name = setting,
+                                               .action = "set",
+                                               .previous = previous,
+                                               .value = value,
+                                               .applies_from = CONTROL_APPLIES_FROM };
+    change->is_set = true;
+    trace_write (s->trace, TRACE_EVENT_control_change, &line, &change->change, NULL);
+}
+
+bool
+control_has_credential (const struct driver *d)
+{
+    return ! d->artifact->credential ||
+           credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
+}
+
+enum control_verdict
+control_set_driver (struct session *s, const struct control_principal *who, const char *name,
+                    const char **previous)
+{
+    struct control_state *c = s->control;
+    const struct driver *d = control_choice (s, name);
+    *previous = NULL;
+    if (! d)
+        return CONTROL_UNDECLARED_DRIVER;
+    enum control_verdict verdict = CONTROL_CREDENTIAL_UNRESOLVABLE;
+    pthread_mutex_lock (&c->lock);
+    *previous = s->choices[c->selected]->name;
+    if (control_has_credential (d)) {
+        verdict = CONTROL_DONE;
+        for (size_t i = 0; i < s->choice_count; i++)
+            if (s->choices[i] == d)
+                c->selected = i;
+        _cleanup_free_ char *was = x_asprintf ("\"%s\"", *previous);
+        _cleanup_free_ char *now = x_asprintf ("\"%s\"", d->name);
+        record (s, who, SETTING_DRIVER, was, now, &c->driver_change);
+    }
+    pthread_mutex_unlock (&c->lock);
+    return verdict;
+}
+
+enum control_verdict
+control_set_max_tokens (struct session *s, const struct control_principal *who, uint64_t tokens,
+                        uint64_t *previous)
+{
+    struct control_state *c = s->control;
+    *previous = 0;
+    for (size_t i = 0; i < s->choice_count; i++)
+        if (s->choices[i]->window && tokens >= s->choices[i]->window)
+            return CONTROL_NO_INPUT_BUDGET;
+    pthread_mutex_lock (&c->lock);
+    struct call_choice now;
+    fill (s, c, &now);
+    *previous = now.output_cap;
+    c->max_tokens = tokens;
+    _cleanup_free_ char *was = x_asprintf ("%llu", (unsigned long long)now.output_cap);
+    _cleanup_free_ char *value = x_asprintf ("%llu", (unsigned long long)tokens);
+    record (s, who, SETTING_MAX_TOKENS, was, value, &c->max_tokens_change);
+    pthread_mutex_unlock (&c->lock);
+    return CONTROL_DONE;
+}
+
+bool
+control_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx)
+{
+    struct control_state *c = s->control;
+    pthread_mutex_lock (&c->lock);
+    const struct gateway_block *g = s->choices[c->selected]->artifact->entry->gateway;
+    bool is_keyed = g && str_eq (g->key_reference, secret);
+    if (! is_keyed)
+        fn (ctx);
+    pthread_mutex_unlock (&c->lock);
+    return ! is_keyed;
+}
+
+void
+control_refused (struct session *s, const struct control_principal *who, unsigned status,
+                 const char *reason, const char *setting)
+{
+    TRACE (s->trace, NULL, control_refused, .principal = who->name, .status = status,
+           .reason = reason, .kind = "setting", .name = setting, .token_id = who->token_id);
+}

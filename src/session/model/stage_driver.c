@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Staging steps 13 and 14: gateways with their keys, the driver choices and what each may send
+ * (spec/manifest.md 5.4, 7.1, 7.3).
+ *
+ * Callers: stage.c. Always true: manifest values are never clamped by the driver's table; a key is
+ * looked at, never kept.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "manifest/settings/artifact_manifest.h"
+#include "session/guests/env_limit.h"
+#include "session/model/controller.h"
+#include "session/model/credential.h"
+#include "session/model/selection.h"
+
+#include <string.h>
+
+/* --- gateways --- */
+
+bool
+session_is_driver_entry (const struct session *s, const struct artifact_entry *entry)
+{
+    const struct inference *inf = s->manifest->inference;
+    if (! inf || inf->transport != TRANSPORT_HTTP)
+        return false;
+    bool is_driver = inf->driver_entry == entry;
+    for (size_t i = 0; i < inf->alternates.len; i++)
+        is_driver = is_driver || inf->alternates.items[i].entry == entry;
+    return is_driver;
+}
+
+static bool
+stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct gateway_block *block = a->entry->gateway;
+    const char *header = NULL, *value = NULL;
+    if (! artifact_manifest_upstream_auth (a->resolved->package->manifest, E_RUN_025, &header,
+                                           &value, err))
+        return mur_context (err, "artifact %s has a gateway", a->full_name);
+    if (! block->is_keyless)
+        a->credential = credential_new (s, a->full_name, session_is_driver_entry (s, a->entry),
+                                        block, s->request->config->global_path);
+    struct gateway_spec spec = {
+        .artifact = a->full_name,
+        .endpoint = block->endpoint.text,
+        .auth_header = header,
+        .auth_value = value,
+        .is_keyless = block->is_keyless,
+        .is_metered = session_is_driver_entry (s, a->entry),
+        .read_key = a->credential ? credential_read : NULL,
+        .on_event = a->credential ? credential_event : NULL,
+        .ctx = a->credential,
+        .redactor = s->redactor,
+    };
+    a->gateway = gateway_new (&spec, err);
+    return a->gateway != NULL;
+}
+
+static struct secret *
+config_key (void *ctx, const char *name)
+{
+    const struct secret *value = config_credential (ctx, name);
+    return value ? secret_copy (value) : NULL;
+}
+
+bool
+stage_gateways (struct session *s, struct mur_error **err)
+{
+    struct config *config = (struct config *)(uintptr_t)s->request->config; /* read only */
+    if (! policy_check_gateway_keys (s->policy, config_key, config, config->global_path, err))
+        return false;
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct staged_artifact *a = &s->artifacts[i];
+        if (a->entry->gateway && ! stage_gateway (s, a, err))
+            return false;
+        if (session_is_driver_entry (s, a->entry) && ! a->entry->gateway && ! a->is_upstream_none) {
+            char path[64];
+            snprintf (path, sizeof (path), "artifacts[%zu].gateway", i);
+            return capsule_manifest_fail (s->manifest, err, E_MAN_003, path,
+                                          "driver %s needs a gateway: it calls a provider",
+                                          a->full_name);
+        }
+    }
+    return true;
+}
+
+/* --- what the driver may send --- */
+
+static bool
+find_model (const struct session *s, struct driver *d, const struct model_limits **found,
+            struct mur_error **err)
+{
+    const struct model_limits *models;
+    size_t len;
+    *found = NULL;
+    if (! artifact_manifest_models (d->artifact->resolved->package->manifest, E_RUN_052, &models,
+                                    &len, err))
+        return mur_context (err, "driver %s", d->artifact->full_name);
+    d->model_caps = arena_new_array (s->arena, struct model_cap, len + 1);
+    d->model_cap_count = len;
+    for (size_t i = 0; i < len; i++) {
+        d->model_caps[i] = (struct model_cap){ arena_strdup (s->arena, models[i].id),
+                                               models[i].max_output_tokens };
+        if (! *found && strcmp (models[i].id, d->model) == 0)
+            *found = &models[i];
+    }
+    return true;
+}
+
+/* The smaller of the ceiling and what the window leaves after the answer. */
+uint64_t
+driver_input_budget (const struct driver *d, uint64_t output_cap, const char **basis)
+{
+    *basis = "none";
+    if (! d->window)
+        return 0;
+    uint64_t left = d->window > output_cap ? d->window - output_cap : 0;
+    *basis = "context_window_less_output_cap";
+    if (! d->input_ceiling || d->input_ceiling >= left)
+        return left;
+    *basis = "max_input_tokens";
+    return d->input_ceiling;
+}
+
+static bool
+set_budget (struct driver *d, struct mur_error **err)
+{
+    d->input_budget = driver_input_budget (d, d->output_cap, &d->budget_basis);
+    if (d->window && ! d->input_budget)
+        return mur_fail (err, E_RUN_055,
+                         "no input budget is left for model %s: an output cap of %llu tokens fills "
+                         "the context window of %llu",
+                         d->model, (unsigned long long)d->output_cap,
+                         (unsigned long long)d->window);
+    return true;
+}
+
+static bool
+set_limits (const struct session *s, struct driver *d, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    const struct context *context = s->manifest->context;
+    const struct model_limits *model;
+    if (! find_model (s, d, &model, err))
+        return false;
+    if (inference->max_tokens.is_set) {
+        d->output_cap = inference->max_tokens.value;
+        d->output_cap_source = LIMIT_MANIFEST;
+    } else if (model) {
+        d->output_cap = model->max_output_tokens;
+        d->output_cap_source = LIMIT_DRIVER;
+    } else {
+        return mur_fail (err, E_RUN_052,
+                         "no output cap for driver choice %s: driver %s does not list model %s and "
+                         "inference.max_tokens is not set",
+                         d->name, d->artifact->full_name, d->model);
+    }
+    if (context && context->max_tokens.is_set) {
+        d->window = context->max_tokens.value;
+        d->window_source = LIMIT_MANIFEST;
+    } else if (model) {
+        d->window = model->context_window;
+        d->window_source = LIMIT_DRIVER;
+    }
+    d->input_ceiling = model ? model->max_input_tokens : 0;
+    if (! model && ! (inference->max_tokens.is_set && d->window))
+        diag_warn (
+            DIAG_RUNTIME, W_RUN_009,
+            "driver %s does not list model %s and context.max_tokens is not set: the context "
+            "window is unknown, so nothing is compacted",
+            d->artifact->full_name, d->model);
+    return set_budget (d, err);
+}
+
+/* --- the choices --- */
+
+static struct staged_artifact *
+artifact_of (struct session *s, const struct artifact_entry *entry)
+{
+    for (size_t i = 0; i < s->artifact_count; i++)
+        if (s->artifacts[i].entry == entry)
+            return &s->artifacts[i];
+    return NULL;
+}
+
+static bool
+read_config (struct driver *d, const struct inference *inference, struct mur_error **err)
+{
+    if (! inference->driver->config)
+        return true;
+    _cleanup_buf_ struct buf config = { 0 };
+    if (! yaml_put_json (&config, inference->driver->config, E_MAN_003, err))
+        return mur_context (err, "inference.driver.config");
+    d->config = buf_steal (&config);
+    return true;
+}
+
+static bool
+check_config (const struct driver *d, struct mur_error **err)
+{
+    if (! d->config || ! large_value_traps (d->artifact->resolved->package, strlen (d->config)))
+        return true;
+    return mur_fail (
+        err, E_CAP_010,
+        "inference.driver.config has %zu bytes as JSON: driver %s is adapted from WASI "
+        "preview 1 and takes at most %d",
+        strlen (d->config), d->artifact->full_name, ADAPTED_VALUE_MAX);
+}
+
+/* An alternate whose key is nowhere is kept: the key may come while the session runs. */
+static void
+judge_availability (const struct session *s, struct driver *d, bool is_primary)
+{
+    d->is_available = is_primary || ! d->artifact->credential ||
+                      credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
+    if (d->is_available)
+        return;
+    const char *key = d->artifact->entry->gateway->key_reference;
+    diag_warn (DIAG_RUNTIME, W_RUN_003,
+               "the driver choice %s (%s, %s) is not available: its key %s is %s", d->name,
+               d->artifact->full_name, d->model, key,
+               controller_owns (s, key)
+                   ? "one a controller supplies (mur control secret), and has not yet"
+                   : "neither in the configuration's credentials nor in the environment");
+}
+
+static bool
+add_choice (struct session *s, struct driver *d, const char *name, const char *model,
+            const struct artifact_entry *entry, struct mur_error **err)
+{
+    d->name = name;
+    d->model = model ? model : "";
+    d->artifact = artifact_of (s, entry);
+    if (! d->artifact)
+        return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
+    if (! check_config (d, err))
+        return false;
+    judge_availability (s, d, d == &s->driver);
+    s->choices[s->choice_count++] = d;
+    d->budget_basis = "none";
+    return s->harness || set_limits (s, d, err);
+}
+
+bool
+stage_driver (struct session *s, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    if (! inference)
+        return true;
+    s->choices = arena_new_array (s->arena, struct driver *, inference->alternates.len + 1);
+    if (! read_config (&s->driver, inference, err) ||
+        ! add_choice (s, &s->driver, "primary", inference->model, inference->driver_entry, err))
+        return false;
+    for (size_t i = 0; i < inference->alternates.len; i++) {
+        const struct alternate *a = &inference->alternates.items[i];
+        struct driver *d = arena_new0 (s->arena, struct driver);
+        d->config = s->driver.config;
+        if (! add_choice (s, d, a->name, a->model, a->entry, err))
+            return false;
+    }
+    s->control = control_new ();
+    return true;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host's part of the grants report. See grants.h.
+ */
+#include "session/grants.h"
+
+#include "base/alloc.h"
+#include "sandbox/host/host.h"
+#include "session/commands/confine.h"
+
+#include <string.h>
+
+static const char *const io_words[] = {
+    [CGROUP_IO_NOT_REQUIRED] = "not-required",
+    [CGROUP_IO_ENFORCED] = "enforced",
+    [CGROUP_IO_UNAVAILABLE] = "unavailable",
+};
+
+static void
+set_io (struct policy *p, const struct cgroup_scope *scope, const char *shortfall,
+        struct report_facts *facts)
+{
+    const char *reason = shortfall;
+    facts->io_max_status =
+        io_words[scope ? cgroup_scope_io_status (scope, &reason) : CGROUP_IO_UNAVAILABLE];
+    facts->io_max_reason = reason ? arena_printf (p->arena, "%s", reason) : NULL;
+}
+
+/* One line a program: its real path, and what its answer granted. */
+static void
+set_derived (struct policy *p, const struct exec_allowlist *list)
+{
+    struct str_list *out = &p->derived_interpreter_runtime;
+    *out = (struct str_list){ .items =
+                                  arena_new_array (p->arena, const char *, list->name_count + 1) };
+    for (size_t i = 0; i < list->name_count; i++) {
+        const struct exec_name *n = &list->names[i];
+        if (! n->derived.len)
+            continue;
+        _cleanup_buf_ struct buf line = { 0 };
+        buf_printf (&line, "%s: ", n->path);
+        for (size_t j = 0; j < n->derived.len; j++)
+            buf_printf (&line, "%s%s", j ? ", " : "", n->derived.items[j]);
+        const char *text = arena_printf (p->arena, "%s", line.data);
+        bool is_known = false;
+        for (size_t j = 0; j < out->len; j++)
+            is_known |= str_eq (out->items[j], text);
+        if (! is_known)
+            out->items[out->len++] = text;
+    }
+}
+
+static void
+set_trust_store (struct policy *p, const struct strv *paths)
+{
+    p->trust_store =
+        (struct str_list){ .items = arena_new_array (p->arena, const char *, paths->len + 1),
+                           .len = paths->len };
+    for (size_t i = 0; i < paths->len; i++)
+        p->trust_store.items[i] = arena_printf (p->arena, "%s", paths->items[i]);
+}
+
+void
+grants_look (struct policy *p, const char *work_root, bool may_run_native,
+             struct report_facts *facts)
+{
+    const char *records = arena_printf (p->arena, "%s/records", p->request->home_dir);
+    const char *writable[] = { work_root, records, NULL };
+    const char **names = arena_new_array (p->arena, const char *, p->shell_allow.len + 1);
+    for (size_t i = 0; i < p->shell_allow.len; i++)
+        names[i] = p->shell_allow.items[i];
+    struct exec_allowlist list;
+    exec_allowlist_resolve (&list, names, getenv ("PATH"), writable, confine_staged_names (p));
+    set_derived (p, &list);
+    exec_allowlist_free (&list);
+    _cleanup_strv_ struct strv store = { 0 };
+    if (p->shell_allow.len && p->network_allow.len)
+        trust_store_paths (writable, &store);
+    set_trust_store (p, &store);
+    if (! may_run_native)
+        return;
+    struct cgroup_limits limits;
+    confine_cgroup_limits (p, work_root, &limits);
+    _cleanup_error_ struct mur_error *why = NULL;
+    _cleanup_ (cgroup_scope_freep) struct cgroup_scope *scope =
+        cgroup_scope_new ("explain-scope", &limits, &why);
+    set_io (p, scope, why ? why->message : NULL, facts);
+}
+
+static char *
+host_facts_json (const struct exec_allowlist *list)
+{
+    _cleanup_json_ json_t *facts = json_array ();
+    for (size_t i = 0; list && i < list->name_count; i++)
+        if (list->names[i].is_interpreter)
+            json_array_append_new (facts, json_pack ("{s:s,s:s,s:s}", "binary", list->names[i].path,
+                                                     "source", "derived", "reason", "absent"));
+    return json_text (facts, JSON_TEXT_ORDERED);
+}
+
+void
+grants_record (struct session *s)
+{
+    bool *is_native = arena_alloc (s->arena, s->artifact_count + 1);
+    bool *is_resolved = arena_alloc (s->arena, s->artifact_count + 1);
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        is_native[i] = s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+        is_resolved[i] = true;
+    }
+    struct report_facts facts = { 0 };
+    report_facts_fill (s->policy, host_decide (s->request->decision), &facts);
+    facts.artifact_is_native = is_native;
+    facts.artifact_is_resolved = is_resolved;
+    const struct exec_allowlist *list = NULL;
+    if (s->confined) {
+        struct confinement *c = s->confined->confinement;
+        list = confinement_allowlist (c);
+        set_derived (s->policy, list);
+        set_trust_store (s->policy, confinement_trust_store (c));
+        set_io (s->policy, confinement_scope (c), confinement_cgroup_shortfall (c), &facts);
+    }
+    _cleanup_json_ json_t *report = scope_report_json (s->policy, &facts);
+    free (s->effective_grants);
+    free (s->host_facts);
+    s->effective_grants = json_text (report, JSON_TEXT_ORDERED);
+    s->host_facts = host_facts_json (list);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ordered steps of staging (spec/session.md 3.2). See stage.h.
+ *
+ * The table below is the order; each step may refuse, and what a refusal leaves is what
+ * session_free cannot undo: nothing before "session directories", the records directory and a
+ * default work folder after it.
+ */
+#include "session/stage.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "sandbox/host/host.h"
+#include "session/calls/read_only.h"
+#include "session/commands/confine.h"
+#include "session/guests/guests.h"
+#include "session/harness/harness.h"
+#include "session/hooks/hooks.h"
+#include "session/launch/termination.h"
+#include "session/loop/compaction.h"
+#include "session/model/controller.h"
+#include "session/model/selection.h"
+#include "session/state/session.h"
+#include "session/toolbox/murmur_md.h"
+#include "spawn/formation/membership.h"
+
+#include <string.h>
+
+static bool
+check_policy (struct session *s, struct mur_error **err)
+{
+    /* Every host meets the weakest floor: then the probe need not be over yet. */
+    bool has_floor = s->policy->containment_floor > CONTAINMENT_ADVISORY;
+    const struct containment *containment = has_floor ? host_decide (s->request->decision) : NULL;
+    if (! policy_check_stage (s->policy, containment, err) ||
+        ! confine_check_entries (s->policy, err) || ! confine_check_host (s, false, err) ||
+        ! policy_check_paths (s->policy, err))
+        return false;
+    confine_warn_host (s);
+    policy_warn_inert (s->policy);
+    policy_warn_stage (s->policy);
+    return true;
+}
+
+static bool
+start_engine (struct session *s, struct mur_error **err)
+{
+    sigset_t before;
+    termination_hold_signals (&before);
+    s->engine = engine_new (err);
+    termination_release_signals (&before);
+    return s->engine != NULL;
+}
+
+static bool
+mint_id (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    s->id = id_new ("ses_");
+    return true;
+}
+
+/* The tokens of an authenticated door, the key of the control token: minted before there is a door
+ * to show them to. */
+static bool
+mint_tokens (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    const struct door_network *network = s->manifest->network;
+    const struct door_authentication *a = network ? network->authentication : NULL;
+    const struct membership *m = s->request->membership;
+    for (size_t i = 0; m && i < membership_callee_count (m); i++)
+        redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
+    s->controller = s->manifest->inference ? controller_new (s) : NULL;
+    if (! a || ! s->manifest->inference)
+        return true;
+    size_t count = a->credentials.len;
+    struct auth_declaration *declared =
+        arena_new_array (s->arena, struct auth_declaration, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct door_credential *c = &a->credentials.items[i];
+        declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
+    }
+    s->auth = door_auth_new (s->manifest->name, declared, count);
+    if (m)
+        door_auth_set_formation (s->auth, membership_formation_id (m), membership_member (m),
+                                 membership_verify_key (m));
+    return true;
+}
+
+static bool
+open_spend (struct session *s, struct mur_error **err)
+{
+    const struct inference *inference = s->manifest->inference;
+    if (! inference)
+        return true;
+    uint64_t ceiling =
+        inference->max_session_tokens.is_set ? inference->max_session_tokens.value : 0;
+    s->spend =
+        spend_meter_new (s->id.text, ceiling, s->request->config->machine_tokens_per_day, err);
+    return s->spend != NULL;
+}
+
+/* A first run pins what it resolved; then the archives go, so that an idle session does not hold
+ * them. */
+static bool
+pin_and_drop_packages (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    struct lock *lock = s->request->lock;
+    for (size_t i = 0; i < s->artifact_count; i++) {
+        struct resolved *r = s->artifacts[i].resolved;
+        if (! r)
+            continue;
+        if (lock && ! lock->exists)
+            resolved_pin (r, lock);
+        package_free (r->package);
+        r->package = NULL;
+    }
+    return true;
+}
+
+static bool
+warn_annotations (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    read_only_warn (s);
+    return true;
+}
+
+static bool
+write_first_murmur_md (struct session *s, struct mur_error **err)
+{
+    (void)err;
+    if (s->manifest->inference)
+        murmur_md_write (s, NULL);
+    return true;
+}
+
+/* A refusal a best-effort writer swallowed still fails the launch. */
+static bool
+drain_latch (struct session *s, struct mur_error **err)
+{
+    struct fs_refusal *refusals;
+    size_t count = fs_latch_drain (s->latch, &refusals);
+    if (count)
+        mur_fail (err, E_RUN_050, "%s: %s is a %s; the runtime does not %s it", refusals[0].path,
+                  refusals[0].refused_at, fs_reason_name (refusals[0].reason),
+                  fs_operation_name (refusals[0].operation));
+    fs_refusals_free (refusals, count);
+    return count == 0;
+}
+
+static const struct stage_step {
+    const char *name;
+    bool (*run) (struct session *s, struct mur_error **err);
+} steps[] = {
+    { "policy and containment", check_policy }, /* 1-8 */
+    { "engine", start_engine },                 /* 9 */
+    { "artifacts", stage_artifacts },           /* 10 */
+    { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
+    { "harness", stage_harness },               /* 11 */
+    { "session id", mint_id },                  /* 12 */
+    { "harness spend", stage_harness_spend },   /* 13 */
+    { "spend", open_spend },                    /* 13 */
+    { "door tokens", mint_tokens },             /* 14 */
+    { "gateways", stage_gateways },             /* 14 */
+    { "driver", stage_driver },                 /* 14 */
+    { "compaction", stage_compaction },         /* 14, 15 */
+    { "script component", stage_script },       /* 16 */
+    { "inventory", stage_inventory },
+    { "work folder", stage_work_dir },             /* 17 */
+    { "session directories", stage_session_dirs }, /* 18 */
+    { "guest directories", stage_guests },
+    { "tool files", stage_tool_files },       /* 19 */
+    { "tool annotations", warn_annotations }, /* 20 */
+    { "on-stage hooks", stage_hooks },        /* 21 */
+    { "manifest copy", stage_manifest_copy }, /* 22 */
+    { "MURMUR.md", write_first_murmur_md },   /* 23 */
+    { "pins and packages", pin_and_drop_packages },
+    { "refused paths", drain_latch }, /* 24 */
+};
+
+struct session *
+session_stage (const struct stage_request *request, struct mur_error **err)
+{
+    _cleanup_ (session_freep) struct session *s = x_new0 (struct session);
+    pthread_mutex_init (&s->lock, NULL);
+    pthread_mutex_init (&s->loop_lock, NULL);
+    s->request = request;
+    s->manifest = request->manifest;
+    s->policy = request->policy;
+    s->arena = arena_new ();
+    s->bootstrap_fd = -1;
+    s->latch = fs_latch_new ();
+    s->redactor = redactor_new ();
+    s->http = http_client_new ();
+    for (size_t i = 0; i < ARRAY_LEN (steps); i++)
+        if (! steps[i].run (s, err))
+            return NULL;
+    return steal_ptr (&s);
+}
+
+void
+session_free (struct session *s)
+{
+    if (! s)
+        return;
+    hooks_free (s);
+    trace_writer_free (s->trace);
+    door_close (s->door);
+    registry_freep (&s->registry);
+    door_auth_free (s->auth);
+    for (size_t i = 0; i < s->artifact_count; i++)
+        staged_artifact_clear (&s->artifacts[i]);
+    free (s->artifacts);
+    free (s->tools);
+    component_freep (&s->script);
+    allow_list_free (&s->script_allow);
+    secret_free (s->roost_credential);
+    http_client_freep (&s->http);
+    engine_freep (&s->engine);
+    if (s->work)
+        fs_root_free (s->work);
+    if (s->runtime)
+        fs_root_free (s->runtime);
+    if (s->records)
+        fs_root_free (s->records);
+    if (s->bootstrap_fd >= 0) {
+        diag_set_fallback (-1);
+        close (s->bootstrap_fd);
+    }
+    if (s->has_dirs)
+        home_session_end (&s->dirs);
+    fs_latch_free (s->latch);
+    spend_meter_freep (&s->spend);
+    control_freep (&s->control);
+    controller_freep (&s->controller);
+    harness_freep (&s->harness);
+    redactor_free (s->redactor);
+    strv_free (&s->guest_env);
+    for (size_t i = 0; i < s->choice_count; i++)
+        strv_free (&s->choices[i]->env);
+    strv_free (&s->compaction_env);
+    free (s->driver.config);
+    free (s->system_prompt);
+    free (s->effective_grants);
+    free (s->host_facts);
+    free (s->work_path);
+    free (s->logged_tools);
+    pthread_mutex_destroy (&s->loop_lock);
+    pthread_mutex_destroy (&s->lock);
+    arena_free (s->arena);
+    free (s);
+}
+
+const char *
+session_id (const struct session *s)
+{
+    return s->id.text;
+}
+
+const char *
+session_capsule_name (const struct session *s)
+{
+    return s->request->capsule_artifact ? s->request->capsule_artifact
+                                        : arena_printf (s->arena, "local/%s", s->manifest->name);
+}
+
+const char *
+session_workdir (const struct session *s)
+{
+    return s->work_path;
+}
+
+const char *
+session_records_dir (const struct session *s)
+{
+    return s->dirs.records_path;
+}
+
+bool
+session_is_agent (const struct session *s)
+{
+    return s->manifest->inference != NULL;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Endings. See ending.h.
+ */
+#include "session/task/attempt_end.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "session/commands/background.h"
+#include "session/handoff/delegations.h"
+#include "session/hooks/hooks.h"
+#include "session/launch/termination.h"
+
+#include <string.h>
+
+const char *
+attempt_ending_name (enum attempt_ending ending)
+{
+    static const char *const names[] = {
+        "ok",       "failed",    "max_turns_reached",      "spend_ceiling_reached",
+        "canceled", "no_answer", "reopen_budget_exhausted"
+    };
+    return names[ending];
+}
+
+const char *
+session_ending_name (enum session_ending ending)
+{
+    static const char *const names[] = {
+        "ok",       "failed",    "trapped",          "max_turns_reached", "spend_ceiling_reached",
+        "canceled", "no_answer", "deadline_reached", "formation_ended"
+    };
+    return names[ending];
+}
+
+static void
+write_out (struct session *s, const char *path, const char *text)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! fs_make_dirs (s->records, "out", 0777, false, &err) ||
+        ! fs_write (s->records, path, text, strlen (text), 0666, false, &err))
+        if (err->code != E_RUN_050) /* the latch reports that one */
+            diag_plain_warning ("%s was not written: %s", path, err->message);
+}
+
+void
+result_write (struct session *s, const struct running_task *t, const char *text)
+{
+    hooks_output (s, text);
+    write_out (s, "out/result.txt", text);
+    if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED) {
+        _cleanup_free_ char *path = x_asprintf ("out/result_%s.txt", t->task->id);
+        write_out (s, path, text);
+    }
+}
+
+static void
+set_text (char **to, const char *text)
+{
+    free (*to);
+    *to = text ? x_strdup (text) : NULL;
+}
+
+void
+attempt_complete (struct session *s, struct running_task *t, const char *answer)
+{
+    t->ending = ATTEMPT_OK;
+    set_text (&t->result, answer);
+    set_text (&t->response, answer);
+    result_write (s, t, answer);
+}
+
+bool
+attempt_decline (struct session *s, struct running_task *t)
+{
+    bool may_end = t->ending != ATTEMPT_CANCELED && ! t->has_failed_line && ! t->error;
+    if (! t->declined || ! may_end || t->ending == ATTEMPT_NO_ANSWER)
+        return t->declined && t->ending == ATTEMPT_NO_ANSWER;
+    t->ending = ATTEMPT_NO_ANSWER;
+    set_text (&t->reason, t->declined);
+    set_text (&t->response, NULL);
+    _cleanup_free_ char *text = x_asprintf ("no answer: %s", t->declined);
+    set_text (&t->result, text);
+    result_write (s, t, text);
+    return true;
+}
+
+static void
+failed_line (struct session *s, struct running_task *t, const char *cause, const char *reason,
+             struct trace_num turn)
+{
+    t->has_failed_line = true;
+    t->cause = cause;
+    TRACE (s->trace, NULL, task_failed, .task_id = t->task->id, .turn = turn, .cause = cause,
+           .reason = reason);
+}
+
+void
+attempt_fail (struct session *s, struct running_task *t, const char *cause, const char *reason,
+              const char *retry_note, struct trace_num turn)
+{
+    t->ending = ATTEMPT_FAILED;
+    /* The reason is cut, the note about retries is kept. */
+    _cleanup_free_ char *cut = trace_free_text (s->trace, reason);
+    free (t->reason);
+    t->reason = x_asprintf ("%s%s", cut, retry_note ? retry_note : "");
+    failed_line (s, t, cause, t->reason, turn);
+    _cleanup_free_ char *text = x_asprintf ("error: %s", t->reason);
+    set_text (&t->result, text);
+    result_write (s, t, text);
+}
+
+void
+attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason)
+{
+    mur_error_freep (&t->error);
+    t->error = NULL;
+    mur_fail (&t->error, E_RUN_007, "%s", reason);
+    t->ending = ATTEMPT_REOPEN_BUDGET;
+    set_text (&t->reason, reason);
+    failed_line (s, t, "reopen_budget_exhausted", reason, TRACE_NUM (t->turns));
+}
+
+void
+attempt_cancel (struct session *s, struct running_task *t, const char *phase, struct trace_num turn)
+{
+    static char *const none[] = { NULL };
+    _cleanup_strv_ struct strv detached = { 0 }, delegated = { 0 };
+    t->ending = ATTEMPT_CANCELED;
+    if (t->standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
+        t->is_spared = true;
+        return;
+    }
+    t->cancel_phase = phase;
+    background_list (s, t->task->id, &detached);
+    delegations_list (s, t->task->id, &delegated);
+    TRACE (s->trace, NULL, task_canceled, .task_id = t->task->id, .turn = turn, .phase = phase,
+           .detached_work_ids = detached.len ? detached.items : none,
+           .delegation_ids = delegated.len ? delegated.items : none);
+    if (t->record) {
+        _cleanup_json_ json_t *content =
+            json_pack ("[{s:s,s:s}]", "type", "text", "text",
+                       "The task was stopped before there was a reply.");
+        _cleanup_message_ struct message *m = message_new_assistant (content);
+        m->is_canceled = true;
+        conversation_append_one (t->record, m);
+    }
+}
+
+void
+attempt_error (struct session *s, struct running_task *t, struct mur_error *error,
+               struct trace_num turn)
+{
+    (void)turn;
+    t->ending = ATTEMPT_FAILED;
+    _cleanup_free_ char *reason = trace_free_text (s->trace, error->message);
+    set_text (&t->reason, reason);
+    mur_error_freep (&t->error);
+    t->error = error;
+}
+
+bool
+attempt_take_refusals (struct session *s, struct running_task *t)
+{
+    struct fs_refusal *refusals;
+    size_t count = fs_latch_drain (s->latch, &refusals);
+    for (size_t i = 0; i < count; i++)
+        TRACE (s->trace, NULL, workdir_path_refused, .task_id = t->task->id,
+               .path = refusals[i].path, .operation = fs_operation_name (refusals[i].operation),
+               .refused_at = refusals[i].refused_at, .reason = fs_reason_name (refusals[i].reason));
+    if (count) {
+        struct mur_error *error = NULL;
+        mur_fail (&error, E_RUN_050, "%s: %s is refused (%s); the runtime does not %s it",
+                  refusals[0].path, refusals[0].refused_at, fs_reason_name (refusals[0].reason),
+                  fs_operation_name (refusals[0].operation));
+        t->was_path_refused = true;
+        attempt_error (s, t, error, TRACE_NO_NUM);
+        failed_line (s, t, "workdir_path_refused", error->message, TRACE_NO_NUM);
+    }
+    fs_refusals_free (refusals, count);
+    return count > 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Endings: what out/result.txt says, how an attempt's ending is spelled, how runs fold into the
+ * launch's (spec/session.md 4.4, 5.2, 15.3).
+ */
+#pragma once
+
+#include "session/state/running_task.h"
+
+/* "ok", "failed", "max_turns_reached", "spend_ceiling_reached", "canceled", "no_answer". */
+const char *attempt_ending_name (enum attempt_ending ending);
+
+/* Writes out/result.txt and, under a threaded conversation, out/result_<task id>.txt. A refused
+ * path is latched. */
+void result_write (struct session *s, const struct running_task *t, const char *text);
+
+/* Ends an attempt: the text of out/result.txt follows from the ending. */
+void attempt_complete (struct session *s, struct running_task *t, const char *answer);
+void attempt_fail (struct session *s, struct running_task *t, const char *cause, const char *reason,
+                   const char *retry_note, struct trace_num turn);
+/* A finished answer was to be worked on again and could not be: it stays where it is. */
+void attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason);
+void attempt_cancel (struct session *s, struct running_task *t, const char *phase,
+                     struct trace_num turn);
+/* An accepted end-without-answer makes an attempt that did not fail end without one; true when it
+ * did. */
+bool attempt_decline (struct session *s, struct running_task *t);
+/* The loop itself failed: nothing is written to out/; takes the error over. */
+void attempt_error (struct session *s, struct running_task *t, struct mur_error *error,
+                    struct trace_num turn);
+/* Drains the refusal latch; true when it held something, the attempt has failed then. */
+bool attempt_take_refusals (struct session *s, struct running_task *t);

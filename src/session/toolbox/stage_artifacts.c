@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Staging step 10: every artifact of the manifest, in order, from name@version to verified bytes
+ * and what the session needs of them (spec/session.md 3.2).
+ *
+ * Callers: stage.c. Always true: nothing is written; the lock, the sidecar and the bytes agree
+ * before an archive is opened; grants and configuration come from the operator's entry, the
+ * contract from the artifact.
+ */
+#include "artifact/names/name.h"
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "engine/form_cache.h"
+#include "host/tool.h"
+#include "manifest/settings/artifact_manifest.h"
+#include "session/guests/env_limit.h"
+#include "session/harness/harness.h"
+#include "session/hooks/hooks.h"
+#include "session/launch/termination.h"
+#include "session/model/credential.h"
+#include "session/state/session.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define SKILL_LIMIT_BYTES ((size_t)16 * 1024 * 1024)
+
+static const char empty_schema[] = "{\"properties\":{},\"type\":\"object\"}";
+
+/* --- what the packed manifest says of a tool --- */
+
+/* The schema as JSON: a string that holds JSON text, or YAML. NULL when it is neither. */
+static json_t *
+schema_json (const struct yaml_node *node)
+{
+    const char *text = yaml_text (node);
+    if (text && node->kind == YAML_STRING)
+        return json_parse (text, strlen (text), "input_schema", E_MAN_003, NULL);
+    return yaml_to_json (node, E_MAN_003, NULL);
+}
+
+static void
+take_schema (struct staged_artifact *a, const struct yaml_node *node)
+{
+    _cleanup_json_ json_t *schema = node ? schema_json (node) : NULL;
+    if (! json_is_object (schema)) {
+        a->is_schema_malformed = node != NULL;
+        a->parameters = x_strdup (empty_schema);
+        return;
+    }
+    a->parameters = json_text (schema, JSON_TEXT_SORTED);
+    const json_t *required = json_object_get (schema, "required");
+    if (! required)
+        return;
+    if (! json_is_array (required))
+        a->is_schema_malformed = true;
+    for (size_t i = 0; i < json_array_size (required); i++) {
+        const char *name = json_string_value (json_array_get (required, i));
+        if (name)
+            strv_push (&a->required, name);
+        else
+            a->is_schema_malformed = true;
+    }
+    if (a->is_schema_malformed)
+        strv_free (&a->required);
+}
+
+static void
+take_manifest (struct staged_artifact *a, const struct package *p)
+{
+    const struct artifact_manifest *m = p->manifest;
+    a->manifest_text = x_strndup (p->manifest_text, p->manifest_len);
+    a->manifest_len = p->manifest_len;
+    a->description = m->description ? x_strdup (m->description) : NULL;
+    a->is_upstream_none = m->has_upstream_none;
+    if (a->role == ROLE_TOOL)
+        take_schema (a, m->input_schema);
+}
+
+/* A skill without a description is described by its first line that is not blank. */
+static void
+describe_skill (struct staged_artifact *a)
+{
+    a->parameters = x_strdup (empty_schema);
+    if (a->description && a->description[strspn (a->description, " \t\r\n")])
+        return;
+    free (a->description);
+    a->description = NULL;
+    const char *line = a->skill_text.data ? a->skill_text.data : "";
+    line += strspn (line, " \t\r\n");
+    size_t len = strcspn (line, "\r\n");
+    if (len && utf8_is_valid (line, len))
+        a->description = x_strndup (line, len);
+}
+
+/* --- skills from a folder --- */
+
+/* The path of skill.md (any case, first match) in a folder, or NULL. */
+static char *
+find_skill_file (const char *dir_path)
+{
+    _cleanup_closedir_ DIR *dir = opendir (dir_path);
+    for (struct dirent *e; dir && (e = readdir (dir));)
+        if (strcasecmp (e->d_name, "skill.md") == 0)
+            return x_asprintf ("%s/%s", dir_path, e->d_name);
+    return NULL;
+}
+
+static bool
+read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const char *source = a->entry->source;
+    _cleanup_free_ char *path = source[0] == '/'
+                                    ? x_strdup (source)
+                                    : x_asprintf ("%s/%s", s->request->manifest_dir, source);
+    struct stat st;
+    if (stat (path, &st) != 0)
+        return mur_fail_errno (err, E_IO_001, "the source of skill %s: %s", a->tool_name, path);
+    if (S_ISDIR (st.st_mode)) {
+        char *file = find_skill_file (path);
+        if (! file)
+            return mur_fail (err, E_IO_001, "the source of skill %s: no skill.md in %s",
+                             a->tool_name, path);
+        free (path);
+        path = file;
+    }
+    if (! fs_read_path (path, SKILL_LIMIT_BYTES, &a->skill_text, err))
+        return mur_context (err, "while reading skill %s", a->tool_name);
+    struct yaml_writer w;
+    yaml_writer_init (&w);
+    yaml_add_text (&w, "name", a->tool_name);
+    yaml_add_text (&w, "version", a->version);
+    yaml_add_text (&w, "runtime", "skill");
+    a->manifest_text = yaml_writer_finish (&w);
+    a->manifest_len = strlen (a->manifest_text);
+    describe_skill (a);
+    return true;
+}
+
+/* --- components --- */
+
+struct wasm_source {
+    const struct package *package;
+    struct buf wasm;
+};
+
+static bool
+give_wasm (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
+{
+    struct wasm_source *source = ctx;
+    if (! package_read_wasm (source->package, &source->wasm, err))
+        return false;
+    *wasm = source->wasm.data;
+    *len = source->wasm.len;
+    return true;
+}
+
+static bool
+load_component (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    const struct package *p = a->resolved->package;
+    /* Also on a hit the archive must select exactly one root component (artifacts.md 12). */
+    if (! package_root_wasm (p, E_IO_003, err))
+        return mur_context (err, "while staging %s@%s", a->full_name, a->version);
+    struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
+                                    zip_ceiling () };
+    struct wasm_source source = { p, { 0 } };
+    sigset_t before;
+    termination_hold_signals (&before);
+    a->component = form_cache_load (s->engine, &spec, p->sha256, give_wasm, &source, NULL, err);
+    termination_release_signals (&before);
+    buf_free (&source.wasm);
+    return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
+}
+
+/* --- what an http driver's interfaces must be (artifacts.md 11) --- */
+
+#define STREAM_INTERFACE "murmur:stream/events@0.1.0"
+
+static bool
+judge_driver_imports (const struct staged_artifact *a, const struct wit_contracts *contracts,
+                      struct mur_error **err)
+{
+    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    const char *unknown = NULL;
+    for (size_t i = 0; i < contracts->imports.len; i++) {
+        const char *name = contracts->imports.items[i];
+        bool is_stream = str_starts (name, "murmur:stream/");
+        if (is_stream || str_starts (name, "murmur:text/"))
+            wit_judge (name, WIT_IMPORTS, wit_served_level (), &misfits);
+        if (is_stream && ! str_eq (name, STREAM_INTERFACE))
+            unknown = name;
+    }
+    if (misfits.len)
+        return wit_refuse (a->full_name, a->version, &misfits, err);
+    return ! unknown ||
+           mur_fail (err, E_RUN_029, "driver %s imports %s; of murmur:stream this version has %s",
+                     a->full_name, unknown, STREAM_INTERFACE);
+}
+
+/* Read from the verified bytes: a sidecar proves nothing. What the loop calls, it looks up at each
+ * call. */
+static bool
+check_http_driver (struct staged_artifact *a, struct mur_error **err)
+{
+    _cleanup_contracts_ struct wit_contracts contracts = { 0 };
+    if (package_contracts (a->resolved->package, &contracts, err) != PACKAGE_CONTRACTS)
+        return mur_context (err, "while staging driver %s@%s", a->full_name, a->version);
+    if (! judge_driver_imports (a, &contracts, err))
+        return false;
+    const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
+    if (process)
+        return mur_fail (err, E_RUN_030,
+                         "driver %s exports %s, which is for inference.transport: process; "
+                         "transport http needs %s",
+                         a->full_name, process, host_tool_interface);
+    return component_exports (a->component, host_tool_interface) ||
+           mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
+                     a->full_name, host_tool_interface);
+}
+
+/* --- one artifact --- */
+
+static struct resolve_use
+use_of (const struct staged_artifact *a, char field[40], size_t index)
+{
+    snprintf (field, 40, "artifacts[%zu]", index);
+    struct resolve_use use = { field, true, NULL };
+    use.use_name = a->role == ROLE_HOOK     ? "hook"
+                   : a->role == ROLE_DRIVER ? "driver"
+                   : a->entry->gateway      ? "gateway holder"
+                   : a->is_prompt           ? "system prompt"
+                                            : NULL;
+    use.is_plain = ! use.use_name;
+    return use;
+}
+
+/* It may never be called, so this refuses nothing. */
+static void
+warn_large_config (const struct staged_artifact *a)
+{
+    size_t len = a->config_env ? strlen (strchr (a->config_env, '=') + 1) : 0;
+    if (large_value_traps (a->resolved->package, len))
+        diag_plain_warning ("the config of %s has %zu bytes: its component is adapted from WASI "
+                            "preview 1, and its calls trap with more than %d",
+                            a->full_name, len, ADAPTED_VALUE_MAX);
+}
+
+static bool
+take_payload (struct session *s, struct staged_artifact *a, struct mur_error **err)
+{
+    if (a->resolved->is_native) {
+        if (a->resolved->is_untagged_native)
+            diag_warn (DIAG_RUNTIME, W_REG_001,
+                       "%s@%s is native and does not say for which platform", a->full_name,
+                       a->version);
+        policy_warn_native_entry (a->entry);
+        if (a->entry->gateway)
+            return mur_fail (err, E_CAP_017,
+                             "artifact %s is native: a native tool cannot have a gateway",
+                             a->full_name);
+        return true;
+    }
+    if (a->role == ROLE_SKILL) {
+        if (! package_read_entry (a->resolved->package, "skill.md", &a->skill_text, err))
+            return mur_context (err, "while staging skill %s@%s", a->full_name, a->version);
+        describe_skill (a);
+        return true;
+    }
+    if (! load_component (s, a, err))
+        return false;
+    warn_large_config (a);
+    const struct inference *inf = s->manifest->inference;
+    if (inf && inf->transport == TRANSPORT_PROCESS && inf->driver_entry == a->entry)
+        return harness_check_driver (a, err);
+    return ! session_is_driver_entry (s, a->entry) || check_http_driver (a, err);
+}
+
+static bool
+stage_artifact (struct session *s, size_t index, struct mur_error **err)
+{
+    struct staged_artifact *a = &s->artifacts[index];
+    a->entry = &s->manifest->artifacts.items[index];
+    a->grant = &s->policy->grants[index];
+    a->role = a->entry->role;
+    a->tool_name = a->entry->tool_name;
+    a->full_name = a->entry->name;
+    a->scope_fd = a->state_fd = -1;
+    a->is_prompt = s->manifest->inference && s->manifest->inference->prompt_entry == a->entry;
+    a->origin = LOCK_OPERATOR;
+    if (a->entry->source) {
+        a->version = x_strdup ("local");
+        return read_local_skill (s, a, err);
+    }
+    char field[40];
+    struct resolve_use use = use_of (a, field, index);
+    a->resolved = artifact_resolve (s->request->stores, s->request->lock, a->entry->name,
+                                    a->entry->version, &use, err);
+    if (! a->resolved)
+        return false;
+    a->version = x_strdup (a->resolved->version);
+    a->origin = a->resolved->origin;
+    a->pulled_by = a->resolved->session ? x_strdup (a->resolved->session) : NULL;
+    if (a->role == ROLE_HOOK && ! stage_hook_contract (a, err))
+        return false;
+    take_manifest (a, a->resolved->package);
+    _cleanup_error_ struct mur_error *caught = NULL;
+    _cleanup_free_ char *config = policy_artifact_config (a->entry, s->manifest, &caught);
+    if (caught)
+        return mur_propagate (err, steal_ptr (&caught));
+    if (config)
+        a->config_env = x_asprintf ("MURMUR_ARTIFACT_CONFIG=%s", config);
+    return take_payload (s, a, err);
+}
+
+bool
+stage_pulled (struct session *s, struct staged_artifact *a, const char *full_name,
+              enum artifact_role role, struct package *package, struct mur_error **err)
+{
+    struct artifact_entry *entry = arena_new0 (s->arena, struct artifact_entry);
+    struct artifact_grant *grant = arena_new0 (s->arena, struct artifact_grant);
+    entry->name = arena_strdup (s->arena, full_name);
+    entry->tool_name = name_bare (entry->name);
+    entry->role = role;
+    grant->entry = entry;
+    grant->opens_work_dir = true;
+    grant->deadline_seconds = s->policy->limits.deadline_seconds.value;
+    *a = (struct staged_artifact){ .entry = entry,
+                                   .grant = grant,
+                                   .tool_name = entry->tool_name,
+                                   .full_name = entry->name,
+                                   .role = role,
+                                   .origin = LOCK_RUNTIME,
+                                   .scope_fd = -1,
+                                   .state_fd = -1 };
+    a->version = x_strdup (package->manifest->version);
+    a->pulled_by = x_strdup (s->id.text);
+    a->resolved = x_new0 (struct resolved);
+    a->resolved->package = package;
+    a->resolved->name = x_strdup (full_name);
+    a->resolved->version = x_strdup (a->version);
+    a->resolved->is_native = package->manifest->packaging == PACKAGING_NATIVE;
+    a->resolved->origin = LOCK_RUNTIME;
+    take_manifest (a, package);
+    return take_payload (s, a, err);
+}
+
+#define PULLED_MAX 256 /* in one session */
+
+bool
+stage_artifacts (struct session *s, struct mur_error **err)
+{
+    size_t count = s->manifest->artifacts.len;
+    s->artifact_cap = count + (s->policy->install_is_declared ? PULLED_MAX : 0);
+    s->artifacts = x_new_array (struct staged_artifact, s->artifact_cap + 1);
+    for (size_t i = 0; i < count; i++) {
+        s->artifact_count = i + 1;
+        if (! stage_artifact (s, i, err))
+            return false;
+    }
+    return true;
+}
+
+void
+staged_artifact_clear (struct staged_artifact *a)
+{
+    free (a->native_path);
+    strv_free (&a->native_closure);
+    free (a->version);
+    free (a->pulled_by);
+    resolved_freep (&a->resolved);
+    free (a->manifest_text);
+    buf_free (&a->skill_text);
+    component_freep (&a->component);
+    free (a->description);
+    free (a->parameters);
+    strv_free (&a->required);
+    free (a->config_env);
+    allow_list_free (&a->allow);
+    if (a->scope_fd >= 0)
+        close (a->scope_fd);
+    if (a->state_fd >= 0)
+        close (a->state_fd);
+    gateway_freep (&a->gateway);
+    credential_freep (&a->credential);
+    strv_free (&a->env);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Registering and deregistering. See registration.h.
+ */
+#include "spawn/report/registration.h"
+
+#include "base/alloc.h"
+#include "spawn/child/roost_client.h"
+
+#include <string.h>
+
+/* The daemon itself gives a connection as long. */
+#define REGISTER_TIMEOUT_MS 10000
+#define PROBE_TIMEOUT_MS    2000
+
+static bool
+is_blank (const char *text)
+{
+    return ! text || ! text[strspn (text, " \t\r\n")];
+}
+
+bool
+registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
+{
+    mur_fail (err, E_RUN_019,
+              "cannot register with mur-roost at %s: %s. A capsule with capabilities.spawn.allow, "
+              "and one that another started, runs only when registered",
+              is_blank (roost_url) ? "<unset>" : roost_url, reason);
+    return mur_hint (err, "start mur-roost and set MURMUR_ROOST_URL to its address");
+}
+
+static bool
+check_url (const char *roost_url, struct mur_error **err)
+{
+    return ! is_blank (roost_url) || registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
+}
+
+bool
+registration_probe (struct http_client *http, const char *roost_url, struct mur_error **err)
+{
+    if (! check_url (roost_url, err))
+        return false;
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/health",
+                                           .total_timeout_ms = PROBE_TIMEOUT_MS };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
+    _cleanup_free_ char *reason = refusal.text;
+    return answer || registration_refuse (roost_url, reason, err);
+}
+
+struct secret *
+registration_ask (struct http_client *http, const char *roost_url, const struct registrant *who,
+                  struct mur_error **err)
+{
+    if (! check_url (roost_url, err))
+        return NULL;
+    _cleanup_json_ json_t *body = json_object ();
+    json_set_string (body, "session_id", who->session_id);
+    json_set_string (body, "name", who->capsule_name);
+    json_set_string (body, "version", who->capsule_version);
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/register",
+                                           .header = who->grant ? "x-murmur-spawn-approval" : NULL,
+                                           .token = who->grant,
+                                           .body = body,
+                                           .total_timeout_ms = REGISTER_TIMEOUT_MS };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
+    _cleanup_free_ char *reason = refusal.text;
+    const char *credential = json_get_string (answer, "credential");
+    if (credential && *credential)
+        return secret_new (credential, strlen (credential));
+    registration_refuse (roost_url, reason ? reason : "its answer has no field credential", err);
+    return NULL;
+}
+
+bool
+registration_end (struct http_client *http, const char *roost_url, const struct secret *credential,
+                  bool is_complete, uint64_t timeout_ms, char **reason)
+{
+    _cleanup_json_ json_t *body = json_object ();
+    json_set_string (body, "outcome", is_complete ? "complete" : "failed");
+    const struct roost_request request = { .url = roost_url,
+                                           .path = "/deregister",
+                                           .header = "x-murmur-spawn-credential",
+                                           .token = credential,
+                                           .body = body,
+                                           .total_timeout_ms = timeout_ms };
+    struct roost_refusal refusal = { 0 };
+    _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
+    *reason = refusal.text;
+    return answer != NULL;
+}

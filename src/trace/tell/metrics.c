@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over a trace. See metrics.h.
+ */
+#include "trace/tell/metrics.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+#include <strings.h>
+
+static uint64_t
+number (const struct trace_event *e, const char *key)
+{
+    uint64_t value = 0;
+    (void)json_get_u64 (e->object, key, &value);
+    return value;
+}
+
+static bool
+is_ok (const struct trace_event *e)
+{
+    return str_eq (json_get_string (e->object, "status"), "ok");
+}
+
+bool
+trace_is_turn (const struct trace_event *e)
+{
+    if (! str_eq (e->type, "inference") || json_object_get (e->object, "origin"))
+        return false;
+    /* A failed http call has a cap recorded and spent no turn; a failed harness turn counts when it
+     * spent tokens. */
+    bool has_failed = str_eq (json_get_string (e->object, "decision"), "error");
+    return ! has_failed || (! json_object_get (e->object, "max_output_tokens") &&
+                            json_object_get (e->object, "input_tokens"));
+}
+
+/* --- redundancy --- */
+
+/* What a call is about: its resource_id, else the text under a path-like key of its input. */
+static const char *
+identity_of (const struct trace_event *e)
+{
+    static const char *const keys[] = { "path", "file", "file_path", "filepath", "filename" };
+    const char *id = json_get_string (e->object, "resource_id");
+    if (id && *id)
+        return id;
+    json_t *input = json_object_get (e->object, "input");
+    for (size_t i = 0; i < ARRAY_LEN (keys); i++) {
+        const char *key;
+        json_t *value;
+        json_object_foreach (input, key,
+                             value) if (strcasecmp (key, keys[i]) == 0 &&
+                                        json_is_string (value)) return json_string_value (value);
+    }
+    return NULL;
+}
+
+/* The last read of each identity, forgotten when something may have changed it. */
+struct reads {
+    struct {
+        const char *identity;
+        const struct trace_event *event; /* NULL once cleared */
+    } * items;
+    size_t len, cap;
+};
+
+static size_t
+slot_of (struct reads *r, const char *identity)
+{
+    for (size_t i = 0; i < r->len; i++)
+        if (strcmp (r->items[i].identity, identity) == 0)
+            return i;
+    x_grow (r->items, r->len, r->cap);
+    r->items[r->len].identity = identity;
+    r->items[r->len].event = NULL;
+    return r->len++;
+}
+
+static void
+note_call (struct trace_metrics *m, struct reads *r, const struct trace_event *e)
+{
+    const char *identity = identity_of (e);
+    if (! identity)
+        return;
+    size_t slot = slot_of (r, identity);
+    if (! str_eq (json_get_string (e->object, "state_effect"), "read")) {
+        r->items[slot].event = NULL;
+        return;
+    }
+    if (r->items[slot].event) {
+        m->redundant =
+            x_reallocarray (m->redundant, m->redundant_count + 1, sizeof (*m->redundant));
+        m->redundant[m->redundant_count++] =
+            (struct trace_redundant){ e, r->items[slot].event, identity };
+        return;
+    }
+    r->items[slot].event = e;
+}
+
+/* --- sums --- */
+
+static void
+note_shell_exit (struct trace_metrics *m, const struct trace_event *e)
+{
+    m->shell_ended++;
+    m->shell_ms += number (e, "duration_ms");
+    m->shell_ok += number (e, "exit_code") == 0;
+}
+
+static void
+note_event (struct trace_metrics *m, const struct trace_event *e)
+{
+    if (str_eq (e->type, "inference")) {
+        m->turns += trace_is_turn (e);
+        bool has_failed = str_eq (json_get_string (e->object, "decision"), "error");
+        if (! has_failed || ! json_object_get (e->object, "max_output_tokens")) {
+            m->input_tokens += number (e, "input_tokens");
+            m->output_tokens += number (e, "output_tokens");
+        }
+    } else if (str_eq (e->type, "tool_call")) {
+        m->tool_calls++;
+        m->tool_ok += is_ok (e);
+        m->tool_ms += number (e, "duration_ms");
+    } else if (str_eq (e->type, "skill_call")) {
+        m->skill_calls++;
+        m->skill_ok += is_ok (e);
+        m->skill_ms += number (e, "duration_ms");
+    } else if (str_eq (e->type, "shell")) {
+        m->shell_calls++;
+        note_shell_exit (m, e);
+    } else if (str_eq (e->type, "shell_detached")) {
+        m->shell_calls++;
+    } else if (str_eq (e->type, "shell_completed")) {
+        note_shell_exit (m, e);
+    } else if (str_eq (e->type, "compaction") && ! m->is_compacted) {
+        m->is_compacted = true;
+        m->compacted_turn = number (e, "turn");
+    } else if (str_eq (e->type, "task_end")) {
+        m->tasks++;
+    }
+}
+
+void
+trace_metrics_read (const struct trace *t, struct trace_metrics *m)
+{
+    *m = (struct trace_metrics){ 0 };
+    struct reads reads = { 0 };
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trace_event *e = &t->events[i];
+        note_event (m, e);
+        if (str_eq (e->type, "tool_call") || str_eq (e->type, "plan_step"))
+            note_call (m, &reads, e);
+    }
+    free (reads.items);
+    m->duration_ms = t->last_ms - t->first_ms;
+    const struct trace_event *end = trace_find (t, "session_end", 0);
+    if (! end)
+        return;
+    m->turns = number (end, "total_turns");
+    m->input_tokens = number (end, "total_input_tokens");
+    m->output_tokens = number (end, "total_output_tokens");
+    m->shell_calls = number (end, "total_shell_calls");
+    m->duration_ms = number (end, "duration_ms");
+    m->exit_status = json_get_string (end->object, "exit_status");
+}
+
+void
+trace_metrics_free (struct trace_metrics *m)
+{
+    free (m->redundant);
+    *m = (struct trace_metrics){ 0 };
+}
