@@ -377,7 +377,7 @@ check_choice (struct doctor *d, const char *choice, const char *model,
     show_limit ("input ceiling", ceiling, "driver");
     const char *basis;
     uint64_t budget = driver_input_budget (
-        &(struct driver){ .window = window, .input_ceiling = ceiling }, cap, &basis);
+        &(struct choice){ .window = window, .input_ceiling = ceiling }, cap, &basis);
     show_limit ("input budget", budget, basis);
     out_puts ("\n");
     if (row || (caps_here && window_here))

@@ -14,6 +14,7 @@
 #include "session/state/loop_lock.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -101,9 +102,9 @@ request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, s
                                 timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
     if (! reply) {
         if (timed_out)
-            wait->task->input_timed_out = true;
+            wait->task->end.input_timed_out = true;
         else
-            wait->task->wait_phase = "input";
+            wait->task->end.wait_phase = "input";
         mur_fail (err, E_RUN_001,
                   timed_out ? "no reply came within lifecycle.input_timeout_secs"
                             : "the wait for a reply was ended");
@@ -139,11 +140,11 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
     };
     struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
     if (guest_store_open (s, &setup, &store, &how, err))
         how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
     guest_store_close (&store);
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     if (task)
         frames_settle (&frames);
     frames_clear (&frames);
@@ -176,7 +177,7 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
     }
     _cleanup_buf_ struct buf file = { 0 };
     if (out->is_plan_step && ! result.data && result.data_path) {
-        if (! fs_read (s->work, result.data_path, DATA_FILE_MAX, &file, &err)) {
+        if (! fs_read (s->places.work, result.data_path, DATA_FILE_MAX, &file, &err)) {
             outcome_set_error (out, "tool %s left its result at a path that cannot be read: %s",
                                tool->tool_name, err->message);
             return;
@@ -200,8 +201,8 @@ call_wasm (struct session *s, struct running_task *task, struct staged_artifact 
 /* --- the order of 8.1 --- */
 
 static void
-call_builtin (struct session *s, struct running_task *task, const struct builtin_tool *tool,
-              const json_t *input, struct call_outcome *out)
+call_provided (struct session *s, struct running_task *task, const struct provided_tool *tool,
+               const json_t *input, struct call_outcome *out)
 {
     if (! tool->exists (s))
         outcome_set_error (out, "%s is not available: this capsule does not declare %s", tool->name,
@@ -234,9 +235,9 @@ void
 dispatch_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
                const char *input_text, struct call_outcome *out)
 {
-    const struct builtin_tool *builtin = builtin_find (name);
-    if (builtin) {
-        call_builtin (s, task, builtin, input, out);
+    const struct provided_tool *provided = provided_find (name);
+    if (provided) {
+        call_provided (s, task, provided, input, out);
         return;
     }
     struct staged_artifact *a = session_artifact (s, name);

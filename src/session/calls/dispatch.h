@@ -65,7 +65,7 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
                const char *log_path, struct arena *arena, struct tool_result *result,
                struct cancel *cancel, struct running_task *task, struct mur_error **err);
 
-/* For builtin tools: the answer of a call, fenced under "tool:<name>". */
+/* For provided tools: the answer of a call, fenced under "tool:<name>". */
 void outcome_set_result (struct call_outcome *o, const char *name, enum tool_status status,
                          const char *text, size_t len);
 /* The runtime's own unfenced words: the call reached no tool. */

@@ -10,6 +10,7 @@
 #include "session/commands/shell.h"
 #include "session/hooks/hooks.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 bool
 gate_has_required (struct session *s, const struct gated_call *c, struct call_outcome *out)

@@ -9,6 +9,7 @@
 #include "session/state/deadline.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ append_time (const struct session *s, const struct running_task *t, struct buf *
 {
     uint64_t now_ms = clock_monotonic_ms ();
     buf_printf (b, "\"time\":{\"elapsed_secs\":%llu,\"task_elapsed_secs\":%llu,\"deadline\":",
-                (unsigned long long)((now_ms - s->launched_ms) / 1000),
+                (unsigned long long)((now_ms - s->tally.launched_ms) / 1000),
                 (unsigned long long)((now_ms - t->started_ms) / 1000));
     if (s->deadline->is_set)
         buf_printf (b, "{\"at\":\"%s\",\"left_secs\":%llu}}", s->deadline->at_text,
@@ -42,15 +43,15 @@ append_keep_working (const struct session *s, const struct running_task *t, stru
     const struct keep_working *k = s->policy->lifecycle.keep_working;
     if (k)
         buf_printf (b, ",\"keep_working\":{\"used\":%llu,\"left\":%llu}",
-                    (unsigned long long)t->kept_working,
-                    (unsigned long long)(k->limit.value - t->kept_working));
+                    (unsigned long long)t->counts.kept_working,
+                    (unsigned long long)(k->limit.value - t->counts.kept_working));
     else
         buf_puts (b, ",\"keep_working\":\"none\"");
     const struct done_check *d = s->policy->lifecycle.done_check;
     if (d)
         buf_printf (b, ",\"done_check\":{\"used\":%llu,\"left\":%llu}",
-                    (unsigned long long)t->done_check.reopens,
-                    (unsigned long long)(d->limit.value - t->done_check.reopens));
+                    (unsigned long long)t->onward.done_check.reopens,
+                    (unsigned long long)(d->limit.value - t->onward.done_check.reopens));
     else
         buf_puts (b, ",\"done_check\":\"none\"");
 }
@@ -64,13 +65,13 @@ append_context (const struct session *s, const struct running_task *t, struct bu
     }
     const struct call_choice *c = &t->choice;
     buf_puts (b, ",\"context\":{");
-    append_number (b, "used_tokens", t->context_is_known, t->context_tokens, "unknown");
+    append_number (b, "used_tokens", t->occupancy.is_known, t->occupancy.tokens, "unknown");
     buf_putc (b, ',');
     append_number (b, "window_tokens", c->driver->window != 0, c->driver->window, "none");
     buf_putc (b, ',');
     append_number (b, "budget_tokens", c->input_budget != 0, c->input_budget, "none");
     buf_printf (b, ",\"budget_basis\":\"%s\",\"measured_by\":\"%s\"}", c->budget_basis,
-                t->context_is_known && t->context_is_actual ? "actual" : "estimate");
+                t->occupancy.is_known && t->occupancy.is_actual ? "actual" : "estimate");
 }
 
 static void
@@ -78,7 +79,7 @@ append_spend (const struct session *s, struct buf *b)
 {
     struct spend_totals spend;
     spend_totals (s->spend, &spend);
-    const struct usage_totals *u = &s->usage;
+    const struct usage_totals *u = &s->tally.usage;
     buf_puts (b, ",\"tokens\":{");
     append_number (b, "input", u->input.is_known, u->input.value, "unknown");
     buf_putc (b, ',');
@@ -99,15 +100,15 @@ append_spend (const struct session *s, struct buf *b)
 }
 
 void
-builtin_session_status (struct session *s, struct running_task *t, const json_t *input,
-                        struct call_outcome *out)
+provided_session_status (struct session *s, struct running_task *t, const json_t *input,
+                         struct call_outcome *out)
 {
     (void)input;
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
     _cleanup_buf_ struct buf b = { 0 };
     buf_putc (&b, '{');
     append_time (s, t, &b);
-    buf_printf (&b, ",\"turns\":{\"used\":%llu,", (unsigned long long)t->turns);
+    buf_printf (&b, ",\"turns\":{\"used\":%llu,", (unsigned long long)t->counts.turns);
     append_number (&b, "cap", cap->is_set, cap->value, "none");
     buf_putc (&b, '}');
     append_keep_working (s, t, &b);

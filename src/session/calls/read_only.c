@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "session/commands/command_writes.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ resolve (const struct session *s, const char *base, const char *path)
     _cleanup_free_ char *joined =
         path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", base, path);
     _cleanup_free_ char *real = fs_canonical_path (joined, NULL);
-    _cleanup_free_ char *root = fs_canonical_path (s->work_path, NULL);
+    _cleanup_free_ char *root = fs_canonical_path (s->places.work_path, NULL);
     size_t len = root ? strlen (root) : 0;
     if (! real || ! root || strncmp (real, root, len) != 0 ||
         (real[len] != '/' && real[len] != '\0'))
@@ -77,13 +78,13 @@ judge (const struct session *s, const struct tool_entry *tool, const char *path,
 {
     const struct staged_artifact *a = tool->artifact;
     _cleanup_free_ char *base = a && a->grant->scope_dir && a->grant->scope_dir[0]
-                                    ? x_asprintf ("%s/%s", s->work_path, a->grant->scope_dir)
-                                    : x_strdup (s->work_path);
+                                    ? x_asprintf ("%s/%s", s->places.work_path, a->grant->scope_dir)
+                                    : x_strdup (s->places.work_path);
     _cleanup_free_ char *relative = resolve (s, base, path);
     for (size_t i = 0; relative && i < s->policy->read_only_paths.len; i++) {
         const char *why;
         _cleanup_free_ char *tree = subpath_lower (s->policy->read_only_paths.items[i], &why);
-        _cleanup_free_ char *real = tree ? resolve (s, s->work_path, tree) : NULL;
+        _cleanup_free_ char *real = tree ? resolve (s, s->places.work_path, tree) : NULL;
         if ((tree && subpath_is_within (relative, tree)) ||
             (real && subpath_is_within (relative, real))) {
             hit->rule = s->policy->read_only_paths.items[i];
@@ -208,7 +209,7 @@ read_only_hits (const struct session *s, const struct tool_entry *tool, const js
         return false;
     if (! tool->artifact && shell_is_offered (s, tool->name))
         return command_hits (s, tool, input, hit);
-    if (tool->is_builtin)
+    if (tool->is_provided)
         return false;
     _cleanup_json_ json_t *schema = json_loads (tool->parameters, 0, NULL);
     return walk (s, tool, input, schema, hit);
@@ -217,9 +218,9 @@ read_only_hits (const struct session *s, const struct tool_entry *tool, const js
 void
 read_only_warn (const struct session *s)
 {
-    for (size_t i = 0; s->policy->read_only_paths.len && i < s->tool_count; i++) {
-        const struct tool_entry *t = &s->tools[i];
-        if (! t->is_skill && ! t->is_builtin && ! strstr (t->parameters, destination_format))
+    for (size_t i = 0; s->policy->read_only_paths.len && i < s->kit.tool_count; i++) {
+        const struct tool_entry *t = &s->kit.tools[i];
+        if (! t->is_skill && ! t->is_provided && ! strstr (t->parameters, destination_format))
             diag_warn (
                 DIAG_RUNTIME, W_SEC_018,
                 "the schema of tool %s names no destination: read_only is judged by the names "

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -79,10 +80,10 @@ background_begin (struct session *s, const struct running_task *task, const char
                               .context_id = x_strdup (task->task->context_id),
                               .is_trusted = task->task->is_trusted,
                               .started_at_ms = clock_unix_ms () - command_look (c).duration_ms };
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     b->next = s->foreground;
     s->foreground = b;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     return b;
 }
 
@@ -112,9 +113,9 @@ background_free (struct background *b)
 void
 background_done (struct session *s, struct background *b)
 {
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     leave_foreground (s, b);
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     background_free (b);
 }
 
@@ -132,9 +133,9 @@ background_take (struct session *s, struct background *b, const char *name, uint
                  struct call_outcome *out)
 {
     struct mur_error *err = NULL;
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     const char *work_id = work_id_of (b);
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     if (! command_detach (b->command, work_id, &err)) {
         command_kill (b->command);
         outcome_set_error (
@@ -146,11 +147,11 @@ background_take (struct session *s, struct background *b, const char *name, uint
         background_done (s, b);
         return;
     }
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     leave_foreground (s, b);
     b->next = s->background;
     s->background = b;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     command_on_exit (b->command, wake_loop, s->registry);
     out->has_shell = true;
     out->shell.is_detached = true;
@@ -171,7 +172,8 @@ static void
 record_end (struct session *s, struct background *b, const char *completion_task_id)
 {
     struct command_result r = command_look (b->command);
-    _cleanup_free_ char *path = x_asprintf ("%s/logs/%s.log", s->dirs.records_path, b->work_id);
+    _cleanup_free_ char *path =
+        x_asprintf ("%s/logs/%s.log", s->places.dirs.records_path, b->work_id);
     b->is_recorded = true;
     TRACE (s->trace, NULL, shell_completed, .work_id = b->work_id, .binary = b->binary,
            .command = b->args, .exit_code = TRACE_NUM (r.exit_code), .duration_ms = r.duration_ms,
@@ -235,7 +237,7 @@ void
 background_append_residue (void *session, const char *task_id, json_t *items)
 {
     struct session *s = session;
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     size_t len = 0, cap = 0;
     struct background **found = NULL;
     for (struct background *b = s->background; b; b = b->next)
@@ -260,7 +262,7 @@ background_append_residue (void *session, const char *task_id, json_t *items)
         json_set_u64 (item, "started_at_ms", found[i]->started_at_ms);
         json_array_append_new (items, item);
     }
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     free (found);
 }
 
@@ -408,12 +410,12 @@ background_call (struct session *s, struct running_task *task, const json_t *inp
     if (! read_input (s, input, &a, out))
         return;
     uint64_t began_ms = clock_monotonic_ms ();
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
     if (a.operation == OP_WAIT)
         command_wait (a.b->command, (int64_t)(a.wait_secs * 1000), task->cancel);
     if (a.operation == OP_STOP)
         command_stop (a.b->command);
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     answer (s, task, &a, clock_monotonic_ms () - began_ms, out);
     out->is_canceled = cancel_is_raised (task->cancel);
 }
@@ -436,7 +438,8 @@ record_abandoned (struct session *s, struct background *b)
 {
     struct command_result r = command_look (b->command);
     bool is_over = r.state == COMMAND_EXITED;
-    _cleanup_free_ char *path = x_asprintf ("%s/logs/%s.log", s->dirs.records_path, b->work_id);
+    _cleanup_free_ char *path =
+        x_asprintf ("%s/logs/%s.log", s->places.dirs.records_path, b->work_id);
     TRACE (s->trace, NULL, shell_abandoned, .work_id = b->work_id, .binary = b->binary,
            .command = b->args, .running_ms = b->running_ms,
            .exit_code = is_over ? TRACE_NUM (r.exit_code) : TRACE_NO_NUM,
@@ -449,10 +452,10 @@ background_abandon_end (struct session *s)
 {
     size_t count = 0;
     _cleanup_buf_ struct buf report = { 0 };
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     struct background *next = s->background;
     s->background = NULL; /* the door sees none of them any more */
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     while (next) {
         struct background *b = next;
         next = b->next;

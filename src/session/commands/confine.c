@@ -10,6 +10,7 @@
 #include "sandbox/host/host.h"
 #include "sandbox/kernel/compiler_helpers.h"
 #include "sandbox/kernel/environment.h"
+#include "session/state/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +30,8 @@ bool
 session_may_run_native (const struct session *s)
 {
     bool has_native = false;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        has_native |= s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        has_native |= s->kit.artifacts[i].resolved && s->kit.artifacts[i].resolved->is_native;
     return policy_may_run_native (s->policy, has_native);
 }
 
@@ -160,7 +161,7 @@ write_sealed_etc (struct session *s, const char *home, struct mur_error **err)
                          "the session's home %s holds a colon or a newline, which no "
                          "passwd file can",
                          home);
-    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->dirs.session_path);
+    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->places.dirs.session_path);
     _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
@@ -180,12 +181,13 @@ static bool
 fill_folders (struct session *s, struct mur_error **err)
 {
     struct mount_folders *f = &s->confined->spec.folders;
-    const char *temp = arena_printf (s->arena, "%s/tmp", s->dirs.records_path);
-    const char *home = arena_printf (s->arena, "%s/home", s->dirs.records_path);
-    return name_folder (s->work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
+    const char *temp = arena_printf (s->arena, "%s/tmp", s->places.dirs.records_path);
+    const char *home = arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
+    return name_folder (s->places.work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
            name_folder (home, &f->home, err) &&
-           name_folder (s->dirs.runtime_path, &f->runtime, err) &&
-           name_folder (s->dirs.records_path, &f->records, err) && write_sealed_etc (s, home, err);
+           name_folder (s->places.dirs.runtime_path, &f->runtime, err) &&
+           name_folder (s->places.dirs.records_path, &f->records, err) &&
+           write_sealed_etc (s, home, err);
 }
 
 /* --- what the policy says --- */
@@ -254,8 +256,8 @@ fill_limits (struct session *s)
                                           .max_file_size_bytes = r->max_file_size_bytes.value,
                                           .cpu_seconds = r->cpu_seconds.value,
                                           .memory_bytes = r->memory_bytes.value };
-    confine_cgroup_limits (s->policy, s->work_path, &spec->cgroup);
-    spec->cgroup_is_optional = s->request->config->cgroup_is_optional;
+    confine_cgroup_limits (s->policy, s->places.work_path, &spec->cgroup);
+    spec->cgroup_is_optional = s->asked->config->cgroup_is_optional;
     s->confined->workdir_max_bytes = r->workdir_max_bytes.value;
 }
 
@@ -280,7 +282,7 @@ tier_of (const struct session *s)
         [TIER_LANDLOCK] = CONFINEMENT_LANDLOCK,
         [TIER_SEALED] = CONFINEMENT_SEALED,
     };
-    return tiers[host_decide (s->request->decision)->applied];
+    return tiers[host_decide (s->asked->decision)->applied];
 }
 
 /* On stderr and in logs/bootstrap.log, where it outlives the terminal. */
@@ -292,15 +294,15 @@ static _printf_ (3, 4) void launch_warning (const struct session *s, enum diag_c
     _cleanup_free_ char *text = x_vasprintf (fmt, args);
     va_end (args);
     diag_warn (DIAG_RUNTIME, code, "%s", text);
-    if (s->bootstrap_fd >= 0)
-        dprintf (s->bootstrap_fd, "[capsule-runtime] warning[%s]: %s\n", diag_code_name (code),
-                 text);
+    if (s->places.bootstrap_fd >= 0)
+        dprintf (s->places.bootstrap_fd, "[capsule-runtime] warning[%s]: %s\n",
+                 diag_code_name (code), text);
 }
 
 void
 confine_warn_places (const struct session *s)
 {
-    const struct capsule_containment *capsule = &s->request->decision->capsule;
+    const struct capsule_containment *capsule = &s->asked->decision->capsule;
     if (capsule->dir_inside_workdir)
         launch_warning (s, W_SEC_033,
                         "%s lies inside the work folder %s: nothing keeps the capsule from writing "
@@ -338,7 +340,7 @@ warn (struct session *s)
     if (s->is_confinement_told)
         return;
     s->is_confinement_told = true;
-    const enum containment_tier tier = host_decide (s->request->decision)->applied;
+    const enum containment_tier tier = host_decide (s->asked->decision)->applied;
     struct tier_warning warnings[TIER_WARNINGS_MAX];
     size_t count = policy_tier_warnings (s->policy, tier, warnings);
     for (size_t i = 0; i < count; i++)
@@ -381,7 +383,7 @@ confine_start (struct session *s, struct mur_error **err)
     c->confinement = confinement_new (&c->spec, err);
     if (! c->confinement)
         return false;
-    c->commands = commands_new (c->confinement, s->records);
+    c->commands = commands_new (c->confinement, s->places.records);
     warn (s);
     return true;
 }
@@ -394,12 +396,12 @@ confine_set_env (struct session *s)
         return;
     struct environment_spec spec = {
         .host = environ,
-        .overrides = (const char *const *)s->guest_env.items,
+        .overrides = (const char *const *)s->kit.guest_env.items,
         .baseline = names_of (s, &s->policy->shell_baseline_env),
         .strip = names_of (s, &s->policy->shell_strip_env),
         .home_dir = c->spec.folders.home.path,
-        .runtime_dir = s->dirs.runtime_path,
-        .records_dir = s->dirs.records_path,
+        .runtime_dir = s->places.dirs.runtime_path,
+        .records_dir = s->places.dirs.records_path,
         .temp_dir = confinement_temp_dir (c->confinement),
     };
     command_environment_build (&spec, &c->env);

@@ -11,6 +11,7 @@
 #include "session/commands/confine.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -31,14 +32,14 @@ write_one (struct session *s, struct staged_artifact *a, const struct buf *image
 {
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", a->tool_name);
     _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, a->tool_name);
-    if (! fs_make_dirs (s->runtime, dir, 0777, false, err) ||
-        ! fs_create (s->runtime, path, image->data, image->len, 0755, true, err))
+    if (! fs_make_dirs (s->places.runtime, dir, 0777, false, err) ||
+        ! fs_create (s->places.runtime, path, image->data, image->len, 0755, true, err))
         return false;
-    a->native_path = x_asprintf ("%s/%s", s->dirs.runtime_path, path);
+    a->native_path = x_asprintf ("%s/%s", s->places.dirs.runtime_path, path);
     /* From the bytes just written, never read back: nothing a capsule could change decides what may
      * be executed. */
     strv_push (&a->native_closure, a->native_path);
-    elf_image_closure (image->data, image->len, s->work_path, &a->native_closure);
+    elf_image_closure (image->data, image->len, s->places.work_path, &a->native_closure);
     return true;
 }
 
@@ -54,17 +55,18 @@ stage_native_tool (struct session *s, struct staged_artifact *a, struct mur_erro
 bool
 stage_native_tools (struct session *s, struct mur_error **err)
 {
-    struct buf *images = x_new_array (struct buf, s->artifact_count + 1);
+    struct buf *images = x_new_array (struct buf, s->kit.artifact_count + 1);
     bool is_good = true;
-    for (size_t i = 0; i < s->artifact_count && is_good; i++)
-        if (is_native (&s->artifacts[i]))
-            is_good = package_read_native (s->artifacts[i].resolved->package, &images[i], err) &&
-                      platform_check_binary (s->artifacts[i].full_name, images[i].data,
-                                             images[i].len, err);
-    for (size_t i = 0; i < s->artifact_count && is_good; i++)
-        if (is_native (&s->artifacts[i]))
-            is_good = write_one (s, &s->artifacts[i], &images[i], err);
-    for (size_t i = 0; i < s->artifact_count; i++)
+    for (size_t i = 0; i < s->kit.artifact_count && is_good; i++)
+        if (is_native (&s->kit.artifacts[i]))
+            is_good =
+                package_read_native (s->kit.artifacts[i].resolved->package, &images[i], err) &&
+                platform_check_binary (s->kit.artifacts[i].full_name, images[i].data, images[i].len,
+                                       err);
+    for (size_t i = 0; i < s->kit.artifact_count && is_good; i++)
+        if (is_native (&s->kit.artifacts[i]))
+            is_good = write_one (s, &s->kit.artifacts[i], &images[i], err);
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
         buf_free (&images[i]);
     free (images);
     return is_good;
@@ -161,9 +163,9 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
         mur_error_free (err);
         return;
     }
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
     bool has_ended = command_wait (c, -1, out->stop ? out->stop : task->cancel);
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     if (! has_ended) {
         command_kill (c);
         command_wait (c, 5000, NULL);

@@ -8,6 +8,7 @@
 #include "session/commands/background.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -285,10 +286,10 @@ run (struct session *s, struct running_task *task, const char *name, const char 
             command_kill (c);
     } else {
         struct background *b = background_begin (s, task, line, c, out);
-        loop_lock_release (s);
+        loop_lock_release (&s->loop_lock);
         bool has_ended =
             command_wait (c, (int64_t)grace_ms (s), out->abandon ? out->abandon : task->cancel);
-        loop_lock_take (s);
+        loop_lock_take (&s->loop_lock);
         if (has_ended) {
             background_done (s, b);
             set_finished (s, name, line, c, out);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -28,13 +29,13 @@ static bool
 open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     if (a->role == ROLE_HOOK && a->grant->opens_records_hooks)
-        return (a->scope_fd = fs_open_dir (s->records, "hooks", err)) >= 0 ||
+        return (a->scope_fd = fs_open_dir (s->places.records, "hooks", err)) >= 0 ||
                mur_context (err, "capabilities.filesystem.records of %s", a->full_name);
     const char *dir = a->grant->scope_dir;
     if (! dir || ! a->grant->opens_work_dir || ! dir[0])
         return true;
-    if (! fs_make_dirs (s->work, dir, 0777, false, err) ||
-        (a->scope_fd = fs_open_dir (s->work, dir, err)) < 0)
+    if (! fs_make_dirs (s->places.work, dir, 0777, false, err) ||
+        (a->scope_fd = fs_open_dir (s->places.work, dir, err)) < 0)
         return mur_context (err, "capabilities.filesystem.scope %s of %s", a->grant->scope,
                             a->full_name);
     return true;
@@ -59,8 +60,8 @@ static void build_hook_env (struct session *s, struct staged_artifact *a);
 bool
 stage_guests (struct session *s, struct mur_error **err)
 {
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->component &&
             (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
             return false;
@@ -110,9 +111,9 @@ guest_env_add_allowed (const struct policy *p, struct strv *env)
 {
     for (size_t i = 0; i < p->env_allow.len; i++) {
         const char *name = p->env_allow.items[i], *value = getenv (name);
-        bool is_builtin;
+        bool is_provided;
         if (! value || env_name_is_runtime_owned (name) ||
-            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
+            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_provided))
             continue;
         guest_env_set (env, name, value);
     }
@@ -123,14 +124,14 @@ static void
 add_peers (struct session *s, struct strv *env)
 {
     _cleanup_free_ char *peers =
-        s->request->membership ? membership_peers_text (s->request->membership) : NULL;
+        s->asked->membership ? membership_peers_text (s->asked->membership) : NULL;
     if (peers)
         guest_env_set (env, "MURMUR_FORMATION_PEERS", peers);
 }
 
 /* What every guest of the session gets. <d>: the choice it speaks of. */
 static void
-add_runtime_list (struct session *s, const char *url, const struct driver *d, struct strv *env)
+add_runtime_list (struct session *s, const char *url, const struct choice *d, struct strv *env)
 {
     if (d) {
         guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->harness ? "process" : "http");
@@ -185,8 +186,8 @@ add_observability (struct session *s, struct strv *env)
         _cleanup_free_ char *config = eval_config_text (eval);
         guest_env_set (env, "MURMUR_EVAL_CONFIG", config);
     }
-    if (s->request->case_id)
-        guest_env_set (env, "MURMUR_CASE_ID", s->request->case_id);
+    if (s->asked->case_id)
+        guest_env_set (env, "MURMUR_CASE_ID", s->asked->case_id);
     if (eval && eval->dataset_id)
         guest_env_set (env, "MURMUR_DATASET_ID", eval->dataset_id);
 }
@@ -200,8 +201,8 @@ build_hook_env (struct session *s, struct staged_artifact *a)
     if (a->config_env)
         set_env (&a->env, a->config_env);
     add_observability (s, &a->env);
-    if (s->request->formation_id)
-        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->request->formation_id);
+    if (s->asked->formation_id)
+        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->asked->formation_id);
     add_peers (s, &a->env);
     if (a->gateway)
         guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
@@ -209,7 +210,7 @@ build_hook_env (struct session *s, struct staged_artifact *a)
 
 /* The order of session.md 4.2: later wins. */
 static void
-build_env_for (struct session *s, const char *url, const struct driver *d,
+build_env_for (struct session *s, const char *url, const struct choice *d,
                const struct staged_artifact *a, bool with_gateway, struct strv *env)
 {
     strv_free (env);
@@ -225,7 +226,8 @@ static void
 build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
            struct strv *env)
 {
-    build_env_for (s, url, s->manifest->inference ? &s->driver : NULL, a, with_gateway, env);
+    build_env_for (s, url, s->manifest->inference ? &s->choices.primary : NULL, a, with_gateway,
+                   env);
 }
 
 /* inference.compaction.driver_config laid over the driver's own. */
@@ -235,31 +237,33 @@ build_compaction_env (struct session *s)
     const struct compaction *c = s->manifest->inference->compaction;
     if (! c || ! c->driver_config)
         return;
-    _cleanup_json_ json_t *config =
-        s->driver.config ? json_loads (s->driver.config, 0, NULL) : json_object ();
+    _cleanup_json_ json_t *config = s->choices.primary.config
+                                        ? json_loads (s->choices.primary.config, 0, NULL)
+                                        : json_object ();
     _cleanup_json_ json_t *over = yaml_to_json (c->driver_config, E_MAN_003, NULL);
     if (! json_is_object (over) || ! json_is_object (config))
         return;
     json_object_update (config, over);
     _cleanup_free_ char *text = json_text (config, JSON_TEXT_ORDERED);
-    strv_free (&s->compaction_env);
-    for (size_t i = 0; i < s->driver.env.len; i++)
-        strv_push (&s->compaction_env, s->driver.env.items[i]);
-    guest_env_set (&s->compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
+    strv_free (&s->choices.compaction_env);
+    for (size_t i = 0; i < s->choices.primary.env.len; i++)
+        strv_push (&s->choices.compaction_env, s->choices.primary.env.items[i]);
+    guest_env_set (&s->choices.compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
 }
 
 void
 guests_set_env (struct session *s, const char *url)
 {
-    build_env (s, url, NULL, false, &s->guest_env);
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    build_env (s, url, NULL, false, &s->kit.guest_env);
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->component && a->role != ROLE_HOOK)
             build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
     }
-    for (size_t i = 0; i < s->choice_count; i++)
-        build_env_for (s, url, s->choices[i], s->choices[i]->artifact, true, &s->choices[i]->env);
-    if (s->choice_count)
+    for (size_t i = 0; i < s->choices.count; i++)
+        build_env_for (s, url, s->choices.all[i], s->choices.all[i]->artifact, true,
+                       &s->choices.all[i]->env);
+    if (s->choices.count)
         build_compaction_env (s);
 }
 
@@ -286,9 +290,10 @@ fill_preopens (const struct session *s, const struct guest_setup *setup,
     if (a && a->scope_fd >= 0)
         preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
     else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)
-        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->work), ".", false };
+        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->places.work), ".", false };
     if (! a || (a->role == ROLE_TOOL && ! is_scoped))
-        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->runtime), "murmur-runtime", true };
+        preopens[n++] =
+            (struct guest_preopen){ fs_root_fd (s->places.runtime), "murmur-runtime", true };
     if (a && a->state_fd >= 0)
         preopens[n++] = (struct guest_preopen){ a->state_fd, "state", false };
     return n;
@@ -305,13 +310,13 @@ static bool
 find_peer (void *ctx, const char *name, struct guest_peer *out)
 {
     struct session *s = ctx;
-    struct membership *m = s->request->membership;
+    struct membership *m = s->asked->membership;
     const struct secret *token = membership_token (m, name);
     if (! token)
         return false;
-    pthread_mutex_lock (&s->lock);
-    bool is_trusted = s->task && s->task->task->is_trusted;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
+    bool is_trusted = s->now.task && s->now.task->task->is_trusted;
+    pthread_mutex_unlock (&s->now.lock);
     *out = (struct guest_peer){ membership_address (m, name, NULL), secret_copy (token),
                                 is_trusted ? "trusted" : "untrusted" };
     return out->base != NULL;
@@ -327,7 +332,7 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
         .gateway = setup->gateway,
         .is_admitted = is_admitted,
         .ctx = s->spend,
-        .find_peer = s->request->membership ? find_peer : NULL,
+        .find_peer = s->asked->membership ? find_peer : NULL,
         .peer_ctx = s,
     };
     struct guest_preopen preopens[PREOPENS_MAX];

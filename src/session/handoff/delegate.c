@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "session/handoff/delegate_internal.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 #include "spawn/child/approval.h"
 #include "spawn/child/child_door.h"
 #include "spawn/child/environment.h"
@@ -160,7 +161,7 @@ deadline_for_child (const struct session *s)
 {
     if (! s->deadline->is_set)
         return 0;
-    return s->deadline->is_inherited ? s->request->inherited_deadline_ms
+    return s->deadline->is_inherited ? s->asked->inherited_deadline_ms
                                      : clock_unix_ms () + deadline_left_ms (s->deadline);
 }
 
@@ -198,13 +199,13 @@ launch (struct handing *h)
         .approval = secret_reveal (h->approval.token),
         .capsule = d->capsule,
         .version = d->version,
-        .parent_records_dir = s->dirs.records_path,
+        .parent_records_dir = s->places.dirs.records_path,
         .roost_url = s->roost_url,
         .env_allow = (const char *const *)env.items,
         .spawner = spawner,
-        .formation_id = s->request->formation_id,
+        .formation_id = s->asked->formation_id,
         .inherited_deadline_ms = deadline_for_child (s),
-        .snapshot_source = wants_snapshot (h) ? s->work_path : NULL,
+        .snapshot_source = wants_snapshot (h) ? s->places.work_path : NULL,
         .snapshot_limit_bytes = h->packed.workdir_max_bytes,
     };
     d->child = child_launch (&l, h->ask->cancel, &err);
@@ -215,7 +216,7 @@ launch (struct handing *h)
 static void
 start_line (struct session *s, const struct delegation *d)
 {
-    const char *workdir = mur_child_workdir (d->child), *records = s->dirs.records_path;
+    const char *workdir = mur_child_workdir (d->child), *records = s->places.dirs.records_path;
     bool is_below = fs_path_is_within (workdir, records);
     TRACE (s->trace, NULL, delegation_start, .delegation_id = d->id.text, .capsule = d->capsule,
            .version = d->version, .child_session_id = mur_child_session_id (d->child),

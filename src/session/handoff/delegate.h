@@ -3,7 +3,7 @@
  * Delegating: from the question to mur-roost to a child that holds its task, and for a step of a
  * plan on to the child's answer (spec/spawn.md A1-A4, A14, A19, A22).
  *
- * Callers: builtin_delegate.c (delegate_start), the plan engine (delegate_wait; from several
+ * Callers: provided_delegate.c (delegate_start), the plan engine (delegate_wait; from several
  * threads at once). Always true: whatever fails after the child's process was started ends and
  * reaps it before the call returns; no token is in any text; one `delegation` line is traced for
  * each call, by whoever sees its end.

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/handoff/delegate_internal.h"
+#include "session/state/session.h"
 #include "spawn/child/child_door.h"
 #include "spawn/child/door_ask.h"
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "session/conversation/fence.h"
 #include "session/handoff/delegations.h"
+#include "session/state/session.h"
 #include "spawn/report/completion.h"
 
 #include <fcntl.h>
@@ -78,8 +79,8 @@ keep_whole (struct session *s, const struct delegation *d, const char *data, siz
 {
     _cleanup_free_ char *path = x_asprintf ("delegations/%s.txt", d->id.text);
     bool is_kept = id_is_valid (d->id.text, "dlg_") &&
-                   fs_make_dirs (s->runtime, "delegations", 0700, true, NULL) &&
-                   fs_write (s->runtime, path, data, len, 0600, true, NULL);
+                   fs_make_dirs (s->places.runtime, "delegations", 0700, true, NULL) &&
+                   fs_write (s->places.runtime, path, data, len, 0600, true, NULL);
     return is_kept ? steal_ptr (&path) : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "session/state/session.h"
 
 #include <string.h>
 #include <strings.h>

@@ -11,6 +11,7 @@
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls_internal.h"
 #include "session/loop/tool_calls.h"
+#include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ member_call_result_clear (struct member_call_result *r)
 struct member_calls *
 member_calls_new (struct session *s)
 {
-    const struct membership *m = s->request->membership;
+    const struct membership *m = s->asked->membership;
     if (! m || ! membership_callee_count (m))
         return NULL;
     struct member_calls *set = x_new0 (struct member_calls);
@@ -325,7 +326,7 @@ run_call (void *arg)
 char *
 member_calls_refusal (struct member_calls *set, const struct running_task *t, const char *member)
 {
-    const struct membership *m = set->session->request->membership;
+    const struct membership *m = set->session->asked->membership;
     if (! membership_token (m, member)) {
         _cleanup_strv_ struct strv callees = { 0 };
         for (size_t i = 0; i < membership_callee_count (m); i++)
@@ -333,7 +334,7 @@ member_calls_refusal (struct member_calls *set, const struct running_task *t, co
         _cleanup_free_ char *list = strv_join (&callees, ", ");
         return x_asprintf ("this member may not call \"%s\"; it may call: %s", member, list);
     }
-    if (t->declined)
+    if (t->onward.declined)
         return x_strdup ("this task is ending without an answer");
     bool is_out = false;
     pthread_mutex_lock (&set->lock);
@@ -446,7 +447,7 @@ member_calls_make (struct member_calls *set, struct running_task *t, const char 
 {
     struct session *s = set->session;
     *out = (struct member_call_result){ 0 };
-    char *url = membership_address (s->request->membership, member, t->cancel);
+    char *url = membership_address (s->asked->membership, member, t->cancel);
     if (! url) {
         out->was_canceled = cancel_is_raised (t->cancel);
         return x_asprintf ("the address of %s has not arrived", member);

@@ -5,6 +5,7 @@
 #include "session/handoff/member_offer.h"
 
 #include "base/alloc.h"
+#include "session/state/session.h"
 #include "spawn/child/door_ask.h"
 #include "spawn/formation/membership.h"
 #include "trace/lines/otel.h"
@@ -29,7 +30,7 @@ member_said_clear (struct member_said *s)
 static char *
 shown (const struct member_line *l, char *text)
 {
-    char *clean = membership_redact (l->session->request->membership, text);
+    char *clean = membership_redact (l->session->asked->membership, text);
     free (text);
     return clean;
 }
@@ -38,7 +39,7 @@ static json_t *
 ask (const struct member_line *l, const char *id, const char *method, json_t *params,
      uint64_t timeout_ms, struct cancel *cancel, struct mur_error **err)
 {
-    struct membership *m = l->session->request->membership;
+    struct membership *m = l->session->asked->membership;
     char traceparent[OTEL_TRACEPARENT_LEN + 1];
     bool is_traced = otel_traceparent (l->session->otel, traceparent);
     const struct door_question q = {

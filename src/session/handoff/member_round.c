@@ -4,6 +4,7 @@
  * (spec/spawn.md C8). See member_calls.h, and handed_off.c for the round.
  */
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "session/conversation/fence.h"

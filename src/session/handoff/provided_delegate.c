@@ -11,6 +11,7 @@
 #include "session/state/loop_lock.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -63,8 +64,8 @@ delegate_parameters (const struct session *s)
 }
 
 void
-builtin_delegate (struct session *s, struct running_task *task, const json_t *input,
-                  struct call_outcome *out)
+provided_delegate (struct session *s, struct running_task *task, const json_t *input,
+                   struct call_outcome *out)
 {
     struct delegate_ask ask = { 0 };
     if (! (ask.capsule = input_text (NAME, input, "capsule", out)) ||
@@ -78,13 +79,13 @@ builtin_delegate (struct session *s, struct running_task *task, const json_t *in
     ask.running = task->task;
     ask.cancel = task->cancel;
     _cleanup_delegate_result_ struct delegate_result r;
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
     delegate_start (s, &ask, &r);
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     if (r.status == DELEGATE_REFUSED || r.status == DELEGATE_CANCELED) {
         out->is_canceled = r.status == DELEGATE_CANCELED;
         if (out->is_canceled)
-            task->wait_phase = "delegation";
+            task->end.wait_phase = "delegation";
         outcome_set_error (out, "%s", r.output);
         return;
     }

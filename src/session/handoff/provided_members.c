@@ -8,6 +8,7 @@
 #include "session/handoff/member_calls.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -19,14 +20,14 @@ const char end_without_answer_parameters[] =
 bool
 members_are_offered (const struct session *s)
 {
-    const struct membership *m = s->request->membership;
+    const struct membership *m = s->asked->membership;
     return s->manifest->inference && m && membership_callee_count (m) > 0;
 }
 
 const char *
 call_member_parameters (const struct session *s)
 {
-    const struct membership *m = s->request->membership;
+    const struct membership *m = s->asked->membership;
     json_t *callees = json_array ();
     for (size_t i = 0; i < membership_callee_count (m); i++)
         json_array_append_new (callees, json_string (membership_callee (m, i)));
@@ -59,8 +60,8 @@ show_result (const char *member, const struct member_call_result *r, struct call
 }
 
 void
-builtin_call_member (struct session *s, struct running_task *task, const json_t *input,
-                     struct call_outcome *out)
+provided_call_member (struct session *s, struct running_task *task, const json_t *input,
+                      struct call_outcome *out)
 {
     const char *member = input_text ("call-member", input, "member", out);
     const char *text = member ? input_text ("call-member", input, "task", out) : NULL;
@@ -81,7 +82,7 @@ builtin_call_member (struct session *s, struct running_task *task, const json_t 
         outcome_set_error (out, "call-member: %s", refusal);
     } else if (result.was_canceled) {
         out->is_canceled = true;
-        task->wait_phase = "member_call";
+        task->end.wait_phase = "member_call";
         outcome_set_error (out, "call-member: the task was stopped");
     } else {
         show_result (member, &result, out);
@@ -90,8 +91,8 @@ builtin_call_member (struct session *s, struct running_task *task, const json_t 
 }
 
 void
-builtin_end_without_answer (struct session *s, struct running_task *task, const json_t *input,
-                            struct call_outcome *out)
+provided_end_without_answer (struct session *s, struct running_task *task, const json_t *input,
+                             struct call_outcome *out)
 {
     const char *reason = input_text ("end-without-answer", input, "reason", out);
     if (! reason)
@@ -99,13 +100,13 @@ builtin_end_without_answer (struct session *s, struct running_task *task, const 
     const char *caller = task ? task->task->caller_member : NULL;
     if (! caller)
         outcome_set_error (out, "end-without-answer: no member asked for this task");
-    else if (task->declined)
+    else if (task->onward.declined)
         outcome_set_error (out, "end-without-answer: this task is ending already");
     else if (s->member_calls && member_calls_count (s->member_calls))
         outcome_set_error (out, "end-without-answer: a call to another member is still out");
     else {
         _cleanup_json_ json_t *o = json_object ();
-        task->declined = x_strdup (reason);
+        task->onward.declined = x_strdup (reason);
         json_set_string (o, "caller", caller);
         json_set_string (o, "status", "ending");
         _cleanup_free_ char *text = json_text (o, JSON_TEXT_SORTED);

@@ -13,6 +13,7 @@
 #include "session/harness/bridge_call.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -213,7 +214,7 @@ run_call (struct connection *c, const char *name, const json_t *input, struct br
 {
     struct bridge *b = c->bridge;
     struct session *s = b->session;
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     if (b->is_over) {
         buf_puts (&out->text, "the run is over: nothing more is called");
         out->is_error = true;
@@ -222,7 +223,7 @@ run_call (struct connection *c, const char *name, const json_t *input, struct br
         bridge_call_run (s, b->task, name, input, c->abandon, b->stop, out);
         cancel_remove (b->task->cancel, listener);
     }
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
 }
 
 static void
@@ -277,9 +278,9 @@ static void
 serve_list (struct connection *c, const json_t *id, const json_t *params _unused_)
 {
     json_t *result = json_object ();
-    loop_lock_take (c->bridge->session);
+    loop_lock_take (&c->bridge->session->loop_lock);
     json_object_set_new (result, "tools", bridge_tool_list (c->bridge->session));
-    loop_lock_release (c->bridge->session);
+    loop_lock_release (&c->bridge->session->loop_lock);
     answer_rpc (c, id, result, 0, NULL);
 }
 
@@ -564,11 +565,11 @@ bridge_close (struct bridge *b)
     }
     pthread_mutex_unlock (&b->lock);
     eventfd_write (b->changed_fd, 1);
-    loop_lock_release (b->session);
+    loop_lock_release (&b->session->loop_lock);
     pthread_join (b->thread, NULL);
     wait_for_calls (b);
     cancel_remove (b->task->cancel, b->stop_listener);
-    loop_lock_take (b->session);
+    loop_lock_take (&b->session->loop_lock);
     bridge_free (b);
 }
 

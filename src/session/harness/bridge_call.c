@@ -10,6 +10,7 @@
 #include "session/loop/tool_calls.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 static void
 record_shell (struct session *s, struct running_task *t, const struct gated_call *c,
@@ -28,7 +29,7 @@ bridge_call_run (struct session *s, struct running_task *t, const char *name, co
 {
     _cleanup_free_ char *input_text = json_text (input, JSON_TEXT_SORTED);
     const struct gated_call call = {
-        .turn = t->turns, .id = "", .name = name, .input = input, .input_text = input_text
+        .turn = t->counts.turns, .id = "", .name = name, .input = input, .input_text = input_text
     };
     _cleanup_outcome_ struct call_outcome o = { .abandon = abandon, .stop = stop };
     if (gate_has_required (s, &call, &o) && gate_may_run (s, t, &call, &o)) {
@@ -48,8 +49,8 @@ json_t *
 bridge_tool_list (const struct session *s)
 {
     json_t *list = json_array ();
-    for (size_t i = 0; i < s->tool_count; i++) {
-        const struct tool_entry *t = &s->tools[i];
+    for (size_t i = 0; i < s->kit.tool_count; i++) {
+        const struct tool_entry *t = &s->kit.tools[i];
         json_t *tool = json_object (), *schema = json_loads (t->parameters, 0, NULL);
         json_set_string (tool, "name", t->name);
         if (t->description)

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "session/state/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,9 +34,9 @@ make_pipe (int pair[2], int ours, struct mur_error **err)
 static void
 publish (struct session *s, pid_t pid)
 {
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     s->harness->pid = pid;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
 }
 
 bool
@@ -49,7 +50,7 @@ harness_child_start (struct session *s, char *const *argv, char *const *env,
         const struct bare_child_spec spec = { .path = s->harness->binary,
                                               .argv = argv,
                                               .env = env,
-                                              .dir_fd = fs_root_fd (s->work),
+                                              .dir_fd = fs_root_fd (s->places.work),
                                               .stdin_fd = in[0],
                                               .stdout_fd = out[1],
                                               .stderr_fd = errors[1] };
@@ -253,10 +254,10 @@ harness_kill (struct session *s)
 {
     if (! s->harness)
         return;
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     if (s->harness->pid)
         killpg (s->harness->pid, SIGKILL);
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
 }
 
 void
@@ -267,12 +268,12 @@ harness_child_reap (struct session *s, struct harness_child *c)
     fd_wait (c->process.pidfd, POLLIN, -1);
     c->ended_ms = clock_monotonic_ms ();
     /* Whoever it left behind goes with it, while the group is still its own. */
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     killpg (c->process.pid, SIGKILL);
     while (waitpid (c->process.pid, &c->status, 0) < 0 && errno == EINTR)
         ;
     s->harness->pid = 0;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     c->is_reaped = true;
     close_fd (&c->process.pidfd);
 }

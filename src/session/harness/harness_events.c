@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/attempt.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -53,27 +54,27 @@ add_to_totals (struct harness_run *run, const struct turn_usage *u)
     struct session *s = run->session;
     struct running_task *t = run->task;
     uint64_t input = count (&u->of[USAGE_INPUT]), output = count (&u->of[USAGE_OUTPUT]);
-    t->turns++;
-    t->input_tokens += input;
-    t->output_tokens += output;
-    s->totals.turns++;
-    s->totals.input_tokens += input;
-    s->totals.output_tokens += output;
-    usage_count_add (&s->usage.input, u->of[USAGE_INPUT].is_set, input);
-    usage_count_add (&s->usage.output, u->of[USAGE_OUTPUT].is_set, output);
-    usage_count_add (&s->usage.cached, u->of[USAGE_CACHE_READ].is_set,
+    t->counts.turns++;
+    t->counts.input_tokens += input;
+    t->counts.output_tokens += output;
+    s->tally.totals.turns++;
+    s->tally.totals.input_tokens += input;
+    s->tally.totals.output_tokens += output;
+    usage_count_add (&s->tally.usage.input, u->of[USAGE_INPUT].is_set, input);
+    usage_count_add (&s->tally.usage.output, u->of[USAGE_OUTPUT].is_set, output);
+    usage_count_add (&s->tally.usage.cached, u->of[USAGE_CACHE_READ].is_set,
                      count (&u->of[USAGE_CACHE_READ]));
-    usage_count_add (&s->usage.cache_write, u->of[USAGE_CACHE_CREATION].is_set,
+    usage_count_add (&s->tally.usage.cache_write, u->of[USAGE_CACHE_CREATION].is_set,
                      count (&u->of[USAGE_CACHE_CREATION]));
     if (! u->of[USAGE_INPUT].is_set || ! u->of[USAGE_OUTPUT].is_set)
-        s->usage.unreported_calls++;
+        s->tally.usage.unreported_calls++;
 }
 
 static struct trace_inference
 usage_line (const struct harness_run *run, const struct turn_usage *u)
 {
     return (struct trace_inference){
-        .turn = run->task->turns,
+        .turn = run->task->counts.turns,
         .task_id = run->task->task->id,
         .input_tokens = u->of[USAGE_INPUT],
         .output_tokens = u->of[USAGE_OUTPUT],
@@ -88,9 +89,10 @@ harness_spend_line (struct harness_run *run)
 {
     const struct running_task *t = run->task;
     const struct spend_refusal *r = &run->refusal;
-    TRACE (run->session->trace, NULL, spend_ceiling_reached, .turn = t->turns ? t->turns - 1 : 0,
-           .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
-           .used = r->used, .requested = r->requested);
+    TRACE (run->session->trace, NULL, spend_ceiling_reached,
+           .turn = t->counts.turns ? t->counts.turns - 1 : 0, .task_id = t->task->id,
+           .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
+           .requested = r->requested);
 }
 
 /* Charged once it is closed; a ceiling that is reached ends the run. */
@@ -150,7 +152,7 @@ turn_open (struct harness_run *run)
     }
     char status[48];
     snprintf (status, sizeof status, "inference turn %llu",
-              (unsigned long long)run->task->turns + 1);
+              (unsigned long long)run->task->counts.turns + 1);
     streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
     run->is_turn_open = true;
     return true;
@@ -317,7 +319,7 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
     struct session *s = run->session;
     struct running_task *t = run->task;
     const struct trace_block *trace = s->manifest->trace;
-    uint64_t turn = t->turns ? t->turns - 1 : 0;
+    uint64_t turn = t->counts.turns ? t->counts.turns - 1 : 0;
     uint64_t duration_ms = (clock_monotonic_us () - c->started_us) / 1000;
     _cleanup_free_ char *input = input_json (c->input);
     _cleanup_outcome_ struct call_outcome o = { .status = e->is_error ? TOOL_ERROR : TOOL_PASSED };
@@ -329,8 +331,8 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
            .output = trace && trace->capture == CAPTURE_CONTENT ? o.text.data : NULL,
            .output_bytes = e->text_len, .duration_ms = duration_ms,
            .status = e->is_error ? "error" : "ok");
-    t->tool_calls++;
-    s->totals.tool_calls++;
+    t->counts.tool_calls++;
+    s->tally.totals.tool_calls++;
     const struct stream_artifact shown = { .tool_name = c->name,
                                            .content = o.text.data,
                                            .call_id = c->id[0] ? c->id : NULL,

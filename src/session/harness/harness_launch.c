@@ -12,6 +12,7 @@
 #include "session/harness/harness_memory.h"
 #include "session/hooks/hooks.h"
 #include "session/state/loop_lock.h"
+#include "session/state/session.h"
 #include "session/task/restart.h"
 #include "session/task/task_text.h"
 #include "session/toolbox/system_prompt.h"
@@ -57,8 +58,8 @@ build_env (const struct session *s, const struct process_plan *plan, const char 
     }
     for (size_t i = 0; i < ARRAY_LEN (account_names); i++)
         guest_env_set (env, account_names[i], getenv (account_names[i]));
-    guest_env_set (env, "MURMUR_RUNTIME_DIR", s->dirs.runtime_path);
-    guest_env_set (env, "MURMUR_RECORDS_DIR", s->dirs.records_path);
+    guest_env_set (env, "MURMUR_RUNTIME_DIR", s->places.dirs.runtime_path);
+    guest_env_set (env, "MURMUR_RECORDS_DIR", s->places.dirs.records_path);
     strv_sort (env);
     if (! env->items) { /* an empty environment is one too */
         strv_push (env, "");
@@ -106,7 +107,7 @@ probe_version (struct harness_run *run)
     }
     harness_child_end_input (&c);
     uint64_t until_ms = clock_monotonic_ms () + PROBE_MS;
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
     for (uint64_t now = 0; (now = clock_monotonic_ms ()) < until_ms && c.output.len < PROBE_MAX &&
                            ! cancel_is_raised (run->task->cancel) &&
                            (c.out_fd >= 0 || c.err_fd >= 0) &&
@@ -114,7 +115,7 @@ probe_version (struct harness_run *run)
         uint64_t step = c.has_exited ? 100 : until_ms - now;
         harness_child_pump (&c, -1, step < 250 ? step : 250);
     }
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     char *line = first_line (c.output.data ? c.output.data : "", c.output.len);
     if (! line)
         line = first_line (c.errors.data ? c.errors.data : "", c.errors.len);
@@ -159,8 +160,8 @@ read_prompt (struct harness_run *run, struct buf *out, struct mur_error **err)
 {
     struct session *s = run->session;
     struct running_task *t = run->task;
-    if (t->is_continuing && t->continuation_text) {
-        buf_puts (out, t->continuation_text);
+    if (t->onward.is_continuing && t->onward.continuation_text) {
+        buf_puts (out, t->onward.continuation_text);
         return true;
     }
     _cleanup_buf_ struct buf text = { 0 };
@@ -176,7 +177,7 @@ bool
 harness_is_threaded (const struct session *s)
 {
     return s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
-           s->request->resume_mode != RESUME_NONE;
+           s->asked->resume_mode != RESUME_NONE;
 }
 
 static void
@@ -184,9 +185,9 @@ forget (struct harness_run *run)
 {
     struct session *s = run->session;
     struct running_task *t = run->task;
-    if (! t->task->forgets_session || t->is_continuing || t->has_forgotten)
+    if (! t->task->forgets_session || t->onward.is_continuing || t->harness.has_forgotten)
         return;
-    t->has_forgotten = true;
+    t->harness.has_forgotten = true;
     _cleanup_free_ char *dropped = harness_memory_forget (s->harness->memory, t->task->context_id);
     if (dropped)
         TRACE (s->trace, NULL, harness_session_forgotten, .task_id = t->task->id,
@@ -199,8 +200,8 @@ plan_session (struct harness_run *run)
 {
     struct running_task *t = run->task;
     _cleanup_free_ char *kept = NULL;
-    if (t->is_continuing && t->harness_session)
-        kept = x_strdup (t->harness_session);
+    if (t->onward.is_continuing && t->harness.session)
+        kept = x_strdup (t->harness.session);
     else if (harness_is_threaded (run->session))
         kept = harness_memory_find (run->session->harness->memory, t->task->context_id);
     run->is_resume = kept && strlen (kept) < sizeof run->session_id;
@@ -219,15 +220,15 @@ ask_plan (struct harness_run *run, const char *version, const struct buf *prompt
     struct session *s = run->session;
     _cleanup_free_ char *system = system_text_process (s);
     _cleanup_strv_ struct strv names = { 0 };
-    for (size_t i = 0; i < s->tool_count; i++)
-        strv_push (&names, s->tools[i].name);
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        strv_push (&names, s->kit.tools[i].name);
     const struct process_bridge bridge = { "murmur", run->bridge ? bridge_url (run->bridge) : "",
                                            run->bridge ? bridge_token (run->bridge) : "",
                                            names.items };
     const struct process_request request = {
         .model = s->manifest->inference->model,
         .system_prompt = system,
-        .config = s->driver.config,
+        .config = s->choices.primary.config,
         .bridge = run->bridge ? &bridge : NULL,
         .session_id = run->session_id,
         .is_resume = run->is_resume,
@@ -286,10 +287,10 @@ write_files (struct harness_run *run, struct mur_error **err)
     char id[37];
     uuid_text (id);
     run->files_name = x_asprintf ("harness/%s", id);
-    run->files_dir = x_asprintf ("%s/%s", s->dirs.session_path, run->files_name);
-    if (mkdirat (s->dirs.session_fd, run->files_name, 0700) < 0)
+    run->files_dir = x_asprintf ("%s/%s", s->places.dirs.session_path, run->files_name);
+    if (mkdirat (s->places.dirs.session_fd, run->files_name, 0700) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot create %s", run->files_dir);
-    _cleanup_close_ int dir = openat (s->dirs.session_fd, run->files_name,
+    _cleanup_close_ int dir = openat (s->places.dirs.session_fd, run->files_name,
                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fchmod (dir, 0700) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", run->files_dir);
@@ -304,7 +305,7 @@ void
 harness_launch_clear (struct harness_run *run)
 {
     if (run->files_name)
-        (void)fs_remove_tree_at (run->session->dirs.session_fd, run->files_name, NULL);
+        (void)fs_remove_tree_at (run->session->places.dirs.session_fd, run->files_name, NULL);
     free (run->files_name);
     free (run->files_dir);
 }
@@ -326,8 +327,8 @@ start_line (struct harness_run *run, const char *version, bool is_known, const s
             strv_push (&unset, account_names[i]);
     for (size_t i = 0; i < p->file_count; i++)
         strv_push (&files, p->files[i].name);
-    for (size_t i = 0; run->bridge && i < s->tool_count; i++)
-        strv_push (&tools, s->tools[i].name);
+    for (size_t i = 0; run->bridge && i < s->kit.tool_count; i++)
+        strv_push (&tools, s->kit.tools[i].name);
     TRACE (s->trace, NULL, harness_start, .task_id = run->task->task->id,
            .driver = h->driver->full_name, .driver_version = h->driver->version,
            .harness = h->is.harness, .binary = h->binary, .binary_source = h->binary_source,
@@ -374,7 +375,7 @@ harness_launch (struct harness_run *run, struct mur_error **err)
     bool is_known = version && is_tested (&s->harness->is.tested_versions, version);
     if (! is_known)
         warn_version (run, version);
-    if (s->tool_count && ! (run->bridge = bridge_open (s, run->task, err)))
+    if (s->kit.tool_count && ! (run->bridge = bridge_open (s, run->task, err)))
         return false;
     forget (run);
     plan_session (run);

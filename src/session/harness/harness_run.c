@@ -15,6 +15,7 @@
 #include "session/hooks/hooks.h"
 #include "session/loop/attempt.h"
 #include "session/state/loop_lock.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
 #include <errno.h>
@@ -104,9 +105,9 @@ static void
 pump (struct harness_run *run, int wake_fd, uint64_t until_ms)
 {
     uint64_t now = clock_monotonic_ms ();
-    loop_lock_release (run->session);
+    loop_lock_release (&run->session->loop_lock);
     harness_child_pump (&run->child, wake_fd, until_ms > now ? until_ms - now : 0);
-    loop_lock_take (run->session);
+    loop_lock_take (&run->session->loop_lock);
 }
 
 /* Tells the harness to stop. True when it was told and has its grace. */
@@ -213,9 +214,9 @@ end_child (struct harness_run *run)
     }
     if (! harness_child_has_exited (c))
         harness_child_kill (run->session, c);
-    loop_lock_release (run->session);
+    loop_lock_release (&run->session->loop_lock);
     harness_child_reap (run->session, c);
-    loop_lock_take (run->session);
+    loop_lock_take (&run->session->loop_lock);
     /* The rest of stderr, which may say why. */
     while (c->err_fd >= 0 && clock_monotonic_ms () < until_ms)
         pump (run, -1, until_ms);
@@ -268,14 +269,14 @@ end_spend (struct harness_run *run)
     struct session *s = run->session;
     struct running_task *t = run->task;
     const struct spend_refusal *r = &run->refusal;
-    t->ending = ATTEMPT_SPEND_CEILING;
-    free (t->reason);
-    t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used",
-                            spend_limit_name (r->limit), (unsigned long long)r->ceiling,
-                            (unsigned long long)r->used);
-    free (t->result);
-    t->result = x_asprintf ("stopped: %s", t->reason);
-    result_write (s, t, t->result);
+    t->end.ending = ATTEMPT_SPEND_CEILING;
+    free (t->end.reason);
+    t->end.reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used",
+                                spend_limit_name (r->limit), (unsigned long long)r->ceiling,
+                                (unsigned long long)r->used);
+    free (t->end.result);
+    t->end.result = x_asprintf ("stopped: %s", t->end.reason);
+    result_write (s, t, t->end.result);
 }
 
 static void
@@ -285,11 +286,11 @@ end_canceled (struct harness_run *run)
     if (run->answer)
         result_write (run->session, t, run->answer);
     if (run->child.was_killed) {
-        free (t->status_note);
-        t->status_note = x_strdup ("the harness was killed");
+        free (t->harness.status_note);
+        t->harness.status_note = x_strdup ("the harness was killed");
     }
-    attempt_cancel (run->session, t, t->wait_phase ? t->wait_phase : "harness",
-                    TRACE_NUM (t->turns));
+    attempt_cancel (run->session, t, t->end.wait_phase ? t->end.wait_phase : "harness",
+                    TRACE_NUM (t->counts.turns));
 }
 
 /* A resumed harness that never came to a session has lost it. */
@@ -321,7 +322,7 @@ end_failed (struct harness_run *run)
         mur_hint (&err, "auth: sign the harness in on this host; quota: wait, or raise the plan's "
                         "limit; max-turns: raise inference.max_turns");
     }
-    attempt_error (s, run->task, err, TRACE_NUM (run->task->turns));
+    attempt_error (s, run->task, err, TRACE_NUM (run->task->counts.turns));
 }
 
 static void
@@ -352,8 +353,8 @@ keep_session (struct harness_run *run)
     const char *id = run->reported_id ? run->reported_id : run->session_id;
     if (! run->did_work)
         return;
-    free (t->harness_session);
-    t->harness_session = x_strdup (id);
+    free (t->harness.session);
+    t->harness.session = x_strdup (id);
     if (! harness_is_threaded (s))
         return;
     if (! harness_memory_keep (s->harness->memory, t->task->context_id, id, s->harness->is.harness,
@@ -419,7 +420,7 @@ attempt (struct session *s, struct running_task *t)
     } else if (err) {
         attempt_error (s, t, err, TRACE_NO_NUM);
     } else { /* cancelled before anything ran */
-        attempt_cancel (s, t, "harness", TRACE_NUM (t->turns));
+        attempt_cancel (s, t, "harness", TRACE_NUM (t->counts.turns));
     }
     run_clear (&run);
 }
@@ -428,14 +429,14 @@ void
 harness_attempt_run (struct session *s, struct running_task *t)
 {
     if (cancel_is_raised (t->cancel)) {
-        attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
+        attempt_cancel (s, t, "turn", TRACE_NUM (t->counts.turns));
         return;
     }
     if (! attempt_turns_left (s, t)) {
         attempt_end_max_turns (s, t);
         return;
     }
-    loop_lock_take (s);
+    loop_lock_take (&s->loop_lock);
     attempt (s, t);
-    loop_lock_release (s);
+    loop_lock_release (&s->loop_lock);
 }

@@ -8,6 +8,7 @@
 #include "sandbox/kernel/exec_allowlist.h"
 #include "session/harness/harness.h"
 #include "session/harness/harness_memory.h"
+#include "session/state/session.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -119,7 +120,7 @@ is_executable_file (const char *path)
 static char *
 absolute (const struct session *s, const char *path)
 {
-    return path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", s->request->manifest_dir, path);
+    return path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", s->asked->manifest_dir, path);
 }
 
 static bool
@@ -144,11 +145,12 @@ stage_harness (struct session *s, struct mur_error **err)
     if (! inference || inference->transport != TRANSPORT_PROCESS)
         return true;
     struct harness *h = s->harness = x_new0 (struct harness);
+    s->loop_lock.is_shared = true;
     h->arena = arena_new ();
     h->memory = harness_memory_new (s->policy->record_store);
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].entry == inference->driver_entry)
-            h->driver = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].entry == inference->driver_entry)
+            h->driver = &s->kit.artifacts[i];
     return describe (s, err) && check_required_env (s, err) && find_binary (s, err);
 }
 
@@ -159,7 +161,7 @@ stage_harness_spend (struct session *s, struct mur_error **err)
     if (! h || h->is.reports_usage)
         return true;
     bool has_own = s->manifest->inference->max_session_tokens.is_set;
-    if (! has_own && ! s->request->config->machine_tokens_per_day)
+    if (! has_own && ! s->asked->config->machine_tokens_per_day)
         return true;
     return mur_fail (err, E_RUN_038, "driver %s reports no usage, so %s cannot be kept",
                      h->driver->full_name,

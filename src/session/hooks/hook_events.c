@@ -8,6 +8,7 @@
 #include "door/streams.h"
 #include "session/commands/shell.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -57,7 +58,7 @@ hooks_tell_inference (struct session *s, struct running_task *t, const struct re
         json_is_array (content) ? json_text (content, JSON_TEXT_SORTED) : NULL;
     const struct hook_event event = {
         .kind = HOOK_ON_INFERENCE,
-        .inference = { .turn = (uint32_t)t->turns,
+        .inference = { .turn = (uint32_t)t->counts.turns,
                        .input_tokens = estimate,
                        .output_tokens = a->tokens,
                        .decision = calls                       ? "tool_call"
@@ -90,7 +91,7 @@ hooks_tell_harness_turn (struct session *s, struct running_task *t,
         arena_free (all->artifacts);
     all->artifacts = arena_new ();
     const struct hook_event event = { .kind = HOOK_ON_INFERENCE,
-                                      .inference = { .turn = (uint32_t)t->turns,
+                                      .inference = { .turn = (uint32_t)t->counts.turns,
                                                      .input_tokens = input,
                                                      .output_tokens = output,
                                                      .decision = turn->decision,

@@ -11,6 +11,7 @@
 #include "session/commands/shell.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -29,7 +30,7 @@ has_deny_hooks (const struct session *s)
 static bool
 reaches_something (struct session *s, const char *name)
 {
-    return builtin_find (name) || session_artifact (s, name) || shell_is_offered (s, name);
+    return provided_find (name) || session_artifact (s, name) || shell_is_offered (s, name);
 }
 
 static bool
@@ -45,7 +46,7 @@ ask (struct hook *h, struct running_task *t, const struct hook_event *event, str
     struct value value = hook_event_to_value (arena, event);
     struct hook_output output;
     const char *failure;
-    h->serving = (struct hook_serving){ .kind = event->kind, .task = t, .turn = t->turns };
+    h->serving = (struct hook_serving){ .kind = event->kind, .task = t, .turn = t->counts.turns };
     snprintf (h->serving.task_id, sizeof (h->serving.task_id), "%s", t->task->id);
     if (! hook_ask (h, event->kind, &value, arena, &output, &failure)) {
         hook_log (h, event->kind, failure);
@@ -82,7 +83,7 @@ hooks_allow (struct session *s, struct running_task *t, uint64_t turn, const cha
     if (! has_deny_hooks (s) || ! reaches_something (s, name))
         return true;
     _cleanup_ (shell_request_clear) struct shell_request request = { 0 };
-    bool is_command = ! builtin_find (name) && shell_read (s, name, input, &request);
+    bool is_command = ! provided_find (name) && shell_read (s, name, input, &request);
     _cleanup_free_ char *shown =
         is_command ? x_strndup (request.command,
                                 utf8_cut (request.command, strlen (request.command), COMMAND_SHOWN))

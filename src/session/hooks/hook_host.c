@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -138,7 +139,7 @@ read_messages (void *ctx, const char *cursor, uint32_t limit, struct arena *aren
         *refusal = "not-granted";
         return false;
     }
-    const char *context_id = s->request->context_id;
+    const char *context_id = s->asked->context_id;
     if (s->hooks) {
         pthread_mutex_lock (&s->hooks->lock);
         if (s->hooks->context_id)

@@ -11,6 +11,7 @@
 #include "base/tokens.h"
 #include "session/model/inference_line.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -21,10 +22,10 @@ cap_of (const struct session *s, const struct hook *h, const char *model)
     const struct compaction *c = s->manifest->inference->compaction;
     if (h->serving.kind == HOOK_ON_COMPACTION && c && c->max_tokens.is_set)
         return c->max_tokens.value;
-    for (size_t i = 0; i < s->driver.model_cap_count; i++)
-        if (str_eq (s->driver.model_caps[i].model, model))
-            return s->driver.model_caps[i].cap;
-    return s->driver.output_cap;
+    for (size_t i = 0; i < s->choices.primary.model_cap_count; i++)
+        if (str_eq (s->choices.primary.model_caps[i].model, model))
+            return s->choices.primary.model_caps[i].cap;
+    return s->choices.primary.output_cap;
 }
 
 /* A message that came from the task's list keeps who made it: another model's thinking is not sent
@@ -78,7 +79,7 @@ why_not (struct session *s, struct running_task *t, const struct driver_answer *
 {
     switch (a->outcome) {
     case DRIVER_SPEND_REFUSED:
-        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t ? t->turns : 0,
+        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t ? t->counts.turns : 0,
                .task_id = t ? t->task->id : NULL, .limit = spend_limit_name (a->refusal.limit),
                .ceiling = a->refusal.ceiling, .used = a->refusal.used,
                .requested = a->refusal.requested, .origin = origin);
@@ -102,8 +103,8 @@ may_call (const struct hook *h, const struct running_task *t, const char **refus
 {
     const struct session *s = h->session;
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
-    bool has_driver = s->driver.artifact && ! s->harness;
-    if (has_driver && (! t || ! cap->is_set || cap->value > t->turns + t->hook_calls))
+    bool has_driver = s->choices.primary.artifact && ! s->harness;
+    if (has_driver && (! t || ! cap->is_set || cap->value > t->counts.turns + t->counts.hook_calls))
         return true;
     *refusal = has_driver ? "inference.max_turns was reached" : "there is no driver to ask";
     return false;
@@ -119,14 +120,14 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     uint64_t estimate = request_tokens (r, list);
     _cleanup_free_ char *origin = x_asprintf ("hook:%s", h->name);
     const struct driver_caller caller = {
-        .driver = &s->driver,
+        .driver = &s->choices.primary,
         .origin = origin,
         .task_id = h->serving.task_id[0] ? h->serving.task_id : NULL,
         .turn = h->serving.turn,
         .output_cap = cap,
-        .env = h->serving.kind == HOOK_ON_COMPACTION && s->compaction_env.len
-                   ? s->compaction_env.items
-                   : s->driver.env.items,
+        .env = h->serving.kind == HOOK_ON_COMPACTION && s->choices.compaction_env.len
+                   ? s->choices.compaction_env.items
+                   : s->choices.primary.env.items,
         .cancel = t                   ? t->cancel
                   : h->serving.cancel ? h->serving.cancel
                                       : s->hooks->idle,
@@ -134,10 +135,10 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     _cleanup_answer_ struct driver_answer a = { 0 };
     driver_call_as (s, &caller, r->text.data, r->text.len, estimate, &a);
     if (t)
-        t->hook_calls++;
+        t->counts.hook_calls++;
     if (a.outcome == DRIVER_SPEND_REFUSED && t) {
-        t->hook_spend_refused = true;
-        t->hook_refusal = a.refusal;
+        t->refusal.is_refused = true;
+        t->refusal.why = a.refusal;
     }
     if (a.outcome != DRIVER_RESPONSE) {
         if (a.outcome != DRIVER_SPEND_REFUSED && a.outcome != DRIVER_CANCELED)
@@ -147,10 +148,10 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
     }
     inference_line_hook (s, &caller, r, list, &a, estimate);
     if (t) {
-        t->input_tokens += estimate;
-        t->output_tokens += a.tokens;
-        s->totals.input_tokens += estimate;
-        s->totals.output_tokens += a.tokens;
+        t->counts.input_tokens += estimate;
+        t->counts.output_tokens += a.tokens;
+        s->tally.totals.input_tokens += estimate;
+        s->tally.totals.output_tokens += a.tokens;
     }
     take_text (json_object_get (a.body, "content"), arena, response);
     response->model_used = arena_strdup (arena, r->model);
@@ -176,11 +177,12 @@ hook_run_inference (void *ctx, const struct inference_request *request, struct a
     if (! take_messages (&request->messages, t, &list, refusal))
         return false;
     struct request r;
-    request_init (&r, request->model && request->model[0] ? request->model : s->driver.model,
+    request_init (&r,
+                  request->model && request->model[0] ? request->model : s->choices.primary.model,
                   x_strdup ("[]"), x_strdup (request->system_prompt ? request->system_prompt : ""),
                   s->manifest->name, s->manifest->version,
                   h->serving.task_id[0] ? h->serving.task_id : s->id.text);
-    r.reader = request_reader_of (s, &s->driver, r.model);
+    r.reader = request_reader_of (s, &s->choices.primary, r.model);
     bool is_done = call (h, t, &r, &list, arena, response, refusal);
     request_free (&r);
     return is_done;

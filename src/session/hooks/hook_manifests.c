@@ -10,15 +10,16 @@
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
 static struct tool_entry *
 find_tool (struct session *s, const char *name)
 {
-    for (size_t i = 0; i < s->tool_count; i++)
-        if (str_eq (s->tools[i].name, name))
-            return &s->tools[i];
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        if (str_eq (s->kit.tools[i].name, name))
+            return &s->kit.tools[i];
     return NULL;
 }
 
@@ -58,7 +59,8 @@ write_one (struct hook *h, const struct hook_tool_manifest *m)
     _cleanup_free_ char *path = x_asprintf ("tools/%s/murmur.yaml", m->binary_name);
     struct artifact_manifest *manifest =
         artifact_manifest_parse (m->content, m->content_len, path, &err);
-    if (manifest && fs_write (s->runtime, path, m->content, m->content_len, 0666, false, &err))
+    if (manifest &&
+        fs_write (s->places.runtime, path, m->content, m->content_len, 0666, false, &err))
         take (s, tool, manifest);
     if (manifest)
         artifact_manifest_free (manifest);

@@ -10,6 +10,7 @@
 #include "base/fdio.h"
 #include "session/launch/start_line.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -50,8 +51,8 @@ hook_log (struct hook *h, enum hook_event_kind kind, const char *text)
             *c = ' ';
     _cleanup_free_ char *line = x_asprintf ("%s: %s\n", hook_event_name (kind), clean);
     _cleanup_close_ int fd = -1;
-    if (! fs_make_dirs (s->records, "logs", 0777, false, &err) ||
-        (fd = fs_open_append (s->records, path, 0666, &err)) < 0 ||
+    if (! fs_make_dirs (s->places.records, "logs", 0777, false, &err) ||
+        (fd = fs_open_append (s->places.records, path, 0666, &err)) < 0 ||
         ! fd_write_all (fd, line, strlen (line)))
         diag_plain_warning ("hook %s: %.*s", h->name, (int)strlen (line) - 1, line);
 }
@@ -167,8 +168,8 @@ static size_t
 count_hooks (const struct session *s)
 {
     size_t count = 0;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        count += s->artifacts[i].role == ROLE_HOOK;
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        count += s->kit.artifacts[i].role == ROLE_HOOK;
     return count;
 }
 
@@ -179,8 +180,8 @@ open_all (struct session *s, struct mur_error **err)
     pthread_mutex_init (&all->lock, NULL);
     all->idle = cancel_new ();
     all->items = x_new_array (struct hook, count_hooks (s));
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->role != ROLE_HOOK)
             continue;
         struct hook *h = &all->items[all->len++];
@@ -207,7 +208,7 @@ tell_session_start (struct session *s)
                                           .capsule_name = s->manifest->name,
                                           .capsule_version = s->manifest->version,
                                           .session_id = s->id.text,
-                                          .model = s->driver.model,
+                                          .model = s->choices.primary.model,
                                           .capabilities = capabilities.items,
                                       } };
     hooks_tell (s, NULL, &event, HOOK_NONE, arena, &none);
@@ -264,8 +265,8 @@ run_on_stage (struct session *s, struct staged_artifact *a)
 bool
 stage_hooks (struct session *s, struct mur_error **err _unused_)
 {
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         const struct hook_contract *c = &a->contract;
         if (a->role == ROLE_HOOK &&
             (c->binding == BIND_ON_STAGE || (c->binding == BIND_ALL && c->mode == HOOK_BLOCKING)))
@@ -291,7 +292,7 @@ serve (struct hook_serving *serving, struct running_task *t, enum hook_event_kin
     *serving = (struct hook_serving){ .kind = kind, .task = t };
     if (t) {
         snprintf (serving->task_id, sizeof (serving->task_id), "%s", t->task->id);
-        serving->turn = t->turns;
+        serving->turn = t->counts.turns;
     }
 }
 
@@ -361,7 +362,7 @@ hooks_end (struct session *s, const char *exit_status)
                          .output_tokens = all->output_tokens,
                          .tool_calls = (uint32_t)all->tool_calls,
                          .shell_calls = (uint32_t)all->shell_calls,
-                         .duration_ms = clock_monotonic_ms () - s->launched_ms,
+                         .duration_ms = clock_monotonic_ms () - s->tally.launched_ms,
                          .exit_status = exit_status },
     };
     hooks_tell (s, NULL, &event, HOOK_NONE, arena, &none);

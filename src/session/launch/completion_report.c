@@ -6,26 +6,28 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "session/state/session.h"
 #include "spawn/report/completion.h"
 
 void
 spawned_report (struct session *s, bool is_good)
 {
-    const struct spawner *by = s->request->spawner;
+    const struct spawner *by = s->asked->spawner;
     if (! by->url)
         return;
     const struct completion_address to = { by->url, by->context_id, by->session_id };
-    int records_fd = fs_root_fd (s->records);
+    int records_fd = fs_root_fd (s->places.records);
     struct completion c = {
         .delegation_id = by->delegation_id,
         .capsule_name = session_capsule_name (s),
         .capsule_version = s->manifest->version,
         .session_id = s->id.text,
         .status = is_good ? COMPLETION_OK : COMPLETION_ERROR,
-        .result_path = completion_result_path (records_fd, s->dirs.records_path,
-                                               fs_root_fd (s->work), s->work_path, s->arena),
-        .workdir = s->work_path,
-        .duration_ms = clock_monotonic_ms () - s->launched_ms,
+        .result_path =
+            completion_result_path (records_fd, s->places.dirs.records_path,
+                                    fs_root_fd (s->places.work), s->places.work_path, s->arena),
+        .workdir = s->places.work_path,
+        .duration_ms = clock_monotonic_ms () - s->tally.launched_ms,
         .reported_by = REPORTED_BY_CHILD,
     };
     _cleanup_error_ struct mur_error *err = NULL;

@@ -10,6 +10,7 @@
 #include "session/commands/confine.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ bool
 session_fill_work (struct session *s, struct fs_root *from, char digest[SHA256_HEX_LEN + 1],
                    struct mur_error **err)
 {
-    return tree_copy (from, s->work, err) && tree_digest (s->work, digest, err);
+    return tree_copy (from, s->places.work, err) && tree_digest (s->places.work, digest, err);
 }
 
 bool
@@ -43,7 +44,7 @@ report_new (const struct session *s, const char *result, const char *error)
     json_set_string (report, "output_log", NULL);
     json_set_string (report, "error", error);
     json_set_string (report, "containment",
-                     containment_name (host_decide (s->request->decision)->achieved));
+                     containment_name (host_decide (s->asked->decision)->achieved));
     return report;
 }
 
@@ -64,10 +65,11 @@ keep_output (struct session *s, const struct command_result *r, json_t *report)
         start++;
     json_set_string_n (report, "output_tail", whole.data ? whole.data + start : "",
                        whole.len - start);
-    if (fs_make_dirs (s->records, "logs", 0777, false, &err) &&
-        fs_write (s->records, LOG_NAME, whole.data ? whole.data : "", whole.len, 0666, false,
+    if (fs_make_dirs (s->places.records, "logs", 0777, false, &err) &&
+        fs_write (s->places.records, LOG_NAME, whole.data ? whole.data : "", whole.len, 0666, false,
                   &err)) {
-        _cleanup_free_ char *path = x_asprintf ("%s/%s", fs_root_path (s->records), LOG_NAME);
+        _cleanup_free_ char *path =
+            x_asprintf ("%s/%s", fs_root_path (s->places.records), LOG_NAME);
         json_set_string (report, "output_log", path);
     }
 }
@@ -94,7 +96,7 @@ report_result (struct session *s, struct command *c, bool has_ended)
 static json_t *
 run (struct session *s, const struct check_request *check, struct mur_error **err)
 {
-    if (check->files && ! tree_copy (check->files, s->work, err))
+    if (check->files && ! tree_copy (check->files, s->places.work, err))
         return NULL;
     if (! confine_start (s, err))
         return NULL;

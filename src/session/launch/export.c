@@ -5,6 +5,7 @@
 #include "session/launch/export.h"
 
 #include "session/launch/termination.h"
+#include "session/state/session.h"
 #include "trace/lines/otel.h"
 
 /* How long the end of a session may wait for a collector; shorter once it was told to end. */
@@ -20,7 +21,7 @@ export_start (struct session *s)
     const struct otel_spec spec = { .endpoint = o->otel_endpoint,
                                     .capsule_name = s->manifest->name,
                                     .capsule_version = s->manifest->version,
-                                    .records = s->records,
+                                    .records = s->places.records,
                                     .redactor = s->redactor };
     s->otel = otel_new (&spec);
     if (s->trace)

@@ -30,6 +30,7 @@
 #include "session/loop/loop.h"
 #include "session/model/controller.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 #include "session/task/task_text.h"
 #include "session/toolbox/murmur_md.h"
 #include "spawn/child/lifeline.h"
@@ -43,8 +44,8 @@
 static void
 list_visible_tools (const struct session *s, struct strv *out)
 {
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        const struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
         if ((a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_prompt)
             strv_push (out, a->full_name);
     }
@@ -53,10 +54,10 @@ list_visible_tools (const struct session *s, struct strv *out)
 static void
 set_planes (struct session *s)
 {
-    const struct containment *c = host_decide (s->request->decision);
+    const struct containment *c = host_decide (s->asked->decision);
     const struct plane_facts facts = {
         .exports = s->manifest->exports,
-        .work = s->work,
+        .work = s->places.work,
         .containment = containment_name (c->achieved),
         .follows_links = c->achieved != CONTAINMENT_SCOPED,
         .registry = s->registry,
@@ -160,11 +161,11 @@ write_running_record (struct session *s)
     r.url = x_strdup (door_url (s->door));
     r.capsule_name = x_strdup (s->manifest->name);
     r.capsule_version = x_strdup (s->manifest->version);
-    r.workdir = x_strdup (s->work_path);
-    r.records_dir = x_strdup (s->dirs.records_path);
-    r.formation_id = copy_of (s->request->formation_id);
-    r.spawned_by = copy_of (s->request->spawner->session_id);
-    fill_membership (s->request->membership, &r);
+    r.workdir = x_strdup (s->places.work_path);
+    r.records_dir = x_strdup (s->places.dirs.records_path);
+    r.formation_id = copy_of (s->asked->formation_id);
+    r.spawned_by = copy_of (s->asked->spawner->session_id);
+    fill_membership (s->asked->membership, &r);
     if (s->auth)
         fill_tokens (s->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
@@ -173,8 +174,8 @@ write_running_record (struct session *s)
         _cleanup_free_ char *line =
             x_asprintf ("[capsule-runtime] warning[W-SEC-023]: %s\n", err->message);
         diag_warn (DIAG_RUNTIME, W_SEC_023, "%s", err->message);
-        if (s->bootstrap_fd >= 0)
-            (void)fd_write_all (s->bootstrap_fd, line, strlen (line));
+        if (s->places.bootstrap_fd >= 0)
+            (void)fd_write_all (s->places.bootstrap_fd, line, strlen (line));
     }
     running_record_clear (&r);
 }
@@ -185,11 +186,11 @@ write_running_record (struct session *s)
 static void
 open_bootstrap_log (struct session *s)
 {
-    if (! fs_make_dirs (s->records, "logs", 0777, false, NULL))
+    if (! fs_make_dirs (s->places.records, "logs", 0777, false, NULL))
         return;
-    s->bootstrap_fd = fs_open_append (s->records, "logs/bootstrap.log", 0666, NULL);
-    if (s->bootstrap_fd >= 0)
-        diag_set_fallback (s->bootstrap_fd);
+    s->places.bootstrap_fd = fs_open_append (s->places.records, "logs/bootstrap.log", 0666, NULL);
+    if (s->places.bootstrap_fd >= 0)
+        diag_set_fallback (s->places.bootstrap_fd);
 }
 
 static unsigned
@@ -202,7 +203,7 @@ declared_port (const struct session *s)
 static bool
 open_door (struct session *s, struct mur_error **err)
 {
-    s->door = door_bind (s->request->bind_addr, declared_port (s), err);
+    s->door = door_bind (s->asked->bind_addr, declared_port (s), err);
     if (! s->door || ! controller_begin (s, err))
         return false;
     murmur_md_write (s, door_url (s->door));
@@ -217,7 +218,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
 {
     if (! open_door (s, err))
         return false;
-    s->trace = trace_writer_new (s->records, s->id.text, s->redactor, err);
+    s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, err);
     if (! s->trace)
         return false;
     export_start (s);
@@ -233,11 +234,11 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
         return false;
     }
     if (has_own) {
-        struct task_intake intake = { .context_id = s->request->context_id,
+        struct task_intake intake = { .context_id = s->asked->context_id,
                                       .source = "task_md",
                                       .origin = ORIGIN_USER,
                                       .is_trusted = true,
-                                      .forgets_session = s->request->forgets_session };
+                                      .forgets_session = s->asked->forgets_session };
         registry_enqueue (s->registry, &intake);
     }
     write_running_record (s);
@@ -271,11 +272,11 @@ refuse_queued (struct session *s)
 static void
 end_line (struct session *s, enum session_ending ending)
 {
-    const struct session_totals *t = &s->totals;
+    const struct session_totals *t = &s->tally.totals;
     TRACE (s->trace, NULL, session_end, .total_turns = t->turns,
            .total_input_tokens = t->input_tokens, .total_output_tokens = t->output_tokens,
            .total_tool_calls = t->tool_calls, .total_shell_calls = t->shell_calls,
-           .duration_ms = clock_monotonic_ms () - s->launched_ms,
+           .duration_ms = clock_monotonic_ms () - s->tally.launched_ms,
            .exit_status = session_ending_name (ending));
 }
 
@@ -322,7 +323,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     struct launch_outcome outcome = { .ending = ENDING_OK };
     deadline_fill (s, &deadline);
     s->deadline = &deadline;
-    s->launched_ms = clock_monotonic_ms ();
+    s->tally.launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
     confine_warn_places (s);
     bool has_own = false;

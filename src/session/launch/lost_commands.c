@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/ids.h"
 #include "home/running.h"
+#include "session/state/session.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -157,7 +158,7 @@ enqueue (struct session *s, const struct reading *r, const char *dir, const char
     buf_printf (&text,
                 "The session before this one, %s, ended without telling what became of its "
                 "background commands. They run no more and their results are lost:\n",
-                s->request->resumed_session);
+                s->asked->resumed_session);
     for (size_t i = 0; i < r->len; i++)
         if (r->lost[i].is_marked)
             buf_printf (&text,
@@ -166,7 +167,7 @@ enqueue (struct session *s, const struct reading *r, const char *dir, const char
                         r->lost[i].work_id, r->lost[i].binary, r->lost[i].command,
                         (unsigned long long)r->lost[i].detached_at_ms, dir, r->lost[i].work_id);
     const struct task_intake intake = { .id = task_id,
-                                        .context_id = s->request->context_id,
+                                        .context_id = s->asked->context_id,
                                         .text = text.data,
                                         .source = "detached_lost",
                                         .origin = ORIGIN_COMPLETION,
@@ -209,7 +210,7 @@ reconcile (struct session *s, struct fs_root *records, const char *file_name)
         if (r.lost[i].has_ended)
             continue;
         if (! w)
-            w = trace_writer_reopen (records, file_name, s->request->resumed_session, r.start_event,
+            w = trace_writer_reopen (records, file_name, s->asked->resumed_session, r.start_event,
                                      NULL);
         r.lost[i].is_marked = w && mark (w, s, &r.lost[i], task_id.text);
         count += r.lost[i].is_marked;
@@ -221,8 +222,8 @@ reconcile (struct session *s, struct fs_root *records, const char *file_name)
 void
 lost_commands_report (struct session *s)
 {
-    const char *trace = s->request->resumed_trace;
-    if (! trace || runs_still (s->request->resumed_session))
+    const char *trace = s->asked->resumed_trace;
+    if (! trace || runs_still (s->asked->resumed_session))
         return;
     _cleanup_free_ char *for_dir = x_strdup (trace), *for_name = x_strdup (trace);
     _cleanup_free_ char *dir = fs_canonical_path (dirname (for_dir), NULL);

@@ -55,17 +55,17 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
     buf_putc (&b, '{');
     if (is_authenticated)
         append_member (&b, "auth", "bearer");
-    if (s->request->formation_id)
-        append_member (&b, "formation_id", s->request->formation_id);
+    if (s->asked->formation_id)
+        append_member (&b, "formation_id", s->asked->formation_id);
     append_member (&b, "name", s->manifest->name);
     buf_printf (&b, ",\"pid\":%d", (int)getpid ());
-    append_member (&b, "records_dir", s->dirs.records_path);
+    append_member (&b, "records_dir", s->places.dirs.records_path);
     append_member (&b, "session_id", s->id.text);
     if (is_authenticated && with_tokens)
         append_tokens (&b, s->auth);
     append_member (&b, "url", url);
     append_member (&b, "version", s->manifest->version);
-    append_member (&b, "workdir", s->work_path);
+    append_member (&b, "workdir", s->places.work_path);
     buf_putc (&b, '}');
     if (is_authenticated && with_tokens)
         diag_secret_line (b.data);
@@ -85,16 +85,17 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
     diag_stdout_line ("session: %s", s->id.text);
     if (! is_verbose)
         return;
-    diag_stdout_line ("workdir: %s", s->work_path);
-    diag_stdout_line ("records: %s", s->dirs.records_path);
+    diag_stdout_line ("workdir: %s", s->places.work_path);
+    diag_stdout_line ("records: %s", s->places.dirs.records_path);
     diag_stdout_line ("manifest: %s v%s", s->manifest->name, s->manifest->version);
-    if (s->driver.artifact)
-        diag_stdout_line ("driver: %s (%s)", s->driver.artifact->full_name, s->driver.model);
+    if (s->choices.primary.artifact)
+        diag_stdout_line ("driver: %s (%s)", s->choices.primary.artifact->full_name,
+                          s->choices.primary.model);
     size_t skills = 0;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        skills += s->artifacts[i].role == ROLE_SKILL;
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        skills += s->kit.artifacts[i].role == ROLE_SKILL;
     if (skills)
         diag_stdout_line ("skills: %zu installed", skills);
-    if (s->request->formation_id)
-        diag_stdout_line ("formation: %s", s->request->formation_id);
+    if (s->asked->formation_id)
+        diag_stdout_line ("formation: %s", s->asked->formation_id);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "home/conversations.h"
 #include "session/conversation/conversation.h"
+#include "session/state/session.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -36,9 +37,9 @@ record (struct session *s, const char *store, const char *reason, const struct s
 static void
 remove_work_folder (const struct session *s, const char *id)
 {
-    if (s->request->workdir)
+    if (s->asked->workdir)
         return;
-    _cleanup_free_ char *path = x_asprintf ("%s/workdir", s->request->manifest_dir);
+    _cleanup_free_ char *path = x_asprintf ("%s/workdir", s->asked->manifest_dir);
     _cleanup_close_ int dir = open (path, DIR_FLAGS);
     if (dir >= 0)
         (void)fs_remove_tree_at (dir, id, NULL);
@@ -57,8 +58,8 @@ static void
 prune_sessions (struct session *s, const struct retain *retain)
 {
     _cleanup_strv_ struct strv names = { 0 }, counted = { 0 }, aged = { 0 };
-    _cleanup_close_ int group = home_find_records_group (s->request->work_root, NULL);
-    if (group < 0 || ! home_list_sessions (group, s->dirs.records_group, &names, NULL))
+    _cleanup_close_ int group = home_find_records_group (s->asked->work_root, NULL);
+    if (group < 0 || ! home_list_sessions (group, s->places.dirs.records_group, &names, NULL))
         return;
     for (size_t i = 0; i < names.len; i++) {
         const char *name = names.items[i];
@@ -87,7 +88,7 @@ is_own (const struct session *s, const struct conversation_file *f)
 static void
 cut_current (struct session *s, uint64_t max_messages)
 {
-    const char *store = s->policy->record_store, *context = s->request->context_id;
+    const char *store = s->policy->record_store, *context = s->asked->context_id;
     struct conversation_files files = { 0 };
     conversation_adopt (store, context, s->manifest->name);
     if (conversation_files_read (store, context, &files, NULL) && files.len == 1 &&
@@ -110,7 +111,7 @@ prune_records (struct session *s, uint64_t max_age_secs)
     if (conversation_files_read (s->policy->record_store, NULL, &files, NULL))
         for (size_t i = 0; i < files.len; i++) {
             const struct conversation_file *f = &files.items[i];
-            bool is_current = str_eq (f->context_id, s->request->context_id);
+            bool is_current = str_eq (f->context_id, s->asked->context_id);
             if (! is_current && is_own (s, f) && is_older_than (f->touched_ms, max_age_secs) &&
                 conversation_remove (f, NULL))
                 strv_push (&targets, f->context_id);
@@ -130,6 +131,6 @@ retention_apply (struct session *s)
         return;
     if (context->retain->max_age_secs)
         prune_records (s, context->retain->max_age_secs);
-    if (context->retain->max_count && s->request->context_id)
+    if (context->retain->max_count && s->asked->context_id)
         cut_current (s, context->retain->max_count);
 }

@@ -5,6 +5,7 @@
 #include "session/launch/roost_session.h"
 
 #include "base/diag.h"
+#include "session/state/session.h"
 #include "spawn/report/registration.h"
 
 #define END_TIMEOUT_MS     5000
@@ -13,7 +14,7 @@
 bool
 registered_begin (struct session *s, struct mur_error **err)
 {
-    const struct secret *grant = s->request->spawn_grant;
+    const struct secret *grant = s->asked->spawn_grant;
     if (! grant && ! s->policy->spawn_allow.len)
         return true;
     const struct registrant who = { .session_id = s->id.text,

@@ -24,6 +24,7 @@
 #include "session/launch/script_send.h"
 #include "session/launch/script_watch.h"
 #include "session/launch/termination.h"
+#include "session/state/session.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -65,9 +66,9 @@ check_head (const char *path, struct mur_error **err)
 static bool
 read_component (const struct session *s, struct buf *wasm, struct mur_error **err)
 {
-    const char *path = s->request->component_path;
-    if (s->request->capsule)
-        return package_read_wasm (s->request->capsule->package, wasm, err);
+    const char *path = s->asked->component_path;
+    if (s->asked->capsule)
+        return package_read_wasm (s->asked->capsule->package, wasm, err);
     if (! path)
         return mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
     return check_head (path, err) && fs_read_regular (path, COMPONENT_LIMIT_BYTES, wasm, err);
@@ -83,7 +84,7 @@ stage_script (struct session *s, struct mur_error **err)
     if (ok) {
         char key[SHA256_HEX_LEN + 1];
         sha256_hex (source.bytes.data, source.bytes.len, key);
-        struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
+        struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
                                         zip_ceiling () };
         sigset_t before;
         termination_hold_signals (&before);
@@ -142,25 +143,25 @@ explain_failure (const struct session *s, enum guest_ending how, struct mur_erro
 static void
 hold_refused_lines (struct session *s)
 {
-    s->bootstrap_fd = memfd_create ("refused-lines", MFD_CLOEXEC);
-    if (s->bootstrap_fd >= 0)
-        diag_set_fallback (s->bootstrap_fd);
+    s->places.bootstrap_fd = memfd_create ("refused-lines", MFD_CLOEXEC);
+    if (s->places.bootstrap_fd >= 0)
+        diag_set_fallback (s->places.bootstrap_fd);
 }
 
 static void
 keep_refused_lines (struct session *s)
 {
-    if (s->bootstrap_fd < 0)
+    if (s->places.bootstrap_fd < 0)
         return;
     diag_set_fallback (-1);
     char piece[4096];
     off_t at = 0;
-    for (ssize_t n; (n = pread (s->bootstrap_fd, piece, sizeof (piece), at)) > 0; at += n)
-        if (! fs_make_dirs (s->records, "logs", 0777, false, NULL) ||
-            ! fs_append (s->records, "logs/bootstrap.log", piece, (size_t)n, NULL))
+    for (ssize_t n; (n = pread (s->places.bootstrap_fd, piece, sizeof (piece), at)) > 0; at += n)
+        if (! fs_make_dirs (s->places.records, "logs", 0777, false, NULL) ||
+            ! fs_append (s->places.records, "logs/bootstrap.log", piece, (size_t)n, NULL))
             break;
-    close (s->bootstrap_fd);
-    s->bootstrap_fd = -1;
+    close (s->places.bootstrap_fd);
+    s->places.bootstrap_fd = -1;
 }
 
 static bool
@@ -176,7 +177,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
     guests_set_env (s, "");
     struct guest_setup setup = { .component = s->script,
                                  .kind = GUEST_SCRIPT,
-                                 .env = s->guest_env.items,
+                                 .env = s->kit.guest_env.items,
                                  .contexts = contexts,
                                  .context_count = ARRAY_LEN (contexts) };
     _cleanup_store_ struct guest_store store = { 0 };
@@ -201,7 +202,7 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     struct script_watch watch;
     hold_refused_lines (s);
     script_watch_hold (&watch, s);
-    s->launched_ms = clock_monotonic_ms ();
+    s->tally.launched_ms = clock_monotonic_ms ();
     *ending = ENDING_FAILED;
     export_script_begin (s);
     bool is_good = registered_begin (s, err) && script_watch_start (&watch, err) &&

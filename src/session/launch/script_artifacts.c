@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "manifest/text/yaml.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 #include "session/toolbox/pull.h"
 
 #include <string.h>
@@ -37,12 +38,12 @@ list_artifacts (void *ctx, struct arena *arena, const struct artifact_summary **
     struct session *s = ctx;
     const struct str_list *commands = &s->policy->shell_allow;
     struct artifact_summary *list =
-        arena_new_array (arena, struct artifact_summary, s->artifact_count + commands->len + 1);
+        arena_new_array (arena, struct artifact_summary, s->kit.artifact_count + commands->len + 1);
     *count = 0;
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (! s->artifacts[i].is_removed &&
-            (s->artifacts[i].role == ROLE_TOOL || s->artifacts[i].role == ROLE_SKILL))
-            list[(*count)++] = summary_of (&s->artifacts[i]);
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (! s->kit.artifacts[i].is_removed &&
+            (s->kit.artifacts[i].role == ROLE_TOOL || s->kit.artifacts[i].role == ROLE_SKILL))
+            list[(*count)++] = summary_of (&s->kit.artifacts[i]);
     for (size_t i = 0; i < commands->len; i++)
         if (shell_is_offered (s, commands->items[i]))
             list[(*count)++] = command_summary (commands->items[i]);
@@ -98,8 +99,8 @@ describe_artifact (void *ctx, const char *name, struct arena *arena, struct arti
                    const char **refusal)
 {
     struct session *s = ctx;
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        const struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
         if (strcmp (a->full_name, name) != 0 || a->is_removed || a->role == ROLE_DRIVER ||
             a->role == ROLE_HOOK)
             continue;
@@ -195,7 +196,7 @@ script_artifacts_record (struct session *s)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     if (s->script_pull_count && ! s->trace)
-        s->trace = trace_writer_new (s->records, s->id.text, s->redactor, &err);
+        s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, &err);
     for (size_t i = 0; i < s->script_pull_count; i++) {
         if (s->trace)
             pull_record (s, &s->script_pulls[i]);

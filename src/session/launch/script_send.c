@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "net/http_client.h"
 #include "net/url.h"
+#include "session/state/session.h"
 #include "trace/lines/otel.h"
 
 #include <string.h>
@@ -202,7 +203,7 @@ script_messages_record (struct session *s)
     if (! sends)
         return;
     if (! s->trace)
-        s->trace = trace_writer_new (s->records, s->id.text, s->redactor, NULL);
+        s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, NULL);
     for (size_t i = 0; i < sends->len; i++) {
         struct script_sent *one = &sends->items[i];
         TRACE (s->trace, NULL, a2a_send, .peer_url = one->peer_url, .message_id = one->message_id,

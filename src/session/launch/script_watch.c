@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "session/launch/roost_session.h"
 #include "session/launch/termination.h"
+#include "session/state/session.h"
 #include "spawn/child/lifeline.h"
 
 #include <poll.h>
@@ -19,7 +20,7 @@ static _noreturn_ void
 end_with_lifeline (struct session *s)
 {
     diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
-    home_session_end (&s->dirs);
+    home_session_end (&s->places.dirs);
     registered_abandon (s);
     _exit (FORCED_EXIT_STATUS);
 }

@@ -9,6 +9,7 @@
 #include "sandbox/host/host.h"
 #include "session/model/credential.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 #include "spawn/formation/membership.h"
 #include "trace/lines/writer.h"
 
@@ -31,7 +32,7 @@ append_limit (struct buf *b, const char *key, uint64_t value)
 }
 
 static char *
-model_limits_json (const struct driver *d)
+model_limits_json (const struct choice *d)
 {
     struct buf b = { 0 };
     buf_putc (&b, '{');
@@ -71,11 +72,11 @@ gateways_json (const struct session *s)
 {
     struct buf b = { 0 };
     buf_putc (&b, '[');
-    if (s->driver.artifact->gateway)
-        append_gateway (&b, s->driver.artifact);
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].gateway && &s->artifacts[i] != s->driver.artifact)
-            append_gateway (&b, &s->artifacts[i]);
+    if (s->choices.primary.artifact->gateway)
+        append_gateway (&b, s->choices.primary.artifact);
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].gateway && &s->kit.artifacts[i] != s->choices.primary.artifact)
+            append_gateway (&b, &s->kit.artifacts[i]);
     buf_putc (&b, ']');
     return buf_steal (&b);
 }
@@ -84,8 +85,8 @@ static char *
 runtime_artifacts_json (const struct session *s)
 {
     _cleanup_json_ json_t *list = json_array ();
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        const struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->origin == LOCK_RUNTIME)
             json_array_append_new (list, json_pack ("{s:s,s:s,s:s,s:s,s:s}", "name", a->full_name,
                                                     "version", a->version, "origin", "runtime",
@@ -124,10 +125,10 @@ static char *
 choices_json (const struct session *s)
 {
     struct buf b = { 0 };
-    if (s->choice_count < 2)
+    if (s->choices.count < 2)
         return NULL;
-    for (size_t i = 0; i < s->choice_count; i++) {
-        const struct driver *d = s->choices[i];
+    for (size_t i = 0; i < s->choices.count; i++) {
+        const struct choice *d = s->choices.all[i];
         _cleanup_free_ char *limits = model_limits_json (d);
         buf_printf (&b, "%s{\"name\":\"%s\",\"driver\":", i ? "," : "[", d->name);
         json_append_string (&b, d->artifact->full_name, strlen (d->artifact->full_name));
@@ -166,34 +167,34 @@ hash_prompt (struct session *s, char sha[SHA256_HEX_LEN + 1], struct mur_error *
     size_t len = strlen (s->system_prompt);
     sha256_hex (s->system_prompt, len, sha);
     return capture_of (s) != CAPTURE_CONTENT ||
-           trace_blob_store (s->records, sha, s->system_prompt, len, err);
+           trace_blob_store (s->places.records, sha, s->system_prompt, len, err);
 }
 
 bool
 start_line_write (struct session *s, struct mur_error **err)
 {
     const struct inference *inference = s->manifest->inference;
-    const struct containment *c = host_decide (s->request->decision);
-    const uint64_t machine = s->request->config->machine_tokens_per_day;
+    const struct containment *c = host_decide (s->asked->decision);
+    const uint64_t machine = s->asked->config->machine_tokens_per_day;
     char prompt_sha[SHA256_HEX_LEN + 1] = "";
     _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 }, callees = { 0 };
-    _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->driver);
+    _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->choices.primary);
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
     _cleanup_free_ char *control = control_json (s), *choices = choices_json (s);
-    const struct membership *m = s->request->membership;
+    const struct membership *m = s->asked->membership;
     static char *const none[] = { NULL };
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         strv_push (&callees, membership_callee (m, i));
     session_list_capabilities (s, &capabilities);
-    for (size_t i = 0; i < s->tool_count; i++)
-        strv_push (&tools, s->tools[i].name);
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        strv_push (&tools, s->kit.tools[i].name);
     if (! hash_prompt (s, prompt_sha, err))
         return false;
     return TRACE (
         s->trace, err, session_start, .capsule_name = s->manifest->name,
-        .capsule_version = s->manifest->version, .model = s->driver.model,
+        .capsule_version = s->manifest->version, .model = s->choices.primary.model,
         .max_turns = { inference->max_turns.is_set, (int64_t)inference->max_turns.value },
         .model_limits = limits,
         .max_session_tokens = { inference->max_session_tokens.is_set,
@@ -205,16 +206,15 @@ start_line_write (struct session *s, struct mur_error **err)
         .workdir_exec = s->policy->workdir_exec_allowed, .userns_grant = c->facts.userns_grant,
         .effective_grants = s->effective_grants, .system_prompt_source = s->system_prompt_source,
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
-        .credential_source = source_of (s->driver.artifact), .gateways = gateways,
+        .credential_source = source_of (s->choices.primary.artifact), .gateways = gateways,
         .control = control, .inference_choices = choices,
         .tool_refresh = s->harness                                          ? NULL
                         : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
                                                                             : "compaction",
         .runtime_artifacts = pins, .host_facts = s->host_facts,
-        .resumed_from = s->request->resumed_session, .context_id = s->request->context_id,
-        .spawned_by = s->request->spawner->session_id,
-        .delegation_id = s->request->spawner->delegation_id,
-        .formation_id = s->request->formation_id,
+        .resumed_from = s->asked->resumed_session, .context_id = s->asked->context_id,
+        .spawned_by = s->asked->spawner->session_id,
+        .delegation_id = s->asked->spawner->delegation_id, .formation_id = s->asked->formation_id,
         .formation_member = m ? membership_member (m) : NULL,
         .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
 }

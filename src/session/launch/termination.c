@@ -11,6 +11,7 @@
 #include "session/launch/roost_session.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 #include "spawn/child/lifeline.h"
 
 #include <errno.h>
@@ -92,10 +93,10 @@ set_timer (struct termination *x, uint64_t after_ms)
 static void
 cancel_tasks (struct session *s, enum termination_cause cause)
 {
-    pthread_mutex_lock (&s->lock);
-    bool is_spared = cause == TERMINATED_BY_DEADLINE && s->task && s->has_standing_answer;
-    struct cancel *work = is_spared ? cancel_ref (s->task->cancel) : NULL;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
+    bool is_spared = cause == TERMINATED_BY_DEADLINE && s->now.task && s->now.has_standing_answer;
+    struct cancel *work = is_spared ? cancel_ref (s->now.task->cancel) : NULL;
+    pthread_mutex_unlock (&s->now.lock);
     if (work) {
         cancel_raise (work);
         cancel_unref (work);
@@ -108,13 +109,13 @@ cancel_tasks (struct session *s, enum termination_cause cause)
 static void
 write_cause (struct session *s, enum termination_cause cause)
 {
-    const struct spawner *by = s->request->spawner;
+    const struct spawner *by = s->asked->spawner;
     if (cause == TERMINATED_BY_DEADLINE)
         TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
                .deadline_secs = s->deadline->secs,
                .source = s->deadline->is_inherited ? "inherited" : "own");
     if (cause == TERMINATED_BY_FORMATION)
-        TRACE (s->trace, NULL, formation_ended, .formation_id = s->request->formation_id);
+        TRACE (s->trace, NULL, formation_ended, .formation_id = s->asked->formation_id);
     if (cause == TERMINATED_BY_SPAWNER)
         TRACE (s->trace, NULL, spawner_ended, .spawned_by = by->session_id,
                .delegation_id = by->delegation_id);
@@ -125,12 +126,12 @@ static bool
 take_cause (struct session *s, enum termination_cause cause)
 {
     struct termination *x = s->termination;
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     bool is_first = ! x->is_settled;
     if (is_first)
         write_cause (s, cause);
     x->cause = cause;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     return is_first;
 }
 
@@ -139,9 +140,9 @@ termination_settle (struct session *s)
 {
     if (! s->termination)
         return;
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     s->termination->is_settled = true;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
 }
 
 static void
@@ -169,7 +170,7 @@ begin (struct session *s, enum termination_cause cause)
 static _noreturn_ void
 force_exit (struct session *s)
 {
-    home_session_end (&s->dirs);
+    home_session_end (&s->places.dirs);
     running_remove (s->id.text);
     registered_abandon (s);
     harness_kill (s);

@@ -10,6 +10,7 @@
 #include "session/loop/compaction.h"
 #include "session/loop/seed.h"
 #include "session/loop/turn.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/restart.h"
 #include "session/task/task_text.h"
@@ -21,7 +22,7 @@
 bool
 attempt_can_continue (const struct session *s, const struct running_task *t)
 {
-    return s->harness ? t->harness_session != NULL : t->list.len > 0;
+    return s->harness ? t->harness.session != NULL : t->list.len > 0;
 }
 
 uint64_t
@@ -30,7 +31,7 @@ attempt_turns_left (const struct session *s, const struct running_task *t)
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
     if (! cap->is_set)
         return UINT64_MAX;
-    uint64_t used = t->turns + t->hook_calls;
+    uint64_t used = t->counts.turns + t->counts.hook_calls;
     return cap->value > used ? cap->value - used : 0;
 }
 
@@ -44,13 +45,13 @@ add_user (struct running_task *t, const char *text, size_t len, const char *fenc
 void
 attempt_continue_with (struct session *s, struct running_task *t, const char *text)
 {
-    t->is_continuing = true;
+    t->onward.is_continuing = true;
     if (! s->harness) {
         add_user (t, text, strlen (text), NULL);
         return;
     }
-    free (t->continuation_text);
-    t->continuation_text = x_strdup (text);
+    free (t->onward.continuation_text);
+    t->onward.continuation_text = x_strdup (text);
 }
 
 /* Begins the list anew: what the record holds, when the conversation is threaded, then the task's
@@ -59,18 +60,18 @@ static bool
 begin_list (struct session *s, struct running_task *t, struct mur_error **err)
 {
     message_list_clear (&t->list);
-    t->has_provider_count = false;
-    free (t->continuation_id);
-    t->continuation_id = NULL;
-    t->acknowledged = 0;
+    t->occupancy.has_provider_count = false;
+    free (t->held.continuation_id);
+    t->held.continuation_id = NULL;
+    t->held.acknowledged = 0;
     _cleanup_buf_ struct buf text = { 0 };
     if (! task_text_read (s, &text, err))
         return false;
     hooks_attempt_begin (s, text.data, text.len);
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
-        s->request->resume_mode != RESUME_NONE)
+        s->asked->resume_mode != RESUME_NONE)
         conversation_load (t->record, &t->list);
-    if (s->request->resume_mode == RESUME_COMPACT && ! s->has_compacted_resume) {
+    if (s->asked->resume_mode == RESUME_COMPACT && ! s->has_compacted_resume) {
         s->has_compacted_resume = true;
         if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
             return false;
@@ -88,22 +89,22 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
 void
 attempt_end_max_turns (struct session *s, struct running_task *t)
 {
-    t->ending = ATTEMPT_MAX_TURNS;
+    t->end.ending = ATTEMPT_MAX_TURNS;
     uint64_t cap = s->manifest->inference->max_turns.value;
-    free (t->reason);
-    t->reason = x_asprintf ("inference.max_turns (%llu) was reached: turns 0 to %llu were used",
-                            (unsigned long long)cap, (unsigned long long)cap - 1);
-    free (t->result);
-    t->result = x_asprintf ("error: %s", t->reason);
-    result_write (s, t, t->result);
+    free (t->end.reason);
+    t->end.reason = x_asprintf ("inference.max_turns (%llu) was reached: turns 0 to %llu were used",
+                                (unsigned long long)cap, (unsigned long long)cap - 1);
+    free (t->end.result);
+    t->end.result = x_asprintf ("error: %s", t->end.reason);
+    result_write (s, t, t->end.result);
 }
 
 static void
 take_names (const struct session *s, struct strv *names)
 {
     strv_free (names);
-    for (size_t i = 0; i < s->tool_count; i++)
-        strv_push (names, s->tools[i].name);
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        strv_push (names, s->kit.tools[i].name);
 }
 
 /* Names of <names> that <others> does not have. */
@@ -131,12 +132,12 @@ refresh_tools (struct session *s, struct running_task *t, struct request *reques
     }
     request_set_tools (request, tools);
     tools_array_log (s, tools);
-    t->has_provider_count = false;
+    t->occupancy.has_provider_count = false;
     take_names (s, &now);
     only_in (&now, names, &added);
     only_in (names, &now, &removed);
-    TRACE (s->trace, NULL, tools_refreshed, .turn = t->turns, .task_id = t->task->id,
-           .trigger = t->has_compacted ? "compaction" : "agent",
+    TRACE (s->trace, NULL, tools_refreshed, .turn = t->counts.turns, .task_id = t->task->id,
+           .trigger = t->occupancy.has_compacted ? "compaction" : "agent",
            .added = added.len ? added.items : none, .removed = removed.len ? removed.items : none,
            .tools = now.len ? now.items : none);
     take_names (s, names);
@@ -146,20 +147,20 @@ static void
 run_turns (struct session *s, struct running_task *t)
 {
     _cleanup_strv_ struct strv names = { 0 };
-    uint64_t generation = s->tools_generation;
+    uint64_t generation = s->kit.tools_generation;
     take_names (s, &names);
     char *tools = tools_array_text (s);
     tools_array_log (s, tools);
     struct request request;
-    request_init (&request, s->driver.model, tools, system_text (s), s->manifest->name,
+    request_init (&request, s->choices.primary.model, tools, system_text (s), s->manifest->name,
                   s->manifest->version, t->task->context_id);
     bool goes_on = true;
     while (goes_on && attempt_turns_left (s, t)) {
-        if (generation != s->tools_generation) {
-            generation = s->tools_generation;
+        if (generation != s->kit.tools_generation) {
+            generation = s->kit.tools_generation;
             refresh_tools (s, t, &request, &names);
         }
-        t->has_compacted = false;
+        t->occupancy.has_compacted = false;
         goes_on = turn_run (s, t, &request);
     }
     if (goes_on)
@@ -167,29 +168,13 @@ run_turns (struct session *s, struct running_task *t)
     request_free (&request);
 }
 
-static void
-reset (struct running_task *t)
-{
-    t->ending = ATTEMPT_FAILED;
-    free (t->result);
-    free (t->response);
-    free (t->reason);
-    t->result = t->response = t->reason = NULL;
-    t->cause = NULL;
-    t->has_failed_line = t->is_spared = false;
-    mur_error_freep (&t->error);
-    t->error = NULL;
-    t->cancel_phase = t->wait_phase = NULL;
-    t->input_timed_out = false;
-}
-
 void
 attempt_run (struct session *s, struct running_task *t)
 {
     _cleanup_error_ struct mur_error *err = NULL;
-    reset (t);
+    attempt_end_clear (&t->end);
     conversation_new_attempt (t->record);
-    if (t->is_continuing)
+    if (t->onward.is_continuing)
         hooks_attempt_begin (s, NULL, 0);
     if (attempt_take_refusals (s, t))
         return;
@@ -197,7 +182,7 @@ attempt_run (struct session *s, struct running_task *t)
         harness_attempt_run (s, t);
         return;
     }
-    if (! t->is_continuing && ! begin_list (s, t, &err)) {
+    if (! t->onward.is_continuing && ! begin_list (s, t, &err)) {
         if (! attempt_take_refusals (s, t) && err)
             attempt_error (s, t, steal_ptr (&err), TRACE_NO_NUM);
         return;
@@ -208,13 +193,13 @@ attempt_run (struct session *s, struct running_task *t)
 bool
 attempt_let_answer_stand (struct session *s, struct running_task *t)
 {
-    pthread_mutex_lock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
     bool stands = ! cancel_is_raised (t->cancel);
     if (stands) {
-        free (t->standing_answer);
-        t->standing_answer = x_strdup (t->result ? t->result : "");
-        s->has_standing_answer = true;
+        free (t->onward.standing_answer);
+        t->onward.standing_answer = x_strdup (t->end.result ? t->end.result : "");
+        s->now.has_standing_answer = true;
     }
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_unlock (&s->now.lock);
     return stands;
 }

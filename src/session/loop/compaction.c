@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/hooks/hooks_internal.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ read_prompt (struct session *s, const struct compaction *c, struct mur_error **e
     _cleanup_free_ char *path =
         c->system_prompt_file[0] == '/'
             ? x_strdup (c->system_prompt_file)
-            : x_asprintf ("%s/%s", s->request->manifest_dir, c->system_prompt_file);
+            : x_asprintf ("%s/%s", s->asked->manifest_dir, c->system_prompt_file);
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *caught = NULL;
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
@@ -50,7 +51,7 @@ read_prompt (struct session *s, const struct compaction *c, struct mur_error **e
 static bool
 check_cap (struct session *s, const struct compaction *c, struct mur_error **err)
 {
-    const struct driver *d = &s->driver;
+    const struct choice *d = &s->choices.primary;
     const char *model = c->model ? c->model : d->model;
     if (! c->max_tokens.is_set)
         return true;
@@ -73,8 +74,8 @@ check_cap (struct session *s, const struct compaction *c, struct mur_error **err
 bool
 compaction_has_hook (const struct session *s)
 {
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        const struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->role == ROLE_HOOK && a->contract.mode == HOOK_BLOCKING &&
             (a->contract.binding == BIND_ALL || a->contract.binding == BIND_ON_COMPACTION))
             return true;
@@ -86,7 +87,7 @@ bool
 stage_compaction (struct session *s, struct mur_error **err)
 {
     const struct compaction *c = block_of (s);
-    if (s->request->resume_mode == RESUME_COMPACT && ! compaction_has_hook (s))
+    if (s->asked->resume_mode == RESUME_COMPACT && ! compaction_has_hook (s))
         return mur_fail (err, E_RUN_018,
                          "--resume-mode compact: no artifact of this capsule hooks on-compaction");
     return ! c || (read_prompt (s, c, err) && check_cap (s, c, err));
@@ -230,11 +231,11 @@ commit (struct session *s, struct running_task *t, struct message_list *fresh)
     }
     message_list_clear (&t->list);
     t->list = next;
-    t->has_provider_count = false;
-    free (t->continuation_id);
-    t->continuation_id = NULL;
-    t->acknowledged = 0;
-    t->has_compacted = true;
+    t->occupancy.has_provider_count = false;
+    free (t->held.continuation_id);
+    t->held.continuation_id = NULL;
+    t->held.acknowledged = 0;
+    t->occupancy.has_compacted = true;
     for (size_t i = 0; i < t->list.len; i++)
         if (! t->list.items[i]->is_recorded)
             conversation_append_one (t->record, t->list.items[i]);
@@ -257,9 +258,9 @@ dump_summary (struct session *s, const struct hook_messages *given, uint64_t tur
     json_append_string (&line, text.data ? text.data : "", text.len);
     buf_printf (&line, ",\"tokens_after\":%llu,\"tokens_before\":%llu,\"turn\":%llu}\n",
                 (unsigned long long)after, (unsigned long long)before, (unsigned long long)turn);
-    fs_make_dirs (s->records, "out", 0777, false, NULL);
+    fs_make_dirs (s->places.records, "out", 0777, false, NULL);
     _cleanup_close_ int fd =
-        fs_open_append (s->records, "out/compaction-summaries.jsonl", 0666, NULL);
+        fs_open_append (s->places.records, "out/compaction-summaries.jsonl", 0666, NULL);
     if (fd >= 0 && write (fd, line.data, line.len) < 0)
         return; /* a copy for people: the trace has the numbers */
 }
@@ -269,7 +270,7 @@ decline (struct session *s, struct running_task *t, uint64_t turn, uint64_t toke
          const char *reason)
 {
     TRACE (s->trace, NULL, compaction_declined, .turn = turn, .task_id = t->task->id,
-           .tokens = tokens, .tokens_source = t->context_is_actual ? "actual" : "estimate",
+           .tokens = tokens, .tokens_source = t->occupancy.is_actual ? "actual" : "estimate",
            .reason = reason);
     return COMPACTION_NONE;
 }
@@ -278,7 +279,7 @@ static enum compaction_end
 fail (struct session *s, struct running_task *t, uint64_t turn, const char *hook,
       const char *failure)
 {
-    if (t->hook_spend_refused)
+    if (t->refusal.is_refused)
         return COMPACTION_REFUSED;
     _cleanup_free_ char *text = x_asprintf ("hook %s failed at on-compaction: %s", hook, failure);
     _cleanup_free_ char *clean = redactor_apply (s->redactor, text);
@@ -306,23 +307,23 @@ compact (struct session *s, struct running_task *t, struct request *request, uin
     _cleanup_messages_ struct message_list fresh = { 0 };
     struct hook_messages given;
     const char *hook = NULL, *failure = NULL;
-    t->hook_spend_refused = false;
+    t->refusal.is_refused = false;
     if (! compaction_ask (s, t, &t->list, before, arena, &given, &hook, &failure))
         return fail (s, t, turn, hook, failure);
     if (! given.len)
         return decline (s, t, turn, before, "no_hook_replacement");
     if (! rebuild (&given, &fresh))
         return decline (s, t, turn, before, "unresolved_tool_call");
-    const char *source = t->context_is_actual ? "actual" : "estimate";
+    const char *source = t->occupancy.is_actual ? "actual" : "estimate";
     commit (s, t, &fresh);
     if (request)
         request_forget (request);
-    t->context_tokens = count_list (t, request);
-    t->context_is_actual = false;
+    t->occupancy.tokens = count_list (t, request);
+    t->occupancy.is_actual = false;
     TRACE (s->trace, NULL, compaction, .turn = turn, .task_id = t->task->id,
            .tokens_before = before, .tokens_before_source = source,
-           .tokens_after = t->context_tokens);
-    dump_summary (s, &given, turn, before, t->context_tokens);
+           .tokens_after = t->occupancy.tokens);
+    dump_summary (s, &given, turn, before, t->occupancy.tokens);
     return COMPACTION_DONE;
 }
 
@@ -331,9 +332,9 @@ compaction_after_turn (struct session *s, struct running_task *t, struct request
                        uint64_t turn)
 {
     uint64_t budget = t->choice.input_budget;
-    if (! budget || (double)t->context_tokens < threshold_of (s) * (double)budget)
+    if (! budget || (double)t->occupancy.tokens < threshold_of (s) * (double)budget)
         return COMPACTION_NONE;
-    return compact (s, t, request, turn, t->context_tokens);
+    return compact (s, t, request, turn, t->occupancy.tokens);
 }
 
 enum compaction_end
@@ -341,6 +342,6 @@ compaction_on_resume (struct session *s, struct running_task *t)
 {
     if (! t->list.len)
         return COMPACTION_NONE;
-    t->context_is_actual = false;
-    return compact (s, t, NULL, t->turns, count_list (t, NULL));
+    t->occupancy.is_actual = false;
+    return compact (s, t, NULL, t->counts.turns, count_list (t, NULL));
 }

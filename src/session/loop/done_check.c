@@ -10,6 +10,7 @@
 #include "session/conversation/fence.h"
 #include "session/launch/termination.h"
 #include "session/loop/attempt.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/restart.h"
 
@@ -121,7 +122,7 @@ feedback (const struct check *c)
 static bool
 may_reopen (const struct session *s, struct running_task *t, const struct check *c)
 {
-    struct done_check_state *d = &t->done_check;
+    struct done_check_state *d = &t->onward.done_check;
     d->is_met = c->outcome == CHECK_PASSED;
     d->stopped_by = NULL;
     if (d->is_met || c->outcome == CHECK_STOPPED)
@@ -145,12 +146,12 @@ record (struct session *s, struct running_task *t, const struct check *c, bool r
     const struct command_result *r = &c->result;
     bool has_exited = c->outcome == CHECK_PASSED || c->outcome == CHECK_FAILED;
     uint64_t left = attempt_turns_left (s, t);
-    TRACE (s->trace, NULL, done_check, .task_id = t->task->id, .number = t->done_check.runs,
+    TRACE (s->trace, NULL, done_check, .task_id = t->task->id, .number = t->onward.done_check.runs,
            .command = c->declared->command, .outcome = outcome_names[c->outcome],
            .exit_code = { has_exited, r->exit_code }, .duration_ms = r->duration_ms,
            .stdout_bytes = kept_bytes (&r->out), .stderr_bytes = kept_bytes (&r->err),
            .truncated = c->is_cut, .resource_limit = r->resource_limit, .reopened = reopens,
-           .reopens_left = c->declared->limit.value - t->done_check.reopens,
+           .reopens_left = c->declared->limit.value - t->onward.done_check.reopens,
            .turns_remaining = { left != UINT64_MAX, (int64_t)left });
 }
 
@@ -158,18 +159,18 @@ bool
 done_check_reopens (struct session *s, struct running_task *t)
 {
     _cleanup_ (check_clear) struct check c = { .declared = s->policy->lifecycle.done_check };
-    if (! c.declared || t->ending != ATTEMPT_OK || ! attempt_let_answer_stand (s, t))
+    if (! c.declared || t->end.ending != ATTEMPT_OK || ! attempt_let_answer_stand (s, t))
         return false;
     run (s, t, &c);
-    t->done_check.runs++;
+    t->onward.done_check.runs++;
     bool reopens = may_reopen (s, t, &c);
     if (reopens) {
-        t->done_check.reopens++;
-        t->continued_stopped_by = &t->done_check.stopped_by;
+        t->onward.done_check.reopens++;
+        t->onward.continued_stopped_by = &t->onward.done_check.stopped_by;
     }
     record (s, t, &c, reopens);
     if (c.outcome == CHECK_STOPPED) {
-        t->continued_stopped_by = &t->done_check.stopped_by;
+        t->onward.continued_stopped_by = &t->onward.done_check.stopped_by;
         attempt_cancel (s, t, "done_check", TRACE_NO_NUM);
     } else if (c.error && c.error->code == E_RUN_014) {
         attempt_error (s, t, steal_ptr (&c.error), TRACE_NO_NUM);
@@ -189,7 +190,7 @@ char *
 done_check_json (const struct session *s, const struct running_task *t)
 {
     const struct done_check *declared = s->policy->lifecycle.done_check;
-    const struct done_check_state *d = &t->done_check;
+    const struct done_check_state *d = &t->onward.done_check;
     if (! declared)
         return NULL;
     const char *met = ! d->runs ? "null" : d->is_met ? "true" : "false";

@@ -10,6 +10,7 @@
 #include "session/launch/termination.h"
 #include "session/loop/task_run.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,8 @@ loop_record_canceled (struct session *s, const struct task *task)
 static void
 warm_client (struct session *s)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].gateway) {
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].gateway) {
             http_client_warm (s->http);
             return;
         }

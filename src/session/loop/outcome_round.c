@@ -10,6 +10,7 @@
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls.h"
 #include "session/loop/attempt.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/restart.h"
 
@@ -99,21 +100,21 @@ go_on (struct session *s, struct running_task *t, uint64_t waited_ms)
     _cleanup_free_ char *call_ids = json_text (calls, JSON_TEXT_ORDERED);
     uint64_t left = attempt_turns_left (s, t);
     TRACE (s->trace, NULL, task_continued, .task_id = t->task->id,
-           .continuation_number = ++t->continuations, .member_calls = call_ids,
+           .continuation_number = ++t->counts.continuations, .member_calls = call_ids,
            .delegations = delegation_ids, .waited_ms = waited_ms,
            .turns_remaining = { left != UINT64_MAX, (int64_t)left });
-    t->continued_stopped_by = NULL;
+    t->onward.continued_stopped_by = NULL;
     return tell (s, t, &outcomes, &answers);
 }
 
 static const char *
 reason_of_end (const struct running_task *t, uint64_t turns_left)
 {
-    return t->ending == ATTEMPT_CANCELED  ? "the task was canceled"
-           : t->ending != ATTEMPT_OK      ? "the task failed"
-           : cancel_is_raised (t->cancel) ? "the task was stopped"
-           : ! turns_left                 ? "inference.max_turns left no turn to hear of it"
-                                          : "the task ended";
+    return t->end.ending == ATTEMPT_CANCELED ? "the task was canceled"
+           : t->end.ending != ATTEMPT_OK     ? "the task failed"
+           : cancel_is_raised (t->cancel)    ? "the task was stopped"
+           : ! turns_left                    ? "inference.max_turns left no turn to hear of it"
+                                             : "the task ended";
 }
 
 bool
@@ -122,7 +123,7 @@ handed_off_continue (struct session *s, struct running_task *t)
     if (! holds_any (s))
         return false;
     uint64_t left = attempt_turns_left (s, t), from_ms = clock_monotonic_ms ();
-    bool may_go_on = t->ending == ATTEMPT_OK && left && attempt_let_answer_stand (s, t);
+    bool may_go_on = t->end.ending == ATTEMPT_OK && left && attempt_let_answer_stand (s, t);
     if (may_go_on && wait_for_all (s, t))
         return go_on (s, t, clock_monotonic_ms () - from_ms);
     if (may_go_on)

@@ -12,6 +12,7 @@
 #include "session/hooks/hooks.h"
 #include "session/launch/termination.h"
 #include "session/loop/attempt.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/restart.h"
 
@@ -27,15 +28,15 @@ limit_of (const struct session *s)
 static bool
 is_final (const struct session *s, const struct running_task *t)
 {
-    return t->ending == ATTEMPT_CANCELED || cancel_is_raised (t->cancel) || t->was_path_refused ||
-           t->is_spared || termination_cause (s) != NOT_TERMINATED;
+    return t->end.ending == ATTEMPT_CANCELED || cancel_is_raised (t->cancel) ||
+           t->onward.was_path_refused || t->end.is_spared || termination_cause (s) != NOT_TERMINATED;
 }
 
 static bool
 end_without (struct session *s, struct running_task *t, const char *hook)
 {
     _cleanup_free_ char *reason = NULL;
-    if (t->reopens >= limit_of (s))
+    if (t->counts.reopens >= limit_of (s))
         reason = x_asprintf ("hook %s asked for another attempt, but lifecycle.max_task_reopens "
                              "(%llu) is spent",
                              hook, (unsigned long long)limit_of (s));
@@ -58,11 +59,11 @@ begin_next (struct session *s, struct running_task *t, const char *hook, const c
 {
     _cleanup_buf_ struct buf message = { 0 };
     if (! attempt_can_continue (s, t)) {
-        append_feedback (&message, t->reopens, hook, text);
+        append_feedback (&message, t->counts.reopens, hook, text);
         return restart_with (s, t, RESTART_REOPEN, message.data);
     }
     buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
-    append_feedback (&message, t->reopens, hook, text);
+    append_feedback (&message, t->counts.reopens, hook, text);
     attempt_continue_with (s, t, message.data);
     return true;
 }
@@ -74,21 +75,22 @@ reopen (struct session *s, struct running_task *t)
     struct hook_answers answers;
     const struct hook_event event = {
         .kind = HOOK_ON_TASK_END,
-        .task_end = { .task_id = t->task->id, .exit_status = attempt_ending_name (t->ending) },
+        .task_end = { .task_id = t->task->id, .exit_status = attempt_ending_name (t->end.ending) },
     };
     hooks_tell (s, t, &event, HOOK_REOPEN_TASK, arena, &answers);
     if (! answers.len || is_final (s, t))
         return false;
     const char *hook = answers.items[0].hook_name, *text = answers.items[0].output->text;
     uint64_t left = attempt_turns_left (s, t);
-    if (t->reopens >= limit_of (s) || ! left)
+    if (t->counts.reopens >= limit_of (s) || ! left)
         return end_without (s, t, hook);
-    t->reopens++;
+    t->counts.reopens++;
     bool is_continued = attempt_can_continue (s, t);
     TRACE (s->trace, NULL, task_reopened, .task_id = t->task->id, .hook_name = hook, .reason = text,
-           .reopen_number = t->reopens, .attempt_context = is_continued ? "continued" : "restarted",
+           .reopen_number = t->counts.reopens,
+           .attempt_context = is_continued ? "continued" : "restarted",
            .turns_remaining = { left != UINT64_MAX, (int64_t)left });
     _cleanup_free_ char *status = x_asprintf ("reopened by hook %s", hook);
-    streams_working (registry_streams (s->registry), t->task, status, (unsigned)t->reopens);
+    streams_working (registry_streams (s->registry), t->task, status, (unsigned)t->counts.reopens);
     return begin_next (s, t, hook, text);
 }

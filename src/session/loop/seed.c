@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "session/hooks/hooks_internal.h"
 #include "session/loop/compaction.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ seed_budget (const struct session *s)
 {
     const struct context *c = s->manifest->context;
     double share = c && c->seed_budget.is_set ? c->seed_budget.value : BUDGET_DEFAULT;
-    return (uint64_t)((double)s->driver.input_budget * share);
+    return (uint64_t)((double)s->choices.primary.input_budget * share);
 }
 
 static double
@@ -172,7 +173,7 @@ prior_tokens (struct session *s, struct running_task *t)
 {
     _cleanup_messages_ struct message_list list = { 0 };
     if (s->policy->lifecycle.conversation.value != CONVERSATION_THREADED &&
-        s->request->resume_mode == RESUME_NONE)
+        s->asked->resume_mode == RESUME_NONE)
         return 0;
     conversation_load (t->record, &list);
     return tokens_of (&list);
@@ -191,7 +192,7 @@ seed_ask (struct session *s, struct running_task *t, uint64_t input_bytes)
                                                       .source = t->task->source,
                                                       .input_bytes = input_bytes,
                                                       .budget_tokens = seed_budget (s),
-                                                      .context_window = s->driver.window,
+                                                      .context_window = s->choices.primary.window,
                                                       .prior_tokens = prior_tokens (s, t) } };
     hooks_tell (s, t, &event, HOOK_SEED_CONTEXT, arena, &answers);
     if (answers.len)

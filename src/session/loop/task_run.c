@@ -15,6 +15,8 @@
 #include "session/loop/outcome_round.h"
 #include "session/loop/reopen.h"
 #include "session/loop/seed.h"
+#include "session/model/selection.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/task_text.h"
 
@@ -47,7 +49,7 @@ static uint64_t
 file_bytes (struct session *s)
 {
     struct stat st;
-    return fs_exists (s->runtime, "task.md", &st) ? (uint64_t)st.st_size : 0;
+    return fs_exists (s->places.runtime, "task.md", &st) ? (uint64_t)st.st_size : 0;
 }
 
 static void
@@ -78,28 +80,28 @@ static bool
 keep_working (struct session *s, struct running_task *t)
 {
     const struct keep_working *k = s->policy->lifecycle.keep_working;
-    if (! k || t->ending != ATTEMPT_OK)
+    if (! k || t->end.ending != ATTEMPT_OK)
         return false;
-    pthread_mutex_lock (&s->lock);
-    const char *stop = t->kept_working >= k->limit.value                 ? "limit"
+    pthread_mutex_lock (&s->now.lock);
+    const char *stop = t->counts.kept_working >= k->limit.value          ? "limit"
                        : ! attempt_turns_left (s, t)                     ? "max_turns"
                        : ! attempt_can_continue (s, t)                   ? "no_session"
                        : termination_cause (s) == TERMINATED_BY_DEADLINE ? "deadline"
                                                                          : NULL;
     bool goes_on = ! stop && ! cancel_is_raised (t->cancel);
     if (goes_on) {
-        free (t->standing_answer);
-        t->standing_answer = x_strdup (t->result);
-        s->has_standing_answer = true;
+        free (t->onward.standing_answer);
+        t->onward.standing_answer = x_strdup (t->end.result);
+        s->now.has_standing_answer = true;
     }
-    pthread_mutex_unlock (&s->lock);
-    t->keep_working_stopped_by = stop;
+    pthread_mutex_unlock (&s->now.lock);
+    t->onward.keep_working_stopped_by = stop;
     if (! goes_on)
         return false;
-    t->kept_working++;
-    t->continued_stopped_by = &t->keep_working_stopped_by;
+    t->counts.kept_working++;
+    t->onward.continued_stopped_by = &t->onward.keep_working_stopped_by;
     uint64_t left = attempt_turns_left (s, t);
-    TRACE (s->trace, NULL, keep_working, .task_id = t->task->id, .number = t->kept_working,
+    TRACE (s->trace, NULL, keep_working, .task_id = t->task->id, .number = t->counts.kept_working,
            .limit = k->limit.value, .turns_remaining = { left != UINT64_MAX, (int64_t)left },
            .message_bytes = strlen (k->message));
     attempt_continue_with (s, t, k->message);
@@ -110,17 +112,17 @@ keep_working (struct session *s, struct running_task *t)
 static bool
 restore_standing (struct session *s, struct running_task *t)
 {
-    const char *stop = t->ending == ATTEMPT_MAX_TURNS       ? "max_turns"
-                       : t->ending == ATTEMPT_SPEND_CEILING ? "spend_ceiling"
-                       : t->is_spared                       ? "deadline"
-                                                            : NULL;
-    if (! t->standing_answer || ! stop)
+    const char *stop = t->end.ending == ATTEMPT_MAX_TURNS       ? "max_turns"
+                       : t->end.ending == ATTEMPT_SPEND_CEILING ? "spend_ceiling"
+                       : t->end.is_spared                       ? "deadline"
+                                                                : NULL;
+    if (! t->onward.standing_answer || ! stop)
         return false;
-    if (t->continued_stopped_by)
-        *t->continued_stopped_by = stop;
-    _cleanup_free_ char *answer = steal_ptr (&t->standing_answer);
-    free (t->reason);
-    t->reason = NULL;
+    if (t->onward.continued_stopped_by)
+        *t->onward.continued_stopped_by = stop;
+    _cleanup_free_ char *answer = steal_ptr (&t->onward.standing_answer);
+    free (t->end.reason);
+    t->end.reason = NULL;
     attempt_complete (s, t, answer);
     return true;
 }
@@ -128,13 +130,13 @@ restore_standing (struct session *s, struct running_task *t)
 static void
 record_error (struct session *s, struct running_task *t)
 {
-    if (! t->error || t->has_failed_line)
+    if (! t->end.error || t->end.has_failed_line)
         return;
-    t->cause = "runtime_error";
-    t->has_failed_line = true;
+    t->end.cause = "runtime_error";
+    t->end.has_failed_line = true;
     TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
-           .turn = { t->turns > 0 && ! s->harness, (int64_t)t->turns }, .cause = t->cause,
-           .reason = t->error->message);
+           .turn = { t->counts.turns > 0 && ! s->harness, (int64_t)t->counts.turns },
+           .cause = t->end.cause, .reason = t->end.error->message);
 }
 
 /* To a turn end with nothing handed off outstanding, or another ending. */
@@ -169,10 +171,11 @@ keep_working_json (const struct session *s, const struct running_task *t)
     const struct keep_working *k = s->policy->lifecycle.keep_working;
     if (! k)
         return NULL;
-    const char *stop = t->keep_working_stopped_by;
+    const char *stop = t->onward.keep_working_stopped_by;
     return x_asprintf ("{\"used\":%llu,\"limit\":%llu,\"stopped_by\":%s%s%s}",
-                       (unsigned long long)t->kept_working, (unsigned long long)k->limit.value,
-                       stop ? "\"" : "", stop ? stop : "null", stop ? "\"" : "");
+                       (unsigned long long)t->counts.kept_working,
+                       (unsigned long long)k->limit.value, stop ? "\"" : "", stop ? stop : "null",
+                       stop ? "\"" : "");
 }
 
 static void
@@ -181,25 +184,25 @@ end_line (struct session *s, const struct running_task *t)
     _cleanup_free_ char *kept = keep_working_json (s, t);
     _cleanup_free_ char *check = done_check_json (s, t);
     TRACE (s->trace, NULL, task_end, .task_id = t->task->id,
-           .exit_status = attempt_ending_name (t->ending),
-           .duration_ms = clock_monotonic_ms () - t->started_ms, .turns = t->turns,
-           .input_tokens = t->input_tokens, .output_tokens = t->output_tokens,
-           .tool_calls = t->tool_calls, .shell_calls = t->shell_calls, .reopen_count = t->reopens,
-           .keep_working = kept, .done_check = check);
+           .exit_status = attempt_ending_name (t->end.ending),
+           .duration_ms = clock_monotonic_ms () - t->started_ms, .turns = t->counts.turns,
+           .input_tokens = t->counts.input_tokens, .output_tokens = t->counts.output_tokens,
+           .tool_calls = t->counts.tool_calls, .shell_calls = t->counts.shell_calls,
+           .reopen_count = t->counts.reopens, .keep_working = kept, .done_check = check);
 }
 
 static char *
 status_text (const struct running_task *t)
 {
-    if (t->ending == ATTEMPT_CANCELED && t->status_note)
-        return x_asprintf ("task canceled; %s", t->status_note);
-    if (t->ending == ATTEMPT_OK || t->ending == ATTEMPT_CANCELED)
+    if (t->end.ending == ATTEMPT_CANCELED && t->harness.status_note)
+        return x_asprintf ("task canceled; %s", t->harness.status_note);
+    if (t->end.ending == ATTEMPT_OK || t->end.ending == ATTEMPT_CANCELED)
         return NULL; /* the state's own text */
-    if (str_eq (t->cause, "input_timeout"))
+    if (str_eq (t->end.cause, "input_timeout"))
         return x_strdup ("input-timeout");
     return x_asprintf ("task failed (%s): %s",
-                       t->cause ? t->cause : attempt_ending_name (t->ending),
-                       t->reason ? t->reason : "no reason was given");
+                       t->end.cause ? t->end.cause : attempt_ending_name (t->end.ending),
+                       t->end.reason ? t->end.reason : "no reason was given");
 }
 
 /* What the task object says beside the state (door.md 6.2); NULL: nothing. */
@@ -207,7 +210,7 @@ static json_t *
 metadata_of (const struct session *s, const struct running_task *t)
 {
     json_t *running = background_running_json (s, t->task->id);
-    bool is_without_answer = t->ending == ATTEMPT_NO_ANSWER;
+    bool is_without_answer = t->end.ending == ATTEMPT_NO_ANSWER;
     json_t *below = member_calls_take_below (s->member_calls);
     json_t *metadata = running || is_without_answer || below ? json_object () : NULL;
     if (below)
@@ -228,11 +231,11 @@ end_task (struct session *s, struct running_task *t)
     _cleanup_free_ char *text = status_text (t);
     _cleanup_json_ json_t *metadata = metadata_of (s, t);
     struct task_ending ending = {
-        .state = t->ending == ATTEMPT_OK         ? TASK_COMPLETED
-                 : t->ending == ATTEMPT_CANCELED ? TASK_CANCELED
-                                                 : TASK_FAILED,
+        .state = t->end.ending == ATTEMPT_OK         ? TASK_COMPLETED
+                 : t->end.ending == ATTEMPT_CANCELED ? TASK_CANCELED
+                                                     : TASK_FAILED,
         .status_text = text,
-        .response = t->ending == ATTEMPT_OK ? t->response : NULL,
+        .response = t->end.ending == ATTEMPT_OK ? t->end.response : NULL,
         .metadata = metadata,
     };
     if (registry_end (s->registry, t->task, &ending) == TASK_CANCELED)
@@ -247,29 +250,26 @@ running_task_clear (struct running_task *t)
     message_list_clear (&t->seed);
     free (t->task_message_id);
     cancel_unref (t->cancel);
-    free (t->continuation_id);
-    free (t->harness_session);
-    free (t->continuation_text);
-    free (t->status_note);
-    free (t->standing_answer);
-    free (t->declined);
-    free (t->original_text);
+    free (t->held.continuation_id);
+    free (t->harness.session);
+    free (t->onward.continuation_text);
+    free (t->harness.status_note);
+    free (t->onward.standing_answer);
+    free (t->onward.declined);
+    free (t->onward.original_text);
     for (int i = 0; i < RESTART_SECTIONS; i++)
-        buf_free (&t->sections[i]);
-    free (t->result);
-    free (t->response);
-    free (t->reason);
-    mur_error_freep (&t->error);
+        buf_free (&t->onward.sections[i]);
+    attempt_end_clear (&t->end);
 }
 
 /* The task the termination may spare or cancel. */
 static void
 publish (struct session *s, struct running_task *t)
 {
-    pthread_mutex_lock (&s->lock);
-    s->task = t;
-    s->has_standing_answer = false;
-    pthread_mutex_unlock (&s->lock);
+    pthread_mutex_lock (&s->now.lock);
+    s->now.task = t;
+    s->now.has_standing_answer = false;
+    pthread_mutex_unlock (&s->now.lock);
 }
 
 void
@@ -282,7 +282,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     const struct context *context = s->manifest->context;
     t.record = conversation_new (s->harness ? NULL : s->policy->record_store, task->context_id,
                                  context && context->retain ? s->manifest->name : NULL);
-    control_peek (s, &t.choice);
+    selection_peek (s, &t.choice);
     uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);
     publish (s, &t);
     _cleanup_error_ struct mur_error *err = NULL;
@@ -301,8 +301,8 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     end_task (s, &t);
     publish (s, NULL);
     cancel_remove (task->cancel, listener);
-    out->ending = t.ending;
-    out->reason = steal_ptr (&t.reason);
-    out->error = steal_ptr (&t.error);
+    out->ending = t.end.ending;
+    out->reason = steal_ptr (&t.end.reason);
+    out->error = steal_ptr (&t.end.error);
     running_task_clear (&t);
 }

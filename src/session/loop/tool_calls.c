@@ -11,6 +11,7 @@
 #include "session/calls/gate.h"
 #include "session/hooks/hooks.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
 #include <string.h>
@@ -28,8 +29,8 @@ trace_tool_call (struct session *s, struct running_task *t, const struct gated_c
            .output_bytes = o->text.len, .duration_ms = duration_ms,
            .status = o->status == TOOL_PASSED ? "ok" : "error", .error = o->runtime_error,
            .state_effect = o->state_effect, .resource_id = o->resource_id);
-    t->tool_calls++;
-    s->totals.tool_calls++;
+    t->counts.tool_calls++;
+    s->tally.totals.tool_calls++;
 }
 
 static void
@@ -63,8 +64,8 @@ tool_call_trace_shell (struct session *s, struct running_task *t, uint64_t turn,
                .stdout_bytes = f->stdout_bytes, .stderr_bytes = f->stderr_bytes,
                .duration_ms = f->duration_ms, .resource_limit = f->resource_limit);
     }
-    t->shell_calls++;
-    s->totals.shell_calls++;
+    t->counts.shell_calls++;
+    s->tally.totals.shell_calls++;
 }
 
 /* What a watcher sees of the call: exactly what the model reads. */
@@ -134,7 +135,8 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
             return false;
         }
         if (o.is_canceled || cancel_is_raised (t->cancel)) {
-            attempt_cancel (s, t, t->wait_phase ? t->wait_phase : "turn", TRACE_NUM (t->turns));
+            attempt_cancel (s, t, t->end.wait_phase ? t->end.wait_phase : "turn",
+                            TRACE_NUM (t->counts.turns));
             return false;
         }
         message_list_add (results, message_new_tool (c.id, o.status != TOOL_PASSED,

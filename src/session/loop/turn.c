@@ -17,6 +17,8 @@
 #include "session/loop/compaction.h"
 #include "session/loop/tool_calls.h"
 #include "session/model/inference_line.h"
+#include "session/model/selection.h"
+#include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
 #include <string.h>
@@ -27,10 +29,10 @@ static uint64_t
 estimate_request (const struct running_task *t, struct request *request)
 {
     struct running_task *task = (struct running_task *)(uintptr_t)t; /* message counts are cached */
-    if (! t->has_provider_count || t->provider_choice != t->choice.driver)
+    if (! t->occupancy.has_provider_count || t->occupancy.provider_choice != t->choice.driver)
         return request_tokens (request, &task->list);
-    uint64_t total = t->provider_count;
-    for (size_t i = t->provider_len; i < t->list.len; i++)
+    uint64_t total = t->occupancy.provider_count;
+    for (size_t i = t->occupancy.provider_len; i < t->list.len; i++)
         total += message_tokens (t->list.items[i]);
     return total;
 }
@@ -43,18 +45,19 @@ end_spend_refused (struct session *s, struct running_task *t, const struct spend
                    bool is_recorded)
 {
     if (! is_recorded)
-        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->turns, .task_id = t->task->id,
-               .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
-               .requested = r->requested);
-    t->ending = ATTEMPT_SPEND_CEILING;
-    free (t->reason);
-    t->reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
-                            "asked for",
-                            spend_limit_name (r->limit), (unsigned long long)r->ceiling,
-                            (unsigned long long)r->used, (unsigned long long)r->requested);
-    _cleanup_free_ char *text = x_asprintf ("stopped: %s", t->reason);
-    free (t->result);
-    t->result = x_strdup (text);
+        TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->counts.turns,
+               .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
+               .used = r->used, .requested = r->requested);
+    t->end.ending = ATTEMPT_SPEND_CEILING;
+    free (t->end.reason);
+    t->end.reason =
+        x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
+                    "asked for",
+                    spend_limit_name (r->limit), (unsigned long long)r->ceiling,
+                    (unsigned long long)r->used, (unsigned long long)r->requested);
+    _cleanup_free_ char *text = x_asprintf ("stopped: %s", t->end.reason);
+    free (t->end.result);
+    t->end.result = x_strdup (text);
     result_write (s, t, text);
     return false;
 }
@@ -65,9 +68,9 @@ end_failed_call (struct session *s, struct running_task *t, struct request *requ
 {
     inference_line_failed (s, t, request, a);
     if (a->outcome == DRIVER_FAILED)
-        attempt_fail (s, t, a->cause, a->reason, a->retry_note, TRACE_NUM (t->turns));
+        attempt_fail (s, t, a->cause, a->reason, a->retry_note, TRACE_NUM (t->counts.turns));
     else
-        attempt_error (s, t, steal_ptr (&a->error), TRACE_NUM (t->turns));
+        attempt_error (s, t, steal_ptr (&a->error), TRACE_NUM (t->counts.turns));
     return false;
 }
 
@@ -95,8 +98,8 @@ static struct message *
 answer_message (const struct session *s, const struct running_task *t, const json_t *content)
 {
     struct message *m = message_new_assistant (content);
-    const struct driver *d = t->choice.driver;
-    if (s->choice_count > 1)
+    const struct choice *d = t->choice.driver;
+    if (s->choices.count > 1)
         message_set_producer (m, name_bare (d->artifact->full_name), d->model);
     return m;
 }
@@ -108,8 +111,8 @@ keep_answer (struct session *s, struct running_task *t, const json_t *content, b
     struct message *m = answer_message (s, t, content);
     m->is_truncated = is_truncated;
     message_list_add (&t->list, m);
-    if (t->continuation_id)
-        t->acknowledged = t->list.len;
+    if (t->held.continuation_id)
+        t->held.acknowledged = t->list.len;
     if (t->record)
         conversation_append (t->record, &t->list);
 }
@@ -158,22 +161,23 @@ end_truncated (struct session *s, struct running_task *t, const json_t *content,
 static void
 take_continuation (struct running_task *t, struct driver_answer *a)
 {
-    free (t->continuation_id);
-    t->continuation_id = steal_ptr (&a->continuation_id);
-    t->continuation_choice = t->choice.driver;
-    t->acknowledged = t->continuation_id ? t->list.len : 0;
+    free (t->held.continuation_id);
+    t->held.continuation_id = steal_ptr (&a->continuation_id);
+    t->held.continuation_choice = t->choice.driver;
+    t->held.acknowledged = t->held.continuation_id ? t->list.len : 0;
 }
 
 /* What session-status shows. A call that reported one member alone is a reported one. */
 static void
 count_usage (struct session *s, const struct usage *u)
 {
-    usage_count_add (&s->usage.input, u->input.is_set, (uint64_t)u->input.value);
-    usage_count_add (&s->usage.output, u->output.is_set, (uint64_t)u->output.value);
-    usage_count_add (&s->usage.cached, u->cached.is_set, (uint64_t)u->cached.value);
-    usage_count_add (&s->usage.cache_write, u->cache_write.is_set, (uint64_t)u->cache_write.value);
+    usage_count_add (&s->tally.usage.input, u->input.is_set, (uint64_t)u->input.value);
+    usage_count_add (&s->tally.usage.output, u->output.is_set, (uint64_t)u->output.value);
+    usage_count_add (&s->tally.usage.cached, u->cached.is_set, (uint64_t)u->cached.value);
+    usage_count_add (&s->tally.usage.cache_write, u->cache_write.is_set,
+                     (uint64_t)u->cache_write.value);
     if (! u->input.is_set && ! u->output.is_set && ! u->cached.is_set && ! u->cache_write.is_set)
-        s->usage.unreported_calls++;
+        s->tally.usage.unreported_calls++;
 }
 
 /* Occupancy, and the provider's count for the next estimate. */
@@ -183,30 +187,30 @@ measure (struct session *s, struct running_task *t, const struct driver_answer *
 {
     const struct usage *u = &a->usage;
     count_usage (s, u);
-    t->context_is_known = true;
-    t->context_is_actual = a->has_report;
+    t->occupancy.is_known = true;
+    t->occupancy.is_actual = a->has_report;
     if (! a->has_report) {
-        t->context_tokens = estimate + a->tokens;
-        t->has_provider_count = false;
+        t->occupancy.tokens = estimate + a->tokens;
+        t->occupancy.has_provider_count = false;
         return;
     }
-    t->provider_count =
+    t->occupancy.provider_count =
         (uint64_t)(u->input.value + u->cached.value + u->cache_write.value + u->output.value);
-    t->has_provider_count = true;
-    t->provider_choice = t->choice.driver;
-    t->provider_len = t->list.len + 1; /* the answer is the completion */
-    t->context_tokens = t->provider_count;
+    t->occupancy.has_provider_count = true;
+    t->occupancy.provider_choice = t->choice.driver;
+    t->occupancy.provider_len = t->list.len + 1; /* the answer is the completion */
+    t->occupancy.tokens = t->occupancy.provider_count;
 }
 
 static void
 count_turn (struct session *s, struct running_task *t, uint64_t input, uint64_t output)
 {
-    t->turns++;
-    t->input_tokens += input;
-    t->output_tokens += output;
-    s->totals.turns++;
-    s->totals.input_tokens += input;
-    s->totals.output_tokens += output;
+    t->counts.turns++;
+    t->counts.input_tokens += input;
+    t->counts.output_tokens += output;
+    s->tally.totals.turns++;
+    s->tally.totals.input_tokens += input;
+    s->tally.totals.output_tokens += output;
 }
 
 static bool
@@ -259,7 +263,7 @@ static void
 show_working (struct session *s, const struct running_task *t)
 {
     char text[48];
-    snprintf (text, sizeof (text), "inference turn %llu", (unsigned long long)t->turns + 1);
+    snprintf (text, sizeof (text), "inference turn %llu", (unsigned long long)t->counts.turns + 1);
     streams_working (registry_streams (s->registry), t->task, text, 0);
 }
 
@@ -267,14 +271,14 @@ show_working (struct session *s, const struct running_task *t)
 static void
 choose (struct session *s, struct running_task *t, struct request *request)
 {
-    control_take (s, t->task->id, t->turns, &t->choice);
-    const struct driver *d = t->choice.driver;
+    selection_take (s, t->task->id, t->counts.turns, &t->choice);
+    const struct choice *d = t->choice.driver;
     const struct request_reader reader = request_reader_of (s, d, d->model);
     request_set_reader (request, &reader);
-    if (t->continuation_id && t->continuation_choice != d) {
-        free (t->continuation_id);
-        t->continuation_id = NULL;
-        t->acknowledged = 0;
+    if (t->held.continuation_id && t->held.continuation_choice != d) {
+        free (t->held.continuation_id);
+        t->held.continuation_id = NULL;
+        t->held.acknowledged = 0;
     }
 }
 
@@ -282,21 +286,21 @@ bool
 turn_run (struct session *s, struct running_task *t, struct request *request)
 {
     if (cancel_is_raised (t->cancel)) {
-        attempt_cancel (s, t, "turn", TRACE_NUM (t->turns));
+        attempt_cancel (s, t, "turn", TRACE_NUM (t->counts.turns));
         return false;
     }
-    if (t->input_timed_out) {
-        attempt_fail (s, t, "input_timeout", "input-timeout", NULL, TRACE_NUM (t->turns));
+    if (t->end.input_timed_out) {
+        attempt_fail (s, t, "input_timeout", "input-timeout", NULL, TRACE_NUM (t->counts.turns));
         return false;
     }
     struct mur_error *full = NULL;
     if (! confine_check_size (s, &full)) {
-        attempt_error (s, t, full, TRACE_NUM (t->turns));
+        attempt_error (s, t, full, TRACE_NUM (t->counts.turns));
         return false;
     }
     choose (s, t, request);
-    request_build (request, &t->list, t->continuation_id ? t->acknowledged : 0,
-                   t->choice.output_cap, t->continuation_id);
+    request_build (request, &t->list, t->held.continuation_id ? t->held.acknowledged : 0,
+                   t->choice.output_cap, t->held.continuation_id);
     uint64_t estimate = estimate_request (t, request);
     if (attempt_take_refusals (s, t))
         return false;
@@ -307,7 +311,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     if (a.outcome == DRIVER_SPEND_REFUSED)
         return end_spend_refused (s, t, &a.refusal, false);
     if (a.outcome == DRIVER_CANCELED) {
-        attempt_cancel (s, t, "inference", TRACE_NUM (t->turns));
+        attempt_cancel (s, t, "inference", TRACE_NUM (t->counts.turns));
         return false;
     }
     if (a.body)
@@ -315,7 +319,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     if (a.outcome != DRIVER_RESPONSE)
         return end_failed_call (s, t, request, &a);
 
-    uint64_t turn = t->turns;
+    uint64_t turn = t->counts.turns;
     _cleanup_error_ struct mur_error *err = NULL;
     if (! inference_line_answered (s, t, request, &a, estimate, &err)) {
         if (! attempt_take_refusals (s, t))
@@ -329,7 +333,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     case COMPACTION_FAILED:
         return false;
     case COMPACTION_REFUSED:
-        return end_spend_refused (s, t, &t->hook_refusal, true);
+        return end_spend_refused (s, t, &t->refusal.why, true);
     case COMPACTION_NONE:
     case COMPACTION_DONE:
         break;

@@ -11,6 +11,7 @@
 #include "home/running.h"
 #include "session/model/credential.h"
 #include "session/model/selection.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -153,7 +154,7 @@ static void
 forget_secret (void *ctx, const char *token_id, const char *name, struct control_answer *out)
 {
     struct forgetting f = { ctx, name, token_id };
-    if (control_unless_keyed_by (f.controller->session, name, forget_it, &f)) {
+    if (selection_unless_keyed_by (f.controller->session, name, forget_it, &f)) {
         answer_secret (out, name, false);
         return;
     }
@@ -168,7 +169,7 @@ static bool
 has_setting (void *ctx, const char *name)
 {
     const struct controller *c = ctx;
-    return control_controller_may (c->session, name);
+    return selection_controller_may (c->session, name);
 }
 
 static void
@@ -183,32 +184,32 @@ static char *
 choice_names (const struct session *s)
 {
     struct buf names = { 0 };
-    for (size_t i = 0; i < s->choice_count; i++)
-        buf_printf (&names, "%s%s", i ? ", " : "", s->choices[i]->name);
+    for (size_t i = 0; i < s->choices.count; i++)
+        buf_printf (&names, "%s%s", i ? ", " : "", s->choices.all[i]->name);
     return buf_steal (&names);
 }
 
 /* The sentence of a verdict. Owned. */
 static char *
-verdict_text (const struct session *s, enum control_verdict verdict)
+verdict_text (const struct session *s, enum selection_verdict verdict)
 {
-    if (verdict == CONTROL_UNDECLARED_DRIVER) {
+    if (verdict == SELECTION_UNDECLARED_DRIVER) {
         _cleanup_free_ char *names = choice_names (s);
         return x_asprintf ("There is no such driver choice; declared are: %s.", names);
     }
-    return x_strdup (verdict == CONTROL_NO_INPUT_BUDGET
+    return x_strdup (verdict == SELECTION_NO_INPUT_BUDGET
                          ? "No input would fit beside this in the context window of every choice."
                          : "The credential of this choice has no value now.");
 }
 
 static void
-answer_setting (const struct session *s, enum control_verdict verdict, const char *name,
+answer_setting (const struct session *s, enum selection_verdict verdict, const char *name,
                 json_t *previous, json_t *value, struct control_answer *out)
 {
-    if (verdict != CONTROL_DONE) {
+    if (verdict != SELECTION_DONE) {
         json_decref (previous);
         json_decref (value);
-        refuse_value (out, control_status (verdict), control_reason (verdict),
+        refuse_value (out, selection_status (verdict), selection_reason (verdict),
                       verdict_text (s, verdict));
         return;
     }
@@ -221,7 +222,7 @@ answer_setting (const struct session *s, enum control_verdict verdict, const cha
 }
 
 static void
-set_max_tokens (struct session *s, const struct control_principal *who, const json_t *value,
+set_max_tokens (struct session *s, const struct selection_principal *who, const json_t *value,
                 struct control_answer *out)
 {
     json_int_t tokens = json_integer_value (value);
@@ -231,13 +232,13 @@ set_max_tokens (struct session *s, const struct control_principal *who, const js
                       x_strdup ("The value must be a whole number from 1 to 4294967295."));
         return;
     }
-    enum control_verdict verdict = control_set_max_tokens (s, who, (uint64_t)tokens, &previous);
+    enum selection_verdict verdict = selection_set_max_tokens (s, who, (uint64_t)tokens, &previous);
     answer_setting (s, verdict, SETTING_MAX_TOKENS, json_integer ((json_int_t)previous),
                     json_integer (tokens), out);
 }
 
 static void
-set_driver (struct session *s, const struct control_principal *who, const json_t *value,
+set_driver (struct session *s, const struct selection_principal *who, const json_t *value,
             struct control_answer *out)
 {
     const char *name = json_string_value (value), *previous;
@@ -245,7 +246,7 @@ set_driver (struct session *s, const struct control_principal *who, const json_t
         refuse_value (out, 422, "invalid_value", x_strdup ("The value must be a string."));
         return;
     }
-    enum control_verdict verdict = control_set_driver (s, who, name, &previous);
+    enum selection_verdict verdict = selection_set_driver (s, who, name, &previous);
     answer_setting (s, verdict, SETTING_DRIVER, json_string (previous ? previous : ""),
                     json_string (name), out);
 }
@@ -255,7 +256,7 @@ set_setting (void *ctx, const char *token_id, const char *name, const json_t *va
              struct control_answer *out)
 {
     const struct controller *c = ctx;
-    const struct control_principal who = { "controller", token_id };
+    const struct selection_principal who = { "controller", token_id };
     if (strcmp (name, SETTING_DRIVER) == 0)
         set_driver (c->session, &who, value, out);
     else
@@ -268,13 +269,13 @@ static json_t *
 choices_json (const struct session *s)
 {
     json_t *list = json_array ();
-    for (size_t i = 0; i < s->choice_count; i++) {
-        const struct driver *d = s->choices[i];
+    for (size_t i = 0; i < s->choices.count; i++) {
+        const struct choice *d = s->choices.all[i];
         json_t *one = json_object ();
         json_set_string (one, "name", d->name);
         json_set_string (one, "driver", d->artifact->full_name);
         json_set_string (one, "model", d->model);
-        json_set_bool (one, "available", control_has_credential (d));
+        json_set_bool (one, "available", selection_has_credential (d));
         json_array_append_new (list, one);
     }
     return list;
@@ -284,7 +285,7 @@ static json_t *
 setting_json (struct session *s, const char *name)
 {
     struct call_choice now;
-    control_peek (s, &now);
+    selection_peek (s, &now);
     json_t *one = json_object ();
     json_set_string (one, "name", name);
     if (strcmp (name, SETTING_DRIVER) == 0) {

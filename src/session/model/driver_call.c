@@ -14,11 +14,13 @@
 #include "session/model/retry.h"
 #include "session/model/stream_frames.h"
 #include "session/state/deadline.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
 /* What one attempt brought. */
-struct attempt {
+struct
+try {
     struct arena *arena;
     enum guest_ending how;
     struct mur_error *err; /* how != GUEST_OK */
@@ -31,13 +33,13 @@ struct attempt {
 };
 
 static void
-attempt_clear (struct attempt *a)
+try_clear (struct try *a)
 {
     json_decref (a->body);
     mur_error_freep (&a->err);
     if (a->arena)
         arena_free (a->arena);
-    *a = (struct attempt){ 0 };
+    *a = (struct try){ 0 };
 }
 
 void
@@ -55,10 +57,10 @@ driver_answer_clear (struct driver_answer *a)
 /* --- one attempt --- */
 
 static void
-run_attempt (struct session *s, const struct driver_caller *c, const char *request, size_t len,
-             struct frames *frames, struct attempt *a)
+run_try (struct session *s, const struct driver_caller *c, const char *request, size_t len,
+         struct frames *frames, struct try *a)
 {
-    const struct driver *d = c->driver;
+    const struct choice *d = c->driver;
     struct linkage_context contexts[] = { { &host_stream, &frames->host } };
     struct guest_setup setup = { .component = d->artifact->component,
                                  .artifact = d->artifact,
@@ -96,7 +98,7 @@ run_attempt (struct session *s, const struct driver_caller *c, const char *reque
 }
 
 static bool
-is_error_stop (const struct attempt *a)
+is_error_stop (const struct try *a)
 {
     return str_eq (json_get_string (a->body, "stop_reason"), "error");
 }
@@ -140,7 +142,7 @@ connection_of (const struct guest_http_observation *seen)
 }
 
 static struct retry_failure
-failure_of (const struct attempt *a)
+failure_of (const struct try *a)
 {
     const char *word = a->how == GUEST_OK ? tool_metadata_get (&a->result, "transient") : NULL;
     return (struct retry_failure){
@@ -158,7 +160,7 @@ failure_of (const struct attempt *a)
 
 /* The driver's own words for its failure, redacted. */
 static char *
-failure_text (struct session *s, const struct attempt *a)
+failure_text (struct session *s, const struct try *a)
 {
     const char *said = a->how != GUEST_OK ? a->err->message : json_get_string (a->body, "error");
     if (! said && a->result.summary)
@@ -169,7 +171,7 @@ failure_text (struct session *s, const struct attempt *a)
 }
 
 static bool
-is_failure (const struct attempt *a)
+is_failure (const struct try *a)
 {
     return a->how != GUEST_OK || a->result.status != TOOL_PASSED || is_error_stop (a);
 }
@@ -235,7 +237,7 @@ note_retries (struct driver_answer *out, enum retry_verdict verdict)
 }
 
 static void
-warn_credential (const struct driver *d)
+warn_credential (const struct choice *d)
 {
     struct mur_error *error = NULL;
     mur_fail (&error, E_RUN_027,
@@ -247,7 +249,7 @@ warn_credential (const struct driver *d)
 
 /* The attempt failed for good. */
 static void
-fail_call (const struct driver *d, struct attempt *a, char *reason, enum retry_verdict verdict,
+fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdict verdict,
            struct driver_answer *out)
 {
     note_retries (out, verdict);
@@ -271,13 +273,13 @@ fail_call (const struct driver *d, struct attempt *a, char *reason, enum retry_v
 }
 
 struct request_reader
-request_reader_of (const struct session *s, const struct driver *d, const char *model)
+request_reader_of (const struct session *s, const struct choice *d, const char *model)
 {
     return (struct request_reader){
-        .driver = s->choice_count > 1 ? name_bare (d->artifact->full_name) : NULL,
+        .driver = s->choices.count > 1 ? name_bare (d->artifact->full_name) : NULL,
         .model = model,
-        .primary_driver = name_bare (s->driver.artifact->full_name),
-        .primary_model = s->driver.model,
+        .primary_driver = name_bare (s->choices.primary.artifact->full_name),
+        .primary_model = s->choices.primary.model,
     };
 }
 
@@ -285,7 +287,7 @@ request_reader_of (const struct session *s, const struct driver *d, const char *
 
 /* Takes what a good attempt brought and settles its cost. */
 static void
-accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_answer *out)
+accept (struct session *s, struct try *a, uint64_t estimate, struct driver_answer *out)
 {
     out->text = x_memdup (a->text ? a->text : "", a->len + (a->text ? 1 : 0));
     out->text_len = a->len;
@@ -310,7 +312,7 @@ accept (struct session *s, struct attempt *a, uint64_t estimate, struct driver_a
 
 /* True when the attempt is over for good; false: wait and try again. */
 static bool
-judge (struct session *s, const struct driver_caller *c, struct attempt *a, uint64_t estimate,
+judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t estimate,
        struct driver_answer *out)
 {
     out->usage = (struct usage){ 0 };
@@ -361,10 +363,10 @@ call_until_over (struct session *s, const struct driver_caller *c, const char *r
             break;
         }
         out->attempts++;
-        struct attempt a = { 0 };
-        run_attempt (s, c, request, len, &frames, &a);
+        struct try a = { 0 };
+        run_try (s, c, request, len, &frames, &a);
         is_over = judge (s, c, &a, estimate, out);
-        attempt_clear (&a);
+        try_clear (&a);
     }
     frames_clear (&frames);
 }
@@ -395,12 +397,12 @@ void
 driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
              uint64_t estimate, struct driver_answer *out)
 {
-    const struct driver *d = t->choice.driver;
+    const struct choice *d = t->choice.driver;
     const struct driver_caller agent = {
         .driver = d,
         .task = t,
         .task_id = t->task->id,
-        .turn = t->turns,
+        .turn = t->counts.turns,
         .output_cap = t->choice.output_cap,
         .env = d->env.items,
         .cancel = t->cancel,

@@ -12,6 +12,7 @@
 #include "host/tool.h"
 #include "session/conversation/request.h"
 #include "session/state/running_task.h"
+#include "trace/lines/writer.h"
 
 struct usage {
     struct trace_num input, output, cached, cache_write, thinking;
@@ -48,11 +49,11 @@ struct driver_answer {
 
 /* How this choice reads a conversation, asked for <model> (borrowed). */
 struct request_reader
-request_reader_of (const struct session *s, const struct driver *d, const char *model);
+request_reader_of (const struct session *s, const struct choice *d, const char *model);
 
 /* Who calls. */
 struct driver_caller {
-    const struct driver *driver;
+    const struct choice *driver;
     struct running_task *task; /* whose stream shows the call; NULL: it is silent */
     const char *origin;        /* "hook:<name>", NULL: the agent loop */
     const char *task_id;

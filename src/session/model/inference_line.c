@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/conversation/redact_json.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -56,8 +57,9 @@ fill_sent (struct session *s, struct message_list *list, struct request *request
     buf_puts (&x->ids, x->ids.len ? "]" : "[]");
     if (with_shas)
         buf_puts (&x->shas, x->shas.len ? "]" : "[]");
-    x->driver_config =
-        s->driver.config ? redact_json_text (s->redactor, s->driver.config) : x_strdup ("null");
+    x->driver_config = s->choices.primary.config
+                           ? redact_json_text (s->redactor, s->choices.primary.config)
+                           : x_strdup ("null");
     if (input_budget)
         snprintf (x->budget, sizeof (x->budget), "%llu", (unsigned long long)input_budget);
     else
@@ -66,10 +68,10 @@ fill_sent (struct session *s, struct message_list *list, struct request *request
 
 /* <choice> and <output_cap> are the call's; the choice is named only where there are several. */
 static struct trace_inference
-common_line (const struct session *s, const struct driver *choice, uint64_t output_cap,
+common_line (const struct session *s, const struct choice *choice, uint64_t output_cap,
              const struct driver_answer *a, const struct line_texts *x)
 {
-    bool has_choices = s->choice_count > 1;
+    bool has_choices = s->choices.count > 1;
     return (struct trace_inference){
         .driver_choice = has_choices ? choice->name : NULL,
         .model = has_choices ? choice->model : NULL,
@@ -91,15 +93,15 @@ static bool
 store_bodies (struct session *s, struct message_list *list, struct request *r,
               const struct driver_answer *a, const char *response_sha, struct mur_error **err)
 {
-    if (! trace_blob_store (s->records, r->system_sha, r->system, strlen (r->system), err) ||
-        ! trace_blob_store (s->records, r->tools_sha, r->tools, strlen (r->tools), err) ||
-        ! trace_blob_store (s->records, response_sha, a->text, a->text_len, err))
+    if (! trace_blob_store (s->places.records, r->system_sha, r->system, strlen (r->system), err) ||
+        ! trace_blob_store (s->places.records, r->tools_sha, r->tools, strlen (r->tools), err) ||
+        ! trace_blob_store (s->places.records, response_sha, a->text, a->text_len, err))
         return false;
     for (size_t i = r->first; i < r->first + r->count; i++) {
         struct message *m = request_view (r, list->items[i]);
         if (! m || m->is_stored)
             continue;
-        if (! trace_blob_store (s->records, message_sha (m), m->wire, m->wire_len, err))
+        if (! trace_blob_store (s->places.records, message_sha (m), m->wire, m->wire_len, err))
             return false;
         m->is_stored = true;
     }
@@ -111,7 +113,7 @@ turn_line (const struct session *s, const struct running_task *t, const struct d
            const struct line_texts *x)
 {
     struct trace_inference line = common_line (s, t->choice.driver, t->choice.output_cap, a, x);
-    line.turn = t->turns;
+    line.turn = t->counts.turns;
     line.task_id = t->task->id;
     return line;
 }

@@ -7,18 +7,19 @@
 #include "session/calls/dispatch.h"
 #include "session/model/selection.h"
 #include "session/state/provided.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
 #define TOOL    "switch-driver"
 #define SETTING "inference.driver"
 
-static const struct control_principal agent = { .name = "agent" };
+static const struct selection_principal agent = { .name = "agent" };
 
 bool
 switch_driver_is_offered (const struct session *s)
 {
-    return s->manifest->inference && control_agent_may (s, SETTING);
+    return s->manifest->inference && selection_agent_may (s, SETTING);
 }
 
 const char *
@@ -26,44 +27,45 @@ switch_driver_parameters (const struct session *s)
 {
     _cleanup_buf_ struct buf b = { 0 };
     buf_puts (&b, "{\"properties\":{\"driver\":{\"description\":\"The choice: ");
-    for (size_t i = 0; i < s->choice_count; i++)
-        buf_printf (&b, "%s%s", i ? ", " : "", s->choices[i]->name);
+    for (size_t i = 0; i < s->choices.count; i++)
+        buf_printf (&b, "%s%s", i ? ", " : "", s->choices.all[i]->name);
     buf_puts (&b, ".\",\"enum\":[");
-    for (size_t i = 0; i < s->choice_count; i++)
-        buf_printf (&b, "%s\"%s\"", i ? "," : "", s->choices[i]->name);
+    for (size_t i = 0; i < s->choices.count; i++)
+        buf_printf (&b, "%s\"%s\"", i ? "," : "", s->choices.all[i]->name);
     buf_puts (&b, "],\"type\":\"string\"}},\"required\":[\"driver\"],\"type\":\"object\"}");
     return arena_strndup (s->arena, b.data, b.len);
 }
 
 static void
-refuse (struct session *s, enum control_verdict verdict, const char *name, struct call_outcome *out)
+refuse (struct session *s, enum selection_verdict verdict, const char *name,
+        struct call_outcome *out)
 {
-    control_refused (s, &agent, control_status (verdict), control_reason (verdict), SETTING);
-    if (verdict == CONTROL_CREDENTIAL_UNRESOLVABLE) {
-        const struct gateway_block *g = control_choice (s, name)->artifact->entry->gateway;
+    selection_refuse (s, &agent, selection_status (verdict), selection_reason (verdict), SETTING);
+    if (verdict == SELECTION_CREDENTIAL_UNRESOLVABLE) {
+        const struct gateway_block *g = selection_choice (s, name)->artifact->entry->gateway;
         outcome_set_error (out,
                            TOOL " was refused (%s): the key %s of the choice %s has no value now; "
                                 "nothing changed",
-                           control_reason (verdict), g->key_reference, name);
+                           selection_reason (verdict), g->key_reference, name);
         return;
     }
     _cleanup_strv_ struct strv names = { 0 };
-    for (size_t i = 0; i < s->choice_count; i++)
-        strv_push (&names, s->choices[i]->name);
+    for (size_t i = 0; i < s->choices.count; i++)
+        strv_push (&names, s->choices.all[i]->name);
     _cleanup_free_ char *list = strv_join (&names, ", ");
     outcome_set_error (out, TOOL " was refused (%s): the choices are %s; nothing changed",
-                       control_reason (verdict), list);
+                       selection_reason (verdict), list);
 }
 
 void
-builtin_switch_driver (struct session *s, struct running_task *task, const json_t *input,
-                       struct call_outcome *out)
+provided_switch_driver (struct session *s, struct running_task *task, const json_t *input,
+                        struct call_outcome *out)
 {
     (void)task;
     const char *name = json_get_string (input, "driver"), *previous = NULL;
-    enum control_verdict verdict =
-        name ? control_set_driver (s, &agent, name, &previous) : CONTROL_UNDECLARED_DRIVER;
-    if (verdict != CONTROL_DONE) {
+    enum selection_verdict verdict =
+        name ? selection_set_driver (s, &agent, name, &previous) : SELECTION_UNDECLARED_DRIVER;
+    if (verdict != SELECTION_DONE) {
         refuse (s, verdict, name, out);
         return;
     }

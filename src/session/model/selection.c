@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/model/credential.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct pending {
     struct id change;
 };
 
-struct control_state {
+struct selection {
     pthread_mutex_t lock; /* base/locks.h: control */
     size_t selected;      /* index of the session's choices */
     uint64_t max_tokens;  /* 0: not set, each choice has its own */
@@ -29,34 +30,34 @@ static const struct {
     const char *reason;
     unsigned status;
 } verdicts[] = {
-    [CONTROL_DONE] = { NULL, 200 },
-    [CONTROL_UNDECLARED_DRIVER] = { "undeclared_driver", 422 },
-    [CONTROL_CREDENTIAL_UNRESOLVABLE] = { "credential_unresolvable", 409 },
-    [CONTROL_NO_INPUT_BUDGET] = { "no_input_budget", 422 },
+    [SELECTION_DONE] = { NULL, 200 },
+    [SELECTION_UNDECLARED_DRIVER] = { "undeclared_driver", 422 },
+    [SELECTION_CREDENTIAL_UNRESOLVABLE] = { "credential_unresolvable", 409 },
+    [SELECTION_NO_INPUT_BUDGET] = { "no_input_budget", 422 },
 };
 
 const char *
-control_reason (enum control_verdict verdict)
+selection_reason (enum selection_verdict verdict)
 {
     return verdicts[verdict].reason;
 }
 
 unsigned
-control_status (enum control_verdict verdict)
+selection_status (enum selection_verdict verdict)
 {
     return verdicts[verdict].status;
 }
 
-struct control_state *
-control_new (void)
+struct selection *
+selection_new (void)
 {
-    struct control_state *c = x_new0 (struct control_state);
+    struct selection *c = x_new0 (struct selection);
     pthread_mutex_init (&c->lock, NULL);
     return c;
 }
 
 void
-control_free (struct control_state *c)
+selection_free (struct selection *c)
 {
     if (! c)
         return;
@@ -64,12 +65,12 @@ control_free (struct control_state *c)
     free (c);
 }
 
-const struct driver *
-control_choice (const struct session *s, const char *name)
+const struct choice *
+selection_choice (const struct session *s, const char *name)
 {
-    for (size_t i = 0; i < s->choice_count; i++)
-        if (str_eq (s->choices[i]->name, name))
-            return s->choices[i];
+    for (size_t i = 0; i < s->choices.count; i++)
+        if (str_eq (s->choices.all[i]->name, name))
+            return s->choices.all[i];
     return NULL;
 }
 
@@ -83,13 +84,13 @@ lists (const struct str_list *list, const char *setting)
 }
 
 bool
-control_agent_may (const struct session *s, const char *setting)
+selection_agent_may (const struct session *s, const char *setting)
 {
     return s->manifest->control && lists (&s->manifest->control->agent_settings, setting);
 }
 
 bool
-control_controller_may (const struct session *s, const char *setting)
+selection_controller_may (const struct session *s, const char *setting)
 {
     return s->manifest->control && lists (&s->manifest->control->settings, setting);
 }
@@ -98,26 +99,26 @@ control_controller_may (const struct session *s, const char *setting)
 
 /* Under the lock. */
 static void
-fill (const struct session *s, const struct control_state *c, struct call_choice *out)
+fill (const struct session *s, const struct selection *c, struct call_choice *out)
 {
-    const struct driver *d = s->choices[c->selected];
+    const struct choice *d = s->choices.all[c->selected];
     *out = (struct call_choice){ .driver = d,
                                  .output_cap = c->max_tokens ? c->max_tokens : d->output_cap };
     out->input_budget = driver_input_budget (d, out->output_cap, &out->budget_basis);
 }
 
 void
-control_peek (struct session *s, struct call_choice *out)
+selection_peek (struct session *s, struct call_choice *out)
 {
-    pthread_mutex_lock (&s->control->lock);
-    fill (s, s->control, out);
-    pthread_mutex_unlock (&s->control->lock);
+    pthread_mutex_lock (&s->selection->lock);
+    fill (s, s->selection, out);
+    pthread_mutex_unlock (&s->selection->lock);
 }
 
 void
-control_take (struct session *s, const char *task_id, uint64_t turn, struct call_choice *out)
+selection_take (struct session *s, const char *task_id, uint64_t turn, struct call_choice *out)
 {
-    struct control_state *c = s->control;
+    struct selection *c = s->selection;
     pthread_mutex_lock (&c->lock);
     fill (s, c, out);
     struct pending driver = c->driver_change, max_tokens = c->max_tokens_change;
@@ -139,7 +140,7 @@ control_take (struct session *s, const char *task_id, uint64_t turn, struct call
 
 /* Under the lock, so that lines and values change in one order. */
 static void
-record (struct session *s, const struct control_principal *who, const char *setting,
+record (struct session *s, const struct selection_principal *who, const char *setting,
         const char *previous, const char *value, struct pending *change)
 {
     const struct trace_control_change line = { .principal = who->name,
@@ -155,28 +156,28 @@ record (struct session *s, const struct control_principal *who, const char *sett
 }
 
 bool
-control_has_credential (const struct driver *d)
+selection_has_credential (const struct choice *d)
 {
     return ! d->artifact->credential ||
            credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
 }
 
-enum control_verdict
-control_set_driver (struct session *s, const struct control_principal *who, const char *name,
-                    const char **previous)
+enum selection_verdict
+selection_set_driver (struct session *s, const struct selection_principal *who, const char *name,
+                      const char **previous)
 {
-    struct control_state *c = s->control;
-    const struct driver *d = control_choice (s, name);
+    struct selection *c = s->selection;
+    const struct choice *d = selection_choice (s, name);
     *previous = NULL;
     if (! d)
-        return CONTROL_UNDECLARED_DRIVER;
-    enum control_verdict verdict = CONTROL_CREDENTIAL_UNRESOLVABLE;
+        return SELECTION_UNDECLARED_DRIVER;
+    enum selection_verdict verdict = SELECTION_CREDENTIAL_UNRESOLVABLE;
     pthread_mutex_lock (&c->lock);
-    *previous = s->choices[c->selected]->name;
-    if (control_has_credential (d)) {
-        verdict = CONTROL_DONE;
-        for (size_t i = 0; i < s->choice_count; i++)
-            if (s->choices[i] == d)
+    *previous = s->choices.all[c->selected]->name;
+    if (selection_has_credential (d)) {
+        verdict = SELECTION_DONE;
+        for (size_t i = 0; i < s->choices.count; i++)
+            if (s->choices.all[i] == d)
                 c->selected = i;
         _cleanup_free_ char *was = x_asprintf ("\"%s\"", *previous);
         _cleanup_free_ char *now = x_asprintf ("\"%s\"", d->name);
@@ -186,15 +187,15 @@ control_set_driver (struct session *s, const struct control_principal *who, cons
     return verdict;
 }
 
-enum control_verdict
-control_set_max_tokens (struct session *s, const struct control_principal *who, uint64_t tokens,
-                        uint64_t *previous)
+enum selection_verdict
+selection_set_max_tokens (struct session *s, const struct selection_principal *who, uint64_t tokens,
+                          uint64_t *previous)
 {
-    struct control_state *c = s->control;
+    struct selection *c = s->selection;
     *previous = 0;
-    for (size_t i = 0; i < s->choice_count; i++)
-        if (s->choices[i]->window && tokens >= s->choices[i]->window)
-            return CONTROL_NO_INPUT_BUDGET;
+    for (size_t i = 0; i < s->choices.count; i++)
+        if (s->choices.all[i]->window && tokens >= s->choices.all[i]->window)
+            return SELECTION_NO_INPUT_BUDGET;
     pthread_mutex_lock (&c->lock);
     struct call_choice now;
     fill (s, c, &now);
@@ -204,15 +205,15 @@ control_set_max_tokens (struct session *s, const struct control_principal *who, 
     _cleanup_free_ char *value = x_asprintf ("%llu", (unsigned long long)tokens);
     record (s, who, SETTING_MAX_TOKENS, was, value, &c->max_tokens_change);
     pthread_mutex_unlock (&c->lock);
-    return CONTROL_DONE;
+    return SELECTION_DONE;
 }
 
 bool
-control_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx)
+selection_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx)
 {
-    struct control_state *c = s->control;
+    struct selection *c = s->selection;
     pthread_mutex_lock (&c->lock);
-    const struct gateway_block *g = s->choices[c->selected]->artifact->entry->gateway;
+    const struct gateway_block *g = s->choices.all[c->selected]->artifact->entry->gateway;
     bool is_keyed = g && str_eq (g->key_reference, secret);
     if (! is_keyed)
         fn (ctx);
@@ -221,8 +222,8 @@ control_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void
 }
 
 void
-control_refused (struct session *s, const struct control_principal *who, unsigned status,
-                 const char *reason, const char *setting)
+selection_refuse (struct session *s, const struct selection_principal *who, unsigned status,
+                  const char *reason, const char *setting)
 {
     TRACE (s->trace, NULL, control_refused, .principal = who->name, .status = status,
            .reason = reason, .kind = "setting", .name = setting, .token_id = who->token_id);

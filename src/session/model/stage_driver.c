@@ -13,6 +13,7 @@
 #include "session/model/controller.h"
 #include "session/model/credential.h"
 #include "session/model/selection.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
         return mur_context (err, "artifact %s has a gateway", a->full_name);
     if (! block->is_keyless)
         a->credential = credential_new (s, a->full_name, session_is_driver_entry (s, a->entry),
-                                        block, s->request->config->global_path);
+                                        block, s->asked->config->global_path);
     struct gateway_spec spec = {
         .artifact = a->full_name,
         .endpoint = block->endpoint.text,
@@ -67,11 +68,11 @@ config_key (void *ctx, const char *name)
 bool
 stage_gateways (struct session *s, struct mur_error **err)
 {
-    struct config *config = (struct config *)(uintptr_t)s->request->config; /* read only */
+    struct config *config = (struct config *)(uintptr_t)s->asked->config; /* read only */
     if (! policy_check_gateway_keys (s->policy, config_key, config, config->global_path, err))
         return false;
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->entry->gateway && ! stage_gateway (s, a, err))
             return false;
         if (session_is_driver_entry (s, a->entry) && ! a->entry->gateway && ! a->is_upstream_none) {
@@ -88,7 +89,7 @@ stage_gateways (struct session *s, struct mur_error **err)
 /* --- what the driver may send --- */
 
 static bool
-find_model (const struct session *s, struct driver *d, const struct model_limits **found,
+find_model (const struct session *s, struct choice *d, const struct model_limits **found,
             struct mur_error **err)
 {
     const struct model_limits *models;
@@ -110,7 +111,7 @@ find_model (const struct session *s, struct driver *d, const struct model_limits
 
 /* The smaller of the ceiling and what the window leaves after the answer. */
 uint64_t
-driver_input_budget (const struct driver *d, uint64_t output_cap, const char **basis)
+driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis)
 {
     *basis = "none";
     if (! d->window)
@@ -124,7 +125,7 @@ driver_input_budget (const struct driver *d, uint64_t output_cap, const char **b
 }
 
 static bool
-set_budget (struct driver *d, struct mur_error **err)
+set_budget (struct choice *d, struct mur_error **err)
 {
     d->input_budget = driver_input_budget (d, d->output_cap, &d->budget_basis);
     if (d->window && ! d->input_budget)
@@ -137,7 +138,7 @@ set_budget (struct driver *d, struct mur_error **err)
 }
 
 static bool
-set_limits (const struct session *s, struct driver *d, struct mur_error **err)
+set_limits (const struct session *s, struct choice *d, struct mur_error **err)
 {
     const struct inference *inference = s->manifest->inference;
     const struct context *context = s->manifest->context;
@@ -178,14 +179,14 @@ set_limits (const struct session *s, struct driver *d, struct mur_error **err)
 static struct staged_artifact *
 artifact_of (struct session *s, const struct artifact_entry *entry)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].entry == entry)
-            return &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].entry == entry)
+            return &s->kit.artifacts[i];
     return NULL;
 }
 
 static bool
-read_config (struct driver *d, const struct inference *inference, struct mur_error **err)
+read_config (struct choice *d, const struct inference *inference, struct mur_error **err)
 {
     if (! inference->driver->config)
         return true;
@@ -197,7 +198,7 @@ read_config (struct driver *d, const struct inference *inference, struct mur_err
 }
 
 static bool
-check_config (const struct driver *d, struct mur_error **err)
+check_config (const struct choice *d, struct mur_error **err)
 {
     if (! d->config || ! large_value_traps (d->artifact->resolved->package, strlen (d->config)))
         return true;
@@ -210,7 +211,7 @@ check_config (const struct driver *d, struct mur_error **err)
 
 /* An alternate whose key is nowhere is kept: the key may come while the session runs. */
 static void
-judge_availability (const struct session *s, struct driver *d, bool is_primary)
+judge_availability (const struct session *s, struct choice *d, bool is_primary)
 {
     d->is_available = is_primary || ! d->artifact->credential ||
                       credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
@@ -226,7 +227,7 @@ judge_availability (const struct session *s, struct driver *d, bool is_primary)
 }
 
 static bool
-add_choice (struct session *s, struct driver *d, const char *name, const char *model,
+add_choice (struct session *s, struct choice *d, const char *name, const char *model,
             const struct artifact_entry *entry, struct mur_error **err)
 {
     d->name = name;
@@ -236,8 +237,8 @@ add_choice (struct session *s, struct driver *d, const char *name, const char *m
         return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
     if (! check_config (d, err))
         return false;
-    judge_availability (s, d, d == &s->driver);
-    s->choices[s->choice_count++] = d;
+    judge_availability (s, d, d == &s->choices.primary);
+    s->choices.all[s->choices.count++] = d;
     d->budget_basis = "none";
     return s->harness || set_limits (s, d, err);
 }
@@ -248,17 +249,18 @@ stage_driver (struct session *s, struct mur_error **err)
     const struct inference *inference = s->manifest->inference;
     if (! inference)
         return true;
-    s->choices = arena_new_array (s->arena, struct driver *, inference->alternates.len + 1);
-    if (! read_config (&s->driver, inference, err) ||
-        ! add_choice (s, &s->driver, "primary", inference->model, inference->driver_entry, err))
+    s->choices.all = arena_new_array (s->arena, struct choice *, inference->alternates.len + 1);
+    if (! read_config (&s->choices.primary, inference, err) ||
+        ! add_choice (s, &s->choices.primary, "primary", inference->model, inference->driver_entry,
+                      err))
         return false;
     for (size_t i = 0; i < inference->alternates.len; i++) {
         const struct alternate *a = &inference->alternates.items[i];
-        struct driver *d = arena_new0 (s->arena, struct driver);
-        d->config = s->driver.config;
+        struct choice *d = arena_new0 (s->arena, struct choice);
+        d->config = s->choices.primary.config;
         if (! add_choice (s, d, a->name, a->model, a->entry, err))
             return false;
     }
-    s->control = control_new ();
+    s->selection = selection_new ();
     return true;
 }

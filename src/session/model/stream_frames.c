@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "session/state/session.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 
 #include <string.h>
 

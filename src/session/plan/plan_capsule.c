@@ -11,6 +11,7 @@
 #include "session/handoff/delegate.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ newest_version (const struct session *s, const char *capsule)
             name = allowed->items[i];
     }
     for (size_t i = 0; i < STORE_COUNT; i++)
-        store_versions (&s->request->stores->at[i], name, &found);
+        store_versions (&s->asked->stores->at[i], name, &found);
     const char *newest = "";
     for (size_t i = 0; i < found.len; i++)
         if (! *newest || version_compare (found.items[i], newest) > 0)
@@ -95,9 +96,9 @@ step_capsule_finish (struct step_run *run, struct delegate_result *out)
 {
     struct capsule_call *call = run->capsule;
     if (! pthread_equal (call->thread, pthread_self ())) {
-        loop_lock_release (run->session);
+        loop_lock_release (&run->session->loop_lock);
         pthread_join (call->thread, NULL);
-        loop_lock_take (run->session);
+        loop_lock_take (&run->session->loop_lock);
     }
     *out = call->result;
     free (call->capsule);

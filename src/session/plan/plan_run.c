@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "session/commands/confine.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 

@@ -16,6 +16,7 @@
 #include "session/handoff/delegate.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -135,9 +136,9 @@ take_command_result (struct step_run *run)
 static void
 wait_for_command (struct step_run *run)
 {
-    loop_lock_release (run->session);
+    loop_lock_release (&run->session->loop_lock);
     bool has_ended = command_wait (run->command, -1, run->task->cancel);
-    loop_lock_take (run->session);
+    loop_lock_take (&run->session->loop_lock);
     if (has_ended) {
         take_command_result (run);
     } else {
@@ -231,8 +232,9 @@ passes_gates (struct step_run *run)
     const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
     _cleanup_outcome_ struct call_outcome refusal = { .is_plan_step = true };
-    const struct gated_call call = { .turn = run->session->harness || ! t->turns ? t->turns
-                                                                                 : t->turns - 1,
+    const struct gated_call call = { .turn = run->session->harness || ! t->counts.turns
+                                                 ? t->counts.turns
+                                                 : t->counts.turns - 1,
                                      .id = "",
                                      .name = tool_of (run),
                                      .input = input,

@@ -8,6 +8,7 @@
 #include "session/plan/plan.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -54,9 +55,9 @@ store (struct session *s, const json_t *value)
     _cleanup_error_ struct mur_error *err = NULL;
     _cleanup_free_ char *text = json_text (value, JSON_TEXT_ORDERED);
     _cleanup_free_ char *path =
-        x_asprintf ("plans/plan-%llu.json", (unsigned long long)++s->plan_count);
-    if (fs_make_dirs (s->runtime, "plans", 0777, false, &err))
-        fs_write (s->runtime, path, text, strlen (text), 0666, false, &err);
+        x_asprintf ("plans/plan-%llu.json", (unsigned long long)++s->tally.plan_count);
+    if (fs_make_dirs (s->places.runtime, "plans", 0777, false, &err))
+        fs_write (s->places.runtime, path, text, strlen (text), 0666, false, &err);
 }
 
 /* --- the trace --- */
@@ -168,8 +169,8 @@ set_report (const struct plan *plan, const char *plan_id, const struct plan_end 
 }
 
 void
-builtin_plan (struct session *s, struct running_task *task, const json_t *input,
-              struct call_outcome *out)
+provided_plan (struct session *s, struct running_task *task, const json_t *input,
+               struct call_outcome *out)
 {
     const json_t *value = json_object_get (input, "plan");
     uint64_t started_us = clock_monotonic_us ();
@@ -189,6 +190,6 @@ builtin_plan (struct session *s, struct running_task *task, const json_t *input,
     trace_end (s, &plan, is_read ? plan.id : "", &node, &end, started_us);
     set_report (&plan, given ? given : "", &end, out);
     if (end.is_canceled)
-        task->wait_phase = "plan";
+        task->end.wait_phase = "plan";
     free (end.reason);
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
 #include "session/commands/confine.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -101,14 +102,14 @@ host_facts_json (const struct exec_allowlist *list)
 void
 grants_record (struct session *s)
 {
-    bool *is_native = arena_alloc (s->arena, s->artifact_count + 1);
-    bool *is_resolved = arena_alloc (s->arena, s->artifact_count + 1);
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        is_native[i] = s->artifacts[i].resolved && s->artifacts[i].resolved->is_native;
+    bool *is_native = arena_alloc (s->arena, s->kit.artifact_count + 1);
+    bool *is_resolved = arena_alloc (s->arena, s->kit.artifact_count + 1);
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        is_native[i] = s->kit.artifacts[i].resolved && s->kit.artifacts[i].resolved->is_native;
         is_resolved[i] = true;
     }
     struct report_facts facts = { 0 };
-    report_facts_fill (s->policy, host_decide (s->request->decision), &facts);
+    report_facts_fill (s->policy, host_decide (s->asked->decision), &facts);
     facts.artifact_is_native = is_native;
     facts.artifact_is_resolved = is_resolved;
     const struct exec_allowlist *list = NULL;

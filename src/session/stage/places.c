@@ -22,12 +22,13 @@
 static bool
 create_default_work_dir (struct session *s, struct mur_error **err)
 {
-    _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->request->manifest_dir);
+    _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->asked->manifest_dir);
     if (mkdir (parent, 0777) != 0 && errno != EEXIST)
         return mur_fail_errno (err, E_IO_003, "cannot create %s", parent);
-    s->work_path = x_asprintf ("%s/%s", parent, s->id.text);
-    if (mkdir (s->work_path, 0777) != 0)
-        return mur_fail_errno (err, E_IO_003, "cannot create the work folder %s", s->work_path);
+    s->places.work_path = x_asprintf ("%s/%s", parent, s->id.text);
+    if (mkdir (s->places.work_path, 0777) != 0)
+        return mur_fail_errno (err, E_IO_003, "cannot create the work folder %s",
+                               s->places.work_path);
     return true;
 }
 
@@ -36,16 +37,16 @@ static bool
 check_identity (const struct session *s, int fd, struct mur_error **err)
 {
     struct stat st;
-    if (! s->request->has_workdir_identity)
+    if (! s->asked->has_workdir_identity)
         return true;
     if (fstat (fd, &st) != 0)
-        return mur_fail_errno (err, E_IO_003, "cannot read %s", s->work_path);
-    if (st.st_dev == s->request->workdir_dev && st.st_ino == s->request->workdir_ino)
+        return mur_fail_errno (err, E_IO_003, "cannot read %s", s->places.work_path);
+    if (st.st_dev == s->asked->workdir_dev && st.st_ino == s->asked->workdir_ino)
         return true;
     return mur_fail (
         err, E_RUN_051, "--workdir %s is %llu:%llu, the parent's directory is %llu:%llu",
-        s->work_path, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-        (unsigned long long)s->request->workdir_dev, (unsigned long long)s->request->workdir_ino);
+        s->places.work_path, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+        (unsigned long long)s->asked->workdir_dev, (unsigned long long)s->asked->workdir_ino);
 }
 
 /* An exported root that leads out of the work folder now would be refused to every reader: better
@@ -54,14 +55,14 @@ static bool
 check_export_root (const struct session *s, const char *root, const char *key,
                    struct mur_error **err)
 {
-    _cleanup_free_ char *written = x_asprintf ("%s/%s", s->request->work_root, root);
+    _cleanup_free_ char *written = x_asprintf ("%s/%s", s->asked->work_root, root);
     _cleanup_free_ char *real = fs_canonical_path (written, err);
     if (! real)
         return false;
-    if (fs_path_is_within (real, s->request->work_root))
+    if (fs_path_is_within (real, s->asked->work_root))
         return true;
     capsule_manifest_fail (s->manifest, err, E_CAP_007, key, "%s resolves to %s, outside %s", root,
-                           real, s->request->work_root);
+                           real, s->asked->work_root);
     return mur_hint (err, "remove the link, or export a folder of the work folder");
 }
 
@@ -80,14 +81,14 @@ stage_work_dir (struct session *s, struct mur_error **err)
 {
     if (! check_export_roots (s, err))
         return false;
-    if (s->request->workdir)
-        s->work_path = x_strdup (s->request->work_root);
+    if (s->asked->workdir)
+        s->places.work_path = x_strdup (s->asked->work_root);
     else if (! create_default_work_dir (s, err))
         return false;
-    int fd = open (s->work_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open (s->places.work_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return mur_fail_errno (err, E_IO_003, "the work folder %s", s->work_path);
-    s->work = fs_root_new (fd, s->work_path, s->latch, false);
+        return mur_fail_errno (err, E_IO_003, "the work folder %s", s->places.work_path);
+    s->places.work = fs_root_new (fd, s->places.work_path, s->places.latch, false);
     return check_identity (s, fd, err);
 }
 
@@ -96,8 +97,8 @@ stage_work_dir (struct session *s, struct mur_error **err)
 static bool
 needs_hooks_dir (const struct session *s)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].grant->opens_records_hooks)
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].grant->opens_records_hooks)
             return true;
     return false;
 }
@@ -105,17 +106,18 @@ needs_hooks_dir (const struct session *s)
 bool
 stage_session_dirs (struct session *s, struct mur_error **err)
 {
-    if (! home_session_create (&s->dirs, s->id.text, s->request->work_root, err))
+    if (! home_session_create (&s->places.dirs, s->id.text, s->asked->work_root, err))
         return false;
-    s->has_dirs = true;
-    s->runtime =
-        fs_root_new (steal_fd (&s->dirs.runtime_fd), s->dirs.runtime_path, s->latch, false);
-    s->records = fs_root_new (steal_fd (&s->dirs.records_fd), s->dirs.records_path, s->latch, true);
-    if (needs_hooks_dir (s) && ! fs_make_dirs (s->records, "hooks", 0700, true, err))
+    s->places.has_dirs = true;
+    s->places.runtime = fs_root_new (steal_fd (&s->places.dirs.runtime_fd),
+                                     s->places.dirs.runtime_path, s->places.latch, false);
+    s->places.records = fs_root_new (steal_fd (&s->places.dirs.records_fd),
+                                     s->places.dirs.records_path, s->places.latch, true);
+    if (needs_hooks_dir (s) && ! fs_make_dirs (s->places.records, "hooks", 0700, true, err))
         return false;
     /* A script without artifacts has no tools; what it pulls later makes the folder with it. */
-    bool has_tools = s->manifest->inference || s->artifact_count > 0;
-    return ! has_tools || fs_make_dirs (s->runtime, "tools", 0777, false, err);
+    bool has_tools = s->manifest->inference || s->kit.artifact_count > 0;
+    return ! has_tools || fs_make_dirs (s->places.runtime, "tools", 0777, false, err);
 }
 
 /* --- tools/ --- */
@@ -126,8 +128,8 @@ write_tool_file (struct session *s, const char *tool, const char *file, const vo
 {
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", tool);
     _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, file);
-    return fs_make_dirs (s->runtime, dir, 0777, false, err) &&
-           fs_create (s->runtime, path, data, len, 0666, false, err);
+    return fs_make_dirs (s->places.runtime, dir, 0777, false, err) &&
+           fs_create (s->places.runtime, path, data, len, 0666, false, err);
 }
 
 static bool
@@ -158,8 +160,8 @@ stage_artifact_files (struct session *s, struct staged_artifact *a, struct mur_e
 bool
 stage_tool_files (struct session *s, struct mur_error **err)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (! stage_artifact_files (s, &s->artifacts[i], err))
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (! stage_artifact_files (s, &s->kit.artifacts[i], err))
             return false;
     if (! stage_native_tools (s, err))
         return false;
@@ -169,8 +171,8 @@ stage_tool_files (struct session *s, struct mur_error **err)
             ! write_provided (s, name, shell_description (s, name), shell_parameters, err))
             return false;
     }
-    for (size_t i = 0; i < builtin_tool_count; i++) {
-        const struct builtin_tool *tool = &builtin_tools[i];
+    for (size_t i = 0; i < provided_tool_count; i++) {
+        const struct provided_tool *tool = &provided_tools[i];
         if (tool->exists (s) &&
             ! write_provided (s, tool->name, tool->description, tool->parameters, err))
             return false;
@@ -181,11 +183,11 @@ stage_tool_files (struct session *s, struct mur_error **err)
 bool
 stage_manifest_copy (struct session *s, struct mur_error **err)
 {
-    const struct stage_request *r = s->request;
+    const struct stage_request *r = s->asked;
     if (! r->manifest_name)
         return true;
     _cleanup_buf_ struct buf copy = { 0 };
     capsule_manifest_mask (s->manifest, r->manifest_text, r->manifest_len, &copy);
-    return fs_create (s->runtime, r->manifest_name, copy.data, copy.len, r->manifest_mode & 0777,
-                      true, err);
+    return fs_create (s->places.runtime, r->manifest_name, copy.data, copy.len,
+                      r->manifest_mode & 0777, true, err);
 }

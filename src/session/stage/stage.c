@@ -31,7 +31,7 @@ check_policy (struct session *s, struct mur_error **err)
 {
     /* Every host meets the weakest floor: then the probe need not be over yet. */
     bool has_floor = s->policy->containment_floor > CONTAINMENT_ADVISORY;
-    const struct containment *containment = has_floor ? host_decide (s->request->decision) : NULL;
+    const struct containment *containment = has_floor ? host_decide (s->asked->decision) : NULL;
     if (! policy_check_stage (s->policy, containment, err) ||
         ! confine_check_entries (s->policy, err) || ! confine_check_host (s, false, err) ||
         ! policy_check_paths (s->policy, err))
@@ -68,7 +68,7 @@ mint_tokens (struct session *s, struct mur_error **err)
     (void)err;
     const struct door_network *network = s->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
-    const struct membership *m = s->request->membership;
+    const struct membership *m = s->asked->membership;
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
     s->controller = s->manifest->inference ? controller_new (s) : NULL;
@@ -96,8 +96,7 @@ open_spend (struct session *s, struct mur_error **err)
         return true;
     uint64_t ceiling =
         inference->max_session_tokens.is_set ? inference->max_session_tokens.value : 0;
-    s->spend =
-        spend_meter_new (s->id.text, ceiling, s->request->config->machine_tokens_per_day, err);
+    s->spend = spend_meter_new (s->id.text, ceiling, s->asked->config->machine_tokens_per_day, err);
     return s->spend != NULL;
 }
 
@@ -107,9 +106,9 @@ static bool
 pin_and_drop_packages (struct session *s, struct mur_error **err)
 {
     (void)err;
-    struct lock *lock = s->request->lock;
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct resolved *r = s->artifacts[i].resolved;
+    struct lock *lock = s->asked->lock;
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct resolved *r = s->kit.artifacts[i].resolved;
         if (! r)
             continue;
         if (lock && ! lock->exists)
@@ -142,7 +141,7 @@ static bool
 drain_latch (struct session *s, struct mur_error **err)
 {
     struct fs_refusal *refusals;
-    size_t count = fs_latch_drain (s->latch, &refusals);
+    size_t count = fs_latch_drain (s->places.latch, &refusals);
     if (count)
         mur_fail (err, E_RUN_050, "%s: %s is a %s; the runtime does not %s it", refusals[0].path,
                   refusals[0].refused_at, fs_reason_name (refusals[0].reason),
@@ -185,14 +184,14 @@ struct session *
 session_stage (const struct stage_request *request, struct mur_error **err)
 {
     _cleanup_ (session_freep) struct session *s = x_new0 (struct session);
-    pthread_mutex_init (&s->lock, NULL);
-    pthread_mutex_init (&s->loop_lock, NULL);
-    s->request = request;
+    pthread_mutex_init (&s->now.lock, NULL);
+    pthread_mutex_init (&s->loop_lock.mutex, NULL);
+    s->asked = request;
     s->manifest = request->manifest;
     s->policy = request->policy;
     s->arena = arena_new ();
-    s->bootstrap_fd = -1;
-    s->latch = fs_latch_new ();
+    s->places.bootstrap_fd = -1;
+    s->places.latch = fs_latch_new ();
     s->redactor = redactor_new ();
     s->http = http_client_new ();
     for (size_t i = 0; i < ARRAY_LEN (steps); i++)
@@ -211,45 +210,45 @@ session_free (struct session *s)
     door_close (s->door);
     registry_freep (&s->registry);
     door_auth_free (s->auth);
-    for (size_t i = 0; i < s->artifact_count; i++)
-        staged_artifact_clear (&s->artifacts[i]);
-    free (s->artifacts);
-    free (s->tools);
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        staged_artifact_clear (&s->kit.artifacts[i]);
+    free (s->kit.artifacts);
+    free (s->kit.tools);
     component_freep (&s->script);
     allow_list_free (&s->script_allow);
     secret_free (s->roost_credential);
     http_client_freep (&s->http);
     engine_freep (&s->engine);
-    if (s->work)
-        fs_root_free (s->work);
-    if (s->runtime)
-        fs_root_free (s->runtime);
-    if (s->records)
-        fs_root_free (s->records);
-    if (s->bootstrap_fd >= 0) {
+    if (s->places.work)
+        fs_root_free (s->places.work);
+    if (s->places.runtime)
+        fs_root_free (s->places.runtime);
+    if (s->places.records)
+        fs_root_free (s->places.records);
+    if (s->places.bootstrap_fd >= 0) {
         diag_set_fallback (-1);
-        close (s->bootstrap_fd);
+        close (s->places.bootstrap_fd);
     }
-    if (s->has_dirs)
-        home_session_end (&s->dirs);
-    fs_latch_free (s->latch);
+    if (s->places.has_dirs)
+        home_session_end (&s->places.dirs);
+    fs_latch_free (s->places.latch);
     spend_meter_freep (&s->spend);
-    control_freep (&s->control);
+    selection_freep (&s->selection);
     controller_freep (&s->controller);
     harness_freep (&s->harness);
     redactor_free (s->redactor);
-    strv_free (&s->guest_env);
-    for (size_t i = 0; i < s->choice_count; i++)
-        strv_free (&s->choices[i]->env);
-    strv_free (&s->compaction_env);
-    free (s->driver.config);
+    strv_free (&s->kit.guest_env);
+    for (size_t i = 0; i < s->choices.count; i++)
+        strv_free (&s->choices.all[i]->env);
+    strv_free (&s->choices.compaction_env);
+    free (s->choices.primary.config);
     free (s->system_prompt);
     free (s->effective_grants);
     free (s->host_facts);
-    free (s->work_path);
+    free (s->places.work_path);
     free (s->logged_tools);
-    pthread_mutex_destroy (&s->loop_lock);
-    pthread_mutex_destroy (&s->lock);
+    pthread_mutex_destroy (&s->loop_lock.mutex);
+    pthread_mutex_destroy (&s->now.lock);
     arena_free (s->arena);
     free (s);
 }
@@ -263,20 +262,20 @@ session_id (const struct session *s)
 const char *
 session_capsule_name (const struct session *s)
 {
-    return s->request->capsule_artifact ? s->request->capsule_artifact
-                                        : arena_printf (s->arena, "local/%s", s->manifest->name);
+    return s->asked->capsule_artifact ? s->asked->capsule_artifact
+                                      : arena_printf (s->arena, "local/%s", s->manifest->name);
 }
 
 const char *
 session_workdir (const struct session *s)
 {
-    return s->work_path;
+    return s->places.work_path;
 }
 
 const char *
 session_records_dir (const struct session *s)
 {
-    return s->dirs.records_path;
+    return s->places.dirs.records_path;
 }
 
 bool

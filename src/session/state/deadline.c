@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ derived_notice (uint64_t secs)
 void
 deadline_fill (const struct session *s, struct deadline *out)
 {
-    const struct stage_request *r = s->request;
+    const struct stage_request *r = s->asked;
     uint64_t now_ms = clock_monotonic_ms (), now_unix_ms = clock_unix_ms ();
     *out = (struct deadline){ 0 };
     if (r->own_deadline_secs) {
@@ -74,13 +75,13 @@ void
 deadline_give_notice (struct session *s, const char *tool_name, const char *task_id,
                       struct buf *text)
 {
-    const struct deadline *d = s->deadline;
-    if (! d->is_set || ! d->notice_secs || s->notice_is_given)
+    struct deadline *d = s->deadline;
+    if (! d->is_set || ! d->notice_secs || d->notice_is_given)
         return;
     uint64_t left_ms = deadline_left_ms (d);
     if (left_ms > d->notice_secs * 1000)
         return;
-    s->notice_is_given = true;
+    d->notice_is_given = true;
     uint64_t left_secs = left_ms / 1000;
     buf_printf (text, "\n[This session ends at %s, in %llu seconds. Finish what matters now.]",
                 d->at_text, (unsigned long long)left_secs);

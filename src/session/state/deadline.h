@@ -18,6 +18,7 @@ struct deadline {
     uint64_t secs;
     uint64_t notice_secs; /* 0: no notice */
     char at_text[25];     /* RFC 3339 UTC, whole seconds */
+    bool notice_is_given; /* once a session */
 };
 
 /* The earlier of the own and the inherited one; the inherited one on a tie. */

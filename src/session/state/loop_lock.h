@@ -9,18 +9,24 @@
  */
 #pragma once
 
-#include "session/state/session.h"
+#include <pthread.h>
+#include <stdbool.h>
+
+struct loop_lock {
+    pthread_mutex_t mutex; /* base/locks.h: loop */
+    bool is_shared;        /* a harness was staged */
+};
 
 static inline void
-loop_lock_take (struct session *s)
+loop_lock_take (struct loop_lock *l)
 {
-    if (s->harness)
-        pthread_mutex_lock (&s->loop_lock);
+    if (l->is_shared)
+        pthread_mutex_lock (&l->mutex);
 }
 
 static inline void
-loop_lock_release (struct session *s)
+loop_lock_release (struct loop_lock *l)
 {
-    if (s->harness)
-        pthread_mutex_unlock (&s->loop_lock);
+    if (l->is_shared)
+        pthread_mutex_unlock (&l->mutex);
 }

@@ -10,6 +10,7 @@
 #include "session/handoff/delegations.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/termination.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -33,12 +34,22 @@ session_ending_name (enum session_ending ending)
     return names[ending];
 }
 
+void
+attempt_end_clear (struct attempt_end *e)
+{
+    free (e->result);
+    free (e->response);
+    free (e->reason);
+    mur_error_freep (&e->error);
+    *e = (struct attempt_end){ .ending = ATTEMPT_FAILED };
+}
+
 static void
 write_out (struct session *s, const char *path, const char *text)
 {
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! fs_make_dirs (s->records, "out", 0777, false, &err) ||
-        ! fs_write (s->records, path, text, strlen (text), 0666, false, &err))
+    if (! fs_make_dirs (s->places.records, "out", 0777, false, &err) ||
+        ! fs_write (s->places.records, path, text, strlen (text), 0666, false, &err))
         if (err->code != E_RUN_050) /* the latch reports that one */
             diag_plain_warning ("%s was not written: %s", path, err->message);
 }
@@ -64,23 +75,23 @@ set_text (char **to, const char *text)
 void
 attempt_complete (struct session *s, struct running_task *t, const char *answer)
 {
-    t->ending = ATTEMPT_OK;
-    set_text (&t->result, answer);
-    set_text (&t->response, answer);
+    t->end.ending = ATTEMPT_OK;
+    set_text (&t->end.result, answer);
+    set_text (&t->end.response, answer);
     result_write (s, t, answer);
 }
 
 bool
 attempt_decline (struct session *s, struct running_task *t)
 {
-    bool may_end = t->ending != ATTEMPT_CANCELED && ! t->has_failed_line && ! t->error;
-    if (! t->declined || ! may_end || t->ending == ATTEMPT_NO_ANSWER)
-        return t->declined && t->ending == ATTEMPT_NO_ANSWER;
-    t->ending = ATTEMPT_NO_ANSWER;
-    set_text (&t->reason, t->declined);
-    set_text (&t->response, NULL);
-    _cleanup_free_ char *text = x_asprintf ("no answer: %s", t->declined);
-    set_text (&t->result, text);
+    bool may_end = t->end.ending != ATTEMPT_CANCELED && ! t->end.has_failed_line && ! t->end.error;
+    if (! t->onward.declined || ! may_end || t->end.ending == ATTEMPT_NO_ANSWER)
+        return t->onward.declined && t->end.ending == ATTEMPT_NO_ANSWER;
+    t->end.ending = ATTEMPT_NO_ANSWER;
+    set_text (&t->end.reason, t->onward.declined);
+    set_text (&t->end.response, NULL);
+    _cleanup_free_ char *text = x_asprintf ("no answer: %s", t->onward.declined);
+    set_text (&t->end.result, text);
     result_write (s, t, text);
     return true;
 }
@@ -89,8 +100,8 @@ static void
 failed_line (struct session *s, struct running_task *t, const char *cause, const char *reason,
              struct trace_num turn)
 {
-    t->has_failed_line = true;
-    t->cause = cause;
+    t->end.has_failed_line = true;
+    t->end.cause = cause;
     TRACE (s->trace, NULL, task_failed, .task_id = t->task->id, .turn = turn, .cause = cause,
            .reason = reason);
 }
@@ -99,26 +110,26 @@ void
 attempt_fail (struct session *s, struct running_task *t, const char *cause, const char *reason,
               const char *retry_note, struct trace_num turn)
 {
-    t->ending = ATTEMPT_FAILED;
+    t->end.ending = ATTEMPT_FAILED;
     /* The reason is cut, the note about retries is kept. */
     _cleanup_free_ char *cut = trace_free_text (s->trace, reason);
-    free (t->reason);
-    t->reason = x_asprintf ("%s%s", cut, retry_note ? retry_note : "");
-    failed_line (s, t, cause, t->reason, turn);
-    _cleanup_free_ char *text = x_asprintf ("error: %s", t->reason);
-    set_text (&t->result, text);
+    free (t->end.reason);
+    t->end.reason = x_asprintf ("%s%s", cut, retry_note ? retry_note : "");
+    failed_line (s, t, cause, t->end.reason, turn);
+    _cleanup_free_ char *text = x_asprintf ("error: %s", t->end.reason);
+    set_text (&t->end.result, text);
     result_write (s, t, text);
 }
 
 void
 attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason)
 {
-    mur_error_freep (&t->error);
-    t->error = NULL;
-    mur_fail (&t->error, E_RUN_007, "%s", reason);
-    t->ending = ATTEMPT_REOPEN_BUDGET;
-    set_text (&t->reason, reason);
-    failed_line (s, t, "reopen_budget_exhausted", reason, TRACE_NUM (t->turns));
+    mur_error_freep (&t->end.error);
+    t->end.error = NULL;
+    mur_fail (&t->end.error, E_RUN_007, "%s", reason);
+    t->end.ending = ATTEMPT_REOPEN_BUDGET;
+    set_text (&t->end.reason, reason);
+    failed_line (s, t, "reopen_budget_exhausted", reason, TRACE_NUM (t->counts.turns));
 }
 
 void
@@ -126,12 +137,12 @@ attempt_cancel (struct session *s, struct running_task *t, const char *phase, st
 {
     static char *const none[] = { NULL };
     _cleanup_strv_ struct strv detached = { 0 }, delegated = { 0 };
-    t->ending = ATTEMPT_CANCELED;
-    if (t->standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
-        t->is_spared = true;
+    t->end.ending = ATTEMPT_CANCELED;
+    if (t->onward.standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
+        t->end.is_spared = true;
         return;
     }
-    t->cancel_phase = phase;
+    t->end.cancel_phase = phase;
     background_list (s, t->task->id, &detached);
     delegations_list (s, t->task->id, &delegated);
     TRACE (s->trace, NULL, task_canceled, .task_id = t->task->id, .turn = turn, .phase = phase,
@@ -152,18 +163,18 @@ attempt_error (struct session *s, struct running_task *t, struct mur_error *erro
                struct trace_num turn)
 {
     (void)turn;
-    t->ending = ATTEMPT_FAILED;
+    t->end.ending = ATTEMPT_FAILED;
     _cleanup_free_ char *reason = trace_free_text (s->trace, error->message);
-    set_text (&t->reason, reason);
-    mur_error_freep (&t->error);
-    t->error = error;
+    set_text (&t->end.reason, reason);
+    mur_error_freep (&t->end.error);
+    t->end.error = error;
 }
 
 bool
 attempt_take_refusals (struct session *s, struct running_task *t)
 {
     struct fs_refusal *refusals;
-    size_t count = fs_latch_drain (s->latch, &refusals);
+    size_t count = fs_latch_drain (s->places.latch, &refusals);
     for (size_t i = 0; i < count; i++)
         TRACE (s->trace, NULL, workdir_path_refused, .task_id = t->task->id,
                .path = refusals[i].path, .operation = fs_operation_name (refusals[i].operation),
@@ -173,7 +184,7 @@ attempt_take_refusals (struct session *s, struct running_task *t)
         mur_fail (&error, E_RUN_050, "%s: %s is refused (%s); the runtime does not %s it",
                   refusals[0].path, refusals[0].refused_at, fs_reason_name (refusals[0].reason),
                   fs_operation_name (refusals[0].operation));
-        t->was_path_refused = true;
+        t->onward.was_path_refused = true;
         attempt_error (s, t, error, TRACE_NO_NUM);
         failed_line (s, t, "workdir_path_refused", error->message, TRACE_NO_NUM);
     }

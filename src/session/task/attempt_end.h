@@ -6,9 +6,13 @@
 #pragma once
 
 #include "session/state/running_task.h"
+#include "trace/lines/writer.h"
 
 /* "ok", "failed", "max_turns_reached", "spend_ceiling_reached", "canceled", "no_answer". */
 const char *attempt_ending_name (enum attempt_ending ending);
+
+/* What an attempt begins with: nothing said, and failed until something better is known. */
+void attempt_end_clear (struct attempt_end *e);
 
 /* Writes out/result.txt and, under a threaded conversation, out/result_<task id>.txt. A refused
  * path is latched. */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/conversation/fence.h"
+#include "session/state/session.h"
 #include "session/task/task_text.h"
 
 static const char *const headings[RESTART_SECTIONS] = { "Reopen feedback", "Member answers",
@@ -16,11 +17,11 @@ keep_original (struct session *s, struct running_task *t)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     _cleanup_buf_ struct buf original = { 0 };
-    if (t->original_text)
+    if (t->onward.original_text)
         return true;
     if (! task_text_read (s, &original, &err))
         return false;
-    t->original_text = buf_steal (&original);
+    t->onward.original_text = buf_steal (&original);
     return true;
 }
 
@@ -32,19 +33,20 @@ restart_with (struct session *s, struct running_task *t, enum restart_section se
     _cleanup_buf_ struct buf whole = { 0 };
     if (! keep_original (s, t))
         return false;
-    buf_printf (&t->sections[section], "%s%s", t->sections[section].len ? "\n\n" : "", text);
-    buf_puts (&whole, t->original_text);
+    buf_printf (&t->onward.sections[section], "%s%s", t->onward.sections[section].len ? "\n\n" : "",
+                text);
+    buf_puts (&whole, t->onward.original_text);
     size_t fenced_len = 0;
     for (int i = 0; i < RESTART_SECTIONS; i++) {
-        if (t->sections[i].len)
-            buf_printf (&whole, "\n\n---\n\n# %s\n\n%s\n", headings[i], t->sections[i].data);
+        if (t->onward.sections[i].len)
+            buf_printf (&whole, "\n\n---\n\n# %s\n\n%s\n", headings[i], t->onward.sections[i].data);
         if (i == RESTART_REOPEN)
             fenced_len = whole.len;
     }
     if (! task_text_write (s, whole.data, whole.len, &err))
         return false;
-    t->is_continuing = false;
-    t->fenced_len = fenced_len;
+    t->onward.is_continuing = false;
+    t->onward.fenced_len = fenced_len;
     return true;
 }
 
@@ -56,7 +58,8 @@ restart_append_task (const struct running_task *t, const char *source, const cha
         buf_append (out, text, len);
         return;
     }
-    size_t fenced_len = t->fenced_len && t->fenced_len < len ? t->fenced_len : len;
+    size_t fenced_len =
+        t->onward.fenced_len && t->onward.fenced_len < len ? t->onward.fenced_len : len;
     fence_append (out, source, text, fenced_len);
     buf_append (out, text + fenced_len, len - fenced_len);
 }

@@ -5,6 +5,7 @@
 #include "session/task/task_text.h"
 
 #include "base/diag.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -17,12 +18,12 @@ static bool
 import_file (struct session *s, const char *name)
 {
     struct stat st;
-    if (! fs_exists (s->work, name, &st))
+    if (! fs_exists (s->places.work, name, &st))
         return false;
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *err = NULL;
-    if (fs_read (s->work, name, TASK_TEXT_LIMIT_BYTES, &text, &err))
-        fs_write (s->runtime, TASK_FILE, text.data, text.len, 0666, false, &err);
+    if (fs_read (s->places.work, name, TASK_TEXT_LIMIT_BYTES, &text, &err))
+        fs_write (s->places.runtime, TASK_FILE, text.data, text.len, 0666, false, &err);
     if (err && err->code != E_RUN_050)
         diag_plain_warning ("%s of the work folder was not taken: %s", name, err->message);
     return true;
@@ -32,16 +33,17 @@ bool
 task_text_import (struct session *s)
 {
     struct stat st;
-    for (size_t i = 0; i < ARRAY_LEN (sources) && ! fs_exists (s->runtime, TASK_FILE, &st); i++)
+    for (size_t i = 0; i < ARRAY_LEN (sources) && ! fs_exists (s->places.runtime, TASK_FILE, &st);
+         i++)
         if (import_file (s, sources[i]))
             break;
-    return fs_exists (s->runtime, TASK_FILE, &st);
+    return fs_exists (s->places.runtime, TASK_FILE, &st);
 }
 
 bool
 task_text_write (struct session *s, const char *text, size_t len, struct mur_error **err)
 {
-    return fs_create (s->runtime, TASK_FILE, text, len, 0666, false, err);
+    return fs_create (s->places.runtime, TASK_FILE, text, len, 0666, false, err);
 }
 
 static bool
@@ -56,7 +58,7 @@ is_blank (const struct buf *text)
 bool
 task_text_read (struct session *s, struct buf *out, struct mur_error **err)
 {
-    if (! fs_read (s->runtime, TASK_FILE, TASK_TEXT_LIMIT_BYTES, out, err))
+    if (! fs_read (s->places.runtime, TASK_FILE, TASK_TEXT_LIMIT_BYTES, out, err))
         return mur_context (err, "the task's text");
     if (is_blank (out)) {
         mur_fail (err, E_RUN_007, "the task is blank");

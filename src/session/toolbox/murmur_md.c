@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "sandbox/host/host.h"
 #include "session/loop/compaction.h"
+#include "session/state/session.h"
 #include "session/toolbox/system_prompt.h"
 #include "spawn/formation/membership.h"
 
@@ -61,13 +62,13 @@ append_section (const struct session *s, struct buf *out, const char *title, boo
 {
     buf_printf (out, "\n## %s\n\n", title);
     size_t start = out->len;
-    for (size_t i = 0; i < s->tool_count; i++)
-        if (s->tools[i].is_skill == skills)
-            append_entry (out, &s->tools[i]);
-    for (size_t i = 0; skills && i < s->artifact_count; i++)
-        if (s->artifacts[i].is_prompt)
-            buf_printf (out, "- `%s` %s (bound as the system prompt)\n", s->artifacts[i].tool_name,
-                        s->artifacts[i].version);
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        if (s->kit.tools[i].is_skill == skills)
+            append_entry (out, &s->kit.tools[i]);
+    for (size_t i = 0; skills && i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].is_prompt)
+            buf_printf (out, "- `%s` %s (bound as the system prompt)\n",
+                        s->kit.artifacts[i].tool_name, s->kit.artifacts[i].version);
     if (out->len == start)
         buf_puts (out, "none\n");
 }
@@ -77,21 +78,21 @@ append_identity (const struct session *s, const char *url, struct buf *out)
 {
     buf_printf (out, "\n## Identity\n\n- Capsule: %s %s\n- Session: %s\n- URL: %s\n",
                 s->manifest->name, s->manifest->version, s->id.text, url ? url : "not bound yet");
-    if (s->request->membership)
-        buf_printf (out, "- Member: %s\n", membership_member (s->request->membership));
-    if (s->request->formation_id)
-        buf_printf (out, "- Formation: %s\n", s->request->formation_id);
+    if (s->asked->membership)
+        buf_printf (out, "- Member: %s\n", membership_member (s->asked->membership));
+    if (s->asked->formation_id)
+        buf_printf (out, "- Formation: %s\n", s->asked->formation_id);
 }
 
 static void
 append_capsule (const struct session *s, struct buf *out)
 {
-    buf_printf (out, "\n## Capsule\n\n- Model: %s\n- Work folder: %s\n", s->driver.model,
-                s->work_path);
+    buf_printf (out, "\n## Capsule\n\n- Model: %s\n- Work folder: %s\n", s->choices.primary.model,
+                s->places.work_path);
     buf_printf (out,
                 "- Runtime directory: %s (read-only; WASM tools without a scope open it as "
                 "murmur-runtime/)\n",
-                s->dirs.runtime_path);
+                s->places.dirs.runtime_path);
     buf_puts (out, "- Writable: the work folder\n- Network: ");
     for (size_t i = 0; i < s->policy->network_allow.len; i++)
         buf_printf (out, "%s%s", i ? ", " : "", s->policy->network_allow.items[i]);
@@ -103,12 +104,12 @@ append_limits (const struct session *s, struct buf *out)
 {
     buf_puts (out, "\n## Limits\n\n- ");
     limit_parts_append (s, out);
-    if (s->driver.window)
+    if (s->choices.primary.window)
         buf_printf (out, "\n- Context budget: %llu tokens",
-                    (unsigned long long)s->driver.input_budget);
+                    (unsigned long long)s->choices.primary.input_budget);
     else
         buf_puts (out, "\n- Context budget: unknown");
-    bool compacts = s->driver.window && compaction_has_hook (s);
+    bool compacts = s->choices.primary.window && compaction_has_hook (s);
     buf_printf (out, "; compaction is %sconfigured\n", compacts ? "" : "not ");
     if (s->policy->shell_allow.len)
         buf_printf (out, "- The work folder with temp and home: at most %llu bytes\n",
@@ -139,19 +140,19 @@ append_commands (const struct session *s, struct buf *out)
     }
     buf_puts (out, "Commands run with the work folder as their directory; $TMPDIR and $HOME are "
                    "theirs to write.\n");
-    buf_puts (out, refusals[host_decide (s->request->decision)->applied]);
+    buf_puts (out, refusals[host_decide (s->asked->decision)->applied]);
 }
 
 static void
 append_tree (const struct session *s, struct buf *out)
 {
     buf_puts (out, "\n## Runtime Directory\n\n```\nMURMUR.md\n");
-    if (s->request->manifest_name)
-        buf_printf (out, "%s\n", s->request->manifest_name);
+    if (s->asked->manifest_name)
+        buf_printf (out, "%s\n", s->asked->manifest_name);
     buf_puts (out, "tools/\n");
-    for (size_t i = 0; i < s->tool_count; i++)
-        buf_printf (out, "  %s/murmur.yaml%s\n", s->tools[i].name,
-                    s->tools[i].is_skill ? ", skill.md" : "");
+    for (size_t i = 0; i < s->kit.tool_count; i++)
+        buf_printf (out, "  %s/murmur.yaml%s\n", s->kit.tools[i].name,
+                    s->kit.tools[i].is_skill ? ", skill.md" : "");
     buf_puts (out, "```\n");
 }
 
@@ -175,6 +176,6 @@ murmur_md_write (struct session *s, const char *url)
     append_section (s, &out, "Installed Skills", true);
     append_commands (s, &out);
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! fs_create (s->runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
+    if (! fs_create (s->places.runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
         diag_plain_warning ("MURMUR.md was not written: %s", err->message);
 }

@@ -15,6 +15,7 @@
 #include "session/calls/dispatch.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -224,8 +225,8 @@ give_handle (struct session *s, const struct peer_handle *handle, const char *au
 }
 
 void
-builtin_share_file (struct session *s, struct running_task *task, const json_t *input,
-                    struct call_outcome *out)
+provided_share_file (struct session *s, struct running_task *task, const json_t *input,
+                     struct call_outcome *out)
 {
     const char *path = input_text ("share-file", input, "path", out);
     const char *written = path ? input_text ("share-file", input, "peer", out) : NULL;
@@ -368,8 +369,9 @@ store (struct fetched *f, struct call_outcome *out)
     _cleanup_free_ char *name = stored_name (f->handle);
     _cleanup_error_ struct mur_error *err = NULL;
     f->stored = x_asprintf (STORED_DIRECTORY "/%s-%s", f->id, name);
-    if (fs_make_dirs (s->work, STORED_DIRECTORY, 0777, false, &err) &&
-        fs_write (s->work, f->stored, body->data ? body->data : "", body->len, 0666, false, &err))
+    if (fs_make_dirs (s->places.work, STORED_DIRECTORY, 0777, false, &err) &&
+        fs_write (s->places.work, f->stored, body->data ? body->data : "", body->len, 0666, false,
+                  &err))
         return true;
     refuse_fetch (f, err->code == E_RUN_050 ? "path_refused" : "io_error",
                   err->code == E_RUN_050 ? "what lies at " STORED_DIRECTORY " is no plain folder"
@@ -397,8 +399,8 @@ give_file (const struct fetched *f, struct call_outcome *out)
 }
 
 void
-builtin_fetch_peer_file (struct session *s, struct running_task *task, const json_t *input,
-                         struct call_outcome *out)
+provided_fetch_peer_file (struct session *s, struct running_task *task, const json_t *input,
+                          struct call_outcome *out)
 {
     const char *written = input_text ("fetch-peer-file", input, "peer", out);
     const char *handle = written ? input_text ("fetch-peer-file", input, "handle", out) : NULL;

@@ -7,6 +7,7 @@
 #include "session/calls/dispatch.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
+#include "session/state/session.h"
 #include "session/toolbox/pull.h"
 
 #include <string.h>
@@ -52,8 +53,8 @@ set_pulled (const struct pulled *p, struct call_outcome *out)
 }
 
 void
-builtin_pull (struct session *s, struct running_task *task, const json_t *input,
-              struct call_outcome *out)
+provided_pull (struct session *s, struct running_task *task, const json_t *input,
+               struct call_outcome *out)
 {
     const char *name = input_text ("pull-artifact", input, "artifact", out);
     char *refusal = NULL;
@@ -82,8 +83,8 @@ builtin_pull (struct session *s, struct running_task *task, const json_t *input,
 }
 
 void
-builtin_remove (struct session *s, struct running_task *task, const json_t *input,
-                struct call_outcome *out)
+provided_remove (struct session *s, struct running_task *task, const json_t *input,
+                 struct call_outcome *out)
 {
     (void)task;
     const char *name = input_text ("remove-artifact", input, "artifact", out);

@@ -11,6 +11,7 @@
 #include "manifest/settings/artifact_manifest.h"
 #include "session/commands/native.h"
 #include "session/guests/guests.h"
+#include "session/state/session.h"
 #include "session/toolbox/murmur_md.h"
 
 #include <string.h>
@@ -142,7 +143,7 @@ check_tier (const struct session *s, const char *name, const struct artifact_man
 
 /* --- which version --- */
 
-struct choice {
+struct candidate {
     char *version; /* NULL: none fits */
     struct store_payload payload;
     bool is_stored;
@@ -152,7 +153,7 @@ struct choice {
 };
 
 static void
-choice_clear (struct choice *c)
+candidate_clear (struct candidate *c)
 {
     free (c->version);
     store_payload_clear (&c->payload);
@@ -171,7 +172,7 @@ payload_fits (const struct store_payload *payload, const char *name, const char 
 
 /* A store's version, when it is newer than the choice so far; the first store wins a tie. */
 static void
-consider (const struct store *store, const char *name, const char *version, struct choice *c)
+consider (const struct store *store, const char *name, const char *version, struct candidate *c)
 {
     struct store_payload payload = { 0 };
     if (store_find (store, name, version, NULL, &payload, NULL) != STORE_FOUND) {
@@ -193,7 +194,7 @@ consider (const struct store *store, const char *name, const char *version, stru
 
 static void
 look_in_stores (const struct stores *stores, const char *name, const char *version,
-                struct choice *c)
+                struct candidate *c)
 {
     for (int kind = 0; kind < STORE_COUNT; kind++) {
         const struct store *store = &stores->at[kind];
@@ -212,7 +213,7 @@ look_in_stores (const struct stores *stores, const char *name, const char *versi
 /* The scope's index, unless the store has the very version. An unreadable index is a note when
  * something else fits. */
 static bool
-look_in_source (struct remote *remote, const char *name, const char *version, struct choice *c,
+look_in_source (struct remote *remote, const char *name, const char *version, struct candidate *c,
                 struct strv *notes, char **refusal)
 {
     if (version && c->is_stored)
@@ -237,9 +238,9 @@ look_in_source (struct remote *remote, const char *name, const char *version, st
 
 static bool
 choose (struct session *s, struct remote *remote, const char *name, const char *version,
-        struct choice *c, struct strv *notes, char **refusal)
+        struct candidate *c, struct strv *notes, char **refusal)
 {
-    look_in_stores (s->request->stores, name, version, c);
+    look_in_stores (s->asked->stores, name, version, c);
     if (remote && ! look_in_source (remote, name, version, c, notes, refusal))
         return false;
     if (c->version || c->is_picked)
@@ -268,8 +269,8 @@ payload_clear (struct payload *p)
 }
 
 static bool
-open_stored (const struct choice *c, const char *name, const struct lock *lock, struct payload *p,
-             char **refusal)
+open_stored (const struct candidate *c, const char *name, const struct lock *lock,
+             struct payload *p, char **refusal)
 {
     struct mur_error *err = NULL;
     struct store_meta meta = { 0 };
@@ -291,7 +292,7 @@ open_stored (const struct choice *c, const char *name, const struct lock *lock, 
 /* Role and owner are judged before anything is downloaded. */
 static bool
 open_picked (const struct session *s, struct remote *remote, const struct lock *lock,
-             const struct choice *c, struct payload *p, char **refusal)
+             const struct candidate *c, struct payload *p, char **refusal)
 {
     struct mur_error *err = NULL;
     _cleanup_free_ char *scope = name_scope (c->pick.name);
@@ -353,7 +354,7 @@ static void
 inventory_changed (struct session *s)
 {
     stage_inventory (s, NULL);
-    s->tools_generation++;
+    s->kit.tools_generation++;
     if (s->door)
         murmur_md_write (s, url_of (s));
 }
@@ -362,7 +363,7 @@ static void
 remove_files (struct session *s, const struct staged_artifact *a)
 {
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", a->tool_name);
-    (void)fs_remove (s->runtime, dir, NULL);
+    (void)fs_remove (s->places.runtime, dir, NULL);
 }
 
 /* Read and compiled first; then files, lock and tables, in that order. */
@@ -371,9 +372,9 @@ commit (struct session *s, struct lock *lock, const char *name, enum artifact_ro
         struct payload *p, struct pulled *out, char **refusal)
 {
     struct mur_error *err = NULL;
-    if (s->artifact_count >= s->artifact_cap)
+    if (s->kit.artifact_count >= s->kit.artifact_cap)
         return refuse (refusal, "not-fetched: this session has pulled as much as it may");
-    struct staged_artifact *a = &s->artifacts[s->artifact_count];
+    struct staged_artifact *a = &s->kit.artifacts[s->kit.artifact_count];
     char sha256[SHA256_HEX_LEN + 1];
     memcpy (sha256, p->package->sha256, sizeof (sha256));
     if (! stage_pulled (s, a, name, role, steal_ptr (&p->package), &err) ||
@@ -389,7 +390,7 @@ commit (struct session *s, struct lock *lock, const char *name, enum artifact_ro
     }
     package_free (a->resolved->package);
     a->resolved->package = NULL;
-    s->artifact_count++;
+    s->kit.artifact_count++;
     out->artifact = a;
     out->is_new = true;
     out->has_owner_id = p->has_owner_id;
@@ -422,7 +423,7 @@ static bool
 fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, const char *name,
                   const char *version, struct pulled *out, char **refusal)
 {
-    _cleanup_ (choice_clear) struct choice c = { 0 };
+    _cleanup_ (candidate_clear) struct candidate c = { 0 };
     _cleanup_ (payload_clear) struct payload p = { 0 };
     enum artifact_role role = ROLE_SKILL;
     if (! choose (s, remote, name, version, &c, &out->notes, refusal))
@@ -461,7 +462,7 @@ pull_artifact (struct session *s, const char *name, const char *version, struct 
     struct mur_error *err = NULL;
     if (! check_name (s, name, version, refusal) || ! check_tool_name (s, name, refusal))
         return false;
-    if (s->request->lock && ! (lock = lock_read (s->request->manifest_dir, &err)))
+    if (s->asked->lock && ! (lock = lock_read (s->asked->manifest_dir, &err)))
         return refuse_with (refusal, "not-fetched: ", err);
     if (! pull_open_remote (s, cancel, &remote, refusal))
         return false;
@@ -505,7 +506,7 @@ pull_remove (struct session *s, const char *name, bool *was_removed, char **refu
         return true;
     if (is_declared (s, name))
         return refuse (refusal, "not-removable: %s is declared in murmur.yaml", name);
-    if (s->request->lock && ! (lock = lock_read (s->request->manifest_dir, &err)))
+    if (s->asked->lock && ! (lock = lock_read (s->asked->manifest_dir, &err)))
         return refuse_with (refusal, "not-removable: ", err);
     const struct lock_entry *entry = lock ? lock_find (lock, name) : NULL;
     if (a->origin != LOCK_RUNTIME || (lock && (! entry || entry->origin != LOCK_RUNTIME)))

@@ -3,7 +3,7 @@
  * Changing artifacts while a session runs: the one engine behind pull-artifact, remove-artifact and
  * a script's artifact manager (spec/artifacts.md 14, spec/session.md 8.3).
  *
- * Callers: builtin_pull.c and script.c. Always true: a refusal changes nothing and begins with its
+ * Callers: provided_pull.c and script.c. Always true: a refusal changes nothing and begins with its
  * token; every check comes before the first write; a pull makes runtime pins only, and only such
  * are removed; what is pulled holds no grant and no gateway. Task loop or script thread only.
  */

@@ -6,6 +6,7 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "base/alloc.h"
+#include "session/state/session.h"
 #include "session/toolbox/pull.h"
 
 #include <string.h>
@@ -84,7 +85,7 @@ find_stored (struct session *s, const char *pattern, struct pull_matches *out)
 {
     for (int kind = 0; kind < STORE_COUNT; kind++) {
         _cleanup_rows_ struct store_rows rows = { 0 };
-        const struct store *store = &s->request->stores->at[kind];
+        const struct store *store = &s->asked->stores->at[kind];
         if (! store->root || ! store_list (store, &rows, NULL))
             continue;
         _cleanup_free_ char *label =

@@ -112,9 +112,8 @@ static bool
 read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     const char *source = a->entry->source;
-    _cleanup_free_ char *path = source[0] == '/'
-                                    ? x_strdup (source)
-                                    : x_asprintf ("%s/%s", s->request->manifest_dir, source);
+    _cleanup_free_ char *path =
+        source[0] == '/' ? x_strdup (source) : x_asprintf ("%s/%s", s->asked->manifest_dir, source);
     struct stat st;
     if (stat (path, &st) != 0)
         return mur_fail_errno (err, E_IO_001, "the source of skill %s: %s", a->tool_name, path);
@@ -164,7 +163,7 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
     /* Also on a hit the archive must select exactly one root component (artifacts.md 12). */
     if (! package_root_wasm (p, E_IO_003, err))
         return mur_context (err, "while staging %s@%s", a->full_name, a->version);
-    struct form_cache_spec spec = { s->policy->request->home_dir, s->request->work_root,
+    struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
                                     zip_ceiling () };
     struct wasm_source source = { p, { 0 } };
     sigset_t before;
@@ -281,7 +280,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
 static bool
 stage_artifact (struct session *s, size_t index, struct mur_error **err)
 {
-    struct staged_artifact *a = &s->artifacts[index];
+    struct staged_artifact *a = &s->kit.artifacts[index];
     a->entry = &s->manifest->artifacts.items[index];
     a->grant = &s->policy->grants[index];
     a->role = a->entry->role;
@@ -296,7 +295,7 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     }
     char field[40];
     struct resolve_use use = use_of (a, field, index);
-    a->resolved = artifact_resolve (s->request->stores, s->request->lock, a->entry->name,
+    a->resolved = artifact_resolve (s->asked->stores, s->asked->lock, a->entry->name,
                                     a->entry->version, &use, err);
     if (! a->resolved)
         return false;
@@ -353,10 +352,10 @@ bool
 stage_artifacts (struct session *s, struct mur_error **err)
 {
     size_t count = s->manifest->artifacts.len;
-    s->artifact_cap = count + (s->policy->install_is_declared ? PULLED_MAX : 0);
-    s->artifacts = x_new_array (struct staged_artifact, s->artifact_cap + 1);
+    s->kit.artifact_cap = count + (s->policy->install_is_declared ? PULLED_MAX : 0);
+    s->kit.artifacts = x_new_array (struct staged_artifact, s->kit.artifact_cap + 1);
     for (size_t i = 0; i < count; i++) {
-        s->artifact_count = i + 1;
+        s->kit.artifact_count = i + 1;
         if (! stage_artifact (s, i, err))
             return false;
     }

@@ -38,28 +38,29 @@ required_of (struct session *s, const char *parameters)
 }
 
 static void
-add_builtin (struct session *s, const char *name, const char *description, const char *parameters)
+add_provided (struct session *s, const char *name, const char *description, const char *parameters)
 {
-    s->tools[s->tool_count++] = (struct tool_entry){ .name = name,
-                                                     .description = description,
-                                                     .parameters = parameters,
-                                                     .required = required_of (s, parameters),
-                                                     .is_builtin = true };
+    s->kit.tools[s->kit.tool_count++] =
+        (struct tool_entry){ .name = name,
+                             .description = description,
+                             .parameters = parameters,
+                             .required = required_of (s, parameters),
+                             .is_provided = true };
 }
 
 bool
 stage_inventory (struct session *s, struct mur_error **err)
 {
     (void)err;
-    free (s->tools);
-    s->tool_count = 0;
-    s->tools = x_new_array (struct tool_entry, s->artifact_count + builtin_tool_count +
-                                                   s->policy->shell_allow.len + 1);
-    for (size_t i = 0; i < s->artifact_count; i++) {
-        struct staged_artifact *a = &s->artifacts[i];
+    free (s->kit.tools);
+    s->kit.tool_count = 0;
+    s->kit.tools = x_new_array (struct tool_entry, s->kit.artifact_count + provided_tool_count +
+                                                       s->policy->shell_allow.len + 1);
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        struct staged_artifact *a = &s->kit.artifacts[i];
         if (! is_offered (a))
             continue;
-        struct tool_entry *t = &s->tools[s->tool_count++];
+        struct tool_entry *t = &s->kit.tools[s->kit.tool_count++];
         t->name = a->tool_name;
         t->description =
             a->origin == LOCK_RUNTIME
@@ -72,17 +73,17 @@ stage_inventory (struct session *s, struct mur_error **err)
         t->is_skill = a->role == ROLE_SKILL;
         t->artifact = a;
     }
-    for (size_t i = 0; i < builtin_tool_count; i++)
-        if (builtin_tools[i].exists (s))
-            add_builtin (s, builtin_tools[i].name, builtin_tools[i].description,
-                         builtin_tools[i].parameters_of ? builtin_tools[i].parameters_of (s)
-                                                        : builtin_tools[i].parameters);
+    for (size_t i = 0; i < provided_tool_count; i++)
+        if (provided_tools[i].exists (s))
+            add_provided (s, provided_tools[i].name, provided_tools[i].description,
+                          provided_tools[i].parameters_of ? provided_tools[i].parameters_of (s)
+                                                          : provided_tools[i].parameters);
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
         const char *name = s->policy->shell_allow.items[i];
         if (shell_is_offered (s, name))
-            add_builtin (s, name, shell_description (s, name), shell_parameters);
+            add_provided (s, name, shell_description (s, name), shell_parameters);
     }
-    qsort (s->tools, s->tool_count, sizeof (*s->tools), compare_tools);
+    qsort (s->kit.tools, s->kit.tool_count, sizeof (*s->kit.tools), compare_tools);
     return true;
 }
 
@@ -90,23 +91,25 @@ const struct tool_entry *
 session_tool (const struct session *s, const char *name)
 {
     struct tool_entry key = { .name = name };
-    return bsearch (&key, s->tools, s->tool_count, sizeof (key), compare_tools);
+    return bsearch (&key, s->kit.tools, s->kit.tool_count, sizeof (key), compare_tools);
 }
 
 struct staged_artifact *
 session_artifact (const struct session *s, const char *tool_name)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (! s->artifacts[i].is_removed && strcmp (s->artifacts[i].tool_name, tool_name) == 0)
-            return &s->artifacts[i];
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (! s->kit.artifacts[i].is_removed &&
+            strcmp (s->kit.artifacts[i].tool_name, tool_name) == 0)
+            return &s->kit.artifacts[i];
     return NULL;
 }
 
 bool
 session_has_removed (const struct session *s, const char *tool_name)
 {
-    for (size_t i = 0; i < s->artifact_count; i++)
-        if (s->artifacts[i].is_removed && strcmp (s->artifacts[i].tool_name, tool_name) == 0)
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (s->kit.artifacts[i].is_removed &&
+            strcmp (s->kit.artifacts[i].tool_name, tool_name) == 0)
             return ! session_artifact (s, tool_name);
     return false;
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"
+#include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static bool
 read_prompt_file (struct session *s, const char *file, struct mur_error **err)
 {
     _cleanup_free_ char *path =
-        file[0] == '/' ? x_strdup (file) : x_asprintf ("%s/%s", s->request->manifest_dir, file);
+        file[0] == '/' ? x_strdup (file) : x_asprintf ("%s/%s", s->asked->manifest_dir, file);
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *caught = NULL;
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
@@ -33,10 +34,10 @@ stage_system_prompt (struct session *s, struct mur_error **err)
     s->system_prompt_source = "none";
     if (! inference)
         return true;
-    if (s->request->system_prompt_is_overridden) {
+    if (s->asked->system_prompt_is_overridden) {
         s->system_prompt_source = "cli";
-        if (s->request->system_prompt)
-            s->system_prompt = x_strdup (s->request->system_prompt);
+        if (s->asked->system_prompt)
+            s->system_prompt = x_strdup (s->asked->system_prompt);
         return true;
     }
     if (inference->system_prompt) {
@@ -119,13 +120,13 @@ append_runtime_line (const struct session *s, struct buf *out)
 {
     _cleanup_strv_ struct strv components = { 0 }, interpreters = { 0 };
     _cleanup_buf_ struct buf reach = { 0 };
-    for (size_t i = 0; i < s->tool_count; i++) {
-        const struct staged_artifact *a = s->tools[i].artifact;
+    for (size_t i = 0; i < s->kit.tool_count; i++) {
+        const struct staged_artifact *a = s->kit.tools[i].artifact;
         if (a && a->role == ROLE_TOOL && ! a->grant->scope &&
             ! (a->resolved && a->resolved->is_native))
             strv_push (&components, a->tool_name);
-        if (! a && shell_is_interpreter (s->tools[i].name))
-            strv_push (&interpreters, s->tools[i].name);
+        if (! a && shell_is_interpreter (s->kit.tools[i].name))
+            strv_push (&interpreters, s->kit.tools[i].name);
     }
     append_reach (&reach, &interpreters, "$MURMUR_RUNTIME_DIR");
     append_reach (&reach, &components, "murmur-runtime/");
@@ -171,8 +172,8 @@ system_text (const struct session *s)
     struct buf out = { 0 };
     buf_printf (&out, "[Capsule]\nName: %s\nVersion: %s\n", s->manifest->name,
                 s->manifest->version);
-    if (s->request->membership)
-        buf_printf (&out, "Formation member: %s\n", membership_member (s->request->membership));
+    if (s->asked->membership)
+        buf_printf (&out, "Formation member: %s\n", membership_member (s->asked->membership));
     append_facts_and_prompt (s, &out);
     return buf_steal (&out);
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "session/state/session.h"
 
 #include <string.h>
 
@@ -15,8 +16,8 @@ tools_array_text (const struct session *s)
 {
     struct buf out = { 0 };
     buf_putc (&out, '[');
-    for (size_t i = 0; i < s->tool_count; i++) {
-        const struct tool_entry *t = &s->tools[i];
+    for (size_t i = 0; i < s->kit.tool_count; i++) {
+        const struct tool_entry *t = &s->kit.tools[i];
         buf_puts (&out, i ? ",{" : "{");
         if (t->description) {
             buf_puts (&out, "\"description\":");
@@ -43,6 +44,6 @@ tools_array_log (struct session *s, const char *tools_text)
     _cleanup_free_ char *pretty = json_pretty (tools, JSON_TEXT_SORTED);
     _cleanup_free_ char *entry = x_asprintf ("Installed tools (JSON):\n%s\n\n", pretty);
     _cleanup_error_ struct mur_error *err = NULL;
-    if (! fs_append (s->records, "logs/bootstrap.log", entry, strlen (entry), &err))
+    if (! fs_append (s->places.records, "logs/bootstrap.log", entry, strlen (entry), &err))
         diag_plain_warning ("logs/bootstrap.log was not written: %s", err->message);
 }

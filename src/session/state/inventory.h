@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a session was staged with: its artifacts, and the tools the model sees of them.
+ *
+ * Filled by staging, read-only afterwards but for members named "live": those belong to the task
+ * loop's thread.
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "manifest/settings/artifact_manifest.h"
+#include "net/allow.h"
+#include "session/stage.h"
+
+struct credential;
+struct gateway;
+
+/* What the model may call: one entry of tools/. Sorted by name. */
+struct tool_entry {
+    const char *name;
+    const char *description; /* NULL: none */
+    const char *parameters;  /* compact JSON object text */
+    struct strv required;    /* borrowed: top-level required names of the schema */
+    bool is_schema_malformed;
+    bool is_warned; /* live: W-RUN-004 was printed */
+    bool is_skill;
+    bool is_provided;                 /* provided by the runtime */
+    struct staged_artifact *artifact; /* NULL for a provided tool */
+};
+
+struct staged_artifact {
+    const struct artifact_entry *entry;
+    const struct artifact_grant *grant;
+    const char *tool_name;
+    const char *full_name;
+    char *version;
+    enum artifact_role role;
+    bool is_prompt; /* bound as the system prompt: not offered */
+    enum lock_origin origin;
+    char *pulled_by;           /* session of a runtime pin */
+    struct resolved *resolved; /* NULL for a local skill; dropped once its files are written */
+    char *manifest_text;       /* of tools/<name>/murmur.yaml */
+    size_t manifest_len;
+    struct buf skill_text;
+    struct component *component; /* WASM tools and drivers */
+    char *native_path;           /* native tools: tools/<n>/<n>, absolute; NULL else */
+    struct strv native_closure;  /* further files its start needs */
+    char *description;
+    char *parameters;
+    struct strv required;
+    bool is_schema_malformed;
+    bool is_upstream_none;
+    bool is_removed; /* live: pulled and taken away again; the name answers as removed */
+    struct hook_contract contract; /* hooks */
+
+    /* How a guest of it is made; filled by guests.c. */
+    char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
+    struct allow_list allow;
+    int scope_fd; /* "." when scoped, else -1 */
+    int state_fd; /* "state", else -1 */
+    struct gateway *gateway;
+    struct credential *credential;
+    struct strv env; /* once the URL is known */
+};
+
+struct kit {
+    struct staged_artifact *artifacts;
+    size_t artifact_count;
+    size_t artifact_cap;       /* places: pulled artifacts never move the others */
+    struct tool_entry *tools;  /* what the model sees, sorted by name */
+    size_t tool_count;
+    uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
+    struct strv guest_env;     /* the runtime's own list for every guest */
+};
