@@ -158,3 +158,27 @@ json_append (struct buf *b, const json_t *value, enum json_text how)
         break;
     }
 }
+
+json_t *
+json_string_lossy (const char *s, size_t len)
+{
+    json_t *value = json_stringn (s, len);
+    if (value)
+        return value;
+    struct buf b = { 0 };
+    for (size_t i = 0; i < len;) {
+        size_t n = 1;
+        while (n <= 4 && n <= len - i && ! utf8_is_valid (s + i, n))
+            n++;
+        if (n <= 4 && n <= len - i) {
+            buf_append (&b, s + i, n);
+            i += n;
+        } else {
+            buf_puts (&b, "\xef\xbf\xbd");
+            i++;
+        }
+    }
+    value = json_stringn (b.data ? b.data : "", b.len);
+    buf_free (&b);
+    return value;
+}

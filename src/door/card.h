@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "door/registry.h"
+#include "door/tasks.h"
 
 #define CARD_DOOR_URI    "https://docs.murmur.nexus/reference/agent-card/#murmur-door-v1"
 #define CARD_CAPSULE_URI "https://docs.murmur.nexus/reference/agent-card/#murmur-capsule-v1"

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "door/plane_answer.h"
 #include "door/plane_worker.h"
+#include "door/refuse.h"
 #include "door/resources.h"
 #include "door/rpc.h"
 #include "manifest/capsule/door_methods.h"
@@ -33,17 +34,6 @@ struct door {
 };
 
 static const struct http_header json_content = { "content-type", "application/json", 16 };
-
-void
-door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_refusal refusal,
-             const char *credential, const char *scope)
-{
-    _cleanup_free_ char *challenge = NULL, *body = NULL;
-    int status = auth_refusal_answer (auth, refusal, credential, scope, &challenge, &body);
-    const struct http_header headers[] = { json_content,
-                                           { "WWW-Authenticate", challenge, strlen (challenge) } };
-    http_refuse (x, status, headers, 2, body, strlen (body));
-}
 
 /* Step 8: whatever no step above took. */
 static void

@@ -14,7 +14,7 @@
 #include "door/control_plane.h"
 #include "door/peer_files.h"
 #include "door/planes.h"
-#include "door/registry.h"
+#include "door/tasks.h"
 
 struct door;
 

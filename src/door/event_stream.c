@@ -9,7 +9,10 @@
 #include "base/json.h"
 #include "door/card.h"
 #include "door/envelope.h"
+#include "door/registry.h"
 #include "door/task_json.h"
+#include "door/task_state.h"
+#include "door/tasks.h"
 #include "net/sse.h"
 
 #include <stdatomic.h>

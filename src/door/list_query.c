@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "door/task_json.h"
+#include "door/task_state.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/token.h"
+#include "door/intake.h"
 #include "door/plane_answer.h"
 #include "door/plane_worker.h"
 

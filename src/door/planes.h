@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "door/registry.h"
+#include "door/tasks.h"
 #include "fs/root.h"
 #include "trace/lines/writer.h"
 

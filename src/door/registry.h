@@ -1,161 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The task registry: every task of a session, its state, its ending, and who waits for what
- * (spec/door.md 5.3, 6, 9, 20). The seam between the door, which routes messages in, and the task
- * loop of session/, which takes tasks out and ends them.
+ * The door's side of a session's tasks: routing a message in, looking at tasks, cancelling them,
+ * and who waits for what.
  *
- * Threads: door handlers and the task loop call from their own; one lock (base/locks.h: registry)
- * decides everything. Always true: a recorded `canceled` wins over what the loop reports later; a
- * task has one ending, ever; what was refused was never stored; a task is visible to exactly the
- * callers door.md 6.3 names.
+ * Always true: a task is visible to exactly the callers spec/door.md 6.3 names, and one lock covers
+ * each whole decision.
  */
 #pragma once
 
-#include "base/buf.h"
-#include "base/cancel.h"
 #include "base/ids.h"
-#include "manifest/capsule/capsule.h" /* enum task_acceptance */
+#include "door/task_state.h"
+#include "door/tasks.h"
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-enum task_state {
-    TASK_SUBMITTED,
-    TASK_WORKING,
-    TASK_INPUT_REQUIRED,
-    TASK_COMPLETED,
-    TASK_FAILED,
-    TASK_CANCELED,
-    TASK_REJECTED,
-};
-
-/* "submitted" ... and "TASK_STATE_SUBMITTED" .... Static storage. */
-const char *task_state_word (enum task_state state);
-const char *task_state_wire (enum task_state state);
-bool task_state_is_terminal (enum task_state state);
-
-enum task_origin {
-    ORIGIN_USER, /* the launch's own */
-    ORIGIN_PEER,
-    ORIGIN_EVENT,
-    ORIGIN_SCHEDULE,
-    ORIGIN_COMPLETION,
-    ORIGIN_SYSTEM,
-};
-const char *task_origin_name (enum task_origin origin);
-
-/* One task on its way to or through the loop. Owned by the registry; what the loop holds stays
- * valid until registry_free. The loop may read these fields without the lock: they never change. */
-struct task {
-    char *id;         /* tsk_... */
-    char *context_id; /* as sent, or ctx_... */
-    char *text; /* what the agent reads, references rendered in; NULL for the launch's own (task.md
-                   is there) */
-    char *message_id; /* of the message that began it; NULL for the launch's own */
-    char *owner;      /* credential that started it; NULL = none */
-    char *caller_member;
-    char *traceparent;       /* from the caller; NULL */
-    char *source;            /* "task_md", "a2a", ...: as task_start names it */
-    size_t parts_bytes;      /* of the message's parts, as the agent reads them */
-    bool has_text, has_data; /* kinds of its parts */
-    struct strv references;  /* referenceTaskIds */
-    enum task_origin origin;
-    bool is_trusted;
-    bool forgets_session;
-    uint64_t received_ms;  /* Unix */
-    struct cancel *cancel; /* raised once when the task is to stop */
-};
-
-struct registry;
-struct streams; /* door/streams.h */
-
-struct registry_spec {
-    enum task_acceptance acceptance;
-    unsigned queue_depth;
-    bool is_public;   /* no door authentication: every caller sees every task */
-    bool is_threaded; /* lifecycle.conversation: what connection-ack says */
-};
-
-struct registry *registry_new (const struct registry_spec *spec);
-/* The session's event sequence: where the loop writes frames. Borrowed. */
-struct streams *registry_streams (struct registry *r);
-void registry_free (struct registry *r);
-DEFINE_CLEANUP (struct registry, registry_free)
-
-/* --- the task loop's side (session/) --- */
-
-struct task_intake {
-    const char *id;         /* minted by the caller; NULL: here */
-    const char *context_id; /* NULL: a new ctx_ */
-    const char *text;       /* may be NULL for the launch's own */
-    const char *source;     /* "task_md" */
-    enum task_origin origin;
-    bool is_trusted;
-    bool forgets_session;
-};
-
-/* Enqueues the launch's own task or a report of the runtime: bypasses acceptance, counts as
- * pending, has no owner. NULL once the registry is closed. */
-const struct task *registry_enqueue (struct registry *r, const struct task_intake *intake);
-
-enum registry_next {
-    REGISTRY_TASK,            /* *task is the one to run; it is the active one and `working` now */
-    REGISTRY_CANCELED_QUEUED, /* *task was cancelled while queued: its terminal status was streamed
-                                 now; trace it, run nothing */
-    REGISTRY_NOTHING,         /* nothing came within the wait */
-    REGISTRY_INTERRUPTED,     /* registry_interrupt was called */
-    REGISTRY_POKED,           /* registry_poke was called: look at what you hold, come again */
-};
-
-/* Takes the next task: lane user, peer, bg; FIFO inside. Waits up to wait_ms for one (UINT64_MAX:
- * without bound). */
-enum registry_next registry_next (struct registry *r, uint64_t wait_ms, const struct task **task);
-/* Makes a waiting registry_next return, now and from now on, whatever is queued (termination). */
-void registry_interrupt (struct registry *r);
-/* Makes a waiting registry_next, or the next one, return REGISTRY_POKED once. */
-void registry_poke (struct registry *r);
-
-struct task_ending {
-    enum task_state state;   /* COMPLETED or FAILED; CANCELED when the loop saw the cancel */
-    const char *status_text; /* "task completed", "task failed (driver_error): ..."; NULL: the
-                                state's own text */
-    const char *response;    /* the answer of a completed task; NULL or "" = no artifact */
-    json_t *metadata;        /* {"murmur": ...} content, borrowed; NULL = none */
-};
-
-/* Records the active task's ending: one lock for state and ending; generation +1. An earlier
- * `canceled` stays. Returns the state that stands. */
-enum task_state
-registry_end (struct registry *r, const struct task *task, const struct task_ending *ending);
-
-/* input-required: stores the prompt and waits for the reply (owned), NULL when cancelled, timed out
- * (*timed_out) or the task is not the active working one. timeout_ms UINT64_MAX: none. */
-char *registry_request_input (struct registry *r, const struct task *task, const char *prompt,
-                              uint64_t timeout_ms, bool *timed_out);
-
-/* Closes to new work under the enqueue lock. What was still queued becomes `rejected`; *tasks (free
- * the array only) lists it in order. <was_stopped> picks the text ("the session was stopped ..." or
- * "the session ended ..."). */
-/* Tasks cancelled while queued are not among them: registry_next still hands those out (and never a
- * task to run). */
-size_t registry_close (struct registry *r, bool was_stopped, const struct task ***tasks);
-/* Cancels every live task, running and queued; returns their ids sorted (caller frees). */
-void registry_cancel_all (struct registry *r, struct strv *ids);
-/* What goes on beside the loop after its task was cancelled (door.md 7.5): appends one object for
- * each to <items>, of one task or of all (NULL). Called without the registry's lock, from the
- * door's thread; it must not wait. */
-typedef void registry_residue_fn (void *ctx, const char *task_id, json_t *items);
-void registry_set_residue (struct registry *r, registry_residue_fn *fn, void *ctx);
-/* Who hears that a delegated child has ended (door.md 7.8): true when that delegation is awaited,
- * or was reported before. Called without the registry's lock, from the door's thread; it must not
- * wait. Set before the door serves. */
-typedef bool registry_completion_fn (void *ctx, const char *delegation_id);
-void registry_set_completions (struct registry *r, registry_completion_fn *fn, void *ctx);
-bool registry_is_closed (struct registry *r);
-uint64_t registry_generation (struct registry *r);
-
-/* --- the door's side --- */
 
 /* Who asks: what door.md 6.3 decides on. */
 struct caller {

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "door/export_folder.h"
+#include "door/intake.h"
 #include "door/plane_answer.h"
 
 #include <string.h>

@@ -7,8 +7,12 @@
 #include "base/alloc.h"
 #include "door/envelope.h"
 #include "door/event_stream.h"
+#include "door/intake.h"
 #include "door/list_query.h"
 #include "door/message.h"
+#include "door/refuse.h"
+#include "door/registry.h"
+#include "door/task_state.h"
 
 #include <ctype.h>
 #include <string.h>

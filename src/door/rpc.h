@@ -8,7 +8,7 @@
 
 #include "door/auth.h"
 #include "door/card.h"
-#include "door/registry.h"
+#include "door/tasks.h"
 #include "net/http_server.h"
 
 struct rpc;
@@ -20,8 +20,5 @@ void rpc_free (struct rpc *r);
 /* Answers one POST / with a body. <credential>: who it is from on an authenticated door, NULL on a
  * public one. */
 void rpc_answer (struct rpc *r, struct http_exchange *x, const char *credential);
-/* A refusal of door.md 10.3 as plain HTTP (door.c). */
-void door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_refusal refusal,
-                  const char *credential, const char *scope);
 /* Answers every held send with its task as it stands. NULL is fine. */
 void rpc_settle_all (struct rpc *r);

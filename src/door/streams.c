@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "door/card.h"
 #include "door/task_json.h"
+#include "door/task_state.h"
+#include "door/tasks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -10,7 +10,8 @@
  */
 #pragma once
 
-#include "door/registry.h"
+#include "door/task_state.h"
+#include "door/tasks.h"
 
 #define STREAMS_REPLAY_EVENTS 512
 #define STREAMS_LIVE_EVENTS   128

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "door/task_state.h"
+#include "door/tasks.h"
 
 #include <string.h>
 

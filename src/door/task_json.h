@@ -5,7 +5,11 @@
  */
 #pragma once
 
-#include "door/registry.h"
+#include "base/ids.h"
+#include "door/task_state.h"
+
+#include <jansson.h>
+#include <stdint.h>
 
 struct task_view {
     char *id;         /* borrowed from the task */

@@ -8,6 +8,3 @@
 
 /* Takes the refusal's strings over; a refusal already latched is dropped. */
 void fs_latch_push (struct fs_latch *l, struct fs_refusal refusal);
-
-/* A name beside <name> that no reader takes for the real thing: ".<name>.<uuid>.tmp". Owned. */
-char *fs_temp_name (const char *name);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

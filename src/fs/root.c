@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -246,49 +247,6 @@ fs_make_dirs (struct fs_root *r, const char *path, mode_t mode, bool is_exact,
     return true;
 }
 
-char *
-fs_temp_name (const char *name)
-{
-    char unique[37];
-    uuid_text (unique);
-    return x_asprintf (".%s.%s.tmp", name, unique);
-}
-
-bool
-fs_ensure_mode (int fd, mode_t mode)
-{
-    struct stat st;
-    return (fstat (fd, &st) == 0 && (st.st_mode & 07777) == mode) || fchmod (fd, mode) == 0;
-}
-
-/* Writes <data> to the new file <temp> in <dir> and, when <name> is another, renames it to that.
- * Nothing is left on failure. */
-static bool
-write_new (int dir, const char *temp, const char *name, const void *data, size_t len, mode_t mode,
-           bool is_exact, bool is_durable)
-{
-    _cleanup_close_ int fd =
-        openat (dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0)
-        return false;
-    if ((is_exact && ! fs_ensure_mode (fd, mode)) || ! fd_write_all (fd, data, len) ||
-        (is_durable && fsync (fd) < 0) || (temp != name && renameat (dir, temp, dir, name) < 0)) {
-        int saved = errno;
-        unlinkat (dir, temp, 0);
-        errno = saved;
-        return false;
-    }
-    return true;
-}
-
-static bool
-write_and_rename (int dir, const char *name, const void *data, size_t len, mode_t mode,
-                  bool is_exact, bool is_durable)
-{
-    _cleanup_free_ char *temp = fs_temp_name (name);
-    return write_new (dir, temp, name, data, len, mode, is_exact, is_durable);
-}
-
 static bool
 write_file (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
             bool is_exact, bool tries_in_place, struct mur_error **err)
@@ -300,7 +258,7 @@ write_file (struct fs_root *r, const char *path, const void *data, size_t len, m
     if (dir < 0)
         return false;
     if (tries_in_place) {
-        if (write_new (dir, last_part (&w), last_part (&w), data, len, mode, is_exact, false))
+        if (fs_write_new (dir, last_part (&w), last_part (&w), data, len, mode, is_exact, false))
             return true;
         if (errno != EEXIST)
             return mur_fail_errno (err, E_IO_003, "cannot write %s/%s", r->path, path);
@@ -312,7 +270,7 @@ write_file (struct fs_root *r, const char *path, const void *data, size_t len, m
         if (! S_ISREG (st.st_mode))
             return refuse (&w, w.parts.len, FS_NOT_A_REGULAR_FILE, err);
     }
-    if (! write_and_rename (dir, last_part (&w), data, len, mode, is_exact, false))
+    if (! fs_write_and_rename (dir, last_part (&w), data, len, mode, is_exact, false))
         return mur_fail_errno (err, E_IO_003, "cannot write %s/%s", r->path, path);
     return true;
 }
@@ -398,13 +356,4 @@ fs_exists (struct fs_root *r, const char *path, struct stat *st)
     _cleanup_close_ int dir = open_parent (&w, &ignored);
     struct stat unused;
     return dir >= 0 && fstatat (dir, last_part (&w), st ? st : &unused, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-bool
-fs_replace_at (int dir_fd, const char *name, const void *data, size_t len, mode_t mode,
-               bool durable, struct mur_error **err)
-{
-    if (! write_and_rename (dir_fd, name, data, len, mode, true, durable))
-        return mur_fail_errno (err, E_IO_003, "cannot write %s", name);
-    return true;
 }

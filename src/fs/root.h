@@ -85,9 +85,6 @@ bool fs_write (struct fs_root *r, const char *path, const void *data, size_t len
  * the rename. */
 bool fs_create (struct fs_root *r, const char *path, const void *data, size_t len, mode_t mode,
                 bool is_exact, struct mur_error **err);
-/* Gives an open file or directory exactly this mode. What has it already is left alone: each change
- * costs the file system a record. */
-bool fs_ensure_mode (int fd, mode_t mode);
 /* Opens for appending, creating it (0666 & ~umask unless exact); refuses links, odd files and link
  * count > 1. Owned fd. */
 int fs_open_append (struct fs_root *r, const char *path, mode_t mode, struct mur_error **err);
@@ -102,10 +99,6 @@ bool fs_exists (struct fs_root *r, const char *path, struct stat *st);
 
 /* --- outside any root --- */
 
-/* Replaces a file below an open directory: unique temp beside it, fsync when <durable>, rename.
- * Exact mode. */
-bool fs_replace_at (int dir_fd, const char *name, const void *data, size_t len, mode_t mode,
-                    bool durable, struct mur_error **err);
 /* The same by an ordinary path, whose folder must exist. */
 bool fs_replace_path (const char *path, const void *data, size_t len, mode_t mode, bool durable,
                       struct mur_error **err);

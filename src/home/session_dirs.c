@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 
 #include <errno.h>

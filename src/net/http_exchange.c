@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#define SMALL_ANSWER_BYTES ((size_t)64 << 10) /* the number of connections bounds these */
+
 const char *
 http_exchange_method (const struct http_exchange *x)
 {
@@ -196,4 +198,20 @@ http_stream_wake (struct http_stream *stream)
     pthread_mutex_unlock (&s->lock);
     if (is_first) /* else a wake is on its way already */
         http_server_wake (s);
+}
+
+bool
+http_reserve_answer (struct http_exchange *x, size_t len)
+{
+    struct http_server *s = x->server;
+    if (len <= SMALL_ANSWER_BYTES || x->reserved >= len)
+        return true;
+    pthread_mutex_lock (&s->lock);
+    bool fits = ! s->answer_bytes || s->answer_bytes + len <= s->limits.answer_bytes;
+    if (fits) {
+        x->reserved = len;
+        s->answer_bytes += len;
+    }
+    pthread_mutex_unlock (&s->lock);
+    return fits;
 }

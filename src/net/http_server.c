@@ -31,7 +31,6 @@
 #define STREAM_BLOCK_BYTES 4096
 #define POOL_SLACK_BYTES   ((size_t)16 << 10) /* what parsing needs beside the bytes of a head */
 #define ACCEPT_PAUSE_MS    100
-#define SMALL_ANSWER_BYTES ((size_t)64 << 10) /* the number of connections bounds these */
 
 const struct http_server_limits http_server_default_limits = {
     .head_bytes = (size_t)64 << 10,
@@ -218,22 +217,6 @@ unqueue (struct http_exchange *x)
             break;
         }
     pthread_mutex_unlock (&s->lock);
-}
-
-bool
-http_reserve_answer (struct http_exchange *x, size_t len)
-{
-    struct http_server *s = x->server;
-    if (len <= SMALL_ANSWER_BYTES || x->reserved >= len)
-        return true;
-    pthread_mutex_lock (&s->lock);
-    bool fits = ! s->answer_bytes || s->answer_bytes + len <= s->limits.answer_bytes;
-    if (fits) {
-        x->reserved = len;
-        s->answer_bytes += len;
-    }
-    pthread_mutex_unlock (&s->lock);
-    return fits;
 }
 
 static void

@@ -6,6 +6,7 @@
 #include "policy/scope_report.h"
 
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "policy/report_parts.h"
 
 #include <string.h>

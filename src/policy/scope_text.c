@@ -3,6 +3,7 @@
  * The grants report as text for a person. See scope_report.h; the facts are those of the JSON form.
  */
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "policy/report_parts.h"
 
 #include <inttypes.h>

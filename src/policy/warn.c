@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/door_methods.h"
 #include "net/allow.h"
 #include "net/url.h"

@@ -7,6 +7,7 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
+#include "manifest/capsule/capsule_mask.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/roster.h"
 #include "policy/scope_report.h"

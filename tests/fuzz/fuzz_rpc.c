@@ -7,8 +7,12 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
+#include "door/intake.h"
+#include "door/refuse.h"
+#include "door/registry.h"
 #include "door/rpc.h"
 #include "door/streams.h"
+#include "door/tasks.h"
 
 #include <strings.h>
 

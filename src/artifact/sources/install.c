@@ -6,6 +6,7 @@
 
 #include "artifact/names/platform.h"
 #include "artifact/package/precompile.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "home/paths.h"

@@ -10,6 +10,7 @@
 #include "artifact/sources/install.h"
 
 #include "artifact/names/platform.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/capsule/capsule.h"

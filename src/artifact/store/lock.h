@@ -48,22 +48,17 @@ struct lock {
     size_t count, cap;
 };
 
-/* Reads <dir>/murmur.lock; a missing file gives an empty lock with exists == false. E-RUN-003,
- * E-IO-003. */
-struct lock *lock_read (const char *dir, struct mur_error **err);
 /* The same over bytes (tests, fuzzing). */
 struct lock *lock_parse (const char *text, size_t len, const char *path, struct mur_error **err);
 void lock_free (struct lock *l);
 DEFINE_CLEANUP (struct lock, lock_free)
 #define _cleanup_lock_ _cleanup_ (lock_freep)
-/* Validates, then replaces the file. What another program changed in it since it was read stays:
- * both sides' entries are put together, and one that both changed differently is refused, with
- * nothing written (E-REG-005). Programs that write at once wait for each other (E-IO-003 after ten
- * seconds). */
-bool lock_write (struct lock *l, struct mur_error **err);
 /* The text lock_write would write; one entry of it. Owned. */
 char *lock_text (const struct lock *l);
 char *lock_entry_text (const struct lock_entry *e);
+
+/* Every entry by the rules of one entry; E-RUN-003 names the first that breaks one. */
+bool lock_check (const struct lock *l, struct mur_error **err);
 
 struct lock_entry *lock_find (const struct lock *l, const char *name);
 /* The entry's hash for this platform tag: `any`, or that platform's; NULL when it has none for it.

@@ -3,6 +3,7 @@
  * `mur doctor`: checks a project and this machine, and says how to mend each problem (spec/cli.md
  * 5). See doctor.h.
  */
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/cli.h"

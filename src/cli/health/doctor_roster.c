@@ -5,6 +5,7 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/store/admission.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/health/doctor.h"

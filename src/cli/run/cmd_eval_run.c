@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/run/eval_cases.h"
 #include "cli/run/run_steps.h"
+#include "fs/replace.h"
 #include "home/paths.h"
 #include "manifest/capsule/capsule.h"
 #include "session/commands/shell.h"

@@ -6,6 +6,7 @@
  * created before staging.
  */
 #include "artifact/names/name.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"

@@ -5,6 +5,7 @@
 #include "cli/run/roster_run.h"
 
 #include "artifact/store/admission.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"

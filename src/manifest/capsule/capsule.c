@@ -8,79 +8,11 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "fs/root.h"
+#include "manifest/capsule/capsule_entry.h"
+#include "manifest/capsule/capsule_mask.h"
 #include "manifest/capsule/reading.h"
 
 #include <string.h>
-
-bool
-refuse_value (const struct reading *rd, struct mur_error **err, const char *path, const char *fmt,
-              ...)
-{
-    va_list ap;
-    va_start (ap, fmt);
-    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
-    va_end (ap);
-    return schema_fail (&rd->r, err, E_MAN_003, path, "%s", text);
-}
-
-char *
-path_of (const struct reading *rd, const char *fmt, ...)
-{
-    va_list ap;
-    va_start (ap, fmt);
-    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
-    va_end (ap);
-    return arena_strdup (rd->r.arena, text);
-}
-
-struct indexed_text {
-    const char *text;
-    size_t index;
-};
-
-static int
-compare_indexed (const void *x, const void *y)
-{
-    const struct indexed_text *a = x, *b = y;
-    int order = strcmp (a->text, b->text);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
-}
-
-size_t
-find_repeat (const char *const *items, size_t len)
-{
-    _cleanup_free_ struct indexed_text *sorted = x_new_array (struct indexed_text, len + 1);
-    for (size_t i = 0; i < len; i++)
-        sorted[i] = (struct indexed_text){ items[i], i };
-    qsort (sorted, len, sizeof *sorted, compare_indexed);
-    size_t first = len;
-    for (size_t i = 1; i < len; i++)
-        if (strcmp (sorted[i - 1].text, sorted[i].text) == 0 && sorted[i].index < first)
-            first = sorted[i].index;
-    return first;
-}
-
-static int
-compare_texts (const void *x, const void *y)
-{
-    return strcmp (*(const char *const *)x, *(const char *const *)y);
-}
-
-struct text_set
-text_set_of (const struct reading *rd, const char *const *items, size_t len)
-{
-    struct text_set set = { arena_new_array (rd->r.arena, const char *, len + 1), len };
-    if (len)
-        memcpy (set.sorted, items, len * sizeof *items);
-    qsort (set.sorted, len, sizeof *set.sorted, compare_texts);
-    return set;
-}
-
-bool
-text_set_has (const struct text_set *set, const char *text)
-{
-    return bsearch (&text, set->sorted, set->len, sizeof *set->sorted, compare_texts) != NULL;
-}
 
 /* --- the order of refusals --- */
 
@@ -351,21 +283,6 @@ capsule_manifest_warn_unknown (const struct capsule_manifest *m)
                        m->observability->eval->skipped.items[i]);
 }
 
-const struct artifact_entry *
-capsule_manifest_artifact (const struct capsule_manifest *m, const char *name)
-{
-    size_t low = 0, high = name ? m->artifacts.len : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp (m->by_name[middle]->name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_found = name && low < m->artifacts.len && strcmp (m->by_name[low]->name, name) == 0;
-    return is_found ? m->by_name[low] : NULL;
-}
-
 bool
 capsule_manifest_fail (const struct capsule_manifest *m, struct mur_error **err,
                        enum diag_code code, const char *path, const char *fmt, ...)
@@ -407,54 +324,4 @@ lifecycle_tasks_held (const struct lifecycle *l)
     default:
         return l->queue_depth.value == UINT64_MAX ? UINT64_MAX : l->queue_depth.value + 1;
     }
-}
-
-/* --- masking literal keys --- */
-
-static int
-compare_starts (const void *x, const void *y)
-{
-    const struct yaml_node *a = *(const struct yaml_node *const *)x;
-    const struct yaml_node *b = *(const struct yaml_node *const *)y;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-/* Byte offset of a character offset, counting on from a known pair. */
-static size_t
-advance (const char *text, size_t len, size_t byte, uint32_t *at, uint32_t to)
-{
-    for (; *at < to && byte < len; (*at)++)
-        do
-            byte++;
-        while (byte < len && ((unsigned char)text[byte] & 0xc0) == 0x80);
-    return byte;
-}
-
-void
-capsule_manifest_mask (const struct capsule_manifest *m, const char *text, size_t len,
-                       struct buf *out)
-{
-    _cleanup_free_ const struct yaml_node **literals =
-        x_new_array (const struct yaml_node *, m->artifacts.len + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < m->artifacts.len; i++) {
-        const struct gateway_block *g = m->artifacts.items[i].gateway;
-        if (g && g->has_literal)
-            literals[count++] = g->written_api_key;
-    }
-    qsort (literals, count, sizeof (struct yaml_node *), compare_starts);
-    size_t byte = 0;
-    uint32_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i && literals[i] == literals[i - 1])
-            continue; /* one anchored text, used twice */
-        size_t from = advance (text, len, byte, &at, literals[i]->start);
-        size_t to = advance (text, len, from, &at, literals[i]->end);
-        buf_append (out, text + byte, from - byte);
-        buf_puts (out, "\"***\"");
-        if (to > from && text[to - 1] == '\n')
-            buf_putc (out, '\n'); /* a block scalar ends with its line */
-        byte = to;
-    }
-    buf_append (out, text + byte, len - byte);
 }

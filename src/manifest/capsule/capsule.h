@@ -22,9 +22,7 @@ enum artifact_role {
     ROLE_HOOK,
     ROLE_SKILL,
 };
-
-/* "tool", "driver", "hook", "skill". Static. */
-const char *artifact_role_name (enum artifact_role role);
+#define ARTIFACT_ROLE_COUNT 4
 
 enum overflow_policy {
     OVERFLOW_DROP,
@@ -429,13 +427,6 @@ DEFINE_CLEANUP (struct capsule_manifest, capsule_manifest_free)
 
 /* Prints one W-SEC-019 line for each unknown key, in order. */
 void capsule_manifest_warn_unknown (const struct capsule_manifest *m);
-/* The entry of that full (or, for sources, bare) name, or NULL. */
-const struct artifact_entry *
-capsule_manifest_artifact (const struct capsule_manifest *m, const char *name);
-/* The bytes of the manifest with every literal gateway.api_key replaced by ***, for the copy in the
- * runtime directory. The text must be the one the manifest was read from. */
-void capsule_manifest_mask (const struct capsule_manifest *m, const char *text, size_t len,
-                            struct buf *out);
 /* "<file>:<line>:<column>: <path>: <text>" as an error about a key; for checks later than the
  * parse. Always false. */
 bool

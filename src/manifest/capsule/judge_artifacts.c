@@ -5,17 +5,10 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/reading.h"
 
 #include <string.h>
-
-static const char *const role_names[] = { "tool", "driver", "hook", "skill", NULL };
-
-const char *
-artifact_role_name (enum artifact_role role)
-{
-    return role_names[role];
-}
 
 static bool
 is_blank (const char *text)
@@ -76,8 +69,8 @@ judge_runtime (struct entry *en, struct mur_error **err)
     e->role = ROLE_TOOL;
     if (! e->written_runtime)
         return true;
-    for (size_t i = 0; role_names[i]; i++)
-        if (strcmp (role_names[i], e->written_runtime) == 0) {
+    for (size_t i = 0; i < ARTIFACT_ROLE_COUNT; i++)
+        if (strcmp (artifact_role_name ((enum artifact_role)i), e->written_runtime) == 0) {
             e->role = (enum artifact_role)i;
             return true;
         }

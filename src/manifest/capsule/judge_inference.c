@@ -5,6 +5,7 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/reading.h"
 
 #include <string.h>

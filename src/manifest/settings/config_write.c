@@ -9,6 +9,7 @@
 #include "manifest/settings/config_file.h"
 
 #include "base/alloc.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"
 

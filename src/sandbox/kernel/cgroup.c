@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "sandbox/kernel/block_device.h"
+#include "sandbox/kernel/cgroup_nest.h"
 #include "sandbox/kernel/cgroup_places.h"
 
 #include <errno.h>

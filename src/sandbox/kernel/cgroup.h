@@ -65,16 +65,6 @@ void cgroup_scope_remove (const struct cgroup_scope *s);
 /* What the kernel made of the memory limit, as its files say: *limit the bytes, *swap the bytes of
  * swap beside them, "" without swap accounting. Owned. */
 void cgroup_scope_memory (const struct cgroup_scope *s, char **limit, char **swap);
-/* A group within the scope (cgroup_nest.c), for processes that end together before the rest of it.
- * NULL where the scope has no version 2 hierarchy, or holds as many as it may. */
-struct cgroup_nest;
-struct cgroup_nest *cgroup_nest_new (const struct cgroup_scope *s);
-/* The directory to clone into instead of the scope's. Borrowed. */
-int cgroup_nest_clone_fd (const struct cgroup_nest *n);
-/* Kills what is in it, waits up to two seconds, removes it. Before the scope goes. */
-void cgroup_nest_free (struct cgroup_nest *n);
-/* Removes the directories of those that were left; they must be empty. */
-void cgroup_nests_remove (int scope_fd);
 
 /* "v2" or "v1", for reports. */
 const char *cgroup_scope_version (const struct cgroup_scope *s);

@@ -5,7 +5,7 @@
  * They live in the version 2 hierarchy alone: limits are the scope's, whatever version has them; a
  * nested group adds the kill.
  */
-#include "sandbox/kernel/cgroup.h"
+#include "sandbox/kernel/cgroup_nest.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -34,9 +34,8 @@ nest_name (char name[16], int number)
 }
 
 struct cgroup_nest *
-cgroup_nest_new (const struct cgroup_scope *s)
+cgroup_nest_new (int scope_fd)
 {
-    int scope_fd = s ? cgroup_scope_clone_fd (s) : -1;
     char name[16] = "";
     bool is_made = false;
     for (int i = 0; i < NESTS_MAX && scope_fd >= 0 && ! is_made; i++) {

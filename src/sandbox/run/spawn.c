@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "sandbox/kernel/cgroup_nest.h"
 #include "sandbox/kernel/child.h"
 
 #include <errno.h>

@@ -5,7 +5,9 @@
 #include "session/calls/dispatch.h"
 
 #include "base/alloc.h"
+#include "door/intake.h"
 #include "host/task.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/conversation/fence.h"

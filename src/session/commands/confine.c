@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "fs/replace.h"
 #include "sandbox/host/host.h"
 #include "sandbox/kernel/compiler_helpers.h"
 #include "sandbox/kernel/environment.h"

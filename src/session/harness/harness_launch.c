@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "door/tasks.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 #include "session/guests/guests.h"
 #include "session/harness/harness_memory.h"

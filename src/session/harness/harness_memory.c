@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "door/streams.h"
+#include "door/tasks.h"
 #include "session/commands/shell.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

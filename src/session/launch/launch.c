@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "door/intake.h"
+#include "door/tasks.h"
 #include "home/running.h"
 #include "sandbox/host/host.h"
 #include "session/commands/background.h"

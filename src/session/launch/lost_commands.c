@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/ids.h"
+#include "door/intake.h"
 #include "home/running.h"
 #include "session/state/session.h"
 

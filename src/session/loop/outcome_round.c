@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "door/streams.h"
+#include "door/tasks.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls.h"
 #include "session/loop/attempt.h"

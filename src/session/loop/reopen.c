@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "door/streams.h"
+#include "door/tasks.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/termination.h"
 #include "session/loop/attempt.h"

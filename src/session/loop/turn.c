@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/streams.h"
+#include "door/tasks.h"
 #include "session/commands/confine.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"

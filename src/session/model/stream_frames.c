@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/state/session.h"
+#include "door/tasks.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "session/plan/plan.h"
 
 #include "base/alloc.h"
+#include "sandbox/kernel/cgroup_nest.h"
 #include "session/commands/confine.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -237,8 +238,10 @@ plan_run (struct session *s, struct running_task *t, struct plan *plan, const ch
           struct plan_end *end)
 {
     struct scheduler p = { s, t, plan, node, end, NULL };
-    if (s->confined)
-        p.nest = cgroup_nest_new (confinement_scope (s->confined->confinement));
+    const struct cgroup_scope *scope =
+        s->confined ? confinement_scope (s->confined->confinement) : NULL;
+    if (scope)
+        p.nest = cgroup_nest_new (cgroup_scope_clone_fd (scope));
     _cleanup_free_ struct step_run *wave = x_new_array (struct step_run, plan->len + 1);
     bool goes_on = true;
     while (goes_on && ! must_stop (&p)) {

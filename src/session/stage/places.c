@@ -7,6 +7,7 @@
  * below runtime/ walks from a held descriptor.
  */
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_mask.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/state/provided.h"

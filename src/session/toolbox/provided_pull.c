@@ -4,6 +4,7 @@
  * pull.c's.
  */
 #include "base/alloc.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "session/calls/dispatch.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"

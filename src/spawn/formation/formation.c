@@ -15,6 +15,7 @@
 #include "base/formation_token.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "home/running.h"

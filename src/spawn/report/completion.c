@@ -9,6 +9,7 @@
 #include "base/fdio.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "fs/replace.h"
 #include "fs/root.h"
 
 #include <errno.h>

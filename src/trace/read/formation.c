@@ -65,13 +65,6 @@ formation_unreadable (const struct formation_traces *f)
     return &f->unreadable;
 }
 
-const char *
-member_name (const struct member_trace *m)
-{
-    const char *name = json_get_string (m->start, "formation_member");
-    return name ? name : m->session_id;
-}
-
 /* --- one trace --- */
 
 /* The first line of a trace when it begins a session of this formation. Owned, or NULL. */

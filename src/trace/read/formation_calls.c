@@ -6,6 +6,7 @@
 #include "trace/read/formation_internal.h"
 
 #include "base/alloc.h"
+#include "trace/read/formation_member.h"
 
 #include <string.h>
 
@@ -93,7 +94,7 @@ take_callees_line (struct calls *all, const struct member_trace *m, const json_t
     if (c->caller)
         return;
     c->callee_name = json_get_string (o, "caller_member");
-    c->member = member_name (m);
+    c->member = formation_member_name (m);
     c->start_ms = member_number (o, "timestamp");
 }
 
@@ -171,7 +172,7 @@ put_notes (struct report *r, const struct call *c, int indent)
 static void
 put_call (struct report *r, struct call *c)
 {
-    const char *caller = c->caller        ? member_name (c->caller)
+    const char *caller = c->caller        ? formation_member_name (c->caller)
                          : c->callee_name ? c->callee_name
                                           : "—";
     int indent = (int)(2 * c->depth);

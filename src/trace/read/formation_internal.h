@@ -4,15 +4,8 @@
  */
 #pragma once
 
-#include "base/json.h"
 #include "trace/read/formation.h"
-
-struct member_trace {
-    char *session_id;
-    json_t *start; /* session_start */
-    json_t *end;   /* session_end; NULL: none */
-    json_t *lines; /* the other lines that matter, in file order */
-};
+#include "trace/read/formation_member.h"
 
 struct formation_traces {
     char *id;
@@ -23,7 +16,5 @@ struct formation_traces {
     size_t len, cap;
 };
 
-/* Who a member is called: formation_member, else its session. Borrowed. */
-const char *member_name (const struct member_trace *m);
 /* "calls:  N" and one row a call, each exactly once. */
 void formation_calls_report (const struct formation_traces *f, struct report *r);

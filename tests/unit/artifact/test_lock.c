@@ -3,6 +3,7 @@
  * murmur.lock: what is refused, how pins change it, how it is written (spec/artifacts.md 7).
  */
 #include "artifact/store/lock.h"
+#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "fs/root.h"
 #include "tests/unit/testing.h"

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
+#include "fs/replace.h"
 #include "fs/root.h"
 
 #include <fcntl.h>

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "manifest/capsule/capsule.h"
+#include "manifest/capsule/capsule_entry.h"
+#include "manifest/capsule/capsule_mask.h"
 
 #include <string.h>
 

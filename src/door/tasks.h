@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tasks of a session: all there ever were, in one registry (spec/door.md 5.3, 6, 9, 20).
+ *
+ * Two sides work on it: messages are routed in by the door (registry.h), and tasks are taken out
+ * and ended by the task loop (intake.h).
+ *
+ * Threads: both sides call from their own; one lock (base/locks.h: registry) decides everything.
+ * Always true: a recorded `canceled` wins over what the loop reports later; a task has one ending,
+ * ever; what was refused was never stored.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/cancel.h"
+#include "manifest/capsule/capsule.h" /* enum task_acceptance */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum task_origin {
+    ORIGIN_USER, /* the launch's own */
+    ORIGIN_PEER,
+    ORIGIN_EVENT,
+    ORIGIN_SCHEDULE,
+    ORIGIN_COMPLETION,
+    ORIGIN_SYSTEM,
+};
+const char *task_origin_name (enum task_origin origin);
+
+/* One task on its way to or through the loop. Owned by the registry; what the loop holds stays
+ * valid until registry_free. The loop may read these fields without the lock: they never change. */
+struct task {
+    char *id;         /* tsk_... */
+    char *context_id; /* as sent, or ctx_... */
+    char *text; /* what the agent reads, references rendered in; NULL for the launch's own (task.md
+                   is there) */
+    char *message_id; /* of the message that began it; NULL for the launch's own */
+    char *owner;      /* credential that started it; NULL = none */
+    char *caller_member;
+    char *traceparent;       /* from the caller; NULL */
+    char *source;            /* "task_md", "a2a", ...: as task_start names it */
+    size_t parts_bytes;      /* of the message's parts, as the agent reads them */
+    bool has_text, has_data; /* kinds of its parts */
+    struct strv references;  /* referenceTaskIds */
+    enum task_origin origin;
+    bool is_trusted;
+    bool forgets_session;
+    uint64_t received_ms;  /* Unix */
+    struct cancel *cancel; /* raised once when the task is to stop */
+};
+
+struct registry;
+struct streams;
+
+struct registry_spec {
+    enum task_acceptance acceptance;
+    unsigned queue_depth;
+    bool is_public;   /* no door authentication: every caller sees every task */
+    bool is_threaded; /* lifecycle.conversation: what connection-ack says */
+};
+
+struct registry *registry_new (const struct registry_spec *spec);
+/* The session's event sequence: where the loop writes frames. Borrowed. */
+struct streams *registry_streams (struct registry *r);
+void registry_free (struct registry *r);
+DEFINE_CLEANUP (struct registry, registry_free)

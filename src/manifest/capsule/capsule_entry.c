@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/capsule/capsule_entry.h"
+
+#include <string.h>
+
+static const char *const role_names[ARTIFACT_ROLE_COUNT] = { "tool", "driver", "hook", "skill" };
+
+const char *
+artifact_role_name (enum artifact_role role)
+{
+    return role_names[role];
+}
+
+const struct artifact_entry *
+capsule_manifest_artifact (const struct capsule_manifest *m, const char *name)
+{
+    size_t low = 0, high = name ? m->artifacts.len : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp (m->by_name[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = name && low < m->artifacts.len && strcmp (m->by_name[low]->name, name) == 0;
+    return is_found ? m->by_name[low] : NULL;
+}
