@@ -2,5 +2,5 @@
  *
  * Process driver: one that interrupts with SIGINT. See lines.h.
  */
-#define INTERRUPT EXPORTS_MURMUR_DRIVER_PROCESS_INTERRUPT_METHOD_SIGNAL_INT
+#define INTERRUPT MUR_INTERRUPT_SIGNAL
 #include "lines.h"

@@ -2,5 +2,5 @@
  *
  * Process driver: one that cannot interrupt. See lines.h.
  */
-#define INTERRUPT EXPORTS_MURMUR_DRIVER_PROCESS_INTERRUPT_METHOD_UNSUPPORTED
+#define INTERRUPT MUR_INTERRUPT_NONE
 #include "lines.h"
