@@ -6,7 +6,8 @@
  * it was given (other than a reader that went away) is an error of its own.
  */
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/parse.h"
+#include "cli/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,7 +49,7 @@ main (int argc, char **argv)
     harden_process ();
     _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
     int status = CLI_OK;
-    switch (cli_parse (argc, argv, &args)) {
+    switch (cli_parse (&cli_table, argc, argv, &args)) {
     case CLI_RUN:
         status = run_command (args);
         break;

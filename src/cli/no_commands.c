@@ -3,7 +3,11 @@
  * Commands that do nothing, for programs that only read the table: the manual page is written so,
  * and unit tests run so.
  */
-#include "cli/cli.h"
+#include "cli/health/commands.h"
+#include "cli/packages/commands.h"
+#include "cli/records/commands.h"
+#include "cli/run/commands.h"
+#include "cli/running/commands.h"
 
 #define NOTHING(name)                                                                              \
     int name (const struct cli_args *args, struct mur_error **err)                                 \

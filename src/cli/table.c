@@ -1,13 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The command table: everything a person can type (spec/cli.md 12). Parser, help, manual page and a
- * test are made from it.
- *
- * A command whose run is NULL is known and parsed, and says that this version cannot do it.
- */
-#include "cli/cli.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/table.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/health/commands.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
+#include "cli/records/commands.h"
+#include "cli/run/commands.h"
+#include "cli/running/commands.h"
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
@@ -485,7 +486,7 @@ check_new (const struct cli_args *args)
     return x_asprintf ("there is no template '%s' (script, agent, agent-tool)", template);
 }
 
-const struct cli_command cli_commands[] = {
+static const struct cli_command commands[] = {
     { "run", "Launch a capsule, or every member of a roster",
       "Reads the manifest, checks what it asks for against this machine, starts the capsule and "
       "stays until it ends. "
@@ -642,9 +643,7 @@ const struct cli_command cli_commands[] = {
       "Without a code, lists them all.", "mur explain E-CAP-003",
       POS ({ "CODE", false, false, "a code such as E-CAP-003" }), no_options, cmd_explain },
 };
-const size_t cli_command_count = ARRAY_LEN (cli_commands);
-
-const struct cli_group cli_groups[] = {
+static const struct cli_group groups[] = {
     { "trace", "Read, compare and remove recorded sessions" },
     { "eval", "Score capsules on a data set" },
     { "conversation", "Read, cut and remove conversation records" },
@@ -654,20 +653,4 @@ const struct cli_group cli_groups[] = {
     { NULL, NULL },
 };
 
-const struct cli_command *
-cli_find_command (const char *name)
-{
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (str_eq (cli_commands[i].name, name))
-            return &cli_commands[i];
-    return NULL;
-}
-
-const struct cli_group *
-cli_find_group (const char *name)
-{
-    for (const struct cli_group *g = cli_groups; g->name; g++)
-        if (str_eq (g->name, name))
-            return g;
-    return NULL;
-}
+const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups };

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "manifest/capsule/capsule_mask.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/hook_contract.h"
 #include "manifest/settings/roster.h"
 #include "policy/scope_report.h"
 

@@ -11,6 +11,7 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/literals.h"
 #include "manifest/text/yaml.h"
 
 #include <errno.h>

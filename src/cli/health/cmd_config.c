@@ -4,7 +4,8 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/health/commands.h"
+#include "cli/line/args.h"
 #include "manifest/settings/config.h"
 
 /* Features a build may hide until they are enabled; this one has none. Ends with NULL. */

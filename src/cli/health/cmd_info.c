@@ -5,7 +5,8 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/health/commands.h"
+#include "cli/line/args.h"
 #include "cli/line/suggest.h"
 
 #include <ctype.h>

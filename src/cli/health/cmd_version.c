@@ -7,8 +7,9 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/version.h"
-#include "cli/cli.h"
-#include "cli/commit.h"
+#include "cli/health/commands.h"
+#include "cli/health/commit.h"
+#include "cli/line/args.h"
 
 /* A number moves only when a key is removed, renamed or retyped, or the number of lines or objects
  * changes. */

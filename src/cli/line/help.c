@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Help text, made from the command table. See cli.h.
- */
-#include "cli/cli.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/line/help.h"
 
 #include "base/alloc.h"
 
@@ -158,28 +155,29 @@ command_help (const struct cli_command *c, struct buf *out)
 }
 
 static void
-group_help (const struct cli_group *g, struct buf *out)
+group_help (const struct cli_table *table, const struct cli_group *g, struct buf *out)
 {
     buf_printf (out, "%s\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->summary, g->name);
     size_t skip = strlen (g->name) + 1;
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (str_starts (cli_commands[i].name, g->name) && cli_commands[i].name[skip - 1] == ' ')
-            row (out, cli_commands[i].name + skip, cli_commands[i].summary, 16);
+    for (size_t i = 0; i < table->command_count; i++)
+        if (str_starts (table->commands[i].name, g->name) &&
+            table->commands[i].name[skip - 1] == ' ')
+            row (out, table->commands[i].name + skip, table->commands[i].summary, 16);
     row (out, "help", "Show the help of one of them", 16);
     buf_puts (out, "\nOptions:\n");
     row (out, "-h, --help", "print this", COLUMN);
 }
 
 static const char *
-summary_of (const char *name)
+summary_of (const struct cli_table *table, const char *name)
 {
-    const struct cli_group *g = cli_find_group (name);
-    const struct cli_command *c = cli_find_command (name);
+    const struct cli_group *g = cli_find_group (table, name);
+    const struct cli_command *c = cli_find_command (table, name);
     return g ? g->summary : c ? c->summary : "Show the help of a command";
 }
 
 static void
-program_help (struct buf *out)
+program_help (const struct cli_table *table, struct buf *out)
 {
     buf_puts (out, "Runs packaged AI agents in isolation.\n\nusage: mur <COMMAND>\n");
     for (size_t i = 0; i < ARRAY_LEN (chapters); i++) {
@@ -187,7 +185,7 @@ program_help (struct buf *out)
         _cleanup_free_ char *names = x_strdup (chapters[i].names);
         char *rest = names;
         for (char *name; (name = strsep (&rest, " "));)
-            row (out, name, summary_of (name), 16);
+            row (out, name, summary_of (table, name), 16);
     }
     buf_puts (out, "\nOptions:\n");
     row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
@@ -199,15 +197,15 @@ program_help (struct buf *out)
 }
 
 bool
-cli_help (const char *topic, struct buf *out)
+cli_help (const struct cli_table *table, const char *topic, struct buf *out)
 {
-    const struct cli_command *c = topic ? cli_find_command (topic) : NULL;
-    const struct cli_group *g = topic ? cli_find_group (topic) : NULL;
+    const struct cli_command *c = topic ? cli_find_command (table, topic) : NULL;
+    const struct cli_group *g = topic ? cli_find_group (table, topic) : NULL;
     if (c)
         command_help (c, out);
     else if (g)
-        group_help (g, out);
+        group_help (table, g, out);
     else if (! topic)
-        program_help (out);
+        program_help (table, out);
     return c || g || ! topic;
 }

@@ -1,108 +1,16 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reads argv against the command table. See cli.h.
- *
- * Always true: a usage error leaves stdout empty, says what is wrong in one line, at most one hint,
- * and the usage line; help and version go to stdout. Arguments are judged from left to right,
- * relations between them last.
- */
-#include "cli/cli.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/line/parse.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/version.h"
+#include "cli/line/args_internal.h"
+#include "cli/line/help.h"
 #include "cli/line/suggest.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
-
-#define MOST_OPTIONS     48
-#define MOST_POSITIONALS 4
-
-struct cli_args {
-    const struct cli_command *command;
-    bool is_given[MOST_OPTIONS];
-    const char *values[MOST_OPTIONS];
-    uint64_t numbers[MOST_OPTIONS];
-    const char **words; /* positionals in order, the repeated one last */
-    size_t word_count;
-};
-
-/* --- reading a parsed line --- */
-
-static size_t
-option_index (const struct cli_args *args, const char *name)
-{
-    for (size_t i = 0; args->command->options[i].name; i++)
-        if (str_eq (args->command->options[i].name, name))
-            return i;
-    fprintf (stderr, "mur %s has no option %s\n", args->command->name, name);
-    abort ();
-}
-
-static size_t
-positional_index (const struct cli_args *args, const char *name)
-{
-    for (size_t i = 0; args->command->positionals[i].name; i++)
-        if (str_eq (args->command->positionals[i].name, name))
-            return i;
-    fprintf (stderr, "mur %s has no positional %s\n", args->command->name, name);
-    abort ();
-}
-
-bool
-cli_has (const struct cli_args *args, const char *option)
-{
-    return args->is_given[option_index (args, option)];
-}
-
-const char *
-cli_value (const struct cli_args *args, const char *option)
-{
-    size_t i = option_index (args, option);
-    return args->is_given[i] ? args->values[i] : args->command->options[i].fallback;
-}
-
-uint64_t
-cli_number (const struct cli_args *args, const char *option)
-{
-    size_t i = option_index (args, option);
-    if (args->is_given[i])
-        return args->numbers[i];
-    const char *fallback = args->command->options[i].fallback;
-    return fallback ? strtoull (fallback, NULL, 10) : 0;
-}
-
-const char *
-cli_positional (const struct cli_args *args, const char *name)
-{
-    size_t i = positional_index (args, name);
-    return i < args->word_count ? args->words[i] : NULL;
-}
-
-const char *const *
-cli_positionals (const struct cli_args *args, const char *name, size_t *count)
-{
-    size_t i = positional_index (args, name);
-    *count = i < args->word_count ? args->word_count - i : 0;
-    return *count ? args->words + i : NULL;
-}
-
-const struct cli_command *
-cli_command_of (const struct cli_args *args)
-{
-    return args->command;
-}
-
-void
-cli_args_free (struct cli_args *args)
-{
-    if (! args)
-        return;
-    free (args->words);
-    free (args);
-}
 
 /* --- usage errors --- */
 
@@ -156,6 +64,7 @@ unknown_option (const struct cli_command *command, const char *typed)
 
 /* argv as it is consumed. */
 struct line {
+    const struct cli_table *table;
     char *const *argv;
     int argc;
     int at;
@@ -235,10 +144,10 @@ take_option (struct cli_args *args, size_t index, const char *inline_value, stru
 }
 
 static enum cli_outcome
-show_help (const char *topic)
+show_help (const struct cli_table *table, const char *topic)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    cli_help (topic, &text);
+    cli_help (table, topic, &text);
     out_write (text.data, text.len);
     return CLI_SHOWN;
 }
@@ -250,7 +159,7 @@ take_long (struct cli_args *args, const char *word, struct line *line)
     _cleanup_free_ char *name =
         equals ? x_strndup (word, (size_t)(equals - word)) : x_strdup (word);
     if (str_eq (word, "--help"))
-        return show_help (args->command->name);
+        return show_help (args->table, args->command->name);
     for (size_t i = 0; args->command->options[i].name; i++)
         if (str_eq (args->command->options[i].name, name))
             return take_option (args, i, equals ? equals + 1 : NULL, line);
@@ -263,7 +172,7 @@ take_letters (struct cli_args *args, const char *word, struct line *line)
 {
     for (const char *at = word + 1; *at; at++) {
         if (*at == 'h')
-            return show_help (args->command->name);
+            return show_help (args->table, args->command->name);
         const struct cli_option *options = args->command->options;
         size_t i = 0;
         while (options[i].name && options[i].letter != *at)
@@ -349,6 +258,7 @@ static enum cli_outcome
 parse_command (const struct cli_command *command, struct line *line, struct cli_args **out)
 {
     _cleanup_ (cli_args_freep) struct cli_args *args = x_new0 (struct cli_args);
+    args->table = line->table;
     args->command = command;
     bool only_words = false;
     while (line->at < line->argc) {
@@ -376,17 +286,17 @@ parse_command (const struct cli_command *command, struct line *line, struct cli_
 /* --- finding the command --- */
 
 static enum cli_outcome
-unknown_command (const char *group, const char *typed)
+unknown_command (const struct cli_table *table, const char *group, const char *typed)
 {
     struct suggestion near = { 0 };
     size_t skip = *group ? strlen (group) + 1 : 0;
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const char *name = cli_commands[i].name;
+    for (size_t i = 0; i < table->command_count; i++) {
+        const char *name = table->commands[i].name;
         bool is_member = *group && str_starts (name, group) && name[skip - 1] == ' ';
         if (*group ? is_member : ! strchr (name, ' '))
             suggestion_offer (&near, typed, name + skip);
     }
-    for (const struct cli_group *g = cli_groups; ! *group && g->name; g++)
+    for (const struct cli_group *g = table->groups; ! *group && g->name; g++)
         suggestion_offer (&near, typed, g->name);
     if (typed[0] == '-')
         return usage_error (group, NULL, x_asprintf ("unknown option '%s'", typed), NULL);
@@ -410,17 +320,17 @@ help_of (const char *group, struct line *line)
         buf_puts (&topic, word);
     }
     if (topic.len == 0 || str_eq (topic.data, "help"))
-        return show_help (NULL);
-    if (cli_find_command (topic.data) || cli_find_group (topic.data))
-        return show_help (topic.data);
-    return unknown_command ("", topic.data);
+        return show_help (line->table, NULL);
+    if (cli_find_command (line->table, topic.data) || cli_find_group (line->table, topic.data))
+        return show_help (line->table, topic.data);
+    return unknown_command (line->table, "", topic.data);
 }
 
 static enum cli_outcome
-bare (const char *topic)
+bare (const struct cli_table *table, const char *topic)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    cli_help (topic, &text);
+    cli_help (table, topic, &text);
     buf_truncate (&text, text.len - 1); /* the line writer adds its own end */
     diag_stderr_line ("%s", text.data);
     return CLI_USAGE_ERROR;
@@ -430,36 +340,37 @@ static enum cli_outcome
 parse_group (const struct cli_group *group, struct line *line, struct cli_args **out)
 {
     if (line->at >= line->argc)
-        return bare (group->name);
+        return bare (line->table, group->name);
     const char *word = line->argv[line->at++];
     if (str_eq (word, "-h") || str_eq (word, "--help"))
-        return show_help (group->name);
+        return show_help (line->table, group->name);
     if (str_eq (word, "help"))
         return help_of (group->name, line);
     _cleanup_free_ char *name = x_asprintf ("%s %s", group->name, word);
-    const struct cli_command *command = cli_find_command (name);
-    return command ? parse_command (command, line, out) : unknown_command (group->name, word);
+    const struct cli_command *command = cli_find_command (line->table, name);
+    return command ? parse_command (command, line, out)
+                   : unknown_command (line->table, group->name, word);
 }
 
 enum cli_outcome
-cli_parse (int argc, char *const *argv, struct cli_args **args)
+cli_parse (const struct cli_table *table, int argc, char *const *argv, struct cli_args **args)
 {
-    struct line line = { argv, argc, 1 };
+    struct line line = { table, argv, argc, 1 };
     *args = NULL;
     if (argc < 2)
-        return bare (NULL);
+        return bare (table, NULL);
     const char *word = argv[line.at++];
     if (str_eq (word, "-h") || str_eq (word, "--help"))
-        return show_help (NULL);
+        return show_help (table, NULL);
     if (str_eq (word, "-V") || str_eq (word, "--version")) {
         out_puts ("murmur-cli " MUR_VERSION "\n");
         return CLI_SHOWN;
     }
     if (str_eq (word, "help"))
         return help_of ("", &line);
-    const struct cli_group *group = cli_find_group (word);
+    const struct cli_group *group = cli_find_group (table, word);
     if (group)
         return parse_group (group, &line, args);
-    const struct cli_command *command = strchr (word, ' ') ? NULL : cli_find_command (word);
-    return command ? parse_command (command, &line, args) : unknown_command ("", word);
+    const struct cli_command *command = strchr (word, ' ') ? NULL : cli_find_command (table, word);
+    return command ? parse_command (command, &line, args) : unknown_command (table, "", word);
 }

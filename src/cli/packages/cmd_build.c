@@ -5,7 +5,8 @@
 #include "artifact/names/name.h"
 #include "artifact/package/build.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
 
 #include <string.h>
 

@@ -4,7 +4,8 @@
  */
 #include "artifact/sources/index.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
 
 int
 cmd_index (const struct cli_args *args, struct mur_error **err)

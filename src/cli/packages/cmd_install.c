@@ -4,7 +4,8 @@
  */
 #include "artifact/sources/install.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
 
 static bool
 run_ref (const char *text, const struct cli_args *args, bool precompiles, struct mur_error **err)

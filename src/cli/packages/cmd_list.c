@@ -5,8 +5,9 @@
 #include "artifact/store/store.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
 #include "cli/line/text_table.h"
+#include "cli/packages/commands.h"
 
 #include <string.h>
 

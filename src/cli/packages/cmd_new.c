@@ -6,7 +6,8 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
 #include "cli/packages/new_roster.h"
 #include "cli/packages/scaffold.h"
 

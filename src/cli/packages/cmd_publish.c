@@ -8,7 +8,8 @@
 #include "artifact/store/store.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/packages/commands.h"
 #include "manifest/settings/artifact_manifest.h"
 
 #include <string.h>

@@ -7,8 +7,9 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/ids.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
 #include "cli/line/text_table.h"
+#include "cli/records/commands.h"
 #include "home/conversations.h"
 #include "trace/read/text.h"
 

@@ -5,7 +5,8 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/records/commands.h"
 #include "home/paths.h"
 #include "trace/read/address.h"
 #include "trace/tell/eval.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/line/args.h"
 #include "trace/read/address.h"
 #include "trace/read/reader.h"
 

@@ -12,7 +12,8 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/ids.h"
-#include "cli/cli.h"
+#include "cli/line/parse.h"
+#include "cli/run/commands.h"
 #include "cli/run/eval_cases.h"
 #include "cli/run/run_steps.h"
 #include "fs/replace.h"
@@ -45,6 +46,7 @@ struct arm {
 };
 
 struct eval {
+    const struct cli_table *table;
     struct arm arms[2];
     size_t arm_count;
     struct eval_cases cases;
@@ -162,6 +164,7 @@ prepare (struct eval *e, const struct cli_args *args, struct mur_error **err)
 {
     const char *capsule = cli_positional (args, "CAPSULE");
     const char *variant = cli_value (args, "--variant");
+    e->table = cli_table_of (args);
     e->dataset = cli_value (args, "--dataset");
     e->repeat = cli_number (args, "--repeat");
     return read_arm (e, "baseline", capsule ? capsule : ".", err) &&
@@ -239,6 +242,7 @@ record_write (const struct eval *e, struct mur_error **err)
 /* --- the child of one run --- */
 
 struct one_run {
+    const struct cli_table *table; /* what its own line is read against */
     const struct arm *arm;
     const struct eval_case *one;
     int report_fd;
@@ -322,7 +326,8 @@ launch (struct one_run *run)
                                      .staged = on_staged,
                                      .ended = on_ended,
                                      .ctx = run };
-    if (cli_parse (argc, argv, &args) == CLI_RUN && ! run_with_steps (args, &steps, &ending, &err))
+    if (cli_parse (run->table, argc, argv, &args) == CLI_RUN &&
+        ! run_with_steps (args, &steps, &ending, &err))
         diag_error (err);
     json_t *o = json_object ();
     json_set_string (o, "ending", session_ending_name (ending));
@@ -485,7 +490,7 @@ run_one (struct eval *e, size_t case_index, const struct arm *arm, uint64_t repe
          struct mur_error **err)
 {
     const struct eval_case *c = &e->cases.items[case_index];
-    struct one_run one = { .arm = arm, .one = c };
+    struct one_run one = { .table = e->table, .arm = arm, .one = c };
     _cleanup_json_ json_t *told = start_and_wait (&one, err);
     if (! told)
         return false;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/line/args.h"
 
 /* The whole of it. Returns the exit status: the entry member's, or 128 + a signal. */
 int roster_run (const struct cli_args *args, struct mur_error **err);

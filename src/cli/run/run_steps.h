@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cli/cli.h"
+#include "cli/line/args.h"
 #include "session/launch.h"
 
 struct run_steps {

@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/json.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/running/commands.h"
 #include "cli/running/door_client.h"
 #include "cli/running/ps_formations.h"
 

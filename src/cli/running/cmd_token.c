@@ -4,8 +4,10 @@
  * process alone must live.
  */
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/running/commands.h"
 #include "cli/running/running_session.h"
 
 #include <string.h>

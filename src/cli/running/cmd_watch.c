@@ -8,7 +8,8 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/cli.h"
+#include "cli/line/args.h"
+#include "cli/running/commands.h"
 #include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
 #include "cli/running/watch_view.h"

@@ -1,15 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur stop frm_...`: ends a formation through its launcher (spec/cli.md 3, spec/door.md 17).
- *
- * Always true: a member that holds a lifeline is never signalled, because its launcher ends it;
- * with more than one launcher named nothing is signalled at all.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/running/stop_formation.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/ids.h"
-#include "cli/running/stop.h"
+#include "cli/running/stop_session.h"
 #include "trace/read/formation.h"
 
 #include <poll.h>

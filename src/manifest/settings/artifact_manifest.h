@@ -27,39 +27,6 @@ struct model_limits {
     uint32_t max_input_tokens; /* 0: not given */
 };
 
-enum hook_binding {
-    BIND_ALL, /* no binding: every session event */
-    BIND_ON_STAGE,
-    BIND_ON_SESSION_START,
-    BIND_ON_TASK_START,
-    BIND_ON_INFERENCE,
-    BIND_ON_TOOL_CALL,
-    BIND_ON_SHELL,
-    BIND_ON_COMPACTION,
-    BIND_ON_TASK_END,
-    BIND_ON_SESSION_END,
-};
-
-enum hook_mode {
-    HOOK_BLOCKING,
-    HOOK_ASYNC,
-};
-
-enum hook_commit {
-    COMMIT_NONE,
-    COMMIT_WRITE_MANIFESTS,
-    COMMIT_REPLACE_CONTEXT,
-    COMMIT_REOPEN_TASK,
-    COMMIT_SEED_CONTEXT,
-    COMMIT_DENY,
-};
-
-struct hook_contract {
-    enum hook_binding binding;
-    enum hook_mode mode;
-    enum hook_commit commit;
-};
-
 struct artifact_manifest {
     const char *name; /* bare */
     const char *version;
@@ -106,12 +73,3 @@ artifact_manifest_models (const struct artifact_manifest *m, enum diag_code code
 bool
 artifact_manifest_upstream_auth (const struct artifact_manifest *m, enum diag_code code,
                                  const char **header, const char **value, struct mur_error **err);
-/* The hook contract of a hook called <bare>@<version>. E-IO-003. */
-bool
-artifact_manifest_hook (const struct artifact_manifest *m, const char *bare, const char *version,
-                        struct hook_contract *out, struct mur_error **err);
-const char *hook_binding_name (enum hook_binding b); /* "" for BIND_ALL */
-const char *hook_commit_name (enum hook_commit c);
-
-/* Prints W-SEC-004 for each literal secret in a credential-shaped key; returns how many. */
-size_t artifact_manifest_warn_literals (const struct yaml_node *root);

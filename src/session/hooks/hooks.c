@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "manifest/settings/hook_contract.h"
 #include "session/launch/start_line.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

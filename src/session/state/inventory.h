@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/hook_contract.h"
 #include "net/allow.h"
 #include "session/stage.h"
 
@@ -66,8 +67,8 @@ struct staged_artifact {
 struct kit {
     struct staged_artifact *artifacts;
     size_t artifact_count;
-    size_t artifact_cap;       /* places: pulled artifacts never move the others */
-    struct tool_entry *tools;  /* what the model sees, sorted by name */
+    size_t artifact_cap;      /* places: pulled artifacts never move the others */
+    struct tool_entry *tools; /* what the model sees, sorted by name */
     size_t tool_count;
     uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
     struct strv guest_env;     /* the runtime's own list for every guest */

@@ -6,7 +6,9 @@
 #include "tests/unit/testing.h"
 
 #include "base/version.h"
-#include "cli/cli.h"
+#include "cli/line/help.h"
+#include "cli/line/parse.h"
+#include "cli/table.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -51,7 +53,7 @@ parse (const char *line, struct cli_args **args)
     int out_saved, err_saved, out_pipe[2], err_pipe[2];
     redirect (1, &out_saved, out_pipe);
     redirect (2, &err_saved, err_pipe);
-    enum cli_outcome outcome = cli_parse (argc, argv, args);
+    enum cli_outcome outcome = cli_parse (&cli_table, argc, argv, args);
     restore (1, out_saved, out_pipe[0], captured_out);
     restore (2, err_saved, err_pipe[0], captured_err);
     return outcome;
@@ -169,7 +171,7 @@ test_hidden_options_are_parsed_and_not_shown (void **state)
     assert_true (cli_has (args, "--readiness-tokens"));
     cli_args_free (args);
     _cleanup_buf_ struct buf help = { 0 };
-    assert_true (cli_help ("run", &help));
+    assert_true (cli_help (&cli_table, "run", &help));
     assert_null (strstr (help.data, "--readiness-tokens"));
     assert_non_null (strstr (help.data, "--spawn-grant-stdin"));
 }
@@ -286,10 +288,10 @@ static void
 test_every_command_has_tidy_help_with_all_its_options (void **state)
 {
     (void)state;
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *c = &cli_commands[i];
+    for (size_t i = 0; i < cli_table.command_count; i++) {
+        const struct cli_command *c = &cli_table.commands[i];
         _cleanup_buf_ struct buf help = { 0 };
-        assert_true (cli_help (c->name, &help));
+        assert_true (cli_help (&cli_table, c->name, &help));
         assert_lines_are_tidy (c->name, help.data);
         for (const struct cli_option *o = c->options; o->name; o++)
             if (! o->is_hidden && ! strstr (help.data, o->name))
@@ -305,11 +307,11 @@ test_the_program_help_names_every_command_and_group (void **state)
 {
     (void)state;
     _cleanup_buf_ struct buf help = { 0 };
-    assert_true (cli_help (NULL, &help));
+    assert_true (cli_help (&cli_table, NULL, &help));
     assert_lines_are_tidy ("mur", help.data);
-    for (size_t i = 0; i < cli_command_count; i++) {
+    for (size_t i = 0; i < cli_table.command_count; i++) {
         _cleanup_free_ char *first =
-            x_strndup (cli_commands[i].name, strcspn (cli_commands[i].name, " "));
+            x_strndup (cli_table.commands[i].name, strcspn (cli_table.commands[i].name, " "));
         _cleanup_free_ char *row = x_asprintf ("\n  %s ", first);
         if (! strstr (help.data, row))
             fail_msg ("mur --help lacks %s", first);
@@ -339,13 +341,13 @@ static void
 test_the_rows_are_consistent (void **state)
 {
     (void)state;
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *c = &cli_commands[i];
-        assert_ptr_equal (cli_find_command (c->name), c); /* no name twice */
+    for (size_t i = 0; i < cli_table.command_count; i++) {
+        const struct cli_command *c = &cli_table.commands[i];
+        assert_ptr_equal (cli_find_command (&cli_table, c->name), c); /* no name twice */
         assert_true (isupper ((unsigned char)c->summary[0]));
         const char *blank = strchr (c->name, ' ');
         _cleanup_free_ char *group = blank ? x_strndup (c->name, (size_t)(blank - c->name)) : NULL;
-        if (group && ! cli_find_group (group))
+        if (group && ! cli_find_group (&cli_table, group))
             fail_msg ("mur %s is in no group", c->name);
         for (const struct cli_option *o = c->options; o->name; o++) {
             assert_true (str_starts (o->name, "--"));
@@ -413,9 +415,9 @@ test_the_table_is_the_chapters (void **state)
         { "beta disable", "" },
         { "config set", "--global" },
     };
-    assert_int_equal (cli_command_count, ARRAY_LEN (chapter) + 1); /* and explain, ours */
+    assert_int_equal (cli_table.command_count, ARRAY_LEN (chapter) + 1); /* and explain, ours */
     for (size_t i = 0; i < ARRAY_LEN (chapter); i++) {
-        const struct cli_command *c = cli_find_command (chapter[i].command);
+        const struct cli_command *c = cli_find_command (&cli_table, chapter[i].command);
         if (! c)
             fail_msg ("there is no mur %s", chapter[i].command);
         size_t expected = 0, found = 0;

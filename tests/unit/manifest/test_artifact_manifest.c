@@ -5,6 +5,8 @@
 #include "tests/unit/testing.h"
 
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/hook_contract.h"
+#include "manifest/settings/literals.h"
 
 #include <string.h>
 

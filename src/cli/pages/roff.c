@@ -2,7 +2,7 @@
  *
  * Text of the manual pages. See roff.h.
  */
-#include "cli/line/roff.h"
+#include "cli/pages/roff.h"
 
 void
 roff_put (struct buf *out, const char *text)

@@ -8,7 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/version.h"
-#include "cli/line/roff.h"
+#include "cli/pages/roff.h"
 #include "manifest/capsule/capsule.h"
 
 #include <inttypes.h>

@@ -1,9 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What a hook's own manifest says of when and how it runs (spec/manifest.md 5.1). See
- * artifact_manifest.h.
- */
-#include "manifest/settings/artifact_manifest.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/settings/hook_contract.h"
 
 #include <string.h>
 

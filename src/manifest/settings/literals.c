@@ -1,10 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * W-SEC-004: literal secrets left in a manifest that is about to be packed (spec/manifest.md 14).
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/settings/literals.h"
+
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "manifest/settings/artifact_manifest.h"
 #include "manifest/text/grammar.h"
 
 #include <string.h>

@@ -5,8 +5,9 @@
  */
 #include "base/alloc.h"
 #include "base/version.h"
-#include "cli/cli.h"
-#include "cli/line/roff.h"
+#include "cli/line/help.h"
+#include "cli/pages/roff.h"
+#include "cli/table.h"
 
 #include <string.h>
 
@@ -91,8 +92,8 @@ main (void)
                     "serves it at an "
                     "HTTP address.\n"
                     ".SH COMMANDS\n");
-    for (size_t i = 0; i < cli_command_count; i++)
-        put_command (&out, &cli_commands[i]);
+    for (size_t i = 0; i < cli_table.command_count; i++)
+        put_command (&out, &cli_table.commands[i]);
     buf_puts (
         &out,
         ".SH EXIT STATUS\n"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The house as a table: which folder of src/ lies above which, and inside a folder which room above which. scripts/lint reads
+# includes against it, scripts/symbols the calls of the objects, scripts/rooms-svg draws it; docs/ARCHITECTURE.md shows the
+# drawing.
+
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parent.parent / "src"
+
+# A folder may include headers of its own rank and of those below.
+RANKS = [
+    {"base"},
+    {"home", "fs"},
+    {"engine", "net", "artifact", "manifest"},
+    {"sandbox", "host", "trace", "policy"},
+    {"session", "door", "spawn", "roost"},
+    {"cli"},
+]
+RANK = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+
+# Rows of rooms inside a folder, lowest first: a file may include its own room and rooms on lower rows; rooms on one row do not
+# know each other. "" is the folder itself. Folders that are not named have no rooms.
+ROOMS = {
+    "session": [
+        {"conversation"},
+        {"state"},
+        {"guests", "commands", "handoff"},
+        {"model"},
+        {"hooks", "toolbox"},
+        {"calls", "task"},
+        {"plan", "harness"},
+        {"loop"},
+        {"stage"},
+        {"launch"},
+    ],
+    "cli": [{"line"}, {"running", "packages", "records", "health"}, {"run"}, {""}, {"pages"}],
+    "artifact": [{"names"}, {"package"}, {"store"}, {"sources"}],
+    "trace": [{"lines"}, {"read"}, {"tell"}],
+    "manifest": [{"text"}, {"capsule"}, {"settings"}],
+    "sandbox": [{"kernel"}, {"host"}, {"run"}],
+    "spawn": [{"child"}, {"report"}, {"formation"}],
+}
+ROW = {(folder, room): row for folder, rows in ROOMS.items() for row, rooms in enumerate(rows) for room in rooms}
+
+# Folders of which others see only the headers that lie directly in them: their face.
+FACED = {"session"}
+
+
+def room_of(path):
+    """("session", "loop") of "session/loop/turn.c"; the room is "" for a file directly in its folder."""
+    parts = path.split("/")
+    return parts[0], parts[1] if len(parts) > 2 else ""
+
+
+def may_see(source, target):
+    """Why <source> may not use <target>, both below src/; None when it may."""
+    folder, room = room_of(source)
+    other, its_room = room_of(target)
+    if other not in RANK and folder in RANK:
+        return None if not SRC.joinpath(other).is_dir() else f"src/{other} has no place in RANKS of scripts/rooms.py: give it one"
+    if folder not in RANK:
+        return f"src/{folder} has no place in RANKS of scripts/rooms.py: give it one"
+    if RANK[other] > RANK[folder]:
+        return f"src/{other} lies above src/{folder}: move what is shared down, or hand it in from above"
+    if folder != other:
+        if other in FACED and its_room:
+            return f"src/{other}/{its_room} is a room of its own: other folders see the headers directly in src/{other}"
+        return None
+    if folder not in ROOMS or room == its_room:
+        return None
+    for place in (room, its_room):
+        if (folder, place) not in ROW and not (folder in FACED and place == ""):
+            return f"src/{folder}/{place} has no row in ROOMS of scripts/rooms.py: give it one"
+    if folder in FACED and its_room == "":
+        return None
+    if ROW[folder, its_room] >= ROW.get((folder, room), -1):
+        return (f"room {its_room or folder} does not lie below room {room or folder}: move what both need to a lower room, or "
+                "let the upper one hand it in")
+    return None

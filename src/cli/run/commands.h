@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands about running capsules: one source each, a row in the table of commands.
+ */
+#pragma once
+
+#include "cli/line/command.h"
+
+cli_run_fn cmd_eval_run;
+cli_run_fn cmd_run;
