@@ -130,6 +130,18 @@ default_text (enum task_state state)
 }
 
 enum task_state
+registry_settle (struct registry *r, const struct task *task, enum task_state state)
+{
+    pthread_mutex_lock (&r->lock);
+    struct task_entry *e = task_entry_find (r, task->id);
+    e->is_settled = true;
+    e->settled_as = e->view.state == TASK_CANCELED ? TASK_CANCELED : state;
+    enum task_state stands = e->settled_as;
+    pthread_mutex_unlock (&r->lock);
+    return stands;
+}
+
+enum task_state
 registry_end (struct registry *r, const struct task *task, const struct task_ending *ending)
 {
     pthread_mutex_lock (&r->lock);
@@ -183,7 +195,11 @@ registry_request_input (struct registry *r, const struct task *task, const char 
     char *reply = steal_ptr (&e->reply);
     if (reply && *timed_out)
         *timed_out = false;
+    bool is_canceled = e->view.state == TASK_CANCELED;
     pthread_mutex_unlock (&r->lock);
+    /* Whoever cancelled raises it a little later; the caller must not go on until then. */
+    if (is_canceled)
+        cancel_raise (task->cancel);
     return reply;
 }
 
@@ -226,7 +242,8 @@ registry_cancel_all (struct registry *r, struct strv *ids)
     struct cancel **raised = x_new_array (struct cancel *, r->len + 1);
     for (size_t i = 0; i < r->len; i++) {
         struct task_entry *e = r->entries[i];
-        if (task_state_is_terminal (e->view.state))
+        enum task_state state;
+        if (task_entry_is_over (e, &state))
             continue;
         raised[ids->len] = e->task.cancel; /* lives as long as the registry */
         strv_push (ids, e->task.id);

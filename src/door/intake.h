@@ -48,6 +48,12 @@ struct task_ending {
     json_t *metadata;        /* {"murmur": ...} content, borrowed; NULL = none */
 };
 
+/* Decides the active task's ending before it is told anywhere: a cancel that was accepted by now
+ * wins, a later one is answered CANCEL_ENDED. Returns the state that stands; registry_end records
+ * it. */
+enum task_state
+registry_settle (struct registry *r, const struct task *task, enum task_state state);
+
 /* Records the active task's ending: one lock for state and ending; generation +1. An earlier
  * `canceled` stays. Returns the state that stands. */
 enum task_state

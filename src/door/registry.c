@@ -253,11 +253,9 @@ registry_cancel (struct registry *r, const struct caller *caller, const char *ta
     *task = NULL;
     pthread_mutex_lock (&r->lock);
     struct task_entry *e = find_visible (r, caller, task_id);
-    enum cancel_outcome outcome = ! e                                      ? CANCEL_NOT_FOUND
-                                  : task_state_is_terminal (e->view.state) ? CANCEL_ENDED
-                                                                           : CANCEL_DONE;
-    if (outcome == CANCEL_ENDED)
-        *state = e->view.state;
+    enum cancel_outcome outcome = ! e                             ? CANCEL_NOT_FOUND
+                                  : task_entry_is_over (e, state) ? CANCEL_ENDED
+                                                                  : CANCEL_DONE;
     if (outcome == CANCEL_DONE) {
         task_entry_cancel (r, e);
         *task = task_view_json (&e->view, true);

@@ -193,6 +193,13 @@ task_entry_queue (struct registry *r, struct task_entry *e)
     pthread_cond_broadcast (&r->changed);
 }
 
+bool
+task_entry_is_over (const struct task_entry *e, enum task_state *state)
+{
+    *state = e->is_settled ? e->settled_as : e->view.state;
+    return task_state_is_terminal (*state);
+}
+
 void
 task_entry_cancel (struct registry *r, struct task_entry *e)
 {

@@ -25,6 +25,8 @@ struct waiter {
 struct task_entry {
     struct task task;
     struct task_view view; /* what the task object is made of */
+    bool is_settled;       /* how it ends is decided, but not recorded yet: no cancel any more */
+    enum task_state settled_as;
     bool has_ending;
     uint64_t revision;
     struct task_entry *newer, *older; /* by revision */
@@ -70,6 +72,8 @@ void task_entry_stream_ending (struct registry *r, struct task_entry *e);
  * cancelled while it is queued only when the loop comes to it. */
 void task_entry_record_ending (struct registry *r, struct task_entry *e, const char *status_text,
                                const char *response, const json_t *metadata);
+/* True when a cancel comes too late; <*state> is what it ends or ended as. */
+bool task_entry_is_over (const struct task_entry *e, enum task_state *state);
 /* Under the lock. A queued task has stopped by being cancelled; a running one ends when the loop
  * says so. The caller raises the task's cancel once the lock is released: its listeners take locks
  * whose holders call registry_poke. */

@@ -190,17 +190,3 @@ attempt_run (struct session *s, struct running_task *t)
     }
     run_turns (s, t);
 }
-
-bool
-attempt_let_answer_stand (struct session *s, struct running_task *t)
-{
-    pthread_mutex_lock (&s->now.lock);
-    bool stands = ! cancel_is_raised (t->cancel);
-    if (stands) {
-        free (t->onward.standing_answer);
-        t->onward.standing_answer = x_strdup (t->end.result ? t->end.result : "");
-        s->now.has_standing_answer = true;
-    }
-    pthread_mutex_unlock (&s->now.lock);
-    return stands;
-}

@@ -113,7 +113,6 @@ reason_of_end (const struct running_task *t, uint64_t turns_left)
 {
     return t->end.ending == ATTEMPT_CANCELED ? "the task was canceled"
            : t->end.ending != ATTEMPT_OK     ? "the task failed"
-           : cancel_is_raised (t->cancel)    ? "the task was stopped"
            : ! turns_left                    ? "inference.max_turns left no turn to hear of it"
                                              : "the task ended";
 }
@@ -124,10 +123,10 @@ handed_off_continue (struct session *s, struct running_task *t)
     if (! holds_any (s))
         return false;
     uint64_t left = attempt_turns_left (s, t), from_ms = clock_monotonic_ms ();
-    bool may_go_on = t->end.ending == ATTEMPT_OK && left && attempt_let_answer_stand (s, t);
-    if (may_go_on && wait_for_all (s, t))
+    bool may_go_on = t->end.ending == ATTEMPT_OK && left;
+    if (may_go_on && attempt_let_answer_stand (s, t) && wait_for_all (s, t))
         return go_on (s, t, clock_monotonic_ms () - from_ms);
-    if (may_go_on)
+    if (may_go_on) /* stopped: in the wait, or before it began */
         attempt_cancel (s, t, delegations_out (s->delegations) ? "delegation" : "member_call",
                         TRACE_NO_NUM);
     delegations_end (s->delegations, reason_of_end (t, left));

@@ -224,24 +224,41 @@ metadata_of (const struct session *s, const struct running_task *t)
     return metadata;
 }
 
-/* The registry decides: a cancel the door accepted wins over what the loop reports. */
+static enum task_state
+state_of (enum attempt_ending ending)
+{
+    return ending == ATTEMPT_OK         ? TASK_COMPLETED
+           : ending == ATTEMPT_CANCELED ? TASK_CANCELED
+                                        : TASK_FAILED;
+}
+
+/* The registry decides: a cancel the door accepted wins over what the loop came to, in every
+ * record. */
+static void
+settle (struct session *s, struct running_task *t)
+{
+    if (registry_settle (s->registry, t->task, state_of (t->end.ending)) != TASK_CANCELED)
+        return;
+    if (t->end.ending != ATTEMPT_CANCELED)
+        attempt_cancel_unspared (s, t, "turn", TRACE_NUM (t->counts.turns));
+    result_write (s, t, "canceled: the task was stopped; there is no result");
+}
+
 static void
 end_task (struct session *s, struct running_task *t)
 {
+    settle (s, t);
     end_line (s, t);
     hooks_task_end (s);
     _cleanup_free_ char *text = status_text (t);
     _cleanup_json_ json_t *metadata = metadata_of (s, t);
     struct task_ending ending = {
-        .state = t->end.ending == ATTEMPT_OK         ? TASK_COMPLETED
-                 : t->end.ending == ATTEMPT_CANCELED ? TASK_CANCELED
-                                                     : TASK_FAILED,
+        .state = state_of (t->end.ending),
         .status_text = text,
         .response = t->end.ending == ATTEMPT_OK ? t->end.response : NULL,
         .metadata = metadata,
     };
-    if (registry_end (s->registry, t->task, &ending) == TASK_CANCELED)
-        result_write (s, t, "canceled: the task was stopped; there is no result");
+    registry_end (s->registry, t->task, &ending);
 }
 
 static void

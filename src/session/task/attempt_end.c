@@ -135,13 +135,21 @@ attempt_refuse_reopen (struct session *s, struct running_task *t, const char *re
 void
 attempt_cancel (struct session *s, struct running_task *t, const char *phase, struct trace_num turn)
 {
-    static char *const none[] = { NULL };
-    _cleanup_strv_ struct strv detached = { 0 }, delegated = { 0 };
-    t->end.ending = ATTEMPT_CANCELED;
     if (t->onward.standing_answer && termination_cause (s) == TERMINATED_BY_DEADLINE) {
+        t->end.ending = ATTEMPT_CANCELED;
         t->end.is_spared = true;
         return;
     }
+    attempt_cancel_unspared (s, t, phase, turn);
+}
+
+void
+attempt_cancel_unspared (struct session *s, struct running_task *t, const char *phase,
+                         struct trace_num turn)
+{
+    static char *const none[] = { NULL };
+    _cleanup_strv_ struct strv detached = { 0 }, delegated = { 0 };
+    t->end.ending = ATTEMPT_CANCELED;
     t->end.cancel_phase = phase;
     background_list (s, t->task->id, &detached);
     delegations_list (s, t->task->id, &delegated);
@@ -190,4 +198,18 @@ attempt_take_refusals (struct session *s, struct running_task *t)
     }
     fs_refusals_free (refusals, count);
     return count > 0;
+}
+
+bool
+attempt_let_answer_stand (struct session *s, struct running_task *t)
+{
+    pthread_mutex_lock (&s->now.lock);
+    bool stands = ! cancel_is_raised (t->cancel) && termination_cause (s) == NOT_TERMINATED;
+    if (stands) {
+        free (t->onward.standing_answer);
+        t->onward.standing_answer = x_strdup (t->end.result ? t->end.result : "");
+        s->now.has_standing_answer = true;
+    }
+    pthread_mutex_unlock (&s->now.lock);
+    return stands;
 }

@@ -26,6 +26,9 @@ void attempt_fail (struct session *s, struct running_task *t, const char *cause,
 void attempt_refuse_reopen (struct session *s, struct running_task *t, const char *reason);
 void attempt_cancel (struct session *s, struct running_task *t, const char *phase,
                      struct trace_num turn);
+/* The same for a cancel no standing answer is spared from: the door accepted it. */
+void attempt_cancel_unspared (struct session *s, struct running_task *t, const char *phase,
+                              struct trace_num turn);
 /* An accepted end-without-answer makes an attempt that did not fail end without one; true when it
  * did. */
 bool attempt_decline (struct session *s, struct running_task *t);
@@ -34,3 +37,6 @@ void attempt_error (struct session *s, struct running_task *t, struct mur_error 
                     struct trace_num turn);
 /* Drains the refusal latch; true when it held something, the attempt has failed then. */
 bool attempt_take_refusals (struct session *s, struct running_task *t);
+/* The answer of an attempt that ended well stands from now on: a deadline cannot throw it away.
+ * False when the task was cancelled. Decided under the lock the deadline cancels under. */
+bool attempt_let_answer_stand (struct session *s, struct running_task *t);
