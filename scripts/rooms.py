@@ -38,7 +38,9 @@ ROOMS = {
     "artifact": [{"names"}, {"package"}, {"store"}, {"sources"}],
     "trace": [{"lines"}, {"read"}, {"tell"}],
     "manifest": [{"text"}, {"capsule"}, {"settings"}],
-    "sandbox": [{"kernel"}, {"host"}, {"run"}],
+    "sandbox": [{"programs"}, {"kernel"}, {"space"}, {"host"}, {"run"}],
+    "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
+    "base": [{""}, {"keys"}],
     "spawn": [{"child"}, {"report"}, {"formation"}],
 }
 ROW = {(folder, room): row for folder, rows in ROOMS.items() for row, rooms in enumerate(rows) for room in rooms}

@@ -9,12 +9,12 @@
 #pragma once
 
 #include "base/error.h"
-#include "door/auth.h"
-#include "door/card.h"
-#include "door/control_plane.h"
-#include "door/peer_files.h"
-#include "door/planes.h"
-#include "door/tasks.h"
+#include "door/callers/auth.h"
+#include "door/card/card.h"
+#include "door/planes/control_plane.h"
+#include "door/planes/peer_files.h"
+#include "door/planes/planes.h"
+#include "door/tasks/tasks.h"
 
 struct door;
 

@@ -7,12 +7,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "door/card.h"
+#include "door/card/card.h"
 #include "door/envelope.h"
-#include "door/registry.h"
-#include "door/task_json.h"
-#include "door/task_state.h"
-#include "door/tasks.h"
+#include "door/tasks/registry.h"
+#include "door/tasks/task_json.h"
+#include "door/tasks/task_state.h"
+#include "door/tasks/tasks.h"
 #include "net/sse.h"
 
 #include <stdatomic.h>

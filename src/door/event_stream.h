@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "door/streams.h"
+#include "door/tasks/streams.h"
 #include "net/http_server.h"
 
 enum event_stream_kind {

@@ -5,14 +5,14 @@
 #include "door/rpc.h"
 
 #include "base/alloc.h"
+#include "door/callers/refuse.h"
 #include "door/envelope.h"
 #include "door/event_stream.h"
-#include "door/intake.h"
-#include "door/list_query.h"
-#include "door/message.h"
-#include "door/refuse.h"
-#include "door/registry.h"
-#include "door/task_state.h"
+#include "door/tasks/intake.h"
+#include "door/tasks/list_query.h"
+#include "door/tasks/message.h"
+#include "door/tasks/registry.h"
+#include "door/tasks/task_state.h"
 
 #include <ctype.h>
 #include <string.h>

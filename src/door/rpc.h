@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "door/auth.h"
-#include "door/card.h"
-#include "door/tasks.h"
+#include "door/callers/auth.h"
+#include "door/card/card.h"
+#include "door/tasks/tasks.h"
 #include "net/http_server.h"
 
 struct rpc;

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/keys/token.h"
 #include "base/secret.h"
-#include "base/token.h"
 #include "roost/census.h"
 #include "roost/envelope.h"
 

@@ -7,12 +7,12 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
-#include "door/intake.h"
-#include "door/refuse.h"
-#include "door/registry.h"
+#include "door/callers/refuse.h"
 #include "door/rpc.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/intake.h"
+#include "door/tasks/registry.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 
 #include <strings.h>
 

@@ -5,7 +5,7 @@
 #include "cli/running/door_client.h"
 
 #include "base/alloc.h"
-#include "door/card.h"
+#include "door/card/card.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

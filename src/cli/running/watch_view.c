@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/running/task_words.h"
-#include "door/card.h"
+#include "door/card/card.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The methods of a capsule's door that need a scope, in the order of its card (spec/door.md 7): one
  * table for who may be granted what, what is served, and what an exposed door tells.
  *
- * Users: judge_door.c, policy/warn.c, door/card.c (whose enum follows this order).
+ * Users: judge_door.c, policy/warn.c, door/card/card.c (whose enum follows this order).
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include "session/calls/dispatch.h"
 
 #include "base/alloc.h"
-#include "door/intake.h"
+#include "door/tasks/intake.h"
 #include "host/task.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "session/commands/native.h"

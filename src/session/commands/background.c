@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/ids.h"
-#include "door/intake.h"
+#include "door/tasks/intake.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

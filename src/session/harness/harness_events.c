@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "door/tasks.h"
+#include "door/tasks/tasks.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/attempt.h"
 #include "session/state/session.h"

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "door/tasks.h"
+#include "door/tasks/tasks.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "session/guests/guests.h"

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "door/tasks.h"
+#include "door/tasks/tasks.h"
 #include "session/harness/harness_launch.h"
 #include "session/harness/harness_memory.h"
 #include "session/hooks/hooks.h"

@@ -5,8 +5,8 @@
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "session/commands/shell.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

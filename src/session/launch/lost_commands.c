@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/ids.h"
-#include "door/intake.h"
+#include "door/tasks/intake.h"
 #include "home/running.h"
 #include "session/state/session.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "door/intake.h"
+#include "door/tasks/intake.h"
 #include "home/running.h"
 #include "session/harness/harness.h"
 #include "session/launch/roost_session.h"

@@ -5,7 +5,7 @@
 #include "session/loop/attempt.h"
 
 #include "base/alloc.h"
-#include "door/tasks.h"
+#include "door/tasks/tasks.h"
 #include "session/harness/harness.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"

@@ -5,8 +5,8 @@
 #include "session/loop/done_check.h"
 
 #include "base/alloc.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "session/commands/shell.h"
 #include "session/conversation/fence.h"
 #include "session/launch/termination.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "door/intake.h"
+#include "door/tasks/intake.h"
 #include "session/commands/background.h"
 #include "session/launch/termination.h"
 #include "session/loop/task_run.h"

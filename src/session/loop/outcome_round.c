@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls.h"
 #include "session/loop/attempt.h"

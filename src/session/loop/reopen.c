@@ -8,8 +8,8 @@
 #include "session/loop/reopen.h"
 
 #include "base/alloc.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/termination.h"
 #include "session/loop/attempt.h"
@@ -30,7 +30,8 @@ static bool
 is_final (const struct session *s, const struct running_task *t)
 {
     return t->end.ending == ATTEMPT_CANCELED || cancel_is_raised (t->cancel) ||
-           t->onward.was_path_refused || t->end.is_spared || termination_cause (s) != NOT_TERMINATED;
+           t->onward.was_path_refused || t->end.is_spared ||
+           termination_cause (s) != NOT_TERMINATED;
 }
 
 static bool

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "door/intake.h"
-#include "door/tasks.h"
+#include "door/tasks/intake.h"
+#include "door/tasks/tasks.h"
 #include "session/commands/background.h"
 #include "session/handoff/member_calls.h"
 #include "session/hooks/hooks.h"

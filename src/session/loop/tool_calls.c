@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/hooks/hooks.h"

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
-#include "base/token.h"
-#include "door/control_plane.h"
+#include "base/keys/token.h"
+#include "door/planes/control_plane.h"
 #include "home/running.h"
 #include "session/model/credential.h"
 #include "session/model/selection.h"

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "door/tasks/tasks.h"
 #include "session/state/session.h"
-#include "door/tasks.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "door/streams.h"
+#include "door/tasks/streams.h"
 #include "host/stream.h"
 #include "session/state/running_task.h"
 

@@ -10,9 +10,9 @@
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/fdio.h"
-#include "base/formation_token.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/keys/formation_token.h"
 
 #include <errno.h>
 #include <fcntl.h>

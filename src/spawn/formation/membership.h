@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/cancel.h"
-#include "base/ed25519.h"
+#include "base/keys/ed25519.h"
 #include "base/secret.h"
 
 #include <stdint.h>

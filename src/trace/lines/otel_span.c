@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/token.h"
+#include "base/keys/token.h"
 
 #include <string.h>
 

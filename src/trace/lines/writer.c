@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "base/json.h"
-#include "base/token.h"
+#include "base/keys/token.h"
 
 #include <errno.h>
 #include <pthread.h>

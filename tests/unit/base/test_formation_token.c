@@ -5,8 +5,8 @@
 #include "tests/unit/testing.h"
 
 #include "base/digest.h"
-#include "base/formation_token.h"
 #include "base/json.h"
+#include "base/keys/formation_token.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "tests/unit/testing.h"
 
 #include "cli/running/watch_view.h"
-#include "door/card.h"
+#include "door/card/card.h"
 
 #include <string.h>
 

@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "door/door.h"
-#include "door/intake.h"
-#include "door/registry.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/intake.h"
+#include "door/tasks/registry.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "tests/unit/net/loop_server.h"
 
 #include <arpa/inet.h>

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "door/door.h"
-#include "door/intake.h"
-#include "door/streams.h"
-#include "door/tasks.h"
+#include "door/tasks/intake.h"
+#include "door/tasks/streams.h"
+#include "door/tasks/tasks.h"
 #include "tests/unit/net/loop_server.h"
 #include "tests/unit/testing.h"
 

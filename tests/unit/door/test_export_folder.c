@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "door/export_folder.h"
+#include "door/planes/export_folder.h"
 
 #include <fcntl.h>
 #include <limits.h>

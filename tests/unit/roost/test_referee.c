@@ -6,7 +6,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/digest.h"
-#include "base/token.h"
+#include "base/keys/token.h"
 #include "roost/census.h"
 #include "roost/referee.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/formation_token.h"
+#include "base/keys/formation_token.h"
 #include "spawn/formation/membership.h"
 
 #include <pthread.h>
