@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.support.commands import TOOL_FILES, schemas
 from tests.support.delegation import (Plane, cancel, complete, continuation, delegate, gone, messages, process_of, reads,
                                       text_of, tool_results, turn)
 from tests.support.formation import Team
@@ -591,3 +592,10 @@ def test_spawn_A18_a_link_in_the_work_folder_is_no_answer(lab, plane):
     text = continuation(project)
     assert "ended crashed\n" in text and "root:" not in text
     assert "result: none (" in text and "link" in text
+
+
+def test_session_3_1_the_file_of_delegate_task_has_the_schema_the_model_is_told(plane):
+    project = plane.parent(TOOL_FILES, reads(), capabilities={"shell": {"allow": ["sh", "cat"]}})
+    plane.run(project).ok()
+    told, written = schemas(json.loads((project / "work/request.json").read_text()))
+    assert written["delegate-task"] == told["delegate-task"] and told["delegate-task"]["required"]

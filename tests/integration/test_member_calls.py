@@ -11,6 +11,7 @@ import time
 import pytest
 
 from tests.integration.test_formations import post
+from tests.support.commands import TOOL_FILES, schemas
 from tests.support.formation import BEARER, CALLS, SERVES, Channel, Key, Team, first_line
 from tests.support.lab import SLOWER
 from tests.support.model_server import Reply
@@ -379,3 +380,12 @@ def test_spawn_C8_trust_goes_down_a_chain(lab):
     starts = {name: trace.one("task_start") for name, trace in team.sessions().items()}
     assert (starts["middle"]["trust"], starts["leaf"]["trust"]) == ("trusted", "trusted")
     assert team.sessions()["leaf"].one("a2a_task_received")["caller_member"] == "middle"
+
+
+def test_session_3_1_the_file_of_call_member_has_the_schema_the_model_is_told(lab):
+    grants = {"capabilities": {**CALLS["capabilities"], "shell": {"allow": ["sh", "cat"]}}}
+    team = team_of(lab, [TOOL_FILES, {"text": "done", "save_request": "request.json"}], lead=grants)
+    team.run("--task", "go").ok()
+    told, written = schemas(json.loads((team.project / "request.json").read_text()))
+    assert written["call-member"] == told["call-member"] and told["call-member"]["properties"]["member"]["enum"] == ["coder"]
+    assert written["end-without-answer"] == told["end-without-answer"]

@@ -2,11 +2,12 @@
 #
 # What the model is told of its capsule, and what tools reach of the runtime's own files.
 
+import json
 import re
 
 import pytest
 
-from tests.support.commands import host_offers
+from tests.support.commands import SAVED, TOOL_FILES, host_offers, schemas
 from tests.support.fixtures import own_component
 from tests.support.hooks import Hook
 
@@ -85,3 +86,19 @@ def test_session_10_3_what_the_kernel_refuses_is_said_where_it_does(lab):
     _, text = inventory_of(lab)
     section = text.split("## Running Shell Commands")[1]
     assert ("The kernel refuses them writing outside the work folder" in section) == (offered != "advisory")
+
+
+def test_session_3_1_the_files_of_a_tool_say_what_the_model_is_told_of_its_input(lab):
+    alternate = {"name": "fast", "model": "swift", "driver": {"artifact": "std/driver-scripted"}}
+    steps = [TOOL_FILES, {"text": "done", "save_request": SAVED}]
+    project = lab.agent(
+        steps=steps, control={"agent_settings": ["inference.driver"]},
+        inference={"driver": {"artifact": "std/driver-scripted", "config": {"steps": steps}}, "alternates": [alternate]},
+        capabilities={"shell": {"allow": ["sh", "cat"]}, "plan": {"submit": True},
+                      "peer_fetch": {"allow": ["localhost:1"]}, "install": {"tool": ["local/*"]}})
+
+    session = lab.session(project.run("--task", "go", "--workdir", project.directory).ok())
+
+    told, written = schemas(json.loads((project / SAVED).read_text()))
+    assert {"switch-driver", "submit-plan", "session-status", "background-command", "sh"} <= set(told) <= set(written)
+    assert {name: written[name] for name in told} == told and session.result_text == "done"

@@ -72,3 +72,15 @@ def host_offers(lab):
     """The class this host can back: advisory, scoped or sealed."""
     project = lab.project("host-facts", {"name": "host-facts", "version": "0.1.0"})
     return project.run("--explain-scope", "--json").ok().json["host_containment"]
+
+
+TOOL_FILES = call("sh", 'for f in "$MURMUR_RUNTIME_DIR"/tools/*/murmur.yaml; do echo ---; cat "$f"; done')
+
+
+def schemas(request):
+    """The schemas of the tools in the last request and, by the same names, those below tools/ (TOOL_FILES was called last)."""
+    texts = ["".join(block.get("text", "") for block in message["content"])
+             for message in request["messages"] if message["role"] == "tool"]
+    written = {document["name"]: document.get("input_schema") for document in yaml.safe_load_all(Answer(texts[-1]).stdout)}
+    told = {tool["name"]: tool["parameters"] for tool in request["tools"]}
+    return told, {name: json.loads(schema) if isinstance(schema, str) else schema for name, schema in written.items()}

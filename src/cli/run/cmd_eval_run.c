@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "base/words.h"
 #include "cli/line/parse.h"
 #include "cli/run/commands.h"
 #include "cli/run/eval_cases.h"
@@ -19,7 +20,6 @@
 #include "fs/replace.h"
 #include "home/paths.h"
 #include "manifest/capsule/capsule.h"
-#include "session/commands/shell.h"
 #include "session/eval.h"
 #include "trace/read/reader.h"
 #include "trace/read/text.h"
@@ -121,7 +121,7 @@ check_checks (const struct eval *e, struct mur_error **err)
     for (size_t c = 0; c < e->cases.len; c++)
         for (size_t a = 0; a < e->arm_count && e->cases.items[c].check; a++) {
             _cleanup_strv_ struct strv words = { 0 };
-            shell_split (e->cases.items[c].check, &words);
+            words_split (e->cases.items[c].check, &words);
             if (may_run (&e->arms[a], words.items[0]))
                 continue;
             mur_fail (err, E_EVAL_004,

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/words.h"
 #include "fs/tree.h"
-#include "session/commands/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +121,7 @@ static bool
 is_blank (const char *command)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    shell_split (command, &words);
+    words_split (command, &words);
     return words.len == 0;
 }
 

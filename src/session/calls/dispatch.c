@@ -10,7 +10,6 @@
 #include "manifest/capsule/capsule_entry.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
-#include "session/conversation/fence.h"
 #include "session/guests/guests.h"
 #include "session/model/stream_frames.h"
 #include "session/state/loop_lock.h"
@@ -21,67 +20,6 @@
 #include <string.h>
 
 #define DATA_FILE_MAX 10485760 /* of a plan step's result */
-
-void
-call_outcome_clear (struct call_outcome *o)
-{
-    buf_free (&o->text);
-    free (o->fence_source);
-    free (o->runtime_error);
-    free (o->state_effect);
-    free (o->resource_id);
-    free (o->shell.binary);
-    free (o->shell.command);
-    strv_free (&o->shell.argv);
-    buf_free (&o->shell.out);
-    buf_free (&o->shell.err);
-    *o = (struct call_outcome){ 0 };
-}
-
-/* The text under the fence "<kind>:<name>"; a step of a plan is fenced with its whole report. */
-static void
-set_text (struct call_outcome *o, const char *kind, const char *name, const char *text, size_t len)
-{
-    buf_truncate (&o->text, 0);
-    free (o->fence_source);
-    o->fence_source = o->is_plan_step ? NULL : x_asprintf ("%s:%s", kind, name);
-    if (o->fence_source)
-        fence_append (&o->text, o->fence_source, text, len);
-    else
-        buf_append (&o->text, text, len);
-}
-
-void
-outcome_set_result (struct call_outcome *o, const char *name, enum tool_status status,
-                    const char *text, size_t len)
-{
-    o->status = status;
-    o->is_dispatched = true;
-    set_text (o, "tool", name, text, len);
-}
-
-void
-outcome_set_error (struct call_outcome *o, const char *fmt, ...)
-{
-    va_list ap;
-    va_start (ap, fmt);
-    free (o->runtime_error);
-    o->runtime_error = x_vasprintf (fmt, ap);
-    va_end (ap);
-    o->status = TOOL_ERROR;
-    buf_truncate (&o->text, 0);
-    buf_puts (&o->text, o->runtime_error);
-}
-
-const char *
-input_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
-{
-    const char *text = json_get_string (input, key);
-    if (text && text[strspn (text, " \t\r\n")])
-        return text;
-    outcome_set_error (out, "%s needs a non-blank string \"%s\"", tool, key);
-    return NULL;
-}
 
 /* --- asking the person behind the task --- */
 
@@ -119,10 +57,11 @@ request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, s
 /* --- WASM tools --- */
 
 enum guest_ending
-dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data, size_t len,
-               const char *log_path, struct arena *arena, struct tool_result *result,
-               struct cancel *cancel, struct running_task *task, struct mur_error **err)
+call_component (struct session *s, const struct component_call *c, struct arena *arena,
+                struct tool_result *result, struct mur_error **err)
 {
+    const struct staged_artifact *tool = c->tool;
+    struct running_task *task = c->task;
     struct input_wait wait = { s, task };
     struct task_host host = { &wait, request_input };
     struct frames frames = { 0 };
@@ -138,13 +77,14 @@ dispatch_wasm (struct session *s, struct staged_artifact *tool, const char *data
         .gateway = tool->gateway && ! gateway_is_metered (tool->gateway) ? tool->gateway : NULL,
         .contexts = contexts,
         .context_count = task ? ARRAY_LEN (contexts) : 0,
-        .cancel = cancel,
+        .cancel = c->cancel,
     };
     struct guest_store store = { 0 };
     enum guest_ending how = GUEST_OK;
     loop_lock_release (&s->loop_lock);
     if (guest_store_open (s, &setup, &store, &how, err))
-        how = host_tool_run (store.guest, data, len, log_path, arena, result, cancel, err);
+        how = host_tool_run (store.guest, c->data, c->len, c->log_path, arena, result, c->cancel,
+                             err);
     guest_store_close (&store);
     loop_lock_take (&s->loop_lock);
     if (task)
@@ -163,22 +103,25 @@ copy_metadata (const struct tool_result *r, const char *key)
 }
 
 static void
-call_wasm (struct session *s, struct running_task *task, struct staged_artifact *tool,
-           const char *input_text, struct call_outcome *out)
+call_wasm (struct session *s, struct running_task *task, const struct call *call,
+           const struct staged_artifact *tool, struct call_outcome *out)
 {
     _cleanup_arena_ struct arena *arena = arena_new ();
     _cleanup_error_ struct mur_error *err = NULL;
     struct tool_result result = { 0 };
-    enum guest_ending how =
-        dispatch_wasm (s, tool, input_text, strlen (input_text), NULL, arena, &result,
-                       out->stop ? out->stop : task->cancel, task, &err);
+    const struct component_call run = { .tool = tool,
+                                        .data = call->input_text,
+                                        .len = strlen (call->input_text),
+                                        .cancel = call->stop ? call->stop : task->cancel,
+                                        .task = task };
+    enum guest_ending how = call_component (s, &run, arena, &result, &err);
     if (how != GUEST_OK) {
         out->is_canceled = how == GUEST_CANCELLED;
         outcome_set_error (out, "%s", err->message);
         return;
     }
     _cleanup_buf_ struct buf file = { 0 };
-    if (out->is_plan_step && ! result.data && result.data_path) {
+    if (call->is_plan_step && ! result.data && result.data_path) {
         if (! fs_read (s->places.work, result.data_path, DATA_FILE_MAX, &file, &err)) {
             outcome_set_error (out, "tool %s left its result at a path that cannot be read: %s",
                                tool->tool_name, err->message);
@@ -228,29 +171,31 @@ call_skill (const struct staged_artifact *skill, struct call_outcome *out)
         return;
     }
     if (skill->origin == LOCK_RUNTIME)
-        set_text (out, "skill", skill->tool_name, text, skill->skill_text.len);
+        outcome_set_text (out, "skill", skill->tool_name, text, skill->skill_text.len);
     else
         buf_append (&out->text, text, skill->skill_text.len);
 }
 
 void
-dispatch_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
-               const char *input_text, struct call_outcome *out)
+dispatch_call (struct session *s, struct running_task *task, const struct call *call,
+               struct call_outcome *out)
 {
-    const struct provided_tool *provided = provided_find (name);
+    const char *name = call->name;
+    const struct provided_tool *provided = provided_find (s, name);
+    out->is_unfenced = call->is_plan_step;
     if (provided) {
-        call_provided (s, task, provided, input, out);
+        call_provided (s, task, provided, call->input, out);
         return;
     }
-    struct staged_artifact *a = session_artifact (s, name);
+    const struct staged_artifact *a = session_artifact (s, name);
     if (a && a->role == ROLE_TOOL && a->native_path)
-        native_call (s, task, a, input_text, out);
+        native_call (s, task, a, call, out);
     else if (shell_is_offered (s, name))
-        shell_call (s, task, name, input, out);
+        shell_call (s, task, call, out);
     else if (a && a->role == ROLE_SKILL)
         call_skill (a, out);
     else if (a && a->role == ROLE_TOOL && a->component)
-        call_wasm (s, task, a, input_text, out);
+        call_wasm (s, task, call, a, out);
     else if (a)
         outcome_set_error (out, "%s is a %s and cannot be called", name,
                            artifact_role_name (a->role));

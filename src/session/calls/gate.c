@@ -13,7 +13,7 @@
 #include "session/state/session.h"
 
 bool
-gate_has_required (struct session *s, const struct gated_call *c, struct call_outcome *out)
+gate_has_required (struct session *s, const struct call *c, struct call_outcome *out)
 {
     struct tool_entry *tool = (struct tool_entry *)(uintptr_t)session_tool (s, c->name);
     if (! tool || tool->is_skill)
@@ -43,7 +43,7 @@ gate_has_required (struct session *s, const struct gated_call *c, struct call_ou
 }
 
 static bool
-writes_no_protected_path (struct session *s, struct running_task *t, const struct gated_call *c,
+writes_no_protected_path (struct session *s, struct running_task *t, const struct call *c,
                           struct call_outcome *out)
 {
     struct read_only_hit hit = { 0 };
@@ -65,9 +65,8 @@ writes_no_protected_path (struct session *s, struct running_task *t, const struc
 }
 
 bool
-gate_may_run (struct session *s, struct running_task *t, const struct gated_call *c,
+gate_may_run (struct session *s, struct running_task *t, const struct call *c,
               struct call_outcome *out)
 {
-    return writes_no_protected_path (s, t, c, out) &&
-           hooks_allow (s, t, c->turn, c->name, c->input, c->input_text, out);
+    return writes_no_protected_path (s, t, c, out) && hooks_allow (s, t, c, out);
 }

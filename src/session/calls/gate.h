@@ -8,22 +8,16 @@
  */
 #pragma once
 
-#include "session/calls/dispatch.h"
+#include "session/state/call.h"
+#include "session/state/outcome.h"
 
-/* One call as it was asked for. */
-struct gated_call {
-    uint64_t turn;
-    const char *id; /* "" when there is none */
-    const char *name;
-    const json_t *input;
-    const char *input_text; /* its compact JSON */
-    bool is_plan_step;      /* its plan records it: a missing field is no line of its own */
-};
+struct running_task;
+struct session;
 
 /* True when every field the tool's schema requires is there; else *out names all that are missing
  * and tool_input_refused is traced. */
-bool gate_has_required (struct session *s, const struct gated_call *c, struct call_outcome *out);
+bool gate_has_required (struct session *s, const struct call *c, struct call_outcome *out);
 /* True when no protected path and no deny hook forbids the call; else *out is the refusal, marked
  * is_refused, and the only thing recorded. */
-bool gate_may_run (struct session *s, struct running_task *t, const struct gated_call *c,
+bool gate_may_run (struct session *s, struct running_task *t, const struct call *c,
                    struct call_outcome *out);

@@ -99,9 +99,9 @@ append_spend (const struct session *s, struct buf *b)
         buf_puts (b, ",\"machine\":\"none\"}");
 }
 
-void
-provided_session_status (struct session *s, struct running_task *t, const json_t *input,
-                         struct call_outcome *out)
+static void
+session_status_call (struct session *s, struct running_task *t, const json_t *input,
+                     struct call_outcome *out)
 {
     (void)input;
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
@@ -118,3 +118,20 @@ provided_session_status (struct session *s, struct running_task *t, const json_t
     TRACE (s->trace, NULL, session_status, .task_id = t->task->id, .status = b.data);
     outcome_set_result (out, "session-status", TOOL_PASSED, b.data, b.len);
 }
+
+static bool
+session_status_exists (const struct session *s)
+{
+    return s->manifest->inference != NULL;
+}
+
+const struct provided_tool provided_session_status = {
+    .name = "session-status",
+    .description =
+        "Tells where this session stands: time used and left, turns, tokens, spend, and how full the "
+        "context is. Takes no input.",
+    .parameters = "{\"properties\":{},\"type\":\"object\"}",
+    .missing = "inference",
+    .exists = session_status_exists,
+    .call = session_status_call,
+};

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "session/commands/command_writes.h"
 #include "session/commands/shell.h"
+#include "session/state/command_line.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -196,7 +197,7 @@ command_hits (const struct session *s, const struct tool_entry *tool, const json
     const char *command = json_get_string (input, "command");
     if (! command)
         return false;
-    return shell_is_interpreter (tool->name)
+    return command_line_is_interpreter (tool->name)
                ? command_writes_of_script (command, judge_write, &j)
                : command_writes_of_program (tool->name, command, judge_write, &j);
 }

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "door/tasks/intake.h"
 #include "session/state/loop_lock.h"
+#include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
@@ -35,7 +36,7 @@ struct background {
     uint64_t running_ms;    /* then */
 };
 
-const char background_parameters[] =
+static const char background_parameters[] =
     "{\"properties\":{\"operation\":{\"description\":\"status: where it stands. wait: until it "
     "ends "
     "or wait_secs pass. stop: end "
@@ -47,7 +48,7 @@ const char background_parameters[] =
     "background.\",\"pattern\":\"^wrk_[0-9a-f]+$\",\"type\":\"string\"}},"
     "\"required\":[\"operation\",\"work_id\"],\"type\":\"object\"}";
 
-bool
+static bool
 background_is_offered (const struct session *s)
 {
     return s->manifest->inference && s->policy->shell_allow.len > 0;
@@ -403,7 +404,7 @@ answer (struct session *s, const struct running_task *task, const struct asked *
     b->was_read |= is_over;
 }
 
-void
+static void
 background_call (struct session *s, struct running_task *task, const json_t *input,
                  struct call_outcome *out)
 {
@@ -471,3 +472,14 @@ background_abandon_end (struct session *s)
         diag_stderr_line ("[capsule-runtime] %zu background command%s ended with the session: %s",
                           count, count == 1 ? "" : "s", report.data);
 }
+
+const struct provided_tool provided_background_command = {
+    .name = "background-command",
+    .description =
+        "Asks after a command that moved to the background: its state and the end of its output, or "
+        "waits for it, or stops it.",
+    .parameters = background_parameters,
+    .missing = "capabilities.shell.allow",
+    .exists = background_is_offered,
+    .call = background_call,
+};

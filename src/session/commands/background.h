@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "session/calls/dispatch.h"
 #include "session/commands/confine.h"
+#include "session/state/outcome.h"
 
 struct background;
 
@@ -25,11 +25,6 @@ void background_take (struct session *s, struct background *b, const char *name,
                       struct call_outcome *out);
 /* It has ended. */
 void background_done (struct session *s, struct background *b);
-
-extern const char background_parameters[];
-bool background_is_offered (const struct session *s);
-void background_call (struct session *s, struct running_task *task, const json_t *input,
-                      struct call_outcome *out);
 
 /* Records finished commands and, under queue+sleep, enqueues the task that reports each. Before
  * every choice of a task. */

@@ -5,6 +5,7 @@
 #include "session/commands/command_writes.h"
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "session/commands/shell.h"
 #include "session/state/session.h"
 
@@ -246,6 +247,6 @@ command_writes_of_program (const char *name, const char *arguments, command_writ
 {
     _cleanup_strv_ struct strv words = { 0 };
     strv_push (&words, name);
-    shell_split (arguments, &words);
+    words_split (arguments, &words);
     return judge_words (&words, fn, ctx);
 }

@@ -137,12 +137,12 @@ read_result (const char *name, const struct command_result *r, struct call_outco
 }
 
 static void
-run (struct session *s, struct running_task *task, struct staged_artifact *tool,
-     const char *input_text, struct call_outcome *out)
+native_run (struct session *s, struct running_task *task, const struct staged_artifact *tool,
+            const struct call *call, struct call_outcome *out)
 {
     struct mur_error *err = NULL;
     _cleanup_json_ json_t *request = json_object ();
-    json_set_string (request, "data", input_text);
+    json_set_string (request, "data", call->input_text);
     json_set_string (request, "log_path", NULL);
     _cleanup_free_ char *input = json_text (request, JSON_TEXT_SORTED);
     char *const argv[] = { tool->native_path, NULL };
@@ -150,7 +150,7 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
                                        .argv = argv,
                                        .env = s->confined->env.items,
                                        .closure = &tool->native_closure,
-                                       .nest = out->nest,
+                                       .nest = call->nest,
                                        .line = tool->tool_name,
                                        .input = input,
                                        .input_len = strlen (input) };
@@ -164,7 +164,7 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
         return;
     }
     loop_lock_release (&s->loop_lock);
-    bool has_ended = command_wait (c, -1, out->stop ? out->stop : task->cancel);
+    bool has_ended = command_wait (c, -1, call->stop ? call->stop : task->cancel);
     loop_lock_take (&s->loop_lock);
     if (! has_ended) {
         command_kill (c);
@@ -178,12 +178,12 @@ run (struct session *s, struct running_task *task, struct staged_artifact *tool,
 }
 
 void
-native_call (struct session *s, struct running_task *task, struct staged_artifact *tool,
-             const char *input_text, struct call_outcome *out)
+native_call (struct session *s, struct running_task *task, const struct staged_artifact *tool,
+             const struct call *call, struct call_outcome *out)
 {
     struct mur_error *err = NULL;
     if (confine_check_size (s, &err)) {
-        run (s, task, tool, input_text, out);
+        native_run (s, task, tool, call, out);
         return;
     }
     outcome_set_error (out, "%s", err->message);

@@ -5,7 +5,9 @@
 #include "session/commands/shell.h"
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "session/commands/background.h"
+#include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -18,21 +20,10 @@ const char shell_parameters[] =
     "script; for any other program it is split into words, quotes honoured, nothing "
     "expanded.\",\"type\":\"string\"}},\"required\":[\"command\"],\"type\":\"object\"}";
 
-static const char *const interpreters[] = { "bash", "sh", "zsh", "fish", "dash", "ksh" };
-
-bool
-shell_is_interpreter (const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN (interpreters); i++)
-        if (str_eq (interpreters[i], name))
-            return true;
-    return false;
-}
-
 const char *
 shell_description (struct session *s, const char *name)
 {
-    return shell_is_interpreter (name)
+    return command_line_is_interpreter (name)
                ? arena_printf (s->arena,
                                "Runs a %s script in the work folder and returns its exit code, "
                                "standard output and standard error.",
@@ -53,34 +44,7 @@ shell_is_offered (const struct session *s, const char *name)
     return is_listed && ! (a && a->role == ROLE_TOOL);
 }
 
-/* --- the command line --- */
-
-void
-shell_split (const char *command, struct strv *words)
-{
-    struct buf word = { 0 };
-    char quote = 0;
-    for (const char *c = command; *c; c++) {
-        if (*c == '\\' && c[1]) {
-            buf_putc (&word, *++c);
-        } else if (quote) {
-            if (*c == quote)
-                quote = 0;
-            else
-                buf_putc (&word, *c);
-        } else if (*c == '\'' || *c == '"') {
-            quote = *c;
-        } else if (*c == ' ' || (*c >= '\t' && *c <= '\r')) {
-            if (word.len)
-                strv_take (words, buf_steal (&word));
-        } else {
-            buf_putc (&word, *c);
-        }
-    }
-    if (word.len)
-        strv_take (words, buf_steal (&word));
-    buf_free (&word);
-}
+/* --- the command of a call --- */
 
 static char *
 trimmed (const char *text)
@@ -186,11 +150,11 @@ static void
 fill_argv (const char *name, const char *command, struct strv *argv)
 {
     strv_push (argv, name);
-    if (shell_is_interpreter (name)) {
+    if (command_line_is_interpreter (name)) {
         strv_push (argv, "-c");
         strv_push (argv, command);
     } else {
-        shell_split (command, argv);
+        words_split (command, argv);
     }
 }
 
@@ -214,32 +178,27 @@ shell_read (struct session *s, const char *name, const json_t *input, struct she
     const struct exec_name *program = find_program (s, name);
     out->binary = x_strdup (program && program->path ? program->path : name);
     fill_argv (name, out->command, &out->argv);
-    out->script = shell_is_interpreter (name) ? out->command : NULL;
+    out->script = command_line_is_interpreter (name) ? out->command : NULL;
     return true;
 }
 
-char *
-shell_line (const char *name, const char *command)
-{
-    return shell_is_interpreter (name) ? x_strdup (command) : x_asprintf ("%s %s", name, command);
-}
-
 struct command *
-shell_start (struct session *s, const char *name, const char *command, struct call_outcome *out,
-             struct mur_error **err)
+shell_start (struct session *s, const struct call *call, const char *command,
+             struct call_outcome *out, struct mur_error **err)
 {
-    _cleanup_free_ char *line = shell_line (name, command);
+    const char *name = call->name;
+    _cleanup_free_ char *line = command_line_text (name, command);
     const struct exec_name *program = find_program (s, name);
     out->shell.binary = x_strdup (program && program->path ? program->path : name);
     out->shell.command = x_strdup (command);
     if (! program || ! program->path)
         return mur_fail (err, E_IO_001, "%s is not on PATH", name), NULL;
     fill_argv (name, command, &out->shell.argv);
-    out->shell.script = shell_is_interpreter (name) ? out->shell.command : NULL;
+    out->shell.script = command_line_is_interpreter (name) ? out->shell.command : NULL;
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
                                        .env = s->confined->env.items,
-                                       .nest = out->nest,
+                                       .nest = call->nest,
                                        .line = line };
     return command_start (s->confined->commands, &how, err);
 }
@@ -248,7 +207,7 @@ struct command *
 shell_start_line (struct session *s, const char *line, struct mur_error **err)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    shell_split (line, &words);
+    words_split (line, &words);
     if (! words.len)
         return mur_fail (err, E_IO_003, "the command line is blank"), NULL;
     if (! confine_check_size (s, err))
@@ -263,12 +222,13 @@ shell_start_line (struct session *s, const char *line, struct mur_error **err)
 }
 
 static void
-run (struct session *s, struct running_task *task, const char *name, const char *command,
-     struct call_outcome *out)
+shell_run (struct session *s, struct running_task *task, const struct call *call,
+           const char *command, struct call_outcome *out)
 {
+    const char *name = call->name;
     struct mur_error *err = NULL;
-    _cleanup_free_ char *line = shell_line (name, command);
-    _cleanup_ (command_unrefp) struct command *c = shell_start (s, name, command, out, &err);
+    _cleanup_free_ char *line = command_line_text (name, command);
+    _cleanup_ (command_unrefp) struct command *c = shell_start (s, call, command, out, &err);
     if (! c) {
         /* Nothing may run in a root that could not be composed: the session ends. */
         if (err->code == E_RUN_014)
@@ -279,7 +239,7 @@ run (struct session *s, struct running_task *task, const char *name, const char 
             mur_error_free (err);
         return;
     }
-    if (out->is_plan_step) { /* ended with its step, never moved to the background */
+    if (call->is_plan_step) { /* ended with its step, never moved to the background */
         if (command_wait (c, -1, task->cancel))
             set_finished (s, name, line, c, out);
         else
@@ -288,7 +248,7 @@ run (struct session *s, struct running_task *task, const char *name, const char 
         struct background *b = background_begin (s, task, line, c, out);
         loop_lock_release (&s->loop_lock);
         bool has_ended =
-            command_wait (c, (int64_t)grace_ms (s), out->abandon ? out->abandon : task->cancel);
+            command_wait (c, (int64_t)grace_ms (s), call->abandon ? call->abandon : task->cancel);
         loop_lock_take (&s->loop_lock);
         if (has_ended) {
             background_done (s, b);
@@ -301,11 +261,12 @@ run (struct session *s, struct running_task *task, const char *name, const char 
 }
 
 void
-shell_call (struct session *s, struct running_task *task, const char *name, const json_t *input,
+shell_call (struct session *s, struct running_task *task, const struct call *call,
             struct call_outcome *out)
 {
     struct mur_error *err = NULL;
-    _cleanup_free_ char *command = read_command (name, input, out);
+    const char *name = call->name;
+    _cleanup_free_ char *command = read_command (name, call->input, out);
     if (! command)
         return;
     if (cancel_is_raised (task->cancel)) {
@@ -315,6 +276,6 @@ shell_call (struct session *s, struct running_task *task, const char *name, cons
         outcome_set_error (out, "%s", err->message);
         mur_error_free (err);
     } else {
-        run (s, task, name, command, out);
+        shell_run (s, task, call, command, out);
     }
 }

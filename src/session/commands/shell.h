@@ -8,8 +8,11 @@
  */
 #pragma once
 
-#include "session/calls/dispatch.h"
 #include "session/commands/confine.h"
+#include "session/state/call.h"
+#include "session/state/outcome.h"
+
+struct running_task;
 
 /* Parameters of every shell tool, compact JSON with sorted keys. */
 extern const char shell_parameters[];
@@ -32,20 +35,13 @@ shell_read (struct session *s, const char *name, const json_t *input, struct she
 
 /* Starts the command of a tool and leaves what a record of it needs in out->shell. The caller waits
  * and unrefs. NULL: E-IO-001 (not on PATH) or the errors of command_start. */
-struct command *shell_start (struct session *s, const char *name, const char *command,
+struct command *shell_start (struct session *s, const struct call *call, const char *command,
                              struct call_outcome *out, struct mur_error **err);
 /* Starts a line an operator wrote: its words as they are, the first of them a name of
  * capabilities.shell.allow. The caller waits and unrefs. NULL: E-RUN-013 (the work folder is too
  * large), E-IO-001 or the errors of command_start. */
 struct command *shell_start_line (struct session *s, const char *line, struct mur_error **err);
-/* The line as it is shown: what an interpreter is given, else name and arguments. Owned. */
-char *shell_line (const char *name, const char *command);
 
-/* Runs the call; <input> may be anything. */
-void shell_call (struct session *s, struct running_task *task, const char *name,
-                 const json_t *input, struct call_outcome *out);
-
-/* True for an interpreter that takes "-c <command>". */
-bool shell_is_interpreter (const char *name);
-/* Splits a command into words as 8.5 says; appended to <words>. */
-void shell_split (const char *command, struct strv *words);
+/* Runs the call; its input may be anything. */
+void shell_call (struct session *s, struct running_task *task, const struct call *call,
+                 struct call_outcome *out);

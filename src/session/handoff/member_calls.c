@@ -10,7 +10,6 @@
 #include "base/digest.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls_internal.h"
-#include "session/loop/tool_calls.h"
 #include "session/state/session.h"
 #include "spawn/formation/membership.h"
 

@@ -6,9 +6,9 @@
  * bytes on every launch.
  */
 #include "base/alloc.h"
-#include "session/calls/dispatch.h"
 #include "session/handoff/delegate.h"
 #include "session/state/loop_lock.h"
+#include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -17,7 +17,7 @@
 
 #define NAME "delegate-task"
 
-const char delegate_description[] =
+static const char delegate_description[] =
     "Hands a task to another capsule, which works on it beside you. Returns as soon as that "
     "capsule "
     "holds its task and never returns its answer: the result is a JSON object with capsule, "
@@ -31,13 +31,13 @@ const char delegate_description[] =
     "delegation deadline is ended, and its status is terminated. When your own task ends, the "
     "capsules it started end with it.";
 
-bool
+static bool
 delegate_is_offered (const struct session *s)
 {
     return s->manifest->inference && s->policy->spawn_allow.len > 0;
 }
 
-const char *
+static const char *
 delegate_parameters (const struct session *s)
 {
     _cleanup_json_ json_t *names = json_array (), *o = NULL;
@@ -63,14 +63,14 @@ delegate_parameters (const struct session *s)
     return arena_strdup (s->arena, text);
 }
 
-void
-provided_delegate (struct session *s, struct running_task *task, const json_t *input,
-                   struct call_outcome *out)
+static void
+delegate_call (struct session *s, struct running_task *task, const json_t *input,
+               struct call_outcome *out)
 {
     struct delegate_ask ask = { 0 };
-    if (! (ask.capsule = input_text (NAME, input, "capsule", out)) ||
-        ! (ask.version = input_text (NAME, input, "version", out)) ||
-        ! (ask.task = input_text (NAME, input, "task", out)))
+    if (! (ask.capsule = outcome_need_text (NAME, input, "capsule", out)) ||
+        ! (ask.version = outcome_need_text (NAME, input, "version", out)) ||
+        ! (ask.task = outcome_need_text (NAME, input, "task", out)))
         return;
     if (! task) {
         outcome_set_error (out, NAME " was called while no task is running");
@@ -93,3 +93,12 @@ provided_delegate (struct session *s, struct running_task *task, const json_t *i
     outcome_set_result (out, NAME, r.status == DELEGATE_STARTED ? TOOL_PASSED : TOOL_FAILED, text,
                         strlen (text));
 }
+
+const struct provided_tool provided_delegate_task = {
+    .name = "delegate-task",
+    .description = delegate_description,
+    .parameters_of = delegate_parameters,
+    .missing = "capabilities.spawn.allow",
+    .exists = delegate_is_offered,
+    .call = delegate_call,
+};

@@ -4,8 +4,8 @@
  * member_calls.c's.
  */
 #include "base/alloc.h"
-#include "session/calls/dispatch.h"
 #include "session/handoff/member_calls.h"
+#include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -13,18 +13,18 @@
 
 #include <string.h>
 
-const char end_without_answer_parameters[] =
+static const char end_without_answer_parameters[] =
     "{\"properties\":{\"reason\":{\"description\":\"Why there is no answer; the member that called "
     "reads it.\",\"type\":\"string\"}},\"required\":[\"reason\"],\"type\":\"object\"}";
 
-bool
+static bool
 members_are_offered (const struct session *s)
 {
     const struct membership *m = s->asked->membership;
     return s->manifest->inference && m && membership_callee_count (m) > 0;
 }
 
-const char *
+static const char *
 call_member_parameters (const struct session *s)
 {
     const struct membership *m = s->asked->membership;
@@ -59,12 +59,12 @@ show_result (const char *member, const struct member_call_result *r, struct call
                     "answers and goes on with them in one message.");
 }
 
-void
-provided_call_member (struct session *s, struct running_task *task, const json_t *input,
-                      struct call_outcome *out)
+static void
+call_member (struct session *s, struct running_task *task, const json_t *input,
+             struct call_outcome *out)
 {
-    const char *member = input_text ("call-member", input, "member", out);
-    const char *text = member ? input_text ("call-member", input, "task", out) : NULL;
+    const char *member = outcome_need_text ("call-member", input, "member", out);
+    const char *text = member ? outcome_need_text ("call-member", input, "task", out) : NULL;
     if (! text)
         return;
     if (! task || ! s->member_calls) {
@@ -90,11 +90,11 @@ provided_call_member (struct session *s, struct running_task *task, const json_t
     member_call_result_clear (&result);
 }
 
-void
-provided_end_without_answer (struct session *s, struct running_task *task, const json_t *input,
-                             struct call_outcome *out)
+static void
+end_without_answer (struct session *s, struct running_task *task, const json_t *input,
+                    struct call_outcome *out)
 {
-    const char *reason = input_text ("end-without-answer", input, "reason", out);
+    const char *reason = outcome_need_text ("end-without-answer", input, "reason", out);
     if (! reason)
         return;
     const char *caller = task ? task->task->caller_member : NULL;
@@ -113,3 +113,26 @@ provided_end_without_answer (struct session *s, struct running_task *task, const
         outcome_set_result (out, "end-without-answer", TOOL_PASSED, text, strlen (text));
     }
 }
+
+const struct provided_tool provided_call_member = {
+    .name = "call-member",
+    .description =
+        "Hands a task to another member of this formation, which works on it beside you. Returns once "
+        "the member holds its task, or is busy and will be asked again; never with its answer. Make "
+        "every call you mean to, then end your turn: your task waits and goes on with the answers.",
+    .parameters_of = call_member_parameters,
+    .missing = "a formation that lets this member call another",
+    .exists = members_are_offered,
+    .call = call_member,
+};
+
+const struct provided_tool provided_end_without_answer = {
+    .name = "end-without-answer",
+    .description =
+        "Ends the task another member asked for when there is no answer to give. Takes effect after "
+        "the calls of this turn.",
+    .parameters = end_without_answer_parameters,
+    .missing = "a formation that lets this member call another",
+    .exists = members_are_offered,
+    .call = end_without_answer,
+};

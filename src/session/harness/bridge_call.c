@@ -5,22 +5,23 @@
 #include "session/harness/bridge_call.h"
 
 #include "base/alloc.h"
+#include "session/calls/call_line.h"
+#include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/hooks/hooks.h"
-#include "session/loop/tool_calls.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
 static void
-record_shell (struct session *s, struct running_task *t, const struct gated_call *c,
+record_shell (struct session *s, struct running_task *t, const struct call *c,
               const struct call_outcome *o)
 {
     if (! o->has_shell)
         return;
     if (! o->shell.is_detached)
         hooks_tell_shell (s, t, c->turn, &o->shell);
-    tool_call_trace_shell (s, t, c->turn, &o->shell);
+    call_line_shell (s, t, c->turn, &o->shell);
 }
 
 void
@@ -28,12 +29,18 @@ bridge_call_run (struct session *s, struct running_task *t, const char *name, co
                  struct cancel *abandon, struct cancel *stop, struct bridge_answer *out)
 {
     _cleanup_free_ char *input_text = json_text (input, JSON_TEXT_SORTED);
-    const struct gated_call call = {
-        .turn = t->counts.turns, .id = "", .name = name, .input = input, .input_text = input_text
+    const struct call call = {
+        .turn = t->counts.turns,
+        .id = "",
+        .name = name,
+        .input = input,
+        .input_text = input_text,
+        .abandon = abandon,
+        .stop = stop,
     };
-    _cleanup_outcome_ struct call_outcome o = { .abandon = abandon, .stop = stop };
+    _cleanup_outcome_ struct call_outcome o = { 0 };
     if (gate_has_required (s, &call, &o) && gate_may_run (s, t, &call, &o)) {
-        dispatch_call (s, t, name, input, input_text, &o);
+        dispatch_call (s, t, &call, &o);
         record_shell (s, t, &call, &o);
         if (o.is_dispatched)
             deadline_give_notice (s, name, t->task->id, &o.text);

@@ -26,9 +26,8 @@ struct harness {
     pid_t pid; /* of the harness that runs and is not reaped; 0: none. Under the session's lock */
 };
 
-/* Steps 10-11 of a process driver: what it exports (E-RUN-029, E-WIT-LEVEL-001), then instantiate,
- * describe (E-RUN-032), required variables (E-CAP-019), the executable (E-RUN-006). */
-bool harness_check_driver (const struct staged_artifact *a, struct mur_error **err);
+/* Step 11 of a process driver: instantiate, describe (E-RUN-032), required variables (E-CAP-019),
+ * the executable (E-RUN-006). */
 bool stage_harness (struct session *s, struct mur_error **err);
 /* Step 13: a ceiling needs a driver that reports usage. E-RUN-038. */
 bool stage_harness_spend (struct session *s, struct mur_error **err);

@@ -2,6 +2,7 @@
  *
  * What the events of a harness do: frames for watchers, turns, usage, the trace. See harness_run.h.
  */
+#include "session/calls/call_line.h"
 #include "session/harness/harness_run.h"
 
 #include "base/alloc.h"
@@ -9,8 +10,8 @@
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
 #include "session/hooks/hooks.h"
-#include "session/loop/attempt.h"
 #include "session/state/session.h"
+#include "session/task/attempt_end.h"
 
 #include <string.h>
 
@@ -319,28 +320,19 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
 {
     struct session *s = run->session;
     struct running_task *t = run->task;
-    const struct trace_block *trace = s->manifest->trace;
-    uint64_t turn = t->counts.turns ? t->counts.turns - 1 : 0;
     uint64_t duration_ms = (clock_monotonic_us () - c->started_us) / 1000;
     _cleanup_free_ char *input = input_json (c->input);
     _cleanup_outcome_ struct call_outcome o = { .status = e->is_error ? TOOL_ERROR : TOOL_PASSED };
+    struct call call = { .turn = t->counts.turns ? t->counts.turns - 1 : 0,
+                         .id = c->id,
+                         .name = c->name,
+                         .input_text = input ? input : c->input,
+                         .input_bytes = strlen (c->input) };
     buf_append (&o.text, e->text, e->text_len);
-    hooks_tell_call (s, t, turn, c->name, input ? input : c->input, &o, duration_ms);
-    TRACE (s->trace, NULL, tool_call, .turn = turn, .task_id = t->task->id, .tool_name = c->name,
-           .tool_call_id = c->id[0] ? c->id : NULL, .input = input ? input : "null",
-           .input_bytes = strlen (c->input),
-           .output = trace && trace->capture == CAPTURE_CONTENT ? o.text.data : NULL,
-           .output_bytes = e->text_len, .duration_ms = duration_ms,
-           .status = e->is_error ? "error" : "ok");
-    t->counts.tool_calls++;
-    s->tally.totals.tool_calls++;
-    const struct stream_artifact shown = { .tool_name = c->name,
-                                           .content = o.text.data,
-                                           .call_id = c->id[0] ? c->id : NULL,
-                                           .is_error = e->is_error,
-                                           .has_duration = true,
-                                           .duration_ms = duration_ms };
-    streams_artifact (registry_streams (s->registry), t->task, &shown);
+    hooks_tell_call (s, t, &call, &o, duration_ms);
+    call.input_text = input ? input : "null";
+    call_line_write (s, t, &call, &o, duration_ms);
+    call_line_show (s, t, &call, &o, duration_ms);
 }
 
 static void

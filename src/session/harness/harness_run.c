@@ -14,7 +14,6 @@
 #include "session/harness/harness_launch.h"
 #include "session/harness/harness_memory.h"
 #include "session/hooks/hooks.h"
-#include "session/loop/attempt.h"
 #include "session/state/loop_lock.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
@@ -265,22 +264,6 @@ classify (struct harness_run *run)
 /* --- how the attempt ends --- */
 
 static void
-end_spend (struct harness_run *run)
-{
-    struct session *s = run->session;
-    struct running_task *t = run->task;
-    const struct spend_refusal *r = &run->refusal;
-    t->end.ending = ATTEMPT_SPEND_CEILING;
-    free (t->end.reason);
-    t->end.reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used",
-                                spend_limit_name (r->limit), (unsigned long long)r->ceiling,
-                                (unsigned long long)r->used);
-    free (t->end.result);
-    t->end.result = x_asprintf ("stopped: %s", t->end.reason);
-    result_write (s, t, t->end.result);
-}
-
-static void
 end_canceled (struct harness_run *run)
 {
     struct running_task *t = run->task;
@@ -333,7 +316,7 @@ end_attempt (struct harness_run *run)
     if (run->cause == HARNESS_CANCELED) {
         end_canceled (run);
     } else if (run->cause == HARNESS_SPEND_CEILING) {
-        end_spend (run);
+        attempt_end_spend (run->session, run->task, &run->refusal);
     } else if (run->error || run->has_failed) {
         end_failed (run);
     } else {
@@ -413,7 +396,7 @@ attempt (struct session *s, struct running_task *t)
     frames_begin (&run.frames, s, t->task, true);
     if (is_spent (&run)) {
         harness_spend_line (&run);
-        end_spend (&run);
+        attempt_end_spend (s, t, &run.refusal);
     } else if (harness_launch (&run, &err)) {
         run_child (&run);
         end_attempt (&run);

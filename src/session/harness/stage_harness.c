@@ -3,7 +3,6 @@
  * Staging a process driver and finding its harness (spec/session.md 3.2 steps 10, 11, 13). See
  * harness.h.
  */
-#include "artifact/names/wit.h"
 #include "base/alloc.h"
 #include "sandbox/kernel/exec_allowlist.h"
 #include "session/harness/harness.h"
@@ -13,26 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-bool
-harness_check_driver (const struct staged_artifact *a, struct mur_error **err)
-{
-    _cleanup_contracts_ struct wit_contracts contracts = { 0 };
-    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
-    if (package_contracts (a->resolved->package, &contracts, err) != PACKAGE_CONTRACTS)
-        return mur_context (err, "while staging driver %s@%s", a->full_name, a->version);
-    const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
-    if (! process)
-        return mur_fail (err, E_RUN_029,
-                         "driver %s does not export %s, which inference.transport: process needs",
-                         a->full_name, host_process_interface);
-    wit_judge (process, WIT_EXPORTS, wit_served_level (), &misfits);
-    if (misfits.len)
-        return wit_refuse (a->full_name, a->version, &misfits, err);
-    return str_eq (process, host_process_interface) ||
-           mur_fail (err, E_RUN_029, "driver %s exports %s; transport process needs %s",
-                     a->full_name, process, host_process_interface);
-}
 
 /* --- describe --- */
 

@@ -117,8 +117,8 @@ hooks_show_artifacts (struct session *s, struct running_task *t)
 /* --- calls --- */
 
 void
-hooks_tell_call (struct session *s, struct running_task *t, uint64_t turn, const char *name,
-                 const char *input_text, const struct call_outcome *o, uint64_t duration_ms)
+hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,
+                 const struct call_outcome *o, uint64_t duration_ms)
 {
     if (! s->hooks)
         return;
@@ -127,9 +127,9 @@ hooks_tell_call (struct session *s, struct running_task *t, uint64_t turn, const
     struct hook_answers none;
     const struct hook_event event = { .kind = HOOK_ON_TOOL_CALL,
                                       .tool_call = {
-                                          .turn = (uint32_t)turn,
-                                          .tool_name = name,
-                                          .input = input_text,
+                                          .turn = (uint32_t)call->turn,
+                                          .tool_name = call->name,
+                                          .input = call->input_text,
                                           .has_outcome = true,
                                           .output_bytes = o->text.len,
                                           .duration_ms = duration_ms,

@@ -30,7 +30,7 @@ has_deny_hooks (const struct session *s)
 static bool
 reaches_something (struct session *s, const char *name)
 {
-    return provided_find (name) || session_artifact (s, name) || shell_is_offered (s, name);
+    return provided_find (s, name) || session_artifact (s, name) || shell_is_offered (s, name);
 }
 
 static bool
@@ -62,52 +62,54 @@ ask (struct hook *h, struct running_task *t, const struct hook_event *event, str
 }
 
 static void
-refuse (struct session *s, struct running_task *t, struct hook *h, const struct hook_event *event,
-        uint64_t turn, const char *name, const char *reason, struct call_outcome *o)
+refuse_call (struct session *s, struct running_task *t, const struct call *call,
+             const struct hook *h, enum hook_event_kind kind, const char *reason,
+             struct call_outcome *o)
 {
     outcome_set_error (o,
                        "%s was denied by the hook %s: %s\nNothing ran. The same call, unchanged, "
                        "will be refused again.",
-                       name, h->name, reason);
+                       call->name, h->name, reason);
     o->is_refused = true;
     struct mur_error *err = NULL;
-    if (! TRACE (s->trace, &err, call_denied, .turn = turn, .event = hook_event_name (event->kind),
-                 .hook_name = h->name, .target = name, .reason = reason))
+    if (! TRACE (s->trace, &err, call_denied, .turn = call->turn, .event = hook_event_name (kind),
+                 .hook_name = h->name, .target = call->name, .reason = reason))
         t->fatal = err;
 }
 
 bool
-hooks_allow (struct session *s, struct running_task *t, uint64_t turn, const char *name,
-             const json_t *input, const char *input_text, struct call_outcome *o)
+hooks_allow (struct session *s, struct running_task *t, const struct call *call,
+             struct call_outcome *o)
 {
-    if (! has_deny_hooks (s) || ! reaches_something (s, name))
+    if (! has_deny_hooks (s) || ! reaches_something (s, call->name))
         return true;
     _cleanup_ (shell_request_clear) struct shell_request request = { 0 };
-    bool is_command = ! provided_find (name) && shell_read (s, name, input, &request);
+    bool is_command =
+        ! provided_find (s, call->name) && shell_read (s, call->name, call->input, &request);
     _cleanup_free_ char *shown =
         is_command ? x_strndup (request.command,
                                 utf8_cut (request.command, strlen (request.command), COMMAND_SHOWN))
                    : NULL;
-    const struct hook_event call = {
-        .kind = HOOK_ON_TOOL_CALL,
-        .tool_call = { .turn = (uint32_t)turn, .tool_name = name, .input = input_text }
-    };
+    const struct hook_event tool = { .kind = HOOK_ON_TOOL_CALL,
+                                     .tool_call = { .turn = (uint32_t)call->turn,
+                                                    .tool_name = call->name,
+                                                    .input = call->input_text } };
     const struct hook_event command = { .kind = HOOK_ON_SHELL,
-                                        .shell = { .turn = (uint32_t)turn,
+                                        .shell = { .turn = (uint32_t)call->turn,
                                                    .binary = request.binary,
                                                    .command = shown,
                                                    .argv = request.argv.items,
                                                    .script = request.script } };
     for (size_t i = 0; i < s->hooks->len; i++) {
         struct hook *h = &s->hooks->items[i];
-        const struct hook_event *event = h->is_watching[HOOK_ON_SHELL] ? &command : &call;
+        const struct hook_event *event = h->is_watching[HOOK_ON_SHELL] ? &command : &tool;
         if (! h->is_denying || (event == &command && ! is_command))
             continue;
         _cleanup_arena_ struct arena *arena = arena_new ();
         const char *reason = ask (h, t, event, arena);
         if (! reason)
             continue;
-        refuse (s, t, h, event, turn, name, reason, o);
+        refuse_call (s, t, call, h, event->kind, reason, o);
         return false;
     }
     return true;

@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/fdio.h"
-#include "manifest/settings/hook_contract.h"
-#include "session/launch/start_line.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
@@ -27,15 +25,6 @@ static bool
 is_optional (enum hook_event_kind kind)
 {
     return kind == HOOK_ON_STAGE || kind == HOOK_ON_TASK_START || kind == HOOK_ON_TASK_END;
-}
-
-/* --- staging --- */
-
-bool
-stage_hook_contract (struct staged_artifact *a, struct mur_error **err)
-{
-    return artifact_manifest_hook (a->resolved->package->manifest, a->tool_name, a->version,
-                                   &a->contract, err);
 }
 
 /* --- faults --- */

@@ -10,12 +10,11 @@
 #pragma once
 
 #include "host/hook.h"
-#include "session/calls/dispatch.h"
 #include "session/conversation/request.h"
 #include "session/model/driver_call.h"
+#include "session/state/call.h"
+#include "session/state/outcome.h"
 
-/* Step 10: the contract of a hook's own manifest. E-IO-003. */
-bool stage_hook_contract (struct staged_artifact *a, struct mur_error **err);
 /* Step 21: hooks of on-stage run once, in instances that are thrown away. Never fails. */
 bool stage_hooks (struct session *s, struct mur_error **err);
 
@@ -64,8 +63,8 @@ void hooks_tell_harness_turn (struct session *s, struct running_task *t,
                               const struct trace_inference *turn, const char *text);
 /* Shows the artifacts of this turn's on-inference. */
 void hooks_show_artifacts (struct session *s, struct running_task *t);
-void hooks_tell_call (struct session *s, struct running_task *t, uint64_t turn, const char *name,
-                      const char *input_text, const struct call_outcome *o, uint64_t duration_ms);
+void hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,
+                      const struct call_outcome *o, uint64_t duration_ms);
 void hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
                        const struct shell_facts *f);
 
@@ -73,5 +72,5 @@ void hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
 
 /* Asks the deny hooks about a call the manifest allows. False: refused; *o holds what the model
  * reads and the refusal is traced (t->fatal when it could not be). */
-bool hooks_allow (struct session *s, struct running_task *t, uint64_t turn, const char *name,
-                  const json_t *input, const char *input_text, struct call_outcome *o);
+bool hooks_allow (struct session *s, struct running_task *t, const struct call *call,
+                  struct call_outcome *o);

@@ -24,6 +24,7 @@
 #include "session/hooks/hooks.h"
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
+#include "session/launch/launch_script.h"
 #include "session/launch/lost_commands.h"
 #include "session/launch/retention.h"
 #include "session/launch/roost_session.h"

@@ -8,6 +8,7 @@
 #include "session/launch/roost_session.h"
 #include "session/launch/termination.h"
 #include "session/state/session.h"
+#include "session/state/signals.h"
 #include "spawn/child/lifeline.h"
 
 #include <poll.h>
@@ -62,18 +63,18 @@ void
 script_watch_hold (struct script_watch *w, struct session *s)
 {
     *w = (struct script_watch){ .session = s, .stop_fd = -1, .signal_fd = -1 };
-    termination_hold_signals (&w->before);
+    signals_hold (&w->before);
 }
 
 bool
 script_watch_start (struct script_watch *w, struct mur_error **err)
 {
     if (! w->session->roost_credential) {
-        termination_release_signals (&w->before);
+        signals_release (&w->before);
         if (lifeline_fd (LIFELINE_SPAWNER) < 0)
             return true;
     } else {
-        sigset_t signals = termination_signals ();
+        sigset_t signals = signals_of_ending ();
         w->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
     }
     w->stop_fd = eventfd (0, EFD_CLOEXEC);
@@ -97,5 +98,5 @@ script_watch_stop (struct script_watch *w)
 void
 script_watch_release (struct script_watch *w)
 {
-    termination_release_signals (&w->before);
+    signals_release (&w->before);
 }

@@ -141,18 +141,6 @@ choices_json (const struct session *s)
     return buf_steal (&b);
 }
 
-void
-session_list_capabilities (const struct session *s, struct strv *out)
-{
-    const struct policy *p = s->policy;
-    if (p->network_allow.len)
-        strv_push (out, "network");
-    if (p->filesystem_scope)
-        strv_push (out, "filesystem");
-    if (p->shell_allow.len)
-        strv_push (out, "shell");
-}
-
 static enum trace_capture
 capture_of (const struct session *s)
 {

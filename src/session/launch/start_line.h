@@ -8,6 +8,4 @@
 #include "session/state/session.h"
 
 /* Writes it. Fails like trace_write. */
-/* "network", "filesystem", "shell": what the capsule may do, appended. */
-void session_list_capabilities (const struct session *s, struct strv *out);
 bool start_line_write (struct session *s, struct mur_error **err);

@@ -13,6 +13,7 @@
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
+#include "session/state/signals.h"
 #include "spawn/child/lifeline.h"
 
 #include <errno.h>
@@ -33,51 +34,21 @@ struct termination {
     bool is_listening;
     unsigned signals; /* taken so far; the listening thread's */
     bool is_settled;  /* guarded by the session's lock: the trace has its last line */
-    _Atomic enum termination_cause cause;
 };
-
-sigset_t
-termination_signals (void)
-{
-    sigset_t signals;
-    sigemptyset (&signals);
-    sigaddset (&signals, SIGTERM);
-    sigaddset (&signals, SIGINT);
-    return signals;
-}
-
-void
-termination_hold_signals (sigset_t *before)
-{
-    sigset_t signals = termination_signals ();
-    pthread_sigmask (SIG_BLOCK, &signals, before);
-}
-
-void
-termination_release_signals (const sigset_t *before)
-{
-    pthread_sigmask (SIG_SETMASK, before, NULL);
-}
 
 bool
 termination_arm (struct session *s, struct mur_error **err)
 {
     struct termination *x = x_new0 (struct termination);
     s->termination = x;
-    sigset_t signals = termination_signals ();
-    termination_hold_signals (NULL);
+    sigset_t signals = signals_of_ending ();
+    signals_hold (NULL);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
     x->timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     x->stop_fd = eventfd (0, EFD_CLOEXEC);
     if (x->signal_fd < 0 || x->timer_fd < 0 || x->stop_fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot watch for signals");
     return true;
-}
-
-enum termination_cause
-termination_cause (const struct session *s)
-{
-    return s->termination ? s->termination->cause : NOT_TERMINATED;
 }
 
 static void
@@ -131,7 +102,7 @@ take_cause (struct session *s, enum termination_cause cause)
     bool is_first = ! x->is_settled;
     if (is_first)
         write_cause (s, cause);
-    x->cause = cause;
+    s->cause = cause;
     pthread_mutex_unlock (&s->now.lock);
     return is_first;
 }
@@ -186,7 +157,7 @@ on_signal (struct session *s)
         return;
     if (++s->termination->signals > 1)
         force_exit (s);
-    if (s->termination->cause == NOT_TERMINATED)
+    if (s->cause == NOT_TERMINATED)
         begin (s, TERMINATED_BY_SIGNAL);
 }
 
@@ -196,7 +167,7 @@ on_timer (struct session *s)
     uint64_t ticks;
     if (read (s->termination->timer_fd, &ticks, sizeof (ticks)) != (ssize_t)sizeof (ticks))
         return;
-    if (s->termination->cause != NOT_TERMINATED)
+    if (s->cause != NOT_TERMINATED)
         force_exit (s);
     begin (s, TERMINATED_BY_DEADLINE);
 }
@@ -208,7 +179,7 @@ on_lifeline (struct session *s, enum lifeline which, struct pollfd *fd,
     if (! fd->revents || ! lifeline_has_ended (which))
         return;
     fd->fd = -1;
-    if (s->termination->cause == NOT_TERMINATED)
+    if (s->cause == NOT_TERMINATED)
         begin (s, cause);
 }
 

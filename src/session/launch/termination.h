@@ -12,23 +12,6 @@
 
 #include "session/state/session.h"
 
-#include <signal.h>
-
-enum termination_cause {
-    NOT_TERMINATED,
-    TERMINATED_BY_SIGNAL,
-    TERMINATED_BY_DEADLINE,
-    TERMINATED_BY_SPAWNER,   /* its lifeline closed */
-    TERMINATED_BY_FORMATION, /* the formation's lifeline closed */
-};
-
-/* Threads made between these two never take the signals of a termination: the engine starts threads
- * of its own while it compiles, long before the session can end in good order. A signal that came
- * meanwhile is delivered by the release. */
-sigset_t termination_signals (void); /* SIGTERM and SIGINT */
-void termination_hold_signals (sigset_t *before);
-void termination_release_signals (const sigset_t *before);
-
 /* Blocks the signals in every thread made from now on: before a launch does anything others would
  * have to undo. One that came is taken when listening begins. */
 bool termination_arm (struct session *s, struct mur_error **err);
@@ -40,4 +23,3 @@ void termination_settle (struct session *s);
 /* Stops listening. The signals stay blocked: the process is on its way out. Safe when never armed.
  */
 void termination_disarm (struct session *s);
-enum termination_cause termination_cause (const struct session *s);

@@ -26,16 +26,6 @@ attempt_can_continue (const struct session *s, const struct running_task *t)
     return s->harness ? t->harness.session != NULL : t->list.len > 0;
 }
 
-uint64_t
-attempt_turns_left (const struct session *s, const struct running_task *t)
-{
-    const struct opt_u64 *cap = &s->manifest->inference->max_turns;
-    if (! cap->is_set)
-        return UINT64_MAX;
-    uint64_t used = t->counts.turns + t->counts.hook_calls;
-    return cap->value > used ? cap->value - used : 0;
-}
-
 static void
 add_user (struct running_task *t, const char *text, size_t len, const char *fence)
 {
@@ -85,19 +75,6 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     t->task_message_id = x_strdup (t->list.items[t->list.len - 1]->id);
     seed_place (t);
     return true;
-}
-
-void
-attempt_end_max_turns (struct session *s, struct running_task *t)
-{
-    t->end.ending = ATTEMPT_MAX_TURNS;
-    uint64_t cap = s->manifest->inference->max_turns.value;
-    free (t->end.reason);
-    t->end.reason = x_asprintf ("inference.max_turns (%llu) was reached: turns 0 to %llu were used",
-                                (unsigned long long)cap, (unsigned long long)cap - 1);
-    free (t->end.result);
-    t->end.result = x_asprintf ("error: %s", t->end.reason);
-    result_write (s, t, t->end.result);
 }
 
 static void

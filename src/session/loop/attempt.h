@@ -16,7 +16,3 @@ void attempt_run (struct session *s, struct running_task *t);
 void attempt_continue_with (struct session *s, struct running_task *t, const char *text);
 /* True when there is a conversation a next attempt can go on with. */
 bool attempt_can_continue (const struct session *s, const struct running_task *t);
-/* Ends the attempt: no turn is left. */
-void attempt_end_max_turns (struct session *s, struct running_task *t);
-/* Turns left for the task, UINT64_MAX without a cap. */
-uint64_t attempt_turns_left (const struct session *s, const struct running_task *t);

@@ -72,22 +72,10 @@ check_cap (struct session *s, const struct compaction *c, struct mur_error **err
 }
 
 bool
-compaction_has_hook (const struct session *s)
-{
-    for (size_t i = 0; i < s->kit.artifact_count; i++) {
-        const struct staged_artifact *a = &s->kit.artifacts[i];
-        if (a->role == ROLE_HOOK && a->contract.mode == HOOK_BLOCKING &&
-            (a->contract.binding == BIND_ALL || a->contract.binding == BIND_ON_COMPACTION))
-            return true;
-    }
-    return false;
-}
-
-bool
 stage_compaction (struct session *s, struct mur_error **err)
 {
     const struct compaction *c = block_of (s);
-    if (s->asked->resume_mode == RESUME_COMPACT && ! compaction_has_hook (s))
+    if (s->asked->resume_mode == RESUME_COMPACT && ! session_has_compaction_hook (s))
         return mur_fail (err, E_RUN_018,
                          "--resume-mode compact: no artifact of this capsule hooks on-compaction");
     return ! c || (read_prompt (s, c, err) && check_cap (s, c, err));

@@ -19,8 +19,6 @@ enum compaction_end {
     COMPACTION_REFUSED, /* a spend ceiling refused the hook's own call: t->hook_refusal */
 };
 
-/* True when some hook may answer on-compaction. */
-bool compaction_has_hook (const struct session *s);
 /* Step 14: the prompt file and the limits of compaction calls. E-RUN-009, E-RUN-054, E-RUN-055. */
 bool stage_compaction (struct session *s, struct mur_error **err);
 

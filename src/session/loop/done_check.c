@@ -9,7 +9,6 @@
 #include "door/tasks/tasks.h"
 #include "session/commands/shell.h"
 #include "session/conversation/fence.h"
-#include "session/launch/termination.h"
 #include "session/loop/attempt.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"

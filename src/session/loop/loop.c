@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "door/tasks/intake.h"
 #include "session/commands/background.h"
-#include "session/launch/termination.h"
 #include "session/loop/task_run.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"

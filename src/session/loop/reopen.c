@@ -11,7 +11,6 @@
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
 #include "session/hooks/hooks.h"
-#include "session/launch/termination.h"
 #include "session/loop/attempt.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"

@@ -11,7 +11,6 @@
 #include "session/commands/background.h"
 #include "session/handoff/member_calls.h"
 #include "session/hooks/hooks.h"
-#include "session/launch/termination.h"
 #include "session/loop/attempt.h"
 #include "session/loop/done_check.h"
 #include "session/loop/outcome_round.h"

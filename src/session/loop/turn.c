@@ -49,17 +49,7 @@ end_spend_refused (struct session *s, struct running_task *t, const struct spend
         TRACE (s->trace, NULL, spend_ceiling_reached, .turn = t->counts.turns,
                .task_id = t->task->id, .limit = spend_limit_name (r->limit), .ceiling = r->ceiling,
                .used = r->used, .requested = r->requested);
-    t->end.ending = ATTEMPT_SPEND_CEILING;
-    free (t->end.reason);
-    t->end.reason =
-        x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used, %llu more "
-                    "asked for",
-                    spend_limit_name (r->limit), (unsigned long long)r->ceiling,
-                    (unsigned long long)r->used, (unsigned long long)r->requested);
-    _cleanup_free_ char *text = x_asprintf ("stopped: %s", t->end.reason);
-    free (t->end.result);
-    t->end.result = x_strdup (text);
-    result_write (s, t, text);
+    attempt_end_spend (s, t, r);
     return false;
 }
 

@@ -4,8 +4,8 @@
  * spec/manifest.md 7.3). The work is control.c's.
  */
 #include "base/alloc.h"
-#include "session/calls/dispatch.h"
 #include "session/model/selection.h"
+#include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/session.h"
 
@@ -16,13 +16,13 @@
 
 static const struct selection_principal agent = { .name = "agent" };
 
-bool
+static bool
 switch_driver_is_offered (const struct session *s)
 {
     return s->manifest->inference && selection_agent_may (s, SETTING);
 }
 
-const char *
+static const char *
 switch_driver_parameters (const struct session *s)
 {
     _cleanup_buf_ struct buf b = { 0 };
@@ -57,9 +57,9 @@ refuse (struct session *s, enum selection_verdict verdict, const char *name,
                        selection_reason (verdict), list);
 }
 
-void
-provided_switch_driver (struct session *s, struct running_task *task, const json_t *input,
-                        struct call_outcome *out)
+static void
+switch_driver_call (struct session *s, struct running_task *task, const json_t *input,
+                    struct call_outcome *out)
 {
     (void)task;
     const char *name = json_get_string (input, "driver"), *previous = NULL;
@@ -75,3 +75,13 @@ provided_switch_driver (struct session *s, struct running_task *task, const json
                     previous, name);
     outcome_set_result (out, TOOL, TOOL_PASSED, text, strlen (text));
 }
+
+const struct provided_tool provided_switch_driver = {
+    .name = "switch-driver",
+    .description =
+        "Selects the model that goes on from the next inference call on. The conversation stays.",
+    .parameters_of = switch_driver_parameters,
+    .missing = "control.agent_settings with inference.driver",
+    .exists = switch_driver_is_offered,
+    .call = switch_driver_call,
+};

@@ -1,11 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Staging steps 13 and 14: gateways with their keys, the driver choices and what each may send
- * (spec/manifest.md 5.4, 7.1, 7.3).
- *
- * Callers: stage.c. Always true: manifest values are never clamped by the driver's table; a key is
- * looked at, never kept.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/model/stage_driver.h"
+
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/settings/artifact_manifest.h"
@@ -18,18 +13,6 @@
 #include <string.h>
 
 /* --- gateways --- */
-
-bool
-session_is_driver_entry (const struct session *s, const struct artifact_entry *entry)
-{
-    const struct inference *inf = s->manifest->inference;
-    if (! inf || inf->transport != TRANSPORT_HTTP)
-        return false;
-    bool is_driver = inf->driver_entry == entry;
-    for (size_t i = 0; i < inf->alternates.len; i++)
-        is_driver = is_driver || inf->alternates.items[i].entry == entry;
-    return is_driver;
-}
 
 static bool
 stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **err)
@@ -107,21 +90,6 @@ find_model (const struct session *s, struct choice *d, const struct model_limits
             *found = &models[i];
     }
     return true;
-}
-
-/* The smaller of the ceiling and what the window leaves after the answer. */
-uint64_t
-driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis)
-{
-    *basis = "none";
-    if (! d->window)
-        return 0;
-    uint64_t left = d->window > output_cap ? d->window - output_cap : 0;
-    *basis = "context_window_less_output_cap";
-    if (! d->input_ceiling || d->input_ceiling >= left)
-        return left;
-    *basis = "max_input_tokens";
-    return d->input_ceiling;
 }
 
 static bool

@@ -6,6 +6,7 @@
  * have run; so they run beside each other and beside the tools, and tools one at a time. All but
  * waiting for a capsule's answer happens on the task loop's thread.
  */
+#include "base/words.h"
 #include "session/plan/plan.h"
 
 #include "base/alloc.h"
@@ -14,6 +15,7 @@
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/handoff/delegate.h"
+#include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -65,8 +67,8 @@ static char *
 unwrap_script (const char *name, const char *rest)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    if (shell_is_interpreter (name))
-        shell_split (rest, &words);
+    if (command_line_is_interpreter (name))
+        words_split (rest, &words);
     bool is_wrapped = words.len == 2 && str_eq (words.items[0], "-c");
     return x_strdup (is_wrapped ? words.items[1] : rest);
 }
@@ -92,7 +94,7 @@ name_command (struct step_run *run)
     _cleanup_free_ char *command = NULL;
     if (! step_command (run->step, run->step->sent, &run->tool, &command))
         return;
-    run->line = shell_line (run->tool, command);
+    run->line = command_line_text (run->tool, command);
     run->call = json_object ();
     json_set_string (run->call, "command", command);
 }
@@ -102,11 +104,11 @@ start_command (struct step_run *run)
 {
     struct session *s = run->session;
     _cleanup_error_ struct mur_error *err = NULL;
-    _cleanup_outcome_ struct call_outcome facts = { .nest = run->nest };
+    const struct call call = { .name = run->tool, .nest = run->nest };
+    _cleanup_outcome_ struct call_outcome facts = { 0 };
     run->step->attempts++;
     if (confine_check_size (s, &err))
-        run->command =
-            shell_start (s, run->tool, json_get_string (run->call, "command"), &facts, &err);
+        run->command = shell_start (s, &call, json_get_string (run->call, "command"), &facts, &err);
     if (run->command)
         return;
     _cleanup_free_ char *text = x_asprintf ("%s did not start: %s", run->tool, err->message);
@@ -173,10 +175,16 @@ static void
 call_tool (struct step_run *run)
 {
     struct plan_step *step = run->step;
-    _cleanup_outcome_ struct call_outcome o = { .is_plan_step = true, .nest = run->nest };
+    _cleanup_outcome_ struct call_outcome o = { 0 };
     _cleanup_free_ char *text = json_text (step->sent, JSON_TEXT_SORTED);
+    const struct call call = { .id = "",
+                               .name = step->name,
+                               .input = step->sent,
+                               .input_text = text,
+                               .nest = run->nest,
+                               .is_plan_step = true };
     step->attempts++;
-    dispatch_call (run->session, run->task, step->name, step->sent, text, &o);
+    dispatch_call (run->session, run->task, &call, &o);
     if (is_canceled (run))
         fail_step (step, "stopped: the task was cancelled");
     else
@@ -231,15 +239,15 @@ passes_gates (struct step_run *run)
     struct plan_step *step = run->step;
     const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
-    _cleanup_outcome_ struct call_outcome refusal = { .is_plan_step = true };
-    const struct gated_call call = { .turn = run->session->harness || ! t->counts.turns
-                                                 ? t->counts.turns
-                                                 : t->counts.turns - 1,
-                                     .id = "",
-                                     .name = tool_of (run),
-                                     .input = input,
-                                     .input_text = text,
-                                     .is_plan_step = true };
+    _cleanup_outcome_ struct call_outcome refusal = { 0 };
+    const struct call call = { .turn = run->session->harness || ! t->counts.turns
+                                           ? t->counts.turns
+                                           : t->counts.turns - 1,
+                               .id = "",
+                               .name = tool_of (run),
+                               .input = input,
+                               .input_text = text,
+                               .is_plan_step = true };
     if (gate_may_run (run->session, t, &call, &refusal) &&
         gate_has_required (run->session, &call, &refusal))
         return true;

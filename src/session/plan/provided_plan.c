@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-const char plan_parameters[] =
+static const char plan_parameters[] =
     "{\"properties\":{\"plan\":{\"properties\":{"
     "\"id\":{\"description\":\"A name for the plan.\",\"type\":\"string\"},"
     "\"steps\":{\"items\":{\"properties\":{"
@@ -41,7 +41,7 @@ const char plan_parameters[] =
     "\"required\":[\"id\",\"steps\"],\"type\":\"object\"}},\"required\":[\"plan\"],\"type\":"
     "\"object\"}";
 
-bool
+static bool
 plan_is_offered (const struct session *s)
 {
     return s->manifest->inference && s->policy->plan_submit;
@@ -168,9 +168,9 @@ set_report (const struct plan *plan, const char *plan_id, const struct plan_end 
     out->is_canceled = end->is_canceled;
 }
 
-void
-provided_plan (struct session *s, struct running_task *task, const json_t *input,
-               struct call_outcome *out)
+static void
+plan_call (struct session *s, struct running_task *task, const json_t *input,
+           struct call_outcome *out)
 {
     const json_t *value = json_object_get (input, "plan");
     uint64_t started_us = clock_monotonic_us ();
@@ -193,3 +193,16 @@ provided_plan (struct session *s, struct running_task *task, const json_t *input
         task->end.wait_phase = "plan";
     free (end.reason);
 }
+
+const struct provided_tool provided_submit_plan = {
+    .name = "submit-plan",
+    .description =
+        "Runs a plan: steps that call tools, run commands or have other capsules work, each as soon as "
+        "the steps it depends on are done, and answers once with what every step gave. Any string of a "
+        "step's input that is exactly $<step id>.output or $<step id>.status is replaced by that "
+        "step's output or status.",
+    .parameters = plan_parameters,
+    .missing = "capabilities.plan.submit",
+    .exists = plan_is_offered,
+    .call = plan_call,
+};

@@ -7,6 +7,7 @@
  * default work folder after it.
  */
 #include "session/stage.h"
+#include "session/model/stage_driver.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -16,12 +17,19 @@
 #include "session/guests/guests.h"
 #include "session/harness/harness.h"
 #include "session/hooks/hooks.h"
-#include "session/launch/termination.h"
 #include "session/loop/compaction.h"
 #include "session/model/controller.h"
 #include "session/model/selection.h"
+#include "session/stage/places.h"
+#include "session/stage/provided_table.h"
+#include "session/stage/stage_script.h"
 #include "session/state/session.h"
+#include "session/state/signals.h"
 #include "session/toolbox/murmur_md.h"
+#include "session/toolbox/stage_artifacts.h"
+#include "session/toolbox/stage_inventory.h"
+#include "session/toolbox/system_prompt.h"
+#include "session/toolbox/tool_files.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -46,9 +54,9 @@ static bool
 start_engine (struct session *s, struct mur_error **err)
 {
     sigset_t before;
-    termination_hold_signals (&before);
+    signals_hold (&before);
     s->engine = engine_new (err);
-    termination_release_signals (&before);
+    signals_release (&before);
     return s->engine != NULL;
 }
 
@@ -194,6 +202,8 @@ session_stage (const struct stage_request *request, struct mur_error **err)
     s->places.latch = fs_latch_new ();
     s->redactor = redactor_new ();
     s->http = http_client_new ();
+    s->kit.provided = provided_table;
+    s->kit.provided_count = provided_table_len;
     for (size_t i = 0; i < ARRAY_LEN (steps); i++)
         if (! steps[i].run (s, err))
             return NULL;
@@ -251,35 +261,4 @@ session_free (struct session *s)
     pthread_mutex_destroy (&s->now.lock);
     arena_free (s->arena);
     free (s);
-}
-
-const char *
-session_id (const struct session *s)
-{
-    return s->id.text;
-}
-
-const char *
-session_capsule_name (const struct session *s)
-{
-    return s->asked->capsule_artifact ? s->asked->capsule_artifact
-                                      : arena_printf (s->arena, "local/%s", s->manifest->name);
-}
-
-const char *
-session_workdir (const struct session *s)
-{
-    return s->places.work_path;
-}
-
-const char *
-session_records_dir (const struct session *s)
-{
-    return s->places.dirs.records_path;
-}
-
-bool
-session_is_agent (const struct session *s)
-{
-    return s->manifest->inference != NULL;
 }

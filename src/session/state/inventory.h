@@ -15,6 +15,8 @@
 
 struct credential;
 struct gateway;
+struct provided_tool;
+struct session;
 
 /* What the model may call: one entry of tools/. Sorted by name. */
 struct tool_entry {
@@ -71,5 +73,18 @@ struct kit {
     struct tool_entry *tools; /* what the model sees, sorted by name */
     size_t tool_count;
     uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
-    struct strv guest_env;     /* the runtime's own list for every guest */
+    const struct provided_tool *const *provided; /* what the runtime may provide, by row */
+    size_t provided_count;
+    struct strv guest_env; /* the runtime's own list for every guest */
 };
+
+/* By name: the order of kit.tools. */
+int tool_entry_compare (const void *a, const void *b);
+/* The tool of that name the model sees, or NULL. */
+const struct tool_entry *session_tool (const struct session *s, const char *name);
+/* The artifact of that tool name that is there now, or NULL. */
+struct staged_artifact *session_artifact (const struct session *s, const char *tool_name);
+/* True when an artifact of that tool name was pulled and removed again, and none is there now. */
+bool session_has_removed (const struct session *s, const char *tool_name);
+/* True when some hook may answer on-compaction. */
+bool session_has_compaction_hook (const struct session *s);

@@ -31,6 +31,14 @@ struct hooks;
 struct delegations;
 struct selection;
 
+enum termination_cause {
+    NOT_TERMINATED,
+    TERMINATED_BY_SIGNAL,
+    TERMINATED_BY_DEADLINE,
+    TERMINATED_BY_SPAWNER,   /* its lifeline closed */
+    TERMINATED_BY_FORMATION, /* the formation's lifeline closed */
+};
+
 struct session {
     const struct stage_request *asked;
     const struct capsule_manifest *manifest;
@@ -45,6 +53,7 @@ struct session {
     struct registry *registry;
     struct spend_meter *spend;
     struct deadline *deadline;
+    _Atomic enum termination_cause cause; /* set by the thread that takes the signals */
 
     struct places places;
     struct kit kit;
@@ -91,40 +100,6 @@ struct session {
     bool has_cap_warning; /* W-RUN-001 was printed */
 };
 
-/* stage_artifacts.c: step 10. */
-bool stage_artifacts (struct session *s, struct mur_error **err);
-void staged_artifact_clear (struct staged_artifact *a);
-/* What a pull adds: the package (taken over), read as an entry of the manifest without grants would
- * be. Nothing is written. */
-bool stage_pulled (struct session *s, struct staged_artifact *a, const char *full_name,
-                   enum artifact_role role, struct package *package, struct mur_error **err);
-/* stage_driver.c: steps 13-14. */
-bool stage_gateways (struct session *s, struct mur_error **err);
-bool stage_driver (struct session *s, struct mur_error **err);
-/* What a call of this choice may send when it reserves <output_cap> for the answer; 0: no bound is
- * known. <*basis> is its name in the trace. */
-uint64_t driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis);
-/* True when this entry is the driver of some choice of the http loop. */
-bool session_is_driver_entry (const struct session *s, const struct artifact_entry *entry);
-/* directories.c: steps 17-19, 22. */
-bool stage_work_dir (struct session *s, struct mur_error **err);
-bool stage_session_dirs (struct session *s, struct mur_error **err);
-bool stage_tool_files (struct session *s, struct mur_error **err);
-/* The files of one artifact, its native program aside. */
-bool stage_artifact_files (struct session *s, struct staged_artifact *a, struct mur_error **err);
-bool stage_manifest_copy (struct session *s, struct mur_error **err);
-/* tool_inventory.c */
-bool stage_inventory (struct session *s, struct mur_error **err);
-const struct tool_entry *session_tool (const struct session *s, const char *name);
-struct staged_artifact *session_artifact (const struct session *s, const char *tool_name);
-/* True when an artifact of that tool name was pulled and removed again, and none is there now. */
-bool session_has_removed (const struct session *s, const char *tool_name);
-/* system_prompt.c */
-bool stage_system_prompt (struct session *s, struct mur_error **err);
-/* script.c: step 16. */
-bool stage_script (struct session *s, struct mur_error **err);
-
-bool launch_script (struct session *s, const struct launch_options *options,
-                    enum session_ending *ending, struct mur_error **err);
-bool launch_agent (struct session *s, const struct launch_options *options,
-                   enum session_ending *ending, struct mur_error **err);
+enum termination_cause termination_cause (const struct session *s);
+/* "network", "filesystem", "shell": what the capsule may do, appended. */
+void session_list_capabilities (const struct session *s, struct strv *out);

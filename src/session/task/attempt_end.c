@@ -9,7 +9,6 @@
 #include "session/commands/background.h"
 #include "session/handoff/delegations.h"
 #include "session/hooks/hooks.h"
-#include "session/launch/termination.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -20,16 +19,6 @@ attempt_ending_name (enum attempt_ending ending)
     static const char *const names[] = {
         "ok",       "failed",    "max_turns_reached",      "spend_ceiling_reached",
         "canceled", "no_answer", "reopen_budget_exhausted"
-    };
-    return names[ending];
-}
-
-const char *
-session_ending_name (enum session_ending ending)
-{
-    static const char *const names[] = {
-        "ok",       "failed",    "trapped",          "max_turns_reached", "spend_ceiling_reached",
-        "canceled", "no_answer", "deadline_reached", "formation_ended"
     };
     return names[ending];
 }
@@ -212,4 +201,45 @@ attempt_let_answer_stand (struct session *s, struct running_task *t)
     }
     pthread_mutex_unlock (&s->now.lock);
     return stands;
+}
+
+/* --- limits --- */
+
+uint64_t
+attempt_turns_left (const struct session *s, const struct running_task *t)
+{
+    const struct opt_u64 *cap = &s->manifest->inference->max_turns;
+    if (! cap->is_set)
+        return UINT64_MAX;
+    uint64_t used = t->counts.turns + t->counts.hook_calls;
+    return cap->value > used ? cap->value - used : 0;
+}
+
+void
+attempt_end_max_turns (struct session *s, struct running_task *t)
+{
+    t->end.ending = ATTEMPT_MAX_TURNS;
+    uint64_t cap = s->manifest->inference->max_turns.value;
+    free (t->end.reason);
+    t->end.reason = x_asprintf ("inference.max_turns (%llu) was reached: turns 0 to %llu were used",
+                                (unsigned long long)cap, (unsigned long long)cap - 1);
+    free (t->end.result);
+    t->end.result = x_asprintf ("error: %s", t->end.reason);
+    result_write (s, t, t->end.result);
+}
+
+void
+attempt_end_spend (struct session *s, struct running_task *t, const struct spend_refusal *r)
+{
+    _cleanup_free_ char *asked =
+        r->requested ? x_asprintf (", %llu more asked for", (unsigned long long)r->requested)
+                     : NULL;
+    t->end.ending = ATTEMPT_SPEND_CEILING;
+    free (t->end.reason);
+    t->end.reason = x_asprintf ("the %s spend ceiling of %llu tokens was reached: %llu used%s",
+                                spend_limit_name (r->limit), (unsigned long long)r->ceiling,
+                                (unsigned long long)r->used, asked ? asked : "");
+    free (t->end.result);
+    t->end.result = x_asprintf ("stopped: %s", t->end.reason);
+    result_write (s, t, t->end.result);
 }

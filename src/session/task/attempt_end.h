@@ -40,3 +40,8 @@ bool attempt_take_refusals (struct session *s, struct running_task *t);
 /* The answer of an attempt that ended well stands from now on: a deadline cannot throw it away.
  * False when the task was cancelled. Decided under the lock the deadline cancels under. */
 bool attempt_let_answer_stand (struct session *s, struct running_task *t);
+/* Turns left for the task, UINT64_MAX without a cap. */
+uint64_t attempt_turns_left (const struct session *s, const struct running_task *t);
+/* Ends the attempt: no turn is left; a spend ceiling stands in the way. */
+void attempt_end_max_turns (struct session *s, struct running_task *t);
+void attempt_end_spend (struct session *s, struct running_task *t, const struct spend_refusal *r);

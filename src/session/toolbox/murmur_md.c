@@ -9,7 +9,6 @@
 #include "base/diag.h"
 #include "base/version.h"
 #include "sandbox/host/host.h"
-#include "session/loop/compaction.h"
 #include "session/state/session.h"
 #include "session/toolbox/system_prompt.h"
 #include "spawn/formation/membership.h"
@@ -109,7 +108,7 @@ append_limits (const struct session *s, struct buf *out)
                     (unsigned long long)s->choices.primary.input_budget);
     else
         buf_puts (out, "\n- Context budget: unknown");
-    bool compacts = s->choices.primary.window && compaction_has_hook (s);
+    bool compacts = s->choices.primary.window && session_has_compaction_hook (s);
     buf_printf (out, "; compaction is %sconfigured\n", compacts ? "" : "not ");
     if (s->policy->shell_allow.len)
         buf_printf (out, "- The work folder with temp and home: at most %llu bytes\n",

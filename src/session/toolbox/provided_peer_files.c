@@ -12,7 +12,7 @@
 #include "base/keys/token.h"
 #include "door/planes/peer_files.h"
 #include "net/url.h"
-#include "session/calls/dispatch.h"
+#include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -30,7 +30,7 @@
 #define PEER_CODE_MAX    64
 #define STORED_DIRECTORY "peer-in"
 
-const char share_file_parameters[] =
+static const char share_file_parameters[] =
     "{\"properties\":{\"path\":{\"description\":\"The file, relative to the folder this capsule "
     "shares.\",\"type\":\"string\"},\"peer\":{\"description\":\"The address of the capsule that "
     "may "
@@ -38,7 +38,7 @@ const char share_file_parameters[] =
     "http://host:port.\",\"type\":\"string\"},\"ttl\":{\"description\":\"How "
     "long it may: seconds, or a number with s, m, h or d. Only shortens what is "
     "allowed.\",\"type\":\"string\"}},\"required\":[\"path\",\"peer\"],\"type\":\"object\"}";
-const char fetch_peer_file_parameters[] =
+static const char fetch_peer_file_parameters[] =
     "{\"properties\":{\"handle\":{\"description\":\"The handle the peer gave "
     "out.\",\"type\":\"string\"},\"peer\":{\"description\":\"The address of the capsule that gave "
     "it "
@@ -46,14 +46,14 @@ const char fetch_peer_file_parameters[] =
     "http://host:port.\",\"type\":\"string\"}},\"required\":[\"peer\",\"handle\"],"
     "\"type\":\"object\"}";
 
-bool
+static bool
 share_file_is_offered (const struct session *s)
 {
     const struct exports *e = s->manifest->exports;
     return s->manifest->inference && e && e->peer_files;
 }
 
-bool
+static bool
 fetch_peer_file_is_offered (const struct session *s)
 {
     return s->manifest->inference && s->policy->peer_fetch_allow.len > 0;
@@ -224,12 +224,12 @@ give_handle (struct session *s, const struct peer_handle *handle, const char *au
     set_result ("share-file", result, out);
 }
 
-void
-provided_share_file (struct session *s, struct running_task *task, const json_t *input,
-                     struct call_outcome *out)
+static void
+share_file_call (struct session *s, struct running_task *task, const json_t *input,
+                 struct call_outcome *out)
 {
-    const char *path = input_text ("share-file", input, "path", out);
-    const char *written = path ? input_text ("share-file", input, "peer", out) : NULL;
+    const char *path = outcome_need_text ("share-file", input, "path", out);
+    const char *written = path ? outcome_need_text ("share-file", input, "peer", out) : NULL;
     uint64_t ttl_secs;
     if (! written)
         return;
@@ -398,12 +398,13 @@ give_file (const struct fetched *f, struct call_outcome *out)
     set_result ("fetch-peer-file", result, out);
 }
 
-void
-provided_fetch_peer_file (struct session *s, struct running_task *task, const json_t *input,
-                          struct call_outcome *out)
+static void
+fetch_peer_file_call (struct session *s, struct running_task *task, const json_t *input,
+                      struct call_outcome *out)
 {
-    const char *written = input_text ("fetch-peer-file", input, "peer", out);
-    const char *handle = written ? input_text ("fetch-peer-file", input, "handle", out) : NULL;
+    const char *written = outcome_need_text ("fetch-peer-file", input, "peer", out);
+    const char *handle =
+        written ? outcome_need_text ("fetch-peer-file", input, "handle", out) : NULL;
     if (! handle)
         return;
     _cleanup_ (peer_clear) struct peer peer;
@@ -420,3 +421,25 @@ provided_fetch_peer_file (struct session *s, struct running_task *task, const js
     http_response_free (&f.response);
     free (f.stored);
 }
+
+const struct provided_tool provided_share_file = {
+    .name = "share-file",
+    .description =
+        "Makes a handle with which one other capsule, and nobody else, may fetch one file of this "
+        "capsule for a while. Give the handle to that capsule in a message.",
+    .parameters = share_file_parameters,
+    .missing = "exports.peer_files",
+    .exists = share_file_is_offered,
+    .call = share_file_call,
+};
+
+const struct provided_tool provided_fetch_peer_file = {
+    .name = "fetch-peer-file",
+    .description =
+        "Fetches the file a handle of another capsule names and stores it in the work folder. "
+        "Answers where it is, its size and its SHA-256, not its contents.",
+    .parameters = fetch_peer_file_parameters,
+    .missing = "capabilities.peer_fetch",
+    .exists = fetch_peer_file_is_offered,
+    .call = fetch_peer_file_call,
+};

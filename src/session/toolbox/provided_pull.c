@@ -5,7 +5,7 @@
  */
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"
-#include "session/calls/dispatch.h"
+#include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -13,11 +13,11 @@
 
 #include <string.h>
 
-const char pull_parameters[] =
+static const char pull_parameters[] =
     "{\"properties\":{\"artifact\":{\"description\":\"The full name, <scope>/<name>.\",\"type\":"
     "\"string\"}},\"required\":[\"artifact\"],\"type\":\"object\"}";
 
-bool
+static bool
 pull_is_offered (const struct session *s)
 {
     return s->manifest->inference && pull_is_granted (s);
@@ -53,11 +53,11 @@ set_pulled (const struct pulled *p, struct call_outcome *out)
                     a->tool_name);
 }
 
-void
-provided_pull (struct session *s, struct running_task *task, const json_t *input,
-               struct call_outcome *out)
+static void
+pull_call (struct session *s, struct running_task *task, const json_t *input,
+           struct call_outcome *out)
 {
-    const char *name = input_text ("pull-artifact", input, "artifact", out);
+    const char *name = outcome_need_text ("pull-artifact", input, "artifact", out);
     char *refusal = NULL;
     if (! name)
         return;
@@ -83,12 +83,12 @@ provided_pull (struct session *s, struct running_task *task, const json_t *input
         pull_record (s, &pulled);
 }
 
-void
-provided_remove (struct session *s, struct running_task *task, const json_t *input,
-                 struct call_outcome *out)
+static void
+remove_call (struct session *s, struct running_task *task, const json_t *input,
+             struct call_outcome *out)
 {
     (void)task;
-    const char *name = input_text ("remove-artifact", input, "artifact", out);
+    const char *name = outcome_need_text ("remove-artifact", input, "artifact", out);
     char *refusal = NULL;
     bool was_removed = false;
     if (! name)
@@ -105,3 +105,23 @@ provided_remove (struct session *s, struct running_task *task, const json_t *inp
     if (was_removed)
         buf_printf (&out->text, "\nIt is no longer listed from the next turn.");
 }
+
+const struct provided_tool provided_pull_artifact = {
+    .name = "pull-artifact",
+    .description =
+        "Fetches a tool or skill this capsule may install: <scope>/<name> for the newest that fits, "
+        "<scope>/<name>@<version>, or a pattern ending in * to list what there is.",
+    .parameters = pull_parameters,
+    .missing = "capabilities.install",
+    .exists = pull_is_offered,
+    .call = pull_call,
+};
+
+const struct provided_tool provided_remove_artifact = {
+    .name = "remove-artifact",
+    .description = "Takes a tool or skill away again that this capsule pulled.",
+    .parameters = pull_parameters,
+    .missing = "capabilities.install",
+    .exists = pull_is_offered,
+    .call = remove_call,
+};

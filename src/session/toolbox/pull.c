@@ -15,6 +15,9 @@
 #include "session/guests/guests.h"
 #include "session/state/session.h"
 #include "session/toolbox/murmur_md.h"
+#include "session/toolbox/stage_artifacts.h"
+#include "session/toolbox/stage_inventory.h"
+#include "session/toolbox/tool_files.h"
 
 #include <string.h>
 

@@ -1,24 +1,18 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Staging step 10: every artifact of the manifest, in order, from name@version to verified bytes
- * and what the session needs of them (spec/session.md 3.2).
- *
- * Callers: stage.c. Always true: nothing is written; the lock, the sidecar and the bytes agree
- * before an archive is opened; grants and configuration come from the operator's entry, the
- * contract from the artifact.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/toolbox/stage_artifacts.h"
+
 #include "artifact/names/name.h"
+#include "artifact/names/wit.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "engine/form_cache.h"
+#include "host/process_driver.h"
 #include "host/tool.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "session/guests/env_limit.h"
-#include "session/harness/harness.h"
-#include "session/hooks/hooks.h"
-#include "session/launch/termination.h"
 #include "session/model/credential.h"
 #include "session/state/session.h"
+#include "session/state/signals.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -167,9 +161,9 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
                                     zip_ceiling () };
     struct wasm_source source = { p, { 0 } };
     sigset_t before;
-    termination_hold_signals (&before);
+    signals_hold (&before);
     a->component = form_cache_load (s->engine, &spec, p->sha256, give_wasm, &source, NULL, err);
-    termination_release_signals (&before);
+    signals_release (&before);
     buf_free (&source.wasm);
     return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
 }
@@ -218,6 +212,28 @@ check_http_driver (struct staged_artifact *a, struct mur_error **err)
     return component_exports (a->component, host_tool_interface) ||
            mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
                      a->full_name, host_tool_interface);
+}
+
+/* --- what a process driver must export --- */
+
+static bool
+check_process_driver (const struct staged_artifact *a, struct mur_error **err)
+{
+    _cleanup_contracts_ struct wit_contracts contracts = { 0 };
+    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    if (package_contracts (a->resolved->package, &contracts, err) != PACKAGE_CONTRACTS)
+        return mur_context (err, "while staging driver %s@%s", a->full_name, a->version);
+    const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
+    if (! process)
+        return mur_fail (err, E_RUN_029,
+                         "driver %s does not export %s, which inference.transport: process needs",
+                         a->full_name, host_process_interface);
+    wit_judge (process, WIT_EXPORTS, wit_served_level (), &misfits);
+    if (misfits.len)
+        return wit_refuse (a->full_name, a->version, &misfits, err);
+    return str_eq (process, host_process_interface) ||
+           mur_fail (err, E_RUN_029, "driver %s exports %s; transport process needs %s",
+                     a->full_name, process, host_process_interface);
 }
 
 /* --- one artifact --- */
@@ -273,7 +289,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
     warn_large_config (a);
     const struct inference *inf = s->manifest->inference;
     if (inf && inf->transport == TRANSPORT_PROCESS && inf->driver_entry == a->entry)
-        return harness_check_driver (a, err);
+        return check_process_driver (a, err);
     return ! session_is_driver_entry (s, a->entry) || check_http_driver (a, err);
 }
 
@@ -302,7 +318,9 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     a->version = x_strdup (a->resolved->version);
     a->origin = a->resolved->origin;
     a->pulled_by = a->resolved->session ? x_strdup (a->resolved->session) : NULL;
-    if (a->role == ROLE_HOOK && ! stage_hook_contract (a, err))
+    if (a->role == ROLE_HOOK &&
+        ! artifact_manifest_hook (a->resolved->package->manifest, a->tool_name, a->version,
+                                  &a->contract, err))
         return false;
     take_manifest (a, a->resolved->package);
     _cleanup_error_ struct mur_error *caught = NULL;

@@ -1,22 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What the model may call: the staged tools and skills and what the runtime provides, sorted by
- * name (spec/session.md 5.4).
- *
- * Callers: stage.c, dispatch and the tool array.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/toolbox/stage_inventory.h"
+
 #include "base/alloc.h"
 #include "session/commands/shell.h"
 #include "session/state/provided.h"
 #include "session/state/session.h"
 
 #include <string.h>
-
-static int
-compare_tools (const void *a, const void *b)
-{
-    return strcmp (((const struct tool_entry *)a)->name, ((const struct tool_entry *)b)->name);
-}
 
 static bool
 is_offered (const struct staged_artifact *a)
@@ -54,7 +44,7 @@ stage_inventory (struct session *s, struct mur_error **err)
     (void)err;
     free (s->kit.tools);
     s->kit.tool_count = 0;
-    s->kit.tools = x_new_array (struct tool_entry, s->kit.artifact_count + provided_tool_count +
+    s->kit.tools = x_new_array (struct tool_entry, s->kit.artifact_count + s->kit.provided_count +
                                                        s->policy->shell_allow.len + 1);
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
@@ -73,43 +63,16 @@ stage_inventory (struct session *s, struct mur_error **err)
         t->is_skill = a->role == ROLE_SKILL;
         t->artifact = a;
     }
-    for (size_t i = 0; i < provided_tool_count; i++)
-        if (provided_tools[i].exists (s))
-            add_provided (s, provided_tools[i].name, provided_tools[i].description,
-                          provided_tools[i].parameters_of ? provided_tools[i].parameters_of (s)
-                                                          : provided_tools[i].parameters);
+    for (size_t i = 0; i < s->kit.provided_count; i++) {
+        const struct provided_tool *tool = s->kit.provided[i];
+        if (tool->exists (s))
+            add_provided (s, tool->name, tool->description, provided_parameters (s, tool));
+    }
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
         const char *name = s->policy->shell_allow.items[i];
         if (shell_is_offered (s, name))
             add_provided (s, name, shell_description (s, name), shell_parameters);
     }
-    qsort (s->kit.tools, s->kit.tool_count, sizeof (*s->kit.tools), compare_tools);
+    qsort (s->kit.tools, s->kit.tool_count, sizeof (*s->kit.tools), tool_entry_compare);
     return true;
-}
-
-const struct tool_entry *
-session_tool (const struct session *s, const char *name)
-{
-    struct tool_entry key = { .name = name };
-    return bsearch (&key, s->kit.tools, s->kit.tool_count, sizeof (key), compare_tools);
-}
-
-struct staged_artifact *
-session_artifact (const struct session *s, const char *tool_name)
-{
-    for (size_t i = 0; i < s->kit.artifact_count; i++)
-        if (! s->kit.artifacts[i].is_removed &&
-            strcmp (s->kit.artifacts[i].tool_name, tool_name) == 0)
-            return &s->kit.artifacts[i];
-    return NULL;
-}
-
-bool
-session_has_removed (const struct session *s, const char *tool_name)
-{
-    for (size_t i = 0; i < s->kit.artifact_count; i++)
-        if (s->kit.artifacts[i].is_removed &&
-            strcmp (s->kit.artifacts[i].tool_name, tool_name) == 0)
-            return ! session_artifact (s, tool_name);
-    return false;
 }

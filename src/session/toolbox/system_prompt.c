@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"
+#include "session/state/command_line.h"
 #include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
@@ -125,7 +126,7 @@ append_runtime_line (const struct session *s, struct buf *out)
         if (a && a->role == ROLE_TOOL && ! a->grant->scope &&
             ! (a->resolved && a->resolved->is_native))
             strv_push (&components, a->tool_name);
-        if (! a && shell_is_interpreter (s->kit.tools[i].name))
+        if (! a && command_line_is_interpreter (s->kit.tools[i].name))
             strv_push (&interpreters, s->kit.tools[i].name);
     }
     append_reach (&reach, &interpreters, "$MURMUR_RUNTIME_DIR");

@@ -9,6 +9,9 @@
 
 #include "session/state/session.h"
 
+/* A step of staging, before anything exists. */
+bool stage_system_prompt (struct session *s, struct mur_error **err);
+
 /* Appends the fact lines, each with its newline. */
 void fact_lines_append (const struct session *s, struct buf *out);
 /* Appends the limits as the Limits: line and MURMUR.md state them: parts joined by "; ", or "none".

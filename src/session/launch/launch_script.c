@@ -1,16 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Script capsules: one component, one call of run () (spec/session.md 7).
- *
- * Callers: stage.c (compiling), launch.c. Always true: only allowlisted WASM tools are dispatched;
- * there is no door, no task and, unless something was sent, no trace file.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/launch/launch_script.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "base/digest.h"
 #include "base/fdio.h"
-#include "engine/form_cache.h"
 #include "host/artifact_manager.h"
 #include "host/capsule.h"
 #include "host/message.h"
@@ -26,76 +20,9 @@
 #include "session/launch/termination.h"
 #include "session/state/session.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define COMPONENT_LIMIT_BYTES ((size_t)1 << 30)
-
-/* --- staging --- */
-
-struct script_wasm {
-    struct buf bytes;
-};
-
-static bool
-give_bytes (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
-{
-    (void)err;
-    struct script_wasm *source = ctx;
-    *wasm = source->bytes.data;
-    *len = source->bytes.len;
-    return true;
-}
-
-/* What is no WebAssembly at all is refused by its first bytes, however much more there is. */
-static bool
-check_head (const char *path, struct mur_error **err)
-{
-    static const char magic[4] = { 0, 'a', 's', 'm' };
-    char head[sizeof magic];
-    _cleanup_close_ int fd = open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || ! fd_read_exact (fd, head, sizeof head) ||
-        memcmp (head, magic, sizeof magic) == 0)
-        return true; /* what else is wrong with it, reading and compiling tell */
-    return mur_fail (err, E_RUN_001,
-                     "the component does not compile: %s does not begin as WebAssembly does", path);
-}
-
-static bool
-read_component (const struct session *s, struct buf *wasm, struct mur_error **err)
-{
-    const char *path = s->asked->component_path;
-    if (s->asked->capsule)
-        return package_read_wasm (s->asked->capsule->package, wasm, err);
-    if (! path)
-        return mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
-    return check_head (path, err) && fs_read_regular (path, COMPONENT_LIMIT_BYTES, wasm, err);
-}
-
-bool
-stage_script (struct session *s, struct mur_error **err)
-{
-    if (s->manifest->inference)
-        return true;
-    struct script_wasm source = { 0 };
-    bool ok = read_component (s, &source.bytes, err);
-    if (ok) {
-        char key[SHA256_HEX_LEN + 1];
-        sha256_hex (source.bytes.data, source.bytes.len, key);
-        struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
-                                        zip_ceiling () };
-        sigset_t before;
-        termination_hold_signals (&before);
-        s->script = form_cache_load (s->engine, &spec, key, give_bytes, &source, NULL, err);
-        termination_release_signals (&before);
-    }
-    buf_free (&source.bytes);
-    for (size_t i = 0; ok && i < s->policy->network_allow.len; i++)
-        ok = allow_list_add (&s->script_allow, s->policy->network_allow.items[i], err);
-    return ok && s->script;
-}
 
 /* --- what the script may ask of the runtime --- */
 
@@ -113,8 +40,12 @@ invoke_tool (void *ctx, const char *name, const char *data, size_t len, const ch
         return false;
     }
     _cleanup_error_ struct mur_error *err = NULL;
-    if (dispatch_wasm (s, tool->artifact, data, len, log_path, arena, result,
-                       guest_current_cancel (), NULL, &err) != GUEST_OK) {
+    const struct component_call call = { .tool = tool->artifact,
+                                         .data = data,
+                                         .len = len,
+                                         .log_path = log_path,
+                                         .cancel = guest_current_cancel () };
+    if (call_component (s, &call, arena, result, &err) != GUEST_OK) {
         *refusal = arena_strdup (arena, err->message);
         return false;
     }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One call of a tool as it was asked for, by the model, a plan or a harness, and what it runs
+ * under.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cancel;
+struct cgroup_nest;
+
+struct call {
+    uint64_t turn;
+    const char *id; /* "" when there is none */
+    const char *name;
+    const json_t *input;
+    const char *input_text;         /* its compact JSON */
+    size_t input_bytes;             /* as it was written, when that is not the text; else 0 */
+    const struct cgroup_nest *nest; /* where its processes run; NULL: anywhere */
+    /* Its plan records it and fences the whole report: nothing is fenced here, a missing field is
+     * no line of its own, a command is waited for, a result may lie in a file. */
+    bool is_plan_step;
+    /* Of a caller whose wait may end before the task does; NULL: the task's own cancel. */
+    struct cancel *abandon; /* a command goes to the background */
+    struct cancel *stop;    /* a tool is stopped */
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/state/driver.h"
+
+#include "session/state/session.h"
+
+bool
+session_is_driver_entry (const struct session *s, const struct artifact_entry *entry)
+{
+    const struct inference *inf = s->manifest->inference;
+    if (! inf || inf->transport != TRANSPORT_HTTP)
+        return false;
+    bool is_driver = inf->driver_entry == entry;
+    for (size_t i = 0; i < inf->alternates.len; i++)
+        is_driver = is_driver || inf->alternates.items[i].entry == entry;
+    return is_driver;
+}
+
+uint64_t
+driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis)
+{
+    *basis = "none";
+    if (! d->window)
+        return 0;
+    uint64_t left = d->window > output_cap ? d->window - output_cap : 0;
+    *basis = "context_window_less_output_cap";
+    if (! d->input_ceiling || d->input_ceiling >= left)
+        return left;
+    *basis = "max_input_tokens";
+    return d->input_ceiling;
+}
