@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/call_line.h"
 
-#include "door/streams.h"
+#include "door/tasks/streams.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 

@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "session/calls/read_only.h"
 #include "session/commands/shell.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_gate.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 

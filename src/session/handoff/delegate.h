@@ -55,6 +55,3 @@ char *delegate_result_json (const struct delegate_result *r);
  * session's delegations (delegations.h), which hears of its end. */
 void
 delegate_start (struct session *s, const struct delegate_ask *ask, struct delegate_result *out);
-/* The same and waits until the child's task has ended, at most as long as a delegation may take.
- * Never answers DELEGATE_STARTED; the child is gone when it returns. */
-void delegate_wait (struct session *s, const struct delegate_ask *ask, struct delegate_result *out);

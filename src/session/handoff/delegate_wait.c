@@ -1,11 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Delegating and waiting for the answer: a capsule step of a plan (spec/spawn.md A19). See
- * delegate.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/handoff/delegate_wait.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/handoff/delegate_internal.h"
+#include "session/handoff/delegation_outcome.h"
 #include "session/state/session.h"
 #include "spawn/child/child_door.h"
 #include "spawn/child/door_ask.h"

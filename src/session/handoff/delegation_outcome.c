@@ -1,14 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What came of a delegation, from the child's files: its record, its answer, and the text the model
- * reads (spec/spawn.md A18). See delegations.h.
- *
- * Always true: files are opened below directories held since the launch, through no link, and never
- * by a path the child wrote; everything the child wrote is inside the fence.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/handoff/delegation_outcome.h"
+
 #include "base/alloc.h"
 #include "session/conversation/fence.h"
-#include "session/handoff/delegations.h"
 #include "session/state/session.h"
 #include "spawn/report/completion.h"
 

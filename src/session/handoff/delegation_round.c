@@ -1,12 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A task's children as a round waits for them, takes their outcomes, or ends them (spec/spawn.md
- * A18). See delegations.h, and handed_off.c for the round.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/handoff/delegation_round.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
-#include "session/handoff/delegations.h"
+#include "session/handoff/delegation_outcome.h"
+#include "session/handoff/delegations_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "session/handoff/delegation_outcome.h"
+#include "session/handoff/delegations_internal.h"
 #include "session/state/session.h"
 
 #include <string.h>

@@ -68,16 +68,6 @@ void delegation_trace (struct session *s, const struct delegation *d, bool has_i
 
 /* --- the running task --- */
 
-/* How many a round would deliver, and how many of them are still out. <set> may be NULL. */
-size_t delegations_held (struct delegations *set);
-size_t delegations_out (struct delegations *set);
-/* Sleeps until something was told since <*seen>, for half a second at most, and ends what nothing
- * was heard of for too long. */
-void delegations_sleep (struct delegations *set, uint64_t *seen);
-/* Closes all that are held: their ids and what the model reads of them are appended. */
-void delegations_deliver (struct delegations *set, json_t *ids, struct buf *text);
-/* Ends all that are held, in one grace. One that had ended by itself keeps its outcome. */
-void delegations_end (struct delegations *set, const char *reason);
 /* Marks one as arrived, as its completion would. False: it is none that is waited for. */
 bool delegations_take (struct delegations *set, struct delegation *d);
 /* Ids of what is out for a task, appended in order. */
@@ -90,24 +80,3 @@ void delegations_list (const struct session *s, const char *task_id, struct strv
 bool delegations_take_completion (void *set, const char *delegation_id);
 /* Appends a residue item (door.md 7.5) for each that is out of a task, or of all (NULL). */
 void delegations_append_residue (struct delegations *set, const char *task_id, json_t *items);
-
-/* --- the text of an outcome (delegation_outcome.c) --- */
-
-/* Reads record and answer of a child that has ended (or is left to end), appends what the model
- * reads, and tells outcome and reason (owned, NULL without) for the trace. */
-const char *delegation_append_outcome (struct session *s, const struct delegation *d,
-                                       struct buf *text, char **reason);
-/* The answer a child left in its files, whole; NULL with *reason (owned) when there is none. */
-char *delegation_answer (const struct delegation *d, size_t *len, char **reason);
-
-/* For delegations.c and delegation_round.c. */
-struct delegations {
-    struct session *session;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct delegation **items; /* in order of their ids */
-    size_t len, cap;
-    uint64_t news;     /* grows with everything a waiter should look at */
-    struct strv taken; /* ids whose completion was taken and that are closed */
-    uint64_t bound_secs;
-};

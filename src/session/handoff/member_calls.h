@@ -51,16 +51,6 @@ char *member_calls_make (struct member_calls *set, struct running_task *t, const
 /* Calls that are out, or answered and not delivered yet. */
 size_t member_calls_count (struct member_calls *set);
 
-/* How many of them are out. <set> may be NULL here and in what follows. */
-size_t member_calls_out (struct member_calls *set);
-/* Sleeps until something changed since <*seen>, for half a second at most. */
-void member_calls_sleep (struct member_calls *set, uint64_t *seen);
-/* Makes a sleeper look again. */
-void member_calls_poke (struct member_calls *set);
-/* Closes all that were answered: their ids and what the model reads of them are appended. */
-void member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text);
-/* Abandons all that are out; one that was answered keeps its status. */
-void member_calls_abandon (struct member_calls *set);
 /* [{member, status}] of what the running task did not get answered, at most 8; NULL: nothing.
  * Forgets it. */
 json_t *member_calls_take_below (struct member_calls *set);

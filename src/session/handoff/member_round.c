@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A task's member calls as a round waits for them, takes their answers, or abandons them
- * (spec/spawn.md C8). See member_calls.h, and handed_off.c for the round.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/handoff/member_round.h"
+
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/clock.h"

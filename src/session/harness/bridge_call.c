@@ -8,7 +8,7 @@
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

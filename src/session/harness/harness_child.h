@@ -47,6 +47,8 @@ bool harness_child_has_line (const struct harness_child *c);
 bool harness_child_is_at_end (const struct harness_child *c);
 bool harness_child_has_exited (const struct harness_child *c);
 void harness_child_signal (struct harness_child *c, int number);
+/* Kills the harness that runs, if one does, with its group. From any thread. */
+void harness_kill (struct session *s);
 /* Kills its group. */
 void harness_child_kill (struct session *s, struct harness_child *c);
 /* After its exit, or to force it: kills what is left of the group and reaps. */

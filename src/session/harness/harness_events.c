@@ -1,15 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What the events of a harness do: frames for watchers, turns, usage, the trace. See harness_run.h.
- */
-#include "session/calls/call_line.h"
-#include "session/harness/harness_run.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/harness/harness_events.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
-#include "session/hooks/hooks.h"
+#include "session/calls/call_line.h"
+#include "session/hooks/hook_events.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 

@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Staging a process driver and finding its harness (spec/session.md 3.2 steps 10, 11, 13). See
- * harness.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/harness/stage_harness.h"
+
 #include "base/alloc.h"
 #include "sandbox/kernel/exec_allowlist.h"
 #include "session/harness/harness.h"

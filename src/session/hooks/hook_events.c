@@ -1,7 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What hooks are told of a turn and its calls (spec/session.md 9.2).
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/hooks/hook_events.h"
+
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"

@@ -1,10 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Deny hooks: whether a call the manifest allows may run (spec/session.md 9.5).
- *
- * Always true: a call runs only on a clean `none` of every hook that was asked; whatever else
- * happens is a refusal, and no setting relaxes that.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/hooks/hook_gate.h"
+
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"

@@ -3,6 +3,8 @@
  * What a hook may read while it runs: the task's texts and the conversation's record, each behind
  * its grant (spec/session.md 9.4, 11.3).
  */
+#include "session/hooks/hook_messages.h"
+#include "session/hooks/hook_task.h"
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"
@@ -13,101 +15,15 @@
 
 #define CURSOR_PREFIX "mc_"
 
-/* --- what is in scope --- */
-
-static void
-set_text (char **to, const char *text, size_t len)
-{
-    free (*to);
-    *to = text ? x_memdup (text, len + 1) : NULL;
-    if (*to)
-        (*to)[len] = '\0';
-}
-
-void
-hooks_task_begin (struct session *s, const struct task *task)
-{
-    struct hooks *all = s->hooks;
-    if (! all)
-        return;
-    pthread_mutex_lock (&all->lock);
-    set_text (&all->context_id, task->context_id, strlen (task->context_id));
-    pthread_mutex_unlock (&all->lock);
-}
-
-void
-hooks_attempt_begin (struct session *s, const char *text, size_t len)
-{
-    struct hooks *all = s->hooks;
-    if (! all)
-        return;
-    pthread_mutex_lock (&all->lock);
-    set_text (&all->output, NULL, 0);
-    if (text) {
-        set_text (&all->as_given, text, len);
-        all->as_given_len = len;
-    }
-    if (text && ! all->has_task) {
-        set_text (&all->original, text, len);
-        all->original_len = len;
-    }
-    all->has_task = true;
-    pthread_mutex_unlock (&all->lock);
-}
-
-void
-hooks_output (struct session *s, const char *text)
-{
-    struct hooks *all = s->hooks;
-    if (! all)
-        return;
-    pthread_mutex_lock (&all->lock);
-    set_text (&all->output, text, strlen (text));
-    pthread_mutex_unlock (&all->lock);
-}
-
-void
-hooks_task_end (struct session *s)
-{
-    struct hooks *all = s->hooks;
-    if (! all)
-        return;
-    pthread_mutex_lock (&all->lock);
-    all->has_task = false;
-    set_text (&all->as_given, NULL, 0);
-    set_text (&all->original, NULL, 0);
-    set_text (&all->output, NULL, 0);
-    pthread_mutex_unlock (&all->lock);
-}
-
 /* --- task-io --- */
 
 static enum task_io_error
 task_text (void *ctx, enum task_io_text which, struct arena *arena, const char **text, size_t *len)
 {
     struct hook *h = ctx;
-    struct hooks *all = h->session->hooks;
-    enum task_io_error error = TASK_IO_OK;
-    if (! h->artifact->grant->may_read_task_io)
-        return TASK_IO_NOT_GRANTED;
-    if (! all)
-        return TASK_IO_NO_TASK;
-    pthread_mutex_lock (&all->lock);
-    const char *source = which == TASK_IO_OUTPUT     ? all->output
-                         : which == TASK_IO_ORIGINAL ? all->original
-                                                     : all->as_given;
-    if (! all->has_task || (! source && which != TASK_IO_OUTPUT)) {
-        error = TASK_IO_NO_TASK;
-    } else if (! source) {
-        error = TASK_IO_NO_OUTPUT;
-    } else {
-        *len = which == TASK_IO_OUTPUT     ? strlen (source)
-               : which == TASK_IO_ORIGINAL ? all->original_len
-                                           : all->as_given_len;
-        *text = arena_strndup (arena, source, *len);
-    }
-    pthread_mutex_unlock (&all->lock);
-    return error;
+    return h->artifact->grant->may_read_task_io
+               ? hook_task_text (h->session, which, arena, text, len)
+               : TASK_IO_NOT_GRANTED;
 }
 
 /* --- the conversation --- */
@@ -139,13 +55,7 @@ read_messages (void *ctx, const char *cursor, uint32_t limit, struct arena *aren
         *refusal = "not-granted";
         return false;
     }
-    const char *context_id = s->asked->context_id;
-    if (s->hooks) {
-        pthread_mutex_lock (&s->hooks->lock);
-        if (s->hooks->context_id)
-            context_id = arena_strdup (arena, s->hooks->context_id);
-        pthread_mutex_unlock (&s->hooks->lock);
-    }
+    const char *context_id = hook_task_context (s, arena, s->asked->context_id);
     _cleanup_messages_ struct message_list list = { 0 };
     if (context_id) {
         struct conversation *record = conversation_new (s->policy->record_store, context_id, NULL);

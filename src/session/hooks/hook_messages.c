@@ -1,11 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Messages as hooks see them and hand them back (spec/session.md 11.3, 11.5).
- *
- * Content crosses as text: the JSON of the block array, or, for a tool message, an envelope that
- * keeps call id and status. Always true: what comes back is only taken when it has that shape.
- */
-#include "session/hooks/hooks_internal.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/hooks/hook_messages.h"
 
 #include "base/alloc.h"
 

@@ -44,33 +44,3 @@ bool hooks_watch (const struct session *s, enum hook_event_kind kind);
  * NULL outside a task. */
 void hooks_tell (struct session *s, struct running_task *t, const struct hook_event *event,
                  enum hook_arm honoured, struct arena *arena, struct hook_answers *out);
-
-/* --- what task-io and conversation see --- */
-
-void hooks_task_begin (struct session *s, const struct task *task);
-/* The text this attempt is given; its output is not there yet. */
-void hooks_attempt_begin (struct session *s, const char *text, size_t len);
-void hooks_output (struct session *s, const char *text);
-void hooks_task_end (struct session *s);
-
-/* --- events (hook_events.c) --- */
-
-/* Before the inference line; the artifacts hooks answered are kept for the turn's end. */
-void hooks_tell_inference (struct session *s, struct running_task *t, const struct request *request,
-                           const struct driver_answer *a, uint64_t estimate);
-/* The same of a turn a harness closed: without prompt and tools. <text> may be NULL. */
-void hooks_tell_harness_turn (struct session *s, struct running_task *t,
-                              const struct trace_inference *turn, const char *text);
-/* Shows the artifacts of this turn's on-inference. */
-void hooks_show_artifacts (struct session *s, struct running_task *t);
-void hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,
-                      const struct call_outcome *o, uint64_t duration_ms);
-void hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
-                       const struct shell_facts *f);
-
-/* --- the decision (hook_gate.c) --- */
-
-/* Asks the deny hooks about a call the manifest allows. False: refused; *o holds what the model
- * reads and the refusal is traced (t->fatal when it could not be). */
-bool hooks_allow (struct session *s, struct running_task *t, const struct call *call,
-                  struct call_outcome *o);

@@ -11,6 +11,7 @@
 #include "session/commands/shell.h"
 #include "session/state/session.h"
 #include "session/toolbox/pull.h"
+#include "session/toolbox/pull_list.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "door/tasks/intake.h"
 #include "home/running.h"
-#include "session/harness/harness.h"
+#include "session/harness/harness_child.h"
 #include "session/launch/roost_session.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"

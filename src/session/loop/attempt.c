@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "door/tasks/tasks.h"
-#include "session/harness/harness.h"
-#include "session/hooks/hooks.h"
+#include "session/harness/harness_run.h"
+#include "session/hooks/hook_task.h"
 #include "session/loop/compaction.h"
 #include "session/loop/seed.h"
 #include "session/loop/turn.h"

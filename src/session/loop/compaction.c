@@ -5,7 +5,7 @@
 #include "session/loop/compaction.h"
 
 #include "base/alloc.h"
-#include "session/hooks/hooks_internal.h"
+#include "session/hooks/hook_messages.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 

@@ -10,7 +10,7 @@
 #include "door/tasks/tasks.h"
 #include "session/commands/background.h"
 #include "session/handoff/member_calls.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_task.h"
 #include "session/loop/attempt.h"
 #include "session/loop/done_check.h"
 #include "session/loop/outcome_round.h"

@@ -9,7 +9,7 @@
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"

@@ -14,7 +14,7 @@
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
 #include "session/commands/confine.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_events.h"
 #include "session/loop/compaction.h"
 #include "session/loop/tool_calls.h"
 #include "session/model/inference_line.h"

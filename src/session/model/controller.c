@@ -9,8 +9,8 @@
 #include "base/keys/token.h"
 #include "door/planes/control_plane.h"
 #include "home/running.h"
-#include "session/model/credential.h"
 #include "session/model/selection.h"
+#include "session/model/supplied.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -22,8 +22,6 @@
 struct controller {
     struct session *session;
     unsigned char key[TOKEN_KEY_LEN];
-    pthread_mutex_t lock;   /* a leaf: guards the values */
-    struct secret **values; /* of control.secrets, in its order; NULL: not set */
 };
 
 static const struct str_list *
@@ -40,9 +38,8 @@ controller_new (struct session *s)
         return NULL;
     struct controller *c = x_new0 (struct controller);
     c->session = s;
+    s->supplied = supplied_secrets_new (&declared->secrets);
     random_bytes (c->key, sizeof c->key);
-    pthread_mutex_init (&c->lock, NULL);
-    c->values = x_new_array (struct secret *, declared->secrets.len + 1);
     return c;
 }
 
@@ -51,59 +48,17 @@ controller_free (struct controller *c)
 {
     if (! c)
         return;
-    for (size_t i = 0; i < secret_names (c->session)->len; i++)
-        secret_free (c->values[i]);
-    free (c->values);
     secret_wipe (c->key, sizeof c->key);
-    pthread_mutex_destroy (&c->lock);
     free (c);
 }
 
 /* --- secrets --- */
 
-static struct secret **
-place_of (struct controller *c, const char *name)
-{
-    const struct str_list *names = secret_names (c->session);
-    for (size_t i = 0; i < names->len; i++)
-        if (strcmp (names->items[i], name) == 0)
-            return &c->values[i];
-    return NULL;
-}
-
-bool
-controller_owns (const struct session *s, const char *secret)
-{
-    return s->controller && place_of (s->controller, secret);
-}
-
-struct secret *
-controller_secret (const struct session *s, const char *name)
-{
-    struct controller *c = s->controller;
-    pthread_mutex_lock (&c->lock);
-    const struct secret *value = *place_of (c, name);
-    struct secret *copy = value ? secret_copy (value) : NULL;
-    pthread_mutex_unlock (&c->lock);
-    return copy;
-}
-
 static bool
 has_secret (void *ctx, const char *name)
 {
-    return place_of (ctx, name) != NULL;
-}
-
-/* Puts a value (taken over; NULL: none) in the place; true when there was one. */
-static bool
-put_secret (struct controller *c, const char *name, struct secret *value)
-{
-    pthread_mutex_lock (&c->lock);
-    struct secret **place = place_of (c, name), *before = *place;
-    *place = value;
-    pthread_mutex_unlock (&c->lock);
-    secret_free (before);
-    return before != NULL;
+    const struct controller *c = ctx;
+    return supplied_secrets_owns (c->session->supplied, name);
 }
 
 static void
@@ -130,7 +85,7 @@ set_secret (void *ctx, const char *token_id, const char *name, const char *value
     struct controller *c = ctx;
     struct secret *secret = secret_new (value, len);
     redactor_add (c->session->redactor, secret);
-    bool is_replaced = put_secret (c, name, secret);
+    bool is_replaced = supplied_secrets_put (c->session->supplied, name, secret);
     trace_secret (c, token_id, name, "set", TRACE_FLAG (is_replaced));
     answer_secret (out, name, true);
     json_set_bool (out->body, "replaced", is_replaced);
@@ -141,12 +96,13 @@ struct forgetting {
     const char *name, *token_id;
 };
 
-/* Under control.c's lock, so that no switch to a choice this secret keys comes in between. */
+/* Under the lock of the selection, so that no switch to a choice this secret keys comes in between.
+ */
 static void
 forget_it (void *ctx)
 {
     const struct forgetting *f = ctx;
-    put_secret (f->controller, f->name, NULL);
+    supplied_secrets_put (f->controller->session->supplied, f->name, NULL);
     trace_secret (f->controller, f->token_id, f->name, "forget", (struct trace_flag){ 0 });
 }
 
@@ -308,7 +264,7 @@ show (void *ctx)
         json_array_append_new (settings, setting_json (s, declared->items[i]));
     for (size_t i = 0; i < secret_names (s)->len; i++) {
         const char *name = secret_names (s)->items[i];
-        _cleanup_secret_ struct secret *value = controller_secret (s, name);
+        _cleanup_secret_ struct secret *value = supplied_secrets_get (s->supplied, name);
         json_array_append_new (secrets,
                                json_pack ("{s:s, s:b}", "name", name, "set", value != NULL));
     }

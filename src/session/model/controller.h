@@ -19,11 +19,6 @@ struct controller *controller_new (struct session *s);
 void controller_free (struct controller *c);
 DEFINE_CLEANUP (struct controller, controller_free)
 
-/* True when only a controller supplies this secret. */
-bool controller_owns (const struct session *s, const char *secret);
-/* What it supplied: a copy, or NULL while it is not set. */
-struct secret *controller_secret (const struct session *s, const char *name);
-
 /* Once the door is bound: writes the token's file. E-RUN-041. */
 bool controller_begin (struct session *s, struct mur_error **err);
 /* Gives the door its control plane; before it serves. */

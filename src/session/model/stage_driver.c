@@ -5,9 +5,9 @@
 #include "base/diag.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "session/guests/env_limit.h"
-#include "session/model/controller.h"
 #include "session/model/credential.h"
 #include "session/model/selection.h"
+#include "session/model/supplied.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -189,7 +189,7 @@ judge_availability (const struct session *s, struct choice *d, bool is_primary)
     diag_warn (DIAG_RUNTIME, W_RUN_003,
                "the driver choice %s (%s, %s) is not available: its key %s is %s", d->name,
                d->artifact->full_name, d->model, key,
-               controller_owns (s, key)
+               supplied_secrets_owns (s->supplied, key)
                    ? "one a controller supplies (mur control secret), and has not yet"
                    : "neither in the configuration's credentials nor in the environment");
 }

@@ -1,14 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Capsule steps of a plan: another capsule is given a task and waited for, in a thread of the
- * step's own (spec/session.md 12, spec/spawn.md A19). See plan.h.
- */
-#include "session/plan/plan.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/plan/plan_capsule.h"
 
 #include "artifact/names/name.h"
 #include "artifact/store/store.h"
 #include "base/alloc.h"
 #include "session/handoff/delegate.h"
+#include "session/handoff/delegate_wait.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"

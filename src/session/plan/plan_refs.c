@@ -1,12 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What a step may say about steps before it: references ("$build.output", "$build.status") as whole
- * string values of its input, and the comparisons of its condition. See plan.h.
- *
- * A condition is `||` over `&&` over one comparison (== != > <, by byte order); operands are quoted
- * literals or references; there are no parentheses.
- */
-#include "session/plan/plan.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/plan/plan_refs.h"
 
 #include "base/alloc.h"
 

@@ -1,13 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The order of a plan: waves of steps whose dependencies are done, what a failed step does to the
- * rest, and the trace of it. See plan.h.
- */
-#include "session/plan/plan.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/plan/plan_run.h"
 
 #include "base/alloc.h"
 #include "sandbox/kernel/cgroup_nest.h"
 #include "session/commands/confine.h"
+#include "session/plan/plan_refs.h"
+#include "session/plan/plan_step.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 

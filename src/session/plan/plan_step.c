@@ -1,20 +1,18 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Running one step of a plan. See plan.h.
- *
- * A command or capsule is started when its turn comes and waited for when the tools of its wave
- * have run; so they run beside each other and beside the tools, and tools one at a time. All but
- * waiting for a capsule's answer happens on the task loop's thread.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/plan/plan_step.h"
+
 #include "base/words.h"
-#include "session/plan/plan.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/handoff/delegate.h"
+#include "session/plan/plan_capsule.h"
+#include "session/plan/plan_command.h"
+#include "session/plan/plan_refs.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
@@ -23,8 +21,6 @@
 #include <string.h>
 
 #define KILL_WAIT_MS 5000
-
-static const char blanks[] = " \t\n\v\f\r";
 
 static void
 set_status (struct plan_step *step, enum step_status status)
@@ -62,37 +58,11 @@ step_run_clear (struct step_run *run)
 
 /* --- the command of a shell step --- */
 
-/* An interpreter asked for as `bash -c 'script'` gets just that script. */
-static char *
-unwrap_script (const char *name, const char *rest)
-{
-    _cleanup_strv_ struct strv words = { 0 };
-    if (command_line_is_interpreter (name))
-        words_split (rest, &words);
-    bool is_wrapped = words.len == 2 && str_eq (words.items[0], "-c");
-    return x_strdup (is_wrapped ? words.items[1] : rest);
-}
-
-bool
-step_command (const struct plan_step *step, const json_t *input, char **name, char **command)
-{
-    const char *line = step->name + strspn (step->name, blanks);
-    size_t len = strcspn (line, blanks);
-    if (! len)
-        return false;
-    const char *rest = line + len + strspn (line + len, blanks);
-    const char *given =
-        json_is_string (input) ? json_string_value (input) : json_get_string (input, "command");
-    *name = x_strndup (line, len);
-    *command = *rest ? unwrap_script (*name, rest) : x_strdup (given ? given : "");
-    return true;
-}
-
 static void
 name_command (struct step_run *run)
 {
     _cleanup_free_ char *command = NULL;
-    if (! step_command (run->step, run->step->sent, &run->tool, &command))
+    if (! plan_command_read (run->step, run->step->sent, &run->tool, &command))
         return;
     run->line = command_line_text (run->tool, command);
     run->call = json_object ();

@@ -8,6 +8,7 @@
  */
 #include "session/stage.h"
 #include "session/model/stage_driver.h"
+#include "session/model/supplied.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -15,7 +16,7 @@
 #include "session/calls/read_only.h"
 #include "session/commands/confine.h"
 #include "session/guests/guests.h"
-#include "session/harness/harness.h"
+#include "session/harness/stage_harness.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"
 #include "session/model/controller.h"
@@ -245,6 +246,7 @@ session_free (struct session *s)
     spend_meter_freep (&s->spend);
     selection_freep (&s->selection);
     controller_freep (&s->controller);
+    supplied_secrets_freep (&s->supplied);
     harness_freep (&s->harness);
     redactor_free (s->redactor);
     strv_free (&s->kit.guest_env);

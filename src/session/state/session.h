@@ -30,6 +30,7 @@
 struct hooks;
 struct delegations;
 struct selection;
+struct supplied_secrets;
 
 enum termination_cause {
     NOT_TERMINATED,
@@ -70,8 +71,9 @@ struct session {
     /* live: what the script sent, not recorded yet; NULL: none */
     struct script_sends *script_sends;
     struct allow_list script_allow;
-    struct controller *controller; /* controller.h; NULL: no control plane */
-    struct selection *selection;   /* what is selected of the choices now */
+    struct controller *controller;     /* controller.h; NULL: no control plane */
+    struct supplied_secrets *supplied; /* NULL: no control plane */
+    struct selection *selection;       /* what is selected of the choices now */
     atomic_bool is_driver_busy;
     const char *compaction_prompt; /* NULL: none */
     bool has_compacted_resume;     /* live: --resume-mode compact was spent */

@@ -8,7 +8,7 @@
 #include "base/diag.h"
 #include "session/commands/background.h"
 #include "session/handoff/delegations.h"
-#include "session/hooks/hooks.h"
+#include "session/hooks/hook_task.h"
 #include "session/state/session.h"
 
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 #include "session/toolbox/pull.h"
+#include "session/toolbox/pull_list.h"
 
 #include <string.h>
 

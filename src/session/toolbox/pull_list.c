@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What a running session could pull: the stores' and the sources' answers to a pattern
- * (spec/artifacts.md 14). Nothing is written; an owner is not asked for a listing.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/toolbox/pull_list.h"
+
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "base/alloc.h"
