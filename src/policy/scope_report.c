@@ -6,6 +6,7 @@
 #include "policy/scope_report.h"
 
 #include "base/alloc.h"
+#include "fs/root.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "policy/report_parts.h"
 
@@ -13,22 +14,32 @@
 
 /* --- facts --- */
 
-/* What keeps commands from changing the session's directories, NULL for nothing. Truncation is only
- * mediated from ABI 3 on. */
-static const char *
-directories_enforced_by (const struct containment *c)
+/* What keeps commands from changing a directory of the session, or why nothing does. Truncation is
+ * only mediated from ABI 3 on. Landlock takes nothing out of a folder it makes writable: what lies
+ * inside the work folder is kept by a mount of its own, where one can be made. */
+static struct report_dir
+session_dir (struct policy *p, const struct containment *c, const char *path, const char *work_dir)
 {
+    struct report_dir dir = { .path = path };
+    bool is_mounted = c->facts.has_mount_namespace && ! str_eq (work_dir, "/tmp");
     if (c->applied == TIER_SEALED)
-        return "mountns+landlock";
-    return c->applied == TIER_LANDLOCK && c->facts.landlock_abi >= 3 ? "landlock" : NULL;
-}
-
-static const char *
-directories_open_because (const struct containment *c)
-{
-    return c->applied == TIER_LANDLOCK
-               ? "Landlock below ABI 3 does not keep a command from cutting a file to nothing"
-               : "no kernel sandbox confines commands here";
+        dir.enforced_by = "mountns+landlock";
+    else if (c->applied != TIER_LANDLOCK)
+        dir.not_protected_because = "no kernel sandbox confines commands here";
+    else if (c->facts.landlock_abi < 3)
+        dir.not_protected_because =
+            "Landlock below ABI 3 does not keep a command from cutting a file to nothing";
+    else if (! fs_path_is_within (path, work_dir))
+        dir.enforced_by = "landlock";
+    else if (is_mounted)
+        dir.enforced_by = "mountns+landlock";
+    else
+        dir.not_protected_because = arena_printf (
+            p->arena,
+            "it lies inside the work folder %s, which commands may write, and no private mount "
+            "keeps it apart",
+            work_dir);
+    return dir;
 }
 
 void
@@ -40,14 +51,12 @@ report_facts_fill (struct policy *p, const struct containment *c, struct report_
                            ? request->work_root
                            : arena_printf (p->arena, "%s/workdir", request->manifest_dir);
     const char *records = arena_printf (p->arena, "%s/records%s/<session-id>", home, root);
-    const char *enforced_by = directories_enforced_by (c);
-    const char *why_not = enforced_by ? NULL : directories_open_because (c);
+    const char *runtime = arena_printf (p->arena, "%s/sessions/<session-id>/runtime", home);
     const bool is_tmp = root && strcmp (root, "/tmp") == 0;
     *out = (struct report_facts){
         .containment = c,
-        .runtime_dir = { arena_printf (p->arena, "%s/sessions/<session-id>/runtime", home),
-                         enforced_by, why_not },
-        .records_dir = { records, enforced_by, why_not },
+        .runtime_dir = session_dir (p, c, runtime, root),
+        .records_dir = session_dir (p, c, records, root),
         .temp_path = arena_printf (p->arena, "%s/tmp", records),
         .io_max_status = "not-required",
         .io_max_reason = "nothing in this capsule starts a native process",

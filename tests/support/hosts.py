@@ -2,6 +2,10 @@
 #
 # Other hosts than this one: what mur finds is taken away or put before it starts, by namespaces and a filter of system calls.
 
+import shlex
+import sys
+from pathlib import Path
+
 import pytest
 
 from .lab import BUILD, IS_SANITIZED
@@ -47,6 +51,14 @@ def without_landlock(lab):
     if IS_SANITIZED:
         pytest.skip("a filter of system calls and the sanitizers do not go together")
     on_host(lab, f'exec {PROBE} without-landlock {lab.mur_path} "$@"')
+
+
+def without_calls(lab, *names):
+    """These system calls are answered with EPERM."""
+    if IS_SANITIZED:
+        pytest.skip("a filter of system calls and the sanitizers do not go together")
+    helper = Path(__file__).with_name("without_call.py")
+    on_host(lab, f'exec {shlex.quote(sys.executable)} {helper} {",".join(names)} {lab.mur_path} "$@"', "-".join(["without", *names]))
 
 
 def with_apparmor(lab, is_restricting):

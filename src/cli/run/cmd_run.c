@@ -270,14 +270,25 @@ needs_probe (const struct run *r)
            cli_has (r->args, "--explain-scope") || policy_may_run_native (r->policy, false);
 }
 
+/* ~/.murmur inside the work folder, or what sessions have of it, is out of every sandbox's
+ * protection. */
+static void
+take_dir_inside_workdir (struct run *r)
+{
+    static const char *const parts[] = { "", "/records", "/sessions" };
+    for (size_t i = 0; i < ARRAY_LEN (parts) && ! r->dir_inside_workdir; i++) {
+        _cleanup_free_ char *path = x_asprintf ("%s%s", r->home, parts[i]);
+        if (fs_path_is_within (path, r->work_root))
+            r->dir_inside_workdir = steal_ptr (&path);
+    }
+}
+
 /* The probe runs beside us from here; staging waits for it where a refusal or a record needs it. */
 static bool
 prepare_decision (struct run *r, struct mur_error **err)
 {
     (void)err;
-    /* ~/.murmur inside the work folder is out of every sandbox's protection. */
-    if (fs_path_is_within (r->home, r->work_root))
-        r->dir_inside_workdir = x_strdup (r->home);
+    take_dir_inside_workdir (r);
     r->decision = (struct host_decision){
         .floor = r->policy->containment_floor,
         .capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir, r->work_root },

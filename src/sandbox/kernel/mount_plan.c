@@ -122,16 +122,19 @@ finish (struct mount_plan *plan, struct draft *d, const char *work_dir)
     plan->gid = getegid ();
 }
 
-/* Re-exposed beneath the covered /tmp, unless it lies beneath a writable path that already was. */
+/* Given a place of its own where what lies over it so far shows it otherwise: the covered /tmp not
+ * at all, a writable tree as writable, a read-only one as read-only. */
 static void
-expose (struct draft *d, const struct mount_folder *f, bool is_read_only)
+expose (struct draft *d, const struct mount_folder *f, bool is_read_only, const char *work_dir)
 {
-    if (! fs_path_is_within (f->path, "/tmp"))
+    const struct mount_entry *over = NULL;
+    for (size_t i = 0; i < d->len; i++)
+        if (fs_path_is_within (f->path, d->entries[i].target))
+            over = &d->entries[i];
+    if (! over && ! (is_read_only && fs_path_is_within (f->path, work_dir)))
         return;
-    for (size_t i = 1; i < d->len; i++)
-        if (! d->entries[i].is_read_only && fs_path_is_within (f->path, d->entries[i].target) &&
-            ! is_read_only)
-            return;
+    if (over && over != d->entries && over->is_read_only == is_read_only)
+        return;
     add_folder (d, f, f->path, is_read_only);
 }
 
@@ -151,11 +154,12 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
     if (! str_eq (f->work.path, "/tmp")) {
         plan->kind = MOUNT_TMP;
         add_folder (&d, &f->temp, "/tmp", false);
-        expose (&d, &f->work, false);
-        expose (&d, &f->runtime, true);
-        expose (&d, &f->records, true);
-        expose (&d, &f->home, false);
-        expose (&d, &f->temp, false);
+        const char *work_dir = f->work.path;
+        expose (&d, &f->work, false, work_dir);
+        expose (&d, &f->runtime, true, work_dir);
+        expose (&d, &f->records, true, work_dir);
+        expose (&d, &f->home, false, work_dir);
+        expose (&d, &f->temp, false, work_dir);
         for (size_t i = 0; f->read_only && f->read_only[i]; i++)
             if (fs_path_is_within (f->read_only[i], "/tmp"))
                 add_tree (&d, f->read_only[i], false);
