@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/export/gen_ai_internal.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- reading a line --- */
+
+int64_t
+gen_ai_int (const json_t *line, const char *key)
+{
+    const json_t *value = json_object_get (line, key);
+    return json_is_integer (value) ? json_integer_value (value) : -1;
+}
+
+uint64_t
+gen_ai_duration (const json_t *line)
+{
+    int64_t ms = gen_ai_int (line, "duration_ms");
+    return ms > 0 ? (uint64_t)ms : 0;
+}
+
+void
+gen_ai_add_int (struct attributes *a, const char *key, const json_t *line, const char *member)
+{
+    int64_t value = gen_ai_int (line, member);
+    if (value >= 0)
+        attributes_int (a, key, value);
+}
+
+/* Text of somebody's: known secrets are replaced. */
+void
+gen_ai_add_text (struct gen_ai *g, struct attributes *a, const char *key, const char *value)
+{
+    if (! value)
+        return;
+    _cleanup_free_ char *clean = g->spec.redactor ? redactor_apply (g->spec.redactor, value) : NULL;
+    attributes_string (a, key, clean ? clean : value);
+}
+
+/* --- spans --- */
+
+void
+gen_ai_emit (struct gen_ai *g, struct telemetry_span *s)
+{
+    if (g->context.is_sampled)
+        g->spec.emit (g->spec.ctx, s);
+    else
+        span_free (s);
+}
+
+/* Below <parent>; no part of it lies before the task. */
+struct telemetry_span *
+gen_ai_span (struct gen_ai *g, const char *name, enum span_kind kind, const char *operation,
+             const char *parent, uint64_t start_ms, uint64_t end_ms)
+{
+    struct telemetry_span *s = span_new (name, kind);
+    memcpy (s->trace_id, g->context.trace_id, sizeof s->trace_id);
+    snprintf (s->parent, sizeof s->parent, "%s", parent);
+    s->start_ns = start_ms * NS_PER_MS;
+    s->end_ns = end_ms * NS_PER_MS;
+    if (g->agent && s->start_ns < g->agent->start_ns)
+        s->start_ns = g->agent->start_ns;
+    if (s->end_ns < s->start_ns)
+        s->end_ns = s->start_ns;
+    attributes_string (&s->attributes, "gen_ai.operation.name", operation);
+    attributes_string (&s->attributes, "gen_ai.conversation.id", g->conversation_id);
+    return s;
+}
+
+void
+gen_ai_set_failed (struct gen_ai *g, struct telemetry_span *s, const char *type,
+                   const char *message)
+{
+    s->has_failed = true;
+    attributes_string (&s->attributes, "error.type", type);
+    if (message && g->spec.content != GEN_AI_CONTENT_NONE && ! s->failure)
+        s->failure =
+            g->spec.redactor ? redactor_apply (g->spec.redactor, message) : x_strdup (message);
+}
+
+void
+gen_ai_add_provider (struct gen_ai *g, struct attributes *a)
+{
+    attributes_string (a, "gen_ai.provider.name", g->provider);
+    attributes_string (a, "gen_ai.system", g->provider); /* the older name */
+    attributes_string (a, "server.address", g->server_host);
+    if (g->server_host && g->spec.server_port)
+        attributes_int (a, "server.port", g->spec.server_port);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/export/gen_ai_internal.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMMAND_SHOWN 200
+
+/* --- tools --- */
+
+static void
+set_tool_failed (struct gen_ai *g, struct telemetry_span *s, const json_t *line)
+{
+    const char *status = json_get_string (line, "status");
+    if (status && ! str_eq (status, "ok"))
+        gen_ai_set_failed (g, s, str_eq (status, "error") ? "tool_error" : status,
+                           json_get_string (line, "error"));
+}
+
+static struct telemetry_span *
+tool_span (struct gen_ai *g, const char *tool, const char *type, const json_t *line, const char *id,
+           uint64_t ms)
+{
+    _cleanup_free_ char *name = x_asprintf ("execute_tool %s", tool ? tool : "?");
+    struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "execute_tool",
+                                            g->context.span_id, ms - gen_ai_duration (line), ms);
+    span_id_of (id, "tool", s->id);
+    gen_ai_add_text (g, &s->attributes, "gen_ai.tool.name", tool);
+    attributes_string (&s->attributes, "gen_ai.tool.type", type);
+    gen_ai_add_int (&s->attributes, "murmur.turn", line, "turn");
+    gen_ai_add_int (&s->attributes, "murmur.output_bytes", line, "output_bytes");
+    set_tool_failed (g, s, line);
+    gen_ai_metrics_add (&g->metrics, GEN_AI_TOOL_DURATION, &s->attributes,
+                        (double)gen_ai_duration (line) / 1e3);
+    return s;
+}
+
+void
+gen_ai_tool_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
+{
+    const char *tool = json_get_string (line, "tool_name");
+    struct telemetry_span *s = tool_span (g, tool, "function", line, id, ms);
+    struct attributes *a = &s->attributes;
+    attributes_string (a, "gen_ai.tool.call.id", json_get_string (line, "tool_call_id"));
+    gen_ai_add_int (a, "murmur.input_bytes", line, "input_bytes");
+    attributes_string (a, "murmur.state_effect", json_get_string (line, "state_effect"));
+    if (g->spec.content == GEN_AI_CONTENT_FULL) {
+        const json_t *input = json_object_get (line, "input");
+        _cleanup_free_ char *arguments = input ? json_text (input, JSON_TEXT_ORDERED) : NULL;
+        gen_ai_add_text (g, a, "gen_ai.tool.call.arguments", arguments);
+        gen_ai_add_text (g, a, "gen_ai.tool.call.result", json_get_string (line, "output"));
+    }
+    memcpy (g->tool_span, s->id, sizeof g->tool_span);
+    free (g->tool_name);
+    g->tool_name = x_strdup (tool ? tool : "");
+    g->tool_calls++;
+    gen_ai_emit (g, s);
+}
+
+void
+gen_ai_skill_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
+{
+    const char *skill = json_get_string (line, "skill_name");
+    struct telemetry_span *s = tool_span (g, skill, "extension", line, id, ms);
+    attributes_string (&s->attributes, "gen_ai.skill.name", skill);
+    gen_ai_emit (g, s);
+}
+
+/* The command of a tool call hangs below it: its line follows the call's. */
+void
+gen_ai_shell (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
+{
+    const char *binary = json_get_string (line, "binary"),
+               *command = json_get_string (line, "command");
+    bool is_of_tool = g->tool_name && str_eq (g->tool_name, binary);
+    _cleanup_free_ char *name = x_asprintf ("command %s", binary ? binary : "?");
+    struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "execute_command",
+                                            is_of_tool ? g->tool_span : g->context.span_id,
+                                            ms - gen_ai_duration (line), ms);
+    span_id_of (id, "command", s->id);
+    struct attributes *a = &s->attributes;
+    gen_ai_add_text (g, a, "process.executable.name", binary);
+    gen_ai_add_int (a, "process.exit.code", line, "exit_code");
+    if (g->spec.content != GEN_AI_CONTENT_NONE && command) {
+        size_t len = 0;
+        for (size_t n = 0; command[len] && n < COMMAND_SHOWN; n++)
+            do
+                len++;
+            while (((unsigned char)command[len] & 0xc0) == 0x80);
+        _cleanup_free_ char *shown = x_strndup (command, len);
+        gen_ai_add_text (g, a, "process.command_line", shown);
+    }
+    const char *limit = json_get_string (line, "resource_limit");
+    attributes_string (a, "murmur.resource_limit", limit);
+    if (limit)
+        gen_ai_set_failed (g, s, limit, NULL);
+    else if (gen_ai_int (line, "exit_code") != 0)
+        gen_ai_set_failed (g, s, "exit", NULL);
+    gen_ai_emit (g, s);
+}
