@@ -132,6 +132,7 @@ static judge_fn *const judges[] = {
     judge_prompt_artifact,
     judge_context,
     judge_trace,
+    judge_otel,
     judge_door,
     judge_door_and_spawn,
     judge_lifecycle,

@@ -270,8 +270,28 @@ struct eval_block {
     struct str_list skipped;         /* types this build does not know */
 };
 
+/* One pair of a map of texts. */
+struct name_value {
+    const char *name, *value;
+};
+
+/* observability.otel, defaults applied. */
+struct otel_block {
+    const char *endpoint;    /* NULL: otel_endpoint's, or the environment's */
+    const char *protocol;    /* NULL: http/protobuf */
+    const char *conventions; /* NULL: gen_ai */
+    const char *content;     /* NULL: none */
+    const struct yaml_node *written_headers, *written_resource;
+    LIST_OF (struct name_value) headers;
+    LIST_OF (struct name_value) resource;
+    struct opt_bool metrics; /* true */
+    struct opt_bool pending;
+    struct opt_double sample; /* 0 to 1 */
+};
+
 struct observability {
     const char *otel_endpoint;
+    struct otel_block *otel;
     struct eval_block *eval;
 };
 

@@ -348,8 +348,36 @@ static const struct schema_key eval_keys[] = {
 };
 static const struct schema eval_schema = SCHEMA (eval_keys, eval_block);
 
+static const struct schema_key otel_keys[] = {
+    KEY (otel_block, endpoint, KEY_TRIMMED,
+         .doc = "Where spans go: http:// or https://, host, port, a prefix."),
+    KEY (otel_block, protocol, KEY_TRIMMED, .rule = RULE_WORDS,
+         .words = (const char *const[]){ "http/protobuf", "http/json", NULL },
+         .doc = "http/protobuf when absent, or http/json."),
+    KEY_AS ("headers", otel_block, written_headers, KEY_NODE,
+            .doc = "Sent with each request: names to texts, in which ${NAME} is a credential."),
+    KEY (otel_block, conventions, KEY_TRIMMED, .rule = RULE_WORDS,
+         .words = (const char *const[]){ "gen_ai", "capsule", NULL },
+         .doc = "gen_ai when absent (OpenTelemetry's GenAI conventions), or capsule."),
+    KEY (otel_block, content, KEY_TRIMMED, .rule = RULE_WORDS,
+         .words = (const char *const[]){ "none", "meta", "full", NULL },
+         .doc = "What of the conversation spans carry: none when absent; meta: command lines and "
+                "failures; full: messages, arguments and results, which trace.capture must keep."),
+    KEY (otel_block, metrics, KEY_BOOL, .fallback = true, .doc = "Metrics, too; true when absent."),
+    KEY (otel_block, pending, KEY_BOOL, .doc = "Send a task's span at its start as well."),
+    KEY (otel_block, sample, KEY_FLOAT, .rule = RULE_FRACTION,
+         .doc = "The share of traces that is sent, 0 to 1; 1 when absent."),
+    KEY_AS ("resource", otel_block, written_resource, KEY_NODE,
+            .doc = "Attributes of the sender: names to texts."),
+    END,
+};
+const struct schema otel_schema = SCHEMA (otel_keys, otel_block);
+
 static const struct schema_key observability_keys[] = {
-    KEY (observability, otel_endpoint, KEY_TRIMMED, .doc = "Where spans are exported."),
+    KEY (observability, otel_endpoint, KEY_TRIMMED,
+         .doc = "Where capsule.* spans are exported; with otel beside it, that block's endpoint."),
+    KEY (observability, otel, KEY_BLOCK, .block = &otel_schema, .flags = KEY_NULL_IS_EMPTY,
+         .doc = "How spans are exported."),
     KEY (observability, eval, KEY_BLOCK, .block = &eval_schema, .doc = "Evaluation."),
     END,
 };

@@ -21,6 +21,7 @@ extern const struct schema inference_schema;
 extern const struct schema retry_schema;
 extern const struct schema context_schema;
 extern const struct schema trace_schema;
+extern const struct schema otel_schema;
 extern const struct schema exports_schema;
 extern const struct schema limits_schema;
 extern const struct schema resources_schema;
@@ -58,6 +59,7 @@ bool judge_alternates_selectable (struct reading *rd, struct mur_error **err);
 /* (14), (15) and the scorers */
 bool judge_context (struct reading *rd, struct mur_error **err);
 bool judge_trace (struct reading *rd, struct mur_error **err);
+bool judge_otel (struct reading *rd, struct mur_error **err);
 void settle_scorers (struct reading *rd);
 /* (16) to (20) */
 bool judge_door (struct reading *rd, struct mur_error **err);

@@ -16,7 +16,7 @@
 #include "spawn/child/child_door.h"
 #include "spawn/child/environment.h"
 #include "spawn/child/packed.h"
-#include "trace/lines/otel.h"
+#include "trace/export/otel.h"
 
 #include <string.h>
 
@@ -269,7 +269,7 @@ send_task (struct handing *h)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     struct delegation *d = h->d;
-    char traceparent[OTEL_TRACEPARENT_LEN + 1];
+    char traceparent[TRACEPARENT_LEN + 1];
     bool is_traced = otel_traceparent (h->s->otel, traceparent);
     bool is_sent =
         child_door_send (h->s->http, d->child, d->id.text, h->ask->task,

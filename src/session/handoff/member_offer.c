@@ -8,7 +8,7 @@
 #include "session/state/session.h"
 #include "spawn/child/door_ask.h"
 #include "spawn/formation/membership.h"
-#include "trace/lines/otel.h"
+#include "trace/export/otel.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ ask (const struct member_line *l, const char *id, const char *method, json_t *pa
      uint64_t timeout_ms, struct cancel *cancel, struct mur_error **err)
 {
     struct membership *m = l->session->asked->membership;
-    char traceparent[OTEL_TRACEPARENT_LEN + 1];
+    char traceparent[TRACEPARENT_LEN + 1];
     bool is_traced = otel_traceparent (l->session->otel, traceparent);
     const struct door_question q = {
         .http = l->session->http,

@@ -6,7 +6,7 @@
 
 #include "session/launch/termination.h"
 #include "session/state/session.h"
-#include "trace/lines/otel.h"
+#include "trace/export/otel.h"
 
 /* How long the end of a session may wait for a collector; shorter once it was told to end. */
 #define PATIENCE_MS         30000

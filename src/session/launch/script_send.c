@@ -9,7 +9,7 @@
 #include "net/http_client.h"
 #include "net/url.h"
 #include "session/state/session.h"
-#include "trace/lines/otel.h"
+#include "trace/export/otel.h"
 
 #include <string.h>
 
@@ -174,7 +174,7 @@ send_message (void *ctx, const char *peer_url, const struct peer_message *messag
               struct arena *arena, struct peer_task *task, const char **refusal)
 {
     struct session *s = ctx;
-    char own[OTEL_TRACEPARENT_LEN + 1];
+    char own[TRACEPARENT_LEN + 1];
     const char *traceparent = otel_traceparent (s->otel, own) ? own : NULL;
     _cleanup_http_response_ struct http_response r = { 0 };
     if (! is_allowed (s, peer_url)) {

@@ -311,7 +311,8 @@ trace_write_under (struct trace_writer *w, enum trace_parent parent, const char 
     else
         follow (w, event, payload, line_id);
     if (ok && w->observer)
-        w->observer (w->observer_ctx, event, payload);
+        w->observer (w->observer_ctx, event, payload,
+                     &(struct trace_line){ line_id.text, b->data, b->len });
     if (b->cap > KEPT_BUFFER_BYTES)
         buf_free (b);
     pthread_mutex_unlock (&w->lock);

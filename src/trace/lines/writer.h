@@ -39,9 +39,17 @@ bool trace_write_under (struct trace_writer *w, enum trace_parent parent, const 
                         enum trace_event_type event, const void *payload, struct id *id,
                         struct mur_error **err);
 
+/* A line as it stands in the file, its end included. */
+struct trace_line {
+    const char *event_id;
+    const char *text;
+    size_t len;
+};
+
 /* Called for each line that was written, in file order, under the writer's lock: it must not block
  * and not write a line. */
-typedef void trace_observer_fn (void *ctx, enum trace_event_type event, const void *payload);
+typedef void trace_observer_fn (void *ctx, enum trace_event_type event, const void *payload,
+                                const struct trace_line *line);
 void trace_writer_observe (struct trace_writer *w, trace_observer_fn *fn, void *ctx);
 
 /* TRACE (w, err, session_end, .total_turns = 3, .exit_status = "ok"): unset members read as zero,

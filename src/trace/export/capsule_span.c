@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * OTLP's JSON of a span. See otel_span.h.
- */
-#include "trace/lines/otel_span.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/export/capsule_span.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

@@ -1,19 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Export of spans. See otel.h.
- *
- * The trace's lines come in under its lock and become bodies in a queue; one thread, started by the
- * first of them, sends them one by one. A line carries when it was written and how long its work
- * took; the start of an inference is where the work before it ended.
- */
-#include "trace/lines/otel.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/export/capsule_spans.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/digest.h"
 #include "net/plain_post.h"
-#include "trace/lines/otel_span.h"
+#include "trace/export/capsule_span.h"
+#include "trace/export/trace_ids.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +26,7 @@ struct queued {
     char *body;
 };
 
-struct otel {
+struct capsule_spans {
     struct fs_root *records;
     struct redactor *redactor;
     char *service_name, *service_version;
@@ -67,7 +61,7 @@ now_ns (void)
 
 /* [scheme://]host:port[/prefix]; whatever the scheme, it is spoken to in plain TCP. */
 static void
-read_endpoint (struct otel *o)
+read_endpoint (struct capsule_spans *o)
 {
     const char *scheme = strstr (o->endpoint, "://");
     const char *at = scheme ? scheme + 3 : o->endpoint;
@@ -87,7 +81,7 @@ read_endpoint (struct otel *o)
 /* --- sending --- */
 
 static void
-log_failure (struct otel *o, const char *name, const char *why)
+log_failure (struct capsule_spans *o, const char *name, const char *why)
 {
     _cleanup_free_ char *line = x_asprintf (
         "[%llu] %s was not sent: %s\n", (unsigned long long)(clock_unix_ms () / 1000), name, why);
@@ -97,7 +91,7 @@ log_failure (struct otel *o, const char *name, const char *why)
 
 /* False: the collector took it and said nothing in time. */
 static bool
-send_one (struct otel *o, const struct queued *q)
+send_one (struct capsule_spans *o, const struct queued *q)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     if (! o->host) {
@@ -132,7 +126,7 @@ queued_free (struct queued *q)
 
 /* Under the lock; NULL when the queue is empty. */
 static struct queued *
-take_first (struct otel *o)
+take_first (struct capsule_spans *o)
 {
     struct queued *q = o->first;
     if (! q)
@@ -147,7 +141,7 @@ take_first (struct otel *o)
 static void *
 send_all (void *arg)
 {
-    struct otel *o = arg;
+    struct capsule_spans *o = arg;
     pthread_setname_np (pthread_self (), "mur-otel");
     pthread_mutex_lock (&o->lock);
     for (;;) {
@@ -178,7 +172,7 @@ send_all (void *arg)
 
 /* Takes the span's attributes over. Under the lock. */
 static void
-emit (struct otel *o, struct span *s)
+emit (struct capsule_spans *o, struct span *s)
 {
     char *body = span_body (s, o->service_name, o->service_version);
     if (o->queue_len >= QUEUE_MAX) {
@@ -209,7 +203,7 @@ mint (char *out, size_t bytes)
 
 /* One below the running task's, of work that ends now. */
 static void
-emit_work (struct otel *o, const char *name, uint64_t start_ns, uint64_t end_ns, struct span *s)
+emit_work (struct capsule_spans *o, const char *name, uint64_t start_ns, uint64_t end_ns, struct span *s)
 {
     char span_id[17];
     mint (span_id, 8);
@@ -223,7 +217,7 @@ emit_work (struct otel *o, const char *name, uint64_t start_ns, uint64_t end_ns,
 }
 
 static void
-emit_session (struct otel *o, uint64_t start_ns, const char *exit_status)
+emit_session (struct capsule_spans *o, uint64_t start_ns, const char *exit_status)
 {
     struct span s = { .name = "capsule.session",
                       .trace_id = o->trace_id,
@@ -236,7 +230,7 @@ emit_session (struct otel *o, uint64_t start_ns, const char *exit_status)
 }
 
 static void
-on_inference (struct otel *o, const struct trace_inference *e)
+on_inference (struct capsule_spans *o, const struct trace_inference *e)
 {
     struct span s = { 0 };
     span_int (&s, "turn", (int64_t)e->turn);
@@ -258,7 +252,7 @@ on_inference (struct otel *o, const struct trace_inference *e)
 }
 
 static void
-on_tool_call (struct otel *o, const struct trace_tool_call *e)
+on_tool_call (struct capsule_spans *o, const struct trace_tool_call *e)
 {
     struct span s = { 0 };
     uint64_t end = now_ns ();
@@ -271,7 +265,7 @@ on_tool_call (struct otel *o, const struct trace_tool_call *e)
 }
 
 static void
-on_shell (struct otel *o, const struct trace_shell *e)
+on_shell (struct capsule_spans *o, const struct trace_shell *e)
 {
     struct span s = { 0 };
     uint64_t end = now_ns ();
@@ -288,7 +282,7 @@ on_shell (struct otel *o, const struct trace_shell *e)
 }
 
 static void
-on_compaction (struct otel *o, const struct trace_compaction *e)
+on_compaction (struct capsule_spans *o, const struct trace_compaction *e)
 {
     struct span s = { 0 };
     uint64_t end = now_ns ();
@@ -298,7 +292,7 @@ on_compaction (struct otel *o, const struct trace_compaction *e)
 }
 
 static void
-on_task_start (struct otel *o)
+on_task_start (struct capsule_spans *o)
 {
     o->is_in_task = o->has_had_task = true;
     mint (o->trace_id, 16);
@@ -309,7 +303,7 @@ on_task_start (struct otel *o)
 }
 
 static void
-on_session_end (struct otel *o, const struct trace_session_end *e)
+on_session_end (struct capsule_spans *o, const struct trace_session_end *e)
 {
     if (o->has_had_task)
         return;
@@ -321,7 +315,7 @@ on_session_end (struct otel *o, const struct trace_session_end *e)
 
 /* Work within a task. */
 static void
-on_work (struct otel *o, enum trace_event_type event, const void *payload)
+on_work (struct capsule_spans *o, enum trace_event_type event, const void *payload)
 {
     if (event == TRACE_EVENT_inference)
         on_inference (o, payload);
@@ -336,16 +330,15 @@ on_work (struct otel *o, enum trace_event_type event, const void *payload)
     o->work_end_ns = now_ns ();
 }
 
-/* Called for each line, under the trace's lock. */
-static void
-on_line (void *ctx, enum trace_event_type event, const void *payload)
+void
+capsule_spans_line (struct capsule_spans *o, enum trace_event_type event, const void *payload)
 {
-    struct otel *o = ctx;
     pthread_mutex_lock (&o->lock);
     if (event == TRACE_EVENT_a2a_task_received) {
         const struct trace_a2a_task_received *e = payload;
-        if (! otel_parse_traceparent (e->traceparent_from_caller, o->next_parent))
-            o->next_parent[0] = '\0';
+        struct trace_context caller;
+        trace_context_parse (e->traceparent_from_caller, &caller);
+        memcpy (o->next_parent, caller.span_id, sizeof o->next_parent);
     } else if (event == TRACE_EVENT_task_start) {
         on_task_start (o);
     } else if (event == TRACE_EVENT_task_end && o->is_in_task) {
@@ -361,34 +354,10 @@ on_line (void *ctx, enum trace_event_type event, const void *payload)
 
 /* --- outside --- */
 
-static bool
-is_hex (const char *text, size_t len)
+struct capsule_spans *
+capsule_spans_new (const struct capsule_spans_spec *spec)
 {
-    bool has_digit = false;
-    for (size_t i = 0; i < len; i++) {
-        if (! strchr ("0123456789abcdef", text[i]) || ! text[i])
-            return false;
-        has_digit |= text[i] != '0';
-    }
-    return has_digit;
-}
-
-bool
-otel_parse_traceparent (const char *text, char span_id[17])
-{
-    if (! text || strlen (text) != OTEL_TRACEPARENT_LEN || strncmp (text, "00-", 3) != 0 ||
-        text[35] != '-' || text[52] != '-' || ! is_hex (text + 3, 32) || ! is_hex (text + 36, 16) ||
-        strspn (text + 53, "0123456789abcdef") != 2)
-        return false;
-    memcpy (span_id, text + 36, 16);
-    span_id[16] = '\0';
-    return true;
-}
-
-struct otel *
-otel_new (const struct otel_spec *spec)
-{
-    struct otel *o = x_new0 (struct otel);
+    struct capsule_spans *o = x_new0 (struct capsule_spans);
     o->records = spec->records;
     o->redactor = spec->redactor;
     o->service_name = x_strdup (spec->capsule_name);
@@ -403,13 +372,7 @@ otel_new (const struct otel_spec *spec)
 }
 
 void
-otel_watch (struct otel *o, struct trace_writer *w)
-{
-    trace_writer_observe (w, on_line, o);
-}
-
-void
-otel_work_begin (struct otel *o)
+capsule_spans_work_begin (struct capsule_spans *o)
 {
     pthread_mutex_lock (&o->lock);
     on_task_start (o);
@@ -417,7 +380,7 @@ otel_work_begin (struct otel *o)
 }
 
 void
-otel_work_end (struct otel *o, const char *exit_status)
+capsule_spans_work_end (struct capsule_spans *o, const char *exit_status)
 {
     pthread_mutex_lock (&o->lock);
     if (o->is_in_task)
@@ -427,23 +390,19 @@ otel_work_end (struct otel *o, const char *exit_status)
 }
 
 bool
-otel_traceparent (struct otel *o, char out[OTEL_TRACEPARENT_LEN + 1])
+capsule_spans_traceparent (struct capsule_spans *o, char out[TRACEPARENT_LEN + 1])
 {
-    if (! o)
-        return false;
     pthread_mutex_lock (&o->lock);
     bool is_in_task = o->is_in_task;
     if (is_in_task)
-        snprintf (out, OTEL_TRACEPARENT_LEN + 1, "00-%s-%s-01", o->trace_id, o->session_span);
+        snprintf (out, TRACEPARENT_LEN + 1, "00-%s-%s-01", o->trace_id, o->session_span);
     pthread_mutex_unlock (&o->lock);
     return is_in_task;
 }
 
 void
-otel_end (struct otel *o, uint64_t patience_ms)
+capsule_spans_end (struct capsule_spans *o, uint64_t patience_ms)
 {
-    if (! o)
-        return;
     uint64_t end_ms = clock_monotonic_ms () + patience_ms;
     const struct timespec until = { .tv_sec = (time_t)(end_ms / 1000),
                                     .tv_nsec = (long)(end_ms % 1000) * 1000000 };

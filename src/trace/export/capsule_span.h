@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One span as OTLP's JSON. Callers: otel.c.
+ * One capsule.* span as OTLP's JSON.
  */
 #pragma once
 
