@@ -259,6 +259,20 @@ static const struct cli_option trace_steps_options[] = {
     { .name = "--verbose", .help = "add the first text of each call's input" }, OPT_WORKDIR, NONE
 };
 
+static const struct cli_option trace_export_options[] = {
+    { .name = "--otlp",
+      .kind = CLI_VALUE,
+      .value_name = "<FILE|URL>",
+      .is_required = true,
+      .help = "a file for OTLP's JSON (- is stdout), or a collector's address" },
+    { .name = "--content",
+      .kind = CLI_VALUE,
+      .value_name = "<WHAT>",
+      .help = "none (default), meta or full: what of the conversation goes along" },
+    OPT_WORKDIR,
+    NONE
+};
+
 static const struct cli_option workdir_options[] = { OPT_WORKDIR, NONE };
 
 static const struct cli_option trace_report_options[] = {
@@ -550,6 +564,11 @@ static const struct cli_command commands[] = {
     { "trace report", "Summarise several recorded sessions", NULL, "mur trace report --last 20",
       POS ({ "SESSIONS", false, true, "sessions to include (default: all)" }), trace_report_options,
       cmd_trace_report },
+    { "trace export", "Send a recorded session as OpenTelemetry spans",
+      "By the GenAI conventions, the same bytes each time. OTEL_EXPORTER_OTLP_HEADERS and "
+      "OTEL_EXPORTER_OTLP_PROTOCOL are heeded.",
+      "mur trace export --otlp spans.json\nmur trace export @2 --otlp http://127.0.0.1:4318",
+      SESSION_POS, trace_export_options, cmd_trace_export },
     { "trace list", "List recorded sessions", NULL, NULL, NO_POS, workdir_json_options,
       cmd_trace_list },
     { "trace rm", "Remove a recorded session", "Refuses while the session's process lives.",

@@ -193,6 +193,20 @@ read_beta (const struct source_file *f, const struct yaml_node *root, struct con
 }
 
 static bool
+read_observability (const struct source_file *f, const struct yaml_node *root, struct config *c,
+                    struct mur_error **err)
+{
+    const struct yaml_node *observability = NULL, *locked;
+    if (! block (f, root, "observability", &observability, err))
+        return false;
+    locked = observability ? yaml_get (observability, "locked") : NULL;
+    c->observability_is_set = locked != NULL;
+    if (locked && ! yaml_as_bool (locked, &c->is_observability_locked))
+        return refuse (f, locked, "observability.locked must be true or false", err);
+    return true;
+}
+
+static bool
 read_limits (const struct source_file *f, const struct yaml_node *root, struct config *c,
              struct mur_error **err)
 {
@@ -214,7 +228,7 @@ read_limits (const struct source_file *f, const struct yaml_node *root, struct c
         return refuse (f, cgroup, "resources.cgroup must be required or optional", err);
     c->cgroup_is_optional = str_eq (word, "optional");
     c->cgroup_is_set = word != NULL;
-    return true;
+    return read_observability (f, root, c, err);
 }
 
 struct yaml_node *
@@ -321,6 +335,10 @@ warn_about_project (const struct config *project, const char *path)
         diag_plain_warning ("%s: credentials are only read from ~/.murmur/config.yaml; ignored: %s",
                             path, list);
     }
+    if (project->observability_is_set)
+        diag_plain_warning ("%s: observability.locked is only read from ~/.murmur/config.yaml; the "
+                            "project's is ignored",
+                            path);
     if (project->cgroup_is_set)
         diag_plain_warning ("%s: resources.cgroup is only read from ~/.murmur/config.yaml; the "
                             "project's is ignored",

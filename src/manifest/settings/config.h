@@ -58,6 +58,8 @@ struct config {
     uint64_t machine_tokens_per_day; /* 0: no ceiling */
     bool cgroup_is_optional;         /* resources.cgroup: optional */
     bool cgroup_is_set;              /* it was written at all */
+    bool is_observability_locked;    /* observability.locked: no manifest names a collector */
+    bool observability_is_set;       /* it was written at all */
 };
 
 /* Reads and merges both files; a missing one is empty. Warnings (a secret in the project file) go

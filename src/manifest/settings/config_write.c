@@ -30,7 +30,7 @@ static const struct {
     { "inference", "model", true },    { "inference", "api_key", true },
     { "inference", "endpoint", true }, { "beta", "enabled", false },
     { NULL, "containment", false },    { "spend", "machine_tokens_per_day", false },
-    { "resources", "cgroup", false },
+    { "resources", "cgroup", false },  { "observability", "locked", false },
 };
 
 #define SETTABLE                                                                                   \

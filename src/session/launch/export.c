@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The export of a session's spans. See export.h.
+ * The export of a session's spans.
  */
 #include "session/launch/export.h"
 
@@ -11,16 +11,18 @@
 /* How long the end of a session may wait for a collector; shorter once it was told to end. */
 #define PATIENCE_MS         30000
 #define STOPPED_PATIENCE_MS 8000
+/* Batches are few: a collector that takes them takes them at once. */
+#define BATCH_PATIENCE_MS 1500
 
 void
 export_start (struct session *s)
 {
-    const struct observability *o = s->manifest->observability;
-    if (! o || ! o->otel_endpoint)
+    if (! s->spans)
         return;
-    const struct otel_spec spec = { .endpoint = o->otel_endpoint,
+    const struct otel_spec spec = { .settings = s->spans,
                                     .capsule_name = s->manifest->name,
                                     .capsule_version = s->manifest->version,
+                                    .session_id = s->id.text,
                                     .records = s->places.records,
                                     .redactor = s->redactor };
     s->otel = otel_new (&spec);
@@ -52,6 +54,9 @@ export_end (struct session *s)
     bool was_stopped = termination_cause (s) != NOT_TERMINATED;
     if (s->trace)
         trace_writer_observe (s->trace, NULL, NULL);
-    otel_end (s->otel, was_stopped ? STOPPED_PATIENCE_MS : PATIENCE_MS);
+    uint64_t patience_ms = ! s->spans->is_capsule ? BATCH_PATIENCE_MS
+                           : was_stopped          ? STOPPED_PATIENCE_MS
+                                                  : PATIENCE_MS;
+    otel_end (s->otel, patience_ms);
     s->otel = NULL;
 }

@@ -15,6 +15,7 @@
 #include "session/model/stream_frames.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
+#include "trace/export/otel.h"
 
 #include <string.h>
 
@@ -357,6 +358,7 @@ call_until_over (struct session *s, const struct driver_caller *c, const char *r
     struct frames frames = { 0 };
     if (c->task)
         frames_begin (&frames, s, c->task->task, true);
+    otel_chat_begins (s->otel);
     for (bool is_over = false; ! is_over;) {
         if (! spend_admit (s->spend, estimate, c->output_cap, &out->refusal)) {
             out->outcome = DRIVER_SPEND_REFUSED;

@@ -24,6 +24,7 @@
 #include "session/stage/places.h"
 #include "session/stage/provided_table.h"
 #include "session/stage/stage_script.h"
+#include "session/stage/stage_spans.h"
 #include "session/state/session.h"
 #include "session/state/signals.h"
 #include "session/toolbox/murmur_md.h"
@@ -173,9 +174,10 @@ static const struct stage_step {
     { "spend", open_spend },                    /* 13 */
     { "door tokens", mint_tokens },             /* 14 */
     { "gateways", stage_gateways },             /* 14 */
-    { "driver", stage_driver },                 /* 14 */
-    { "compaction", stage_compaction },         /* 14, 15 */
-    { "script component", stage_script },       /* 16 */
+    { "spans", stage_spans },
+    { "driver", stage_driver },           /* 14 */
+    { "compaction", stage_compaction },   /* 14, 15 */
+    { "script component", stage_script }, /* 16 */
     { "inventory", stage_inventory },
     { "work folder", stage_work_dir },             /* 17 */
     { "session directories", stage_session_dirs }, /* 18 */
@@ -218,6 +220,7 @@ session_free (struct session *s)
         return;
     hooks_free (s);
     trace_writer_free (s->trace);
+    stage_spans_free (s);
     door_close (s->door);
     registry_freep (&s->registry);
     door_auth_free (s->auth);

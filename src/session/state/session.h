@@ -49,7 +49,8 @@ struct session {
     struct http_client *http;
     struct redactor *redactor;
     struct trace_writer *trace;
-    struct otel *otel; /* NULL: no spans are exported */
+    struct otel_settings *spans; /* how spans are exported; NULL: none are */
+    struct otel *otel;           /* NULL: no spans are exported */
     struct door *door;
     struct registry *registry;
     struct spend_meter *spend;

@@ -203,7 +203,8 @@ mint (char *out, size_t bytes)
 
 /* One below the running task's, of work that ends now. */
 static void
-emit_work (struct capsule_spans *o, const char *name, uint64_t start_ns, uint64_t end_ns, struct span *s)
+emit_work (struct capsule_spans *o, const char *name, uint64_t start_ns, uint64_t end_ns,
+           struct span *s)
 {
     char span_id[17];
     mint (span_id, 8);

@@ -8,11 +8,13 @@
 
 #include "base/alloc.h"
 #include "trace/export/gen_ai_content.h"
+#include "trace/export/gen_ai_provider.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define CALLERS_MAX 1024
+#define CALLERS_MAX  1024
+#define OWN_PROVIDER "murmur"
 
 static struct attributes *
 agent_event (struct gen_ai *g, const char *name, const json_t *line)
@@ -54,6 +56,27 @@ on_event (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 
 /* --- tasks --- */
 
+/* Who is asked: the first gateway is the driver's. A driver without one answers by itself. */
+static void
+take_provider (struct gen_ai *g, const json_t *line)
+{
+    const json_t *gateway = json_array_get (json_object_get (line, "gateways"), 0);
+    const char *artifact = json_get_string (gateway, "artifact"),
+               *host = json_get_string (gateway, "host");
+    free (steal_ptr (&g->provider));
+    free (steal_ptr (&g->server_host));
+    g->provider = x_strdup (OWN_PROVIDER);
+    if (! host)
+        return;
+    const char *colon = strrchr (host, ':');
+    bool has_port = colon && colon[1] && colon[1 + strspn (colon + 1, "0123456789")] == '\0';
+    g->server_host = has_port ? x_strndup (host, (size_t)(colon - host)) : x_strdup (host);
+    g->server_port = has_port ? strtol (colon + 1, NULL, 10) : 443;
+    const char *name = gen_ai_provider_name (artifact, g->server_host);
+    free (g->provider);
+    g->provider = x_strdup (name ? name : OWN_PROVIDER);
+}
+
 static void
 on_session_start (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
@@ -62,6 +85,7 @@ on_session_start (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     free (g->model);
     g->model = x_strdup (model ? model : "");
     g->session_began_ms = ms;
+    take_provider (g, line);
 }
 
 static void
@@ -187,7 +211,6 @@ end_task (struct gen_ai *g, const char *exit_status, uint64_t ms)
     gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_TOOL_CALLS, a, (double)g->tool_calls);
     free (steal_ptr (&g->input));
     free (steal_ptr (&g->output));
-    free (steal_ptr (&g->tool_name));
     span_free (steal_ptr (&g->asking));
     gen_ai_emit (g, s);
 }
@@ -305,8 +328,10 @@ gen_ai_line (struct gen_ai *g, const json_t *line)
         if (events[i].when != ALWAYS && ! g->agent)
             return;
         events[i].take (g, line, id, ms);
-        if (events[i].when == IS_WORK)
+        if (events[i].when == IS_WORK) {
             g->work_ended_ms = ms;
+            g->tool_is_last = events[i].take == gen_ai_tool_call;
+        }
         return;
     }
 }
@@ -361,8 +386,6 @@ gen_ai_new (const struct gen_ai_spec *spec)
     g->agent_name = copy (spec->agent_name);
     g->agent_version = copy (spec->agent_version);
     g->session_id = copy (spec->session_id);
-    g->provider = copy (spec->provider);
-    g->server_host = copy (spec->server_host);
     g->model = x_strdup ("");
     g->context.is_sampled = true;
     gen_ai_metrics_init (&g->metrics);
@@ -381,7 +404,7 @@ gen_ai_free (struct gen_ai *g)
     span_free (g->asking);
     gen_ai_metrics_free (&g->metrics);
     char *texts[] = { g->agent_name, g->agent_version,   g->session_id, g->provider, g->server_host,
-                      g->model,      g->conversation_id, g->input,      g->output,   g->tool_name };
+                      g->model,      g->conversation_id, g->input,      g->output };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free (texts[i]);
     free (g);

@@ -24,9 +24,6 @@ enum gen_ai_content {
 
 struct gen_ai_spec {
     const char *agent_name, *agent_version, *session_id;
-    const char *provider;    /* gen_ai.provider.name; NULL: none is known */
-    const char *server_host; /* the provider's; NULL: none */
-    int server_port;         /* 0: none */
     enum gen_ai_content content;
     double sample;             /* share of own traces that is kept, 0 to 1 */
     bool sends_pending;        /* an invoke_agent span at a task's start, too */

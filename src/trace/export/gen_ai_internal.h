@@ -19,6 +19,7 @@ struct caller {
 struct gen_ai {
     struct gen_ai_spec spec;
     char *agent_name, *agent_version, *session_id, *provider, *server_host, *model;
+    int64_t server_port;
     struct gen_ai_metrics metrics;
     struct caller *callers;
     size_t caller_count, caller_cap;
@@ -29,8 +30,10 @@ struct gen_ai {
     char *input, *output; /* GEN_AI_CONTENT_FULL: of the task */
     uint64_t chat_began_ms, work_ended_ms, last_ms;
     size_t inference_calls, tool_calls;
-    struct telemetry_span *asking; /* retries so far of the inference whose line is to come */
-    char tool_span[SPAN_ID_LEN + 1], *tool_name; /* the last tool call */
+    struct telemetry_span *asking;   /* retries so far of the inference whose line is to come */
+    char tool_span[SPAN_ID_LEN + 1]; /* of the last tool call */
+    uint64_t tool_start_ns, tool_end_ns;
+    bool tool_is_last; /* no other work came after it: the command that follows is its own */
     char plan_span[SPAN_ID_LEN + 1];
     uint64_t plan_began_ms;
     bool has_had_task;

@@ -87,6 +87,6 @@ gen_ai_add_provider (struct gen_ai *g, struct attributes *a)
     attributes_string (a, "gen_ai.provider.name", g->provider);
     attributes_string (a, "gen_ai.system", g->provider); /* the older name */
     attributes_string (a, "server.address", g->server_host);
-    if (g->server_host && g->spec.server_port)
-        attributes_int (a, "server.port", g->spec.server_port);
+    if (g->server_host)
+        attributes_int (a, "server.port", g->server_port);
 }

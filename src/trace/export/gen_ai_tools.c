@@ -53,8 +53,9 @@ gen_ai_tool_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t
         gen_ai_add_text (g, a, "gen_ai.tool.call.result", json_get_string (line, "output"));
     }
     memcpy (g->tool_span, s->id, sizeof g->tool_span);
-    free (g->tool_name);
-    g->tool_name = x_strdup (tool ? tool : "");
+    g->tool_start_ns = s->start_ns;
+    g->tool_end_ns = s->end_ns;
+    g->tool_is_last = true;
     g->tool_calls++;
     gen_ai_emit (g, s);
 }
@@ -68,20 +69,34 @@ gen_ai_skill_call (struct gen_ai *g, const json_t *line, const char *id, uint64_
     gen_ai_emit (g, s);
 }
 
+/* Lines have milliseconds: a rounded duration may lie over its parent's edge. */
+static void
+keep_within (struct telemetry_span *s, uint64_t start_ns, uint64_t end_ns)
+{
+    if (s->end_ns > end_ns)
+        s->end_ns = end_ns;
+    if (s->start_ns < start_ns || s->start_ns > s->end_ns)
+        s->start_ns = start_ns;
+}
+
 /* The command of a tool call hangs below it: its line follows the call's. */
 void
 gen_ai_shell (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     const char *binary = json_get_string (line, "binary"),
                *command = json_get_string (line, "command");
-    bool is_of_tool = g->tool_name && str_eq (g->tool_name, binary);
-    _cleanup_free_ char *name = x_asprintf ("command %s", binary ? binary : "?");
+    const char *slash = binary ? strrchr (binary, '/') : NULL,
+               *program = slash ? slash + 1 : binary;
+    _cleanup_free_ char *name = x_asprintf ("command %s", program ? program : "?");
     struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "execute_command",
-                                            is_of_tool ? g->tool_span : g->context.span_id,
+                                            g->tool_is_last ? g->tool_span : g->context.span_id,
                                             ms - gen_ai_duration (line), ms);
     span_id_of (id, "command", s->id);
+    if (g->tool_is_last)
+        keep_within (s, g->tool_start_ns, g->tool_end_ns);
     struct attributes *a = &s->attributes;
-    gen_ai_add_text (g, a, "process.executable.name", binary);
+    gen_ai_add_text (g, a, "process.executable.name", program);
+    gen_ai_add_text (g, a, "process.executable.path", binary);
     gen_ai_add_int (a, "process.exit.code", line, "exit_code");
     if (g->spec.content != GEN_AI_CONTENT_NONE && command) {
         size_t len = 0;

@@ -19,8 +19,6 @@ struct otel;
 struct otel_spec {
     const struct otel_settings *settings; /* borrowed; is_on */
     const char *capsule_name, *capsule_version, *session_id;
-    const char *provider, *server_host; /* NULL: not known */
-    int server_port;
     struct fs_root *records;   /* borrowed: logs/otel.log, blobs */
     struct redactor *redactor; /* borrowed, may be NULL */
 };

@@ -44,8 +44,7 @@ manifest_header (const struct otel_sources *from, struct otel_settings *s,
 {
     const char *open = strstr (header->value, "${"), *close = open ? strchr (open, '}') : NULL;
     if (! close) {
-        take_header (s, header->name, strlen (header->name), header->value,
-                     strlen (header->value));
+        take_header (s, header->name, strlen (header->name), header->value, strlen (header->value));
         return true;
     }
     _cleanup_free_ char *name = x_strndup (open + 2, (size_t)(close - open - 2));
@@ -193,7 +192,8 @@ take_endpoints (const struct otel_sources *from, struct otel_settings *s)
     s->is_on = s->traces_url != NULL;
 }
 
-/* otel_endpoint alone, and conventions: capsule, are what they were before there were other conventions. */
+/* otel_endpoint alone, and conventions: capsule, are what they were before there were other
+ * conventions. */
 static void
 choose_conventions (const struct otel_sources *from, struct otel_settings *s)
 {
@@ -222,8 +222,9 @@ otel_settings_read (const struct otel_sources *from, struct otel_settings *out,
     *out = (struct otel_settings){ .sample = 1 };
     const char *is_disabled = variable (from, "OTEL_SDK_DISABLED");
     if (from->is_locked && names_collector (from->manifest)) {
-        mur_fail (err, E_CAP_021, "the manifest names a collector, and observability.locked of the "
-                                  "configuration keeps that to the operator");
+        mur_fail (err, E_CAP_021,
+                  "the manifest names a collector, and observability.locked of the "
+                  "configuration keeps that to the operator");
         return mur_hint (err, "remove observability.otel.endpoint (or otel_endpoint); the "
                               "operator's OTEL_EXPORTER_OTLP_ENDPOINT says where spans go");
     }

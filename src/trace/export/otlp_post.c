@@ -128,9 +128,9 @@ fill_headers (const struct otlp_post *p, struct http_header *headers)
     const char *type = s->encoding == OTLP_JSON ? "application/json" : "application/x-protobuf";
     headers[0] = (struct http_header){ "content-type", type, strlen (type) };
     for (size_t i = 0; i < s->header_count; i++)
-        headers[i + 1] = (struct http_header){ s->headers[i].name,
-                                               secret_reveal (s->headers[i].value),
-                                               secret_len (s->headers[i].value) };
+        headers[i + 1] =
+            (struct http_header){ s->headers[i].name, secret_reveal (s->headers[i].value),
+                                  secret_len (s->headers[i].value) };
     return s->header_count + 1;
 }
 
@@ -155,9 +155,14 @@ otlp_post (const struct otlp_post *p, char **why)
     for (unsigned try = 1;; try++) {
         uint64_t now = clock_monotonic_ms (), left = end_ms > now ? end_ms - now : 0;
         struct http_fetch fetch = {
-            .request = { .method = "POST", .url = p->url, .headers = headers,
-                         .header_count = fill_headers (p, headers), .body_kind = HTTP_BODY_BUFFER,
-                         .body = p->body, .body_len = p->body_len, .uses_proxy_env = true },
+            .request = { .method = "POST",
+                         .url = p->url,
+                         .headers = headers,
+                         .header_count = fill_headers (p, headers),
+                         .body_kind = HTTP_BODY_BUFFER,
+                         .body = p->body,
+                         .body_len = p->body_len,
+                         .uses_proxy_env = true },
             .limit_bytes = ANSWER_LIMIT_BYTES,
             .total_timeout_ms = left < TRY_TIMEOUT_MS ? left + 1 : TRY_TIMEOUT_MS,
             .cancel = p->cancel,
@@ -175,8 +180,8 @@ otlp_post (const struct otlp_post *p, char **why)
                           : x_strdup (err->message);
         if (has_answer && (r.status == 404 || r.status == 405))
             return OTLP_UNKNOWN;
-        if (try == TRIES_MAX || (has_answer ? ! is_retryable (r.status)
-                                            : ! http_failure_is_transient (failure)))
+        if (try == TRIES_MAX ||
+            (has_answer ? ! is_retryable (r.status) : ! http_failure_is_transient (failure)))
             return OTLP_REFUSED;
         uint64_t asked = has_answer ? retry_after_ms (&r) : 0;
         uint64_t wait = asked > delay_ms ? asked : delay_ms;

@@ -20,13 +20,13 @@ struct otlp_post {
     const char *url;
     const void *body;
     size_t body_len;
-    uint64_t patience_ms; /* for all tries together */
+    uint64_t patience_ms;  /* for all tries together */
     struct cancel *cancel; /* breaks it off */
     struct cancel *hurry;  /* ends a wait between two tries: one more follows */
 };
 
-/* *why (owned, may come back NULL) is one line for people, also of a partial success: it never holds a
- * header's value. */
+/* *why (owned, may come back NULL) is one line for people, also of a partial success: it never
+ * holds a header's value. */
 enum otlp_fate otlp_post (const struct otlp_post *post, char **why);
 /* What a collector's answer says it did not take: the count, and its words in *message (owned,
  * NULL without). 0 for an answer without a word about it. */

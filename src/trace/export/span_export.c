@@ -10,14 +10,14 @@
 #include <pthread.h>
 #include <string.h>
 
-#define QUEUE_LIMIT_BYTES  (16u << 20)
-#define BATCH_SPANS        512
-#define BATCH_AGE_MS       1000
-#define METRICS_PERIOD_MS  60000
-#define PATIENCE_MS        30000
-#define LOG_PERIOD_MS      60000
-#define LOG_NAME           "logs/otel.log"
-#define NS_PER_MS          1000000ull
+#define QUEUE_LIMIT_BYTES (16u << 20)
+#define BATCH_SPANS       512
+#define BATCH_AGE_MS      1000
+#define METRICS_PERIOD_MS 60000
+#define PATIENCE_MS       30000
+#define LOG_PERIOD_MS     60000
+#define LOG_NAME          "logs/otel.log"
+#define NS_PER_MS         1000000ull
 
 enum entry_kind {
     ENTRY_LINE,

@@ -3,9 +3,9 @@
  * The export of a running session by the GenAI conventions: lines are queued as they are written,
  * and one thread of its own reads, maps, batches and sends them.
  *
- * Always true: who writes a line never waits for a collector; the queue is bounded, and what did not
- * fit is counted and told; a failure is at most one line of logs/otel.log a kind and minute; the
- * end waits for a collector as long as span_export_end is told and no longer.
+ * Always true: who writes a line never waits for a collector; the queue is bounded, and what did
+ * not fit is counted and told; a failure is at most one line of logs/otel.log a kind and minute;
+ * the end waits for a collector as long as span_export_end is told and no longer.
  */
 #pragma once
 
