@@ -36,7 +36,7 @@ ROOMS = {
     ],
     "cli": [{"line"}, {"running", "packages", "records", "health"}, {"run"}, {""}, {"pages"}],
     "artifact": [{"names"}, {"package"}, {"store"}, {"sources"}],
-    "trace": [{"lines"}, {"read"}, {"tell"}],
+    "trace": [{"lines"}, {"read"}, {"tell", "export"}],
     "manifest": [{"text"}, {"capsule"}, {"settings"}],
     "sandbox": [{"programs"}, {"kernel"}, {"space"}, {"host"}, {"run"}],
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],

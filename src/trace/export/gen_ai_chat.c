@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inferences as chat spans: one over all retries, tokens as the provider counted them.
+ */
 #include "trace/export/gen_ai_internal.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every span of the mapping is made with: its place in the running task's trace, its failure,
+ * texts freed of secrets.
+ */
 #include "trace/export/gen_ai_internal.h"
 
 #include "base/alloc.h"

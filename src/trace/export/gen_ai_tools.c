@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tool calls as execute_tool spans, skills likewise, and the command a call ran below it.
+ */
 #include "trace/export/gen_ai_internal.h"
 
 #include "base/alloc.h"

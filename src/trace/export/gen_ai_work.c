@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Other capsules, plans, compaction and checks as spans.
+ */
 #include "trace/export/gen_ai_internal.h"
 
 #include "base/alloc.h"
