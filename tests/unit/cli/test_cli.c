@@ -396,6 +396,7 @@ test_the_table_is_the_chapters (void **state)
         { "trace steps", "--verbose --workdir" },
         { "trace diff", "--workdir" },
         { "trace report", "--last --since --workdir" },
+        { "trace export", "--otlp --content --workdir" },
         { "trace list", "--workdir --json" },
         { "trace rm", "--workdir --json" },
         { "eval show", "--workdir --json" },

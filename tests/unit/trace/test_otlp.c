@@ -167,7 +167,7 @@ test_what_a_collector_did_not_take_is_read_in_both_encodings (void **state)
         { OTLP_PROTOBUF, "\x0a\x00", 2, 0, NULL },
         { OTLP_PROTOBUF, "<html>", 6, 0, NULL },
         { OTLP_JSON, "{}", 2, 0, NULL },
-        { OTLP_JSON, "{\"partialSuccess\":{\"rejectedSpans\":\"2\",\"errorMessage\":\"x\"}}", 57, 2,
+        { OTLP_JSON, "{\"partialSuccess\":{\"rejectedSpans\":\"2\",\"errorMessage\":\"x\"}}", 59, 2,
           "x" },
         { OTLP_JSON, "not json", 8, 0, NULL },
     };
