@@ -40,6 +40,7 @@ ROOMS = {
     "manifest": [{"text"}, {"capsule"}, {"settings"}],
     "sandbox": [{"programs"}, {"kernel"}, {"space"}, {"host"}, {"run"}],
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
+    "net": [{""}, {"server"}],
     "base": [{""}, {"keys"}],
     "spawn": [{"child"}, {"report"}, {"formation"}],
 }

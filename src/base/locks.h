@@ -14,7 +14,7 @@
  *   6. commands   running commands (sandbox/run/commands.c); an end pokes the registry
  *   7. registry   tasks of the door (door/tasks/registry.c)
  *   8. streams    the door's event sequence (door/tasks/streams.c)
- *   9. server     answers and wakes for the HTTP server's thread (net/http_server.c)
+ *   9. server     answers and wakes for the HTTP server's thread (net/server/http_server.c)
  *  10. control    what may be changed while a session runs (session/model/selection.c)
  *  11. http       the HTTP client's transfers (net/http_client.c)
  *  12. trace      one line at a time (trace/lines/writer.c)

@@ -11,7 +11,8 @@
 #include "door/planes/resources.h"
 #include "door/rpc.h"
 #include "manifest/capsule/door_methods.h"
-#include "net/http_server.h"
+#include "net/server/http_exchange.h"
+#include "net/server/http_server.h"
 
 #include <string.h>
 #include <strings.h>

@@ -13,6 +13,7 @@
 #include "door/tasks/task_json.h"
 #include "door/tasks/task_state.h"
 #include "door/tasks/tasks.h"
+#include "net/server/http_exchange.h"
 #include "net/sse.h"
 
 #include <stdatomic.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "door/tasks/streams.h"
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 enum event_stream_kind {
     STREAM_SEND,      /* SendStreamingMessage: ends on a terminal status or a live input-required */

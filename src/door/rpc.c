@@ -13,6 +13,7 @@
 #include "door/tasks/message.h"
 #include "door/tasks/registry.h"
 #include "door/tasks/task_state.h"
+#include "net/server/http_exchange.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "door/callers/auth.h"
 #include "door/card/card.h"
 #include "door/tasks/tasks.h"
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 struct rpc;
 

@@ -13,8 +13,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/cancel.h"
 #include "base/error.h"
+#include "net/http_failure.h"
 
 #include <stdint.h>
 
@@ -23,24 +23,6 @@ struct http_header {
     const char *value;
     size_t value_len;
 };
-
-enum http_failure {
-    HTTP_OK,
-    HTTP_DENIED, /* the name resolved to an address it may not reach */
-    HTTP_DNS_FAILED,
-    HTTP_REFUSED,
-    HTTP_RESET, /* closed or reset before the head was complete */
-    HTTP_CONNECT_TIMEOUT,
-    HTTP_TLS_FAILED,
-    HTTP_INCOMPLETE,       /* the body ended early */
-    HTTP_RESPONSE_TIMEOUT, /* first byte or between bytes */
-    HTTP_INTERNAL,         /* everything else, libcurl missing included */
-};
-
-/* "connection refused" and so on: for error texts. Static storage. */
-const char *http_failure_text (enum http_failure failure);
-/* Reset, timed out or incomplete: the failures worth another try (spec/session.md 5.7). */
-bool http_failure_is_transient (enum http_failure failure);
 
 enum http_body {
     HTTP_BODY_NONE,
@@ -109,34 +91,3 @@ void http_transfer_resume (struct http_transfer *t);
 /* Releases the transfer, abandoning it when it still runs. Exactly once for each http_start, from
  * any thread, from inside its own callbacks too. After it returns no callback runs. */
 void http_transfer_release (struct http_transfer *t);
-
-/* --- one call that waits --- */
-
-struct http_response {
-    int status;
-    struct http_header *headers; /* names in lower case; owned */
-    size_t header_count;
-    struct buf body;
-};
-
-/* The first value of a header, or NULL. <name> in lower case. Borrowed. */
-const char *http_response_header (const struct http_response *r, const char *name);
-void http_response_free (struct http_response *r);
-#define _cleanup_http_response_ _cleanup_ (http_response_free)
-
-struct http_fetch {
-    struct http_request request; /* body kind NONE or BUFFER */
-    size_t limit_bytes;          /* of the response body; more is an error */
-    unsigned redirect_limit;     /* GET only; authorization is dropped when the host changes */
-    uint64_t total_timeout_ms;   /* 0 = none */
-    struct cancel *cancel;       /* may be NULL */
-    /* When set, body bytes of a 2xx answer go here instead of response.body; false ends the fetch.
-     */
-    bool (*sink) (void *ctx, const void *data, size_t len);
-    void *sink_ctx;
-};
-
-/* Performs it and waits. Any status is a success here. Fails with E-IO-003 naming the host and the
- * reason; *failure (may be NULL) tells its class. */
-bool http_fetch (struct http_client *c, const struct http_fetch *fetch, struct http_response *out,
-                 enum http_failure *failure, struct mur_error **err);

@@ -1,10 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One HTTP request that waits for its answer. See http_client.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_fetch.h"
+
 #include "base/alloc.h"
 #include "base/condition.h"
-#include "net/http_client.h"
 #include "net/url.h"
 
 #include <errno.h>

@@ -13,6 +13,7 @@
 #include "door/tasks/registry.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "net/server/http_exchange.h"
 
 #include <strings.h>
 

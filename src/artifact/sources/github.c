@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "net/http_fetch.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/config.h"
+#include "net/http_fetch.h"
 
 #include <ctype.h>
 #include <pthread.h>

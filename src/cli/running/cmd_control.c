@@ -12,6 +12,7 @@
 #include "cli/running/commands.h"
 #include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
+#include "net/http_fetch.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "door/card/card.h"
+#include "net/http_fetch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,6 +2,7 @@
 #include "door/callers/refuse.h"
 
 #include "base/alloc.h"
+#include "net/server/http_exchange.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "door/callers/auth.h"
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 /* Answers a refusal as plain HTTP. */
 void door_refuse (struct http_exchange *x, const struct door_auth *auth, enum auth_refusal refusal,

@@ -8,6 +8,7 @@
 #include "base/keys/token.h"
 #include "door/callers/auth.h"
 #include "door/planes/plane_answer.h"
+#include "net/server/http_exchange.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "door/planes/plane_answer.h"
 #include "door/planes/plane_worker.h"
 #include "door/tasks/intake.h"
+#include "net/server/http_exchange.h"
 
 #include <string.h>
 

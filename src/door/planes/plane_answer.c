@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "net/server/http_exchange.h"
 
 #include <string.h>
 #include <strings.h>

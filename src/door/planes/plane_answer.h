@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 #define PLANE_RESOURCES "/resources/"
 #define PLANE_FILES     "/resources/files"

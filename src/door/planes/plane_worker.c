@@ -5,6 +5,7 @@
 #include "door/planes/plane_worker.h"
 
 #include "base/alloc.h"
+#include "net/server/http_exchange.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/cancel.h"
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 struct plane_worker;
 

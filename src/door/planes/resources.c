@@ -8,6 +8,7 @@
 #include "door/planes/export_folder.h"
 #include "door/planes/plane_answer.h"
 #include "door/tasks/intake.h"
+#include "net/server/http_exchange.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "net/http_client.h"
+#include "net/http_fetch.h"
 #include "net/url.h"
 #include "session/state/session.h"
 #include "trace/export/otel.h"

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/keys/token.h"
 #include "door/planes/peer_files.h"
+#include "net/http_fetch.h"
 #include "net/url.h"
 #include "session/state/outcome.h"
 #include "session/state/provided.h"

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "base/secret.h"
 #include "net/http_client.h"
 

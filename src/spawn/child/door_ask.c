@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/secret.h"
+#include "net/http_fetch.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "spawn/child/roost_client.h"
 
 #include "base/alloc.h"
+#include "net/http_fetch.h"
 
 #include <string.h>
 

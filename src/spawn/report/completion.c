@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "fs/replace.h"
 #include "fs/root.h"
+#include "net/http_fetch.h"
 
 #include <errno.h>
 #include <fcntl.h>

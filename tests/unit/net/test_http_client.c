@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "net/http_client.h"
+#include "net/http_fetch.h"
 #include "net/http_prepare.h"
 #include "net/resolver.h"
 #include "tests/unit/net/loop_server.h"

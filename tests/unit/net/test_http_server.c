@@ -4,7 +4,8 @@
  */
 #include "base/clock.h"
 #include "base/fdio.h"
-#include "net/http_server.h"
+#include "net/server/http_exchange.h"
+#include "net/server/http_server.h"
 #include "tests/unit/net/loop_server.h"
 #include "tests/unit/testing.h"
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the HTTP server share: http_server.c, the loop and all that libmicrohttpd is
- * asked, and http_exchange.c, one exchange as its handler sees it.
+ * What the parts of the HTTP server share: its connections, exchanges and streams.
  */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/server/http_server.h"
 
 #include "base/buf.h"
+#include "net/server/http_exchange.h"
 
 #include <pthread.h>
 #include <sys/socket.h>
+
+/* What is still read from a connection that is refused. */
+#define DRAIN_BYTES ((size_t)64 << 10)
 
 struct MHD_Connection;
 struct MHD_Daemon;
@@ -119,6 +122,3 @@ struct http_server {
     bool is_ending; /* is_closing, seen by the thread */
     uint64_t accept_again_ms;
 };
-
-/* Tells the loop that something is queued for it. */
-void http_server_wake (struct http_server *s);

@@ -1,11 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One exchange as its handler sees it: what was asked, and the answer, from whichever thread it
- * comes. See http_server.h.
- */
-#include "net/http_server_impl.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/server/http_exchange.h"
 
 #include "base/alloc.h"
+#include "net/server/http_server_impl.h"
 
 #include <string.h>
 #include <strings.h>

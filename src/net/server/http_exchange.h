@@ -1,62 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTTP in: one listener, one thread, libmicrohttpd driven from our own epoll loop.
+ * One exchange as its handler sees it: what was asked, and the answer, from whichever thread it
+ * comes.
  *
- * Callers: door/. Handlers run on the server's thread and must not block; an answer may come later,
- * from any thread. Always true: the limits of spec/door.md 19.3 hold before any handler sees a
- * request; a held answer or an idle stream is never timed out; no header or body byte of a client
- * appears in an error page.
+ * Always true: a held answer or an idle stream is never timed out.
  */
 #pragma once
 
-#include "base/error.h"
-#include "net/http_client.h"
-
-#include <sys/socket.h>
-
-struct http_server;
-struct http_exchange; /* one request and its answer */
-
-struct http_server_limits {
-    size_t head_bytes;        /* request line and headers */
-    unsigned head_lines;      /* header lines */
-    size_t body_bytes;        /* the largest body; a handler may ask for less */
-    uint64_t head_timeout_ms; /* from the first wait for a head to its end */
-    uint64_t idle_timeout_ms; /* a body that stops coming, a write that does not move */
-    unsigned connections;
-    unsigned
-        reserved; /* of them kept for short requests: no stream and no held answer may take these */
-    size_t answer_bytes; /* of large answers that wait to be read, all connections together */
-};
-extern const struct http_server_limits http_server_default_limits; /* door.md 19.3 */
-
-struct http_server_handler {
-    /* The head is complete, nothing of a body was read. Answer at once (http_reply), or return how
-     * many body bytes to take (more is 413). 0 = a body is not wanted: it is answered without one.
-     */
-    size_t (*head) (void *ctx, struct http_exchange *x);
-    /* The request is complete. Answer now, or keep x and answer later (http_hold first). */
-    void (*request) (void *ctx, struct http_exchange *x);
-    /* The connection ended inside a body that was wanted. What this returns (owned, may be NULL) is
-     * written as it is. May be NULL. */
-    char *(*truncated) (void *ctx, struct http_exchange *x);
-};
-
-/* Binds <address>:<port> (port 0: the system picks) and listens; answers nobody yet. Fails with
- * E-RUN-010 (taken, naming the port) or E-IO-003. */
-struct http_server *
-http_server_bind (const char *address, unsigned port, const struct http_server_limits *limits,
-                  struct mur_error **err);
-unsigned http_server_port (const struct http_server *s);
-/* Starts answering, on a thread of its own. Fails with E-IO-003. */
-bool http_server_serve (struct http_server *s, const struct http_server_handler *handler, void *ctx,
-                        struct mur_error **err);
-/* Closes the listener, gives answers under way and streams <drain_ms> to end, then drops what is
- * left. Returns when the thread is gone; no handler and no stream callback runs after. Also for a
- * server that never served. */
-void http_server_close (struct http_server *s, uint64_t drain_ms);
-
-/* --- inside an exchange --- */
+#include "net/server/http_server.h"
 
 const char *http_exchange_method (const struct http_exchange *x);
 /* Path and query exactly as sent. */
@@ -121,3 +72,5 @@ http_reply_stream (struct http_exchange *x, int status, const struct http_header
                    size_t header_count, const struct http_stream_source *source, void *ctx);
 /* There is something to read (or to end). Any thread, never after closed. */
 void http_stream_wake (struct http_stream *s);
+/* Tells the loop that something is queued for it. */
+void http_server_wake (struct http_server *s);

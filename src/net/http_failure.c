@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_failure.h"
+
+static const struct {
+    const char *text;
+    bool is_transient;
+} failures[] = {
+    [HTTP_OK] = { "no failure", false },
+    [HTTP_DENIED] = { "the name resolves to a link-local or metadata address", false },
+    [HTTP_DNS_FAILED] = { "the name does not resolve", false },
+    [HTTP_REFUSED] = { "connection refused", false },
+    [HTTP_RESET] = { "connection closed before an answer", true },
+    [HTTP_CONNECT_TIMEOUT] = { "connecting timed out", true },
+    [HTTP_TLS_FAILED] = { "TLS failed", false },
+    [HTTP_INCOMPLETE] = { "the answer ended early", true },
+    [HTTP_RESPONSE_TIMEOUT] = { "the answer timed out", true },
+    [HTTP_INTERNAL] = { "the request could not be made", false },
+};
+
+const char *
+http_failure_text (enum http_failure failure)
+{
+    return failures[failure].text;
+}
+
+bool
+http_failure_is_transient (enum http_failure failure)
+{
+    return failures[failure].is_transient;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_thread.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "net/http_transfer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define POOLED_CONNECTIONS 32L
+#define IDLE_POLL_MS       600000
+
+static void
+set_body_options (struct http_client *c, struct http_transfer *t)
+{
+    const struct curl_api *api = c->api;
+    bool is_head = strcmp (t->method, "HEAD") == 0;
+    if (t->body_kind == HTTP_BODY_NONE) {
+        api->easy_setopt (t->easy, is_head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1L);
+        bool repeats_safely =
+            is_head || strcmp (t->method, "GET") == 0 || strcmp (t->method, "OPTIONS") == 0;
+        if (! repeats_safely) /* libcurl repeats what died on a pooled connection */
+            api->easy_setopt (t->easy, CURLOPT_FRESH_CONNECT, 1L);
+    } else {
+        api->easy_setopt (t->easy, CURLOPT_UPLOAD, 1L);
+        curl_off_t size = t->body_len == HTTP_UNKNOWN_LENGTH ? -1 : (curl_off_t)t->body_len;
+        api->easy_setopt (t->easy, CURLOPT_INFILESIZE_LARGE, size);
+    }
+    if (! is_head || t->body_kind != HTTP_BODY_NONE)
+        api->easy_setopt (t->easy, CURLOPT_CUSTOMREQUEST, t->method);
+}
+
+static void
+set_options (struct http_client *c, struct http_transfer *t)
+{
+    const struct curl_api *api = c->api;
+    CURL *easy = t->easy;
+    api->easy_setopt (easy, CURLOPT_PRIVATE, t);
+    api->easy_setopt (easy, CURLOPT_ERRORBUFFER, t->error);
+    api->easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+    api->easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* never wait for a name lookup we gave up */
+    api->easy_setopt (easy, CURLOPT_URL, t->url);
+    api->easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
+    api->easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    api->easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    api->easy_setopt (easy, CURLOPT_FOLLOWLOCATION, 0L);
+    api->easy_setopt (easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    api->easy_setopt (easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    api->easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->headers);
+    api->easy_setopt (easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
+    if (t->addresses)
+        api->easy_setopt (easy, CURLOPT_RESOLVE, t->addresses);
+    api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->connect_timeout_ms);
+    api->easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    http_transfer_hook (api, t);
+    const char *authorities = getenv ("SSL_CERT_FILE");
+    if (authorities && *authorities)
+        api->easy_setopt (easy, CURLOPT_CAINFO, authorities);
+    set_body_options (c, t);
+}
+
+/* Takes a transfer off libcurl. The caller still holds the thread's reference. */
+static void
+detach (struct http_client *c, struct http_transfer *t)
+{
+    if (! t->is_active)
+        return;
+    t->is_active = false;
+    *t->link = t->next;
+    if (t->next)
+        t->next->link = t->link;
+    c->api->multi_remove_handle (c->multi, t->easy);
+    c->api->easy_cleanup (t->easy);
+    t->easy = NULL;
+}
+
+static void
+finish (struct http_client *c, struct http_transfer *t, enum http_failure failure,
+        const char *detail)
+{
+    detach (c, t);
+    http_deliver_end (t, failure, detail);
+    http_transfer_unref (t);
+}
+
+static void
+perform (struct http_client *c, struct http_transfer *t)
+{
+    t->easy = c->api->easy_init ();
+    set_options (c, t);
+    if (c->api->multi_add_handle (c->multi, t->easy) != CURLM_OK) {
+        c->api->easy_cleanup (t->easy);
+        t->easy = NULL;
+        finish (c, t, HTTP_INTERNAL, "libcurl refused the request");
+        return;
+    }
+    t->is_active = true;
+    t->next = c->active;
+    t->link = &c->active;
+    if (t->next)
+        t->next->link = &t->next;
+    c->active = t;
+}
+
+static void
+on_name (void *ctx, const char *addresses, const char *fault)
+{
+    struct http_transfer *t = ctx;
+    struct http_client *c = t->client;
+    t->is_resolving = false;
+    if (t->is_abandoned)
+        http_transfer_unref (t);
+    else if (c->is_ending)
+        finish (c, t, HTTP_INTERNAL, "the session is ending");
+    else if (! addresses)
+        finish (c, t, HTTP_DNS_FAILED, fault);
+    else {
+        /* "+": libcurl lets go of it after its usual minute. */
+        t->addresses = x_new0 (struct curl_slist);
+        t->addresses->data = x_asprintf ("+%s:%d:%s", t->name, t->port, addresses);
+        perform (c, t);
+    }
+}
+
+static void
+begin (struct http_client *c, struct http_transfer *t)
+{
+    if (! c->multi) {
+        finish (c, t, HTTP_INTERNAL, c->load_fault);
+        return;
+    }
+    if (t->name && ! c->names)
+        c->names = http_names_new (NULL);
+    if (! t->name || ! c->names) {
+        perform (c, t);
+        return;
+    }
+    t->is_resolving = true;
+    http_names_find (c->names, t->name, on_name, t);
+}
+
+static void
+grant (struct http_client *c, struct http_transfer *t, unsigned wishes)
+{
+    if ((wishes & WISH_START) && ! (wishes & WISH_RELEASE))
+        begin (c, t);
+    else if (wishes & WISH_START)
+        http_transfer_unref (t); /* released before it began */
+    else if ((wishes & WISH_RELEASE) && t->is_resolving)
+        t->is_abandoned = true; /* the thread's reference goes with the lookup */
+    else if ((wishes & WISH_RELEASE) && t->is_active) {
+        detach (c, t);
+        http_transfer_unref (t);
+    } else if ((wishes & WISH_RESUME) && t->is_active) {
+        if (t->is_paused)
+            http_transfer_set_deadline (t, t->between_bytes_timeout_ms);
+        t->is_paused = false;
+        c->api->easy_pause (t->easy, CURLPAUSE_CONT);
+    }
+    http_transfer_unref (t); /* the queue's */
+}
+
+static enum http_failure
+connect_failure (struct http_client *c, struct http_transfer *t)
+{
+    long reason = 0;
+    c->api->easy_getinfo (t->easy, CURLINFO_OS_ERRNO, &reason);
+    if (t->is_cut)
+        return HTTP_RESET;
+    if (t->is_denied)
+        return HTTP_DENIED;
+    return reason == ETIMEDOUT ? HTTP_CONNECT_TIMEOUT : HTTP_REFUSED;
+}
+
+static enum http_failure
+classify (struct http_client *c, struct http_transfer *t, CURLcode code)
+{
+    enum http_failure cut = t->has_head ? HTTP_INCOMPLETE : HTTP_RESET;
+    switch ((int)code) {
+    case CURLE_OK:
+        return HTTP_OK;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        return HTTP_DNS_FAILED;
+    case CURLE_COULDNT_CONNECT:
+        return connect_failure (c, t);
+    case CURLE_OPERATION_TIMEDOUT:
+        return t->is_sent ? HTTP_RESPONSE_TIMEOUT : HTTP_CONNECT_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_USE_SSL_FAILED:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+        return HTTP_TLS_FAILED;
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_FAIL_REWIND:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_ABORTED_BY_CALLBACK:
+        return cut;
+    default:
+        return HTTP_INTERNAL;
+    }
+}
+
+static void
+reap (struct http_client *c)
+{
+    int left;
+    CURLMsg *message;
+    while ((message = c->api->multi_info_read (c->multi, &left))) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        CURLcode code = message->data.result;
+        struct http_transfer *t = NULL;
+        c->api->easy_getinfo (message->easy_handle, CURLINFO_PRIVATE, &t);
+        enum http_failure failure = classify (c, t, code);
+        const char *detail = t->error[0] ? t->error : c->api->easy_strerror (code);
+        finish (c, t, failure, failure == HTTP_DENIED ? http_failure_text (failure) : detail);
+    }
+}
+
+/* Ends what waited too long; returns how long the thread may sleep for the rest. */
+static int
+expire (struct http_client *c)
+{
+    uint64_t now = clock_monotonic_ms (), wait_ms = IDLE_POLL_MS;
+    for (struct http_transfer *t = c->active, *next; t; t = next) {
+        next = t->next;
+        if (! t->deadline_ms)
+            continue;
+        if (t->deadline_ms <= now)
+            finish (c, t, HTTP_RESPONSE_TIMEOUT, http_failure_text (HTTP_RESPONSE_TIMEOUT));
+        else if (t->deadline_ms - now < wait_ms)
+            wait_ms = t->deadline_ms - now;
+    }
+    return (int)wait_ms;
+}
+
+/* libcurl makes the pair that wakes its poll without close-on-exec. */
+static void
+seal_wakeup_sockets (void)
+{
+    _cleanup_closedir_ DIR *dir = opendir ("/proc/self/fd");
+    struct dirent *entry;
+    while (dir && (entry = readdir (dir))) {
+        int fd = atoi (entry->d_name), domain = 0;
+        socklen_t len = sizeof domain;
+        if (fd > 2 && getsockopt (fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+            domain == AF_UNIX)
+            fcntl (fd, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+static void
+load (struct http_client *c)
+{
+    c->api = curl_api_get (&c->load_fault);
+    if (! c->api)
+        return;
+    CURLM *multi = c->api->multi_init ();
+    seal_wakeup_sockets ();
+    c->api->multi_setopt (multi, CURLMOPT_MAXCONNECTS, POOLED_CONNECTIONS);
+    pthread_mutex_lock (&c->lock);
+    c->multi = multi;
+    pthread_mutex_unlock (&c->lock);
+}
+
+static struct http_transfer *
+take_queue (struct http_client *c, bool *is_stopping)
+{
+    pthread_mutex_lock (&c->lock);
+    while (! c->multi && ! c->queue && ! c->is_stopping)
+        pthread_cond_wait (&c->woken, &c->lock);
+    struct http_transfer *queue = c->queue;
+    c->queue = NULL;
+    c->queue_end = &c->queue;
+    *is_stopping = c->is_stopping;
+    pthread_mutex_unlock (&c->lock);
+    return queue;
+}
+
+static void
+serve_queue (struct http_client *c, struct http_transfer *queue)
+{
+    while (queue) {
+        struct http_transfer *t = queue;
+        pthread_mutex_lock (&c->lock);
+        queue = t->next_queued;
+        unsigned wishes = t->wishes;
+        t->wishes = 0;
+        t->is_queued = false;
+        pthread_mutex_unlock (&c->lock);
+        grant (c, t, wishes);
+    }
+}
+
+static void
+wait_for_news (struct http_client *c)
+{
+    int wait_ms = expire (c);
+    if (! c->names) {
+        c->api->multi_poll (c->multi, NULL, 0, wait_ms, NULL);
+        return;
+    }
+    struct curl_waitfd names = { .fd = http_names_fd (c->names), .events = CURL_WAIT_POLLIN };
+    wait_ms = http_names_timeout_ms (c->names, wait_ms);
+    c->api->multi_poll (c->multi, &names, 1, wait_ms, NULL);
+    http_names_process (c->names);
+}
+
+void *
+http_client_run (void *ctx)
+{
+    struct http_client *c = ctx;
+    load (c);
+    for (;;) {
+        bool is_stopping;
+        serve_queue (c, take_queue (c, &is_stopping));
+        if (is_stopping)
+            break;
+        if (! c->multi)
+            continue;
+        int running;
+        c->api->multi_perform (c->multi, &running);
+        reap (c);
+        wait_for_news (c);
+    }
+    c->is_ending = true;
+    http_names_free (c->names);
+    while (c->active)
+        finish (c, c->active, HTTP_INTERNAL, "the session is ending");
+    if (c->multi)
+        c->api->multi_cleanup (c->multi);
+    return NULL;
+}

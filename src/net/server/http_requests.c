@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/server/http_requests.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "net/server/http_exchange.h"
+#include "net/server/http_waiting.h"
+
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define STREAM_BLOCK_BYTES 4096
+#define POOL_SLACK_BYTES   ((size_t)16 << 10) /* what parsing needs beside the bytes of a head */
+
+/* --- connections --- */
+
+static struct connection *
+connection_of (struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void
+on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
+               enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = ctx;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct connection *c = x_new0 (struct connection);
+        c->server = s;
+        c->fd = MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        const struct sockaddr *peer =
+            MHD_get_connection_info (mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+        if (peer && peer->sa_family == AF_INET)
+            memcpy (&c->peer, peer, sizeof (struct sockaddr_in));
+        else if (peer && peer->sa_family == AF_INET6)
+            memcpy (&c->peer, peer, sizeof (struct sockaddr_in6));
+        *socket_context = c;
+        s->connections++;
+        http_line_enter (c, &s->waiting);
+        http_watch_hang_up (c);
+        return;
+    }
+    struct connection *c = *socket_context;
+    if (! c)
+        return;
+    http_connection_forget (c);
+    if (c->drains)
+        http_drain_begin (s, fcntl (c->fd, F_DUPFD_CLOEXEC, 3));
+    free (c);
+}
+
+/* --- exchanges --- */
+
+static void *
+on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_exchange *x = x_new0 (struct http_exchange);
+    x->server = ctx;
+    x->mhd = mhd;
+    x->target = x_strdup (target);
+    return x;
+}
+
+/* The source first: after `closed` nobody wakes the stream any more, and it can leave the queue for
+ * good. */
+static void
+stream_forget (struct http_stream *stream)
+{
+    struct http_server *s = stream->server;
+    stream->source->closed (stream->ctx);
+    pthread_mutex_lock (&s->lock);
+    for (struct http_stream **at = &s->woken; *at; at = &(*at)->next_queued)
+        if (*at == stream) {
+            *at = stream->next_queued;
+            break;
+        }
+    pthread_mutex_unlock (&s->lock);
+    if (stream->link)
+        *stream->link = stream->next;
+    if (stream->next)
+        stream->next->link = stream->link;
+    free (stream);
+}
+
+static void
+unqueue (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    pthread_mutex_lock (&s->lock);
+    for (struct http_exchange **at = &s->answered; x->is_queued && *at; at = &(*at)->next_queued)
+        if (*at == x) {
+            *at = x->next_queued;
+            break;
+        }
+    pthread_mutex_unlock (&s->lock);
+}
+
+static void
+release_answer (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    pthread_mutex_lock (&s->lock);
+    s->answer_bytes -= x->reserved;
+    pthread_mutex_unlock (&s->lock);
+}
+
+/* libmicrohttpd has no answer for it any more. */
+static void
+answer_truncated (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    _cleanup_free_ char *answer = s->handler->truncated ? s->handler->truncated (s->ctx, x) : NULL;
+    if (answer)
+        (void)! send (x->connection->fd, answer, strlen (answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
+              enum MHD_RequestTerminationCode how)
+{
+    (void)how;
+    struct http_server *s = ctx;
+    struct http_exchange *x = *request_context;
+    struct connection *c = connection_of (mhd);
+    *request_context = NULL;
+    if (c && ! s->is_ending)
+        http_line_enter (c, &s->waiting);
+    else if (c)
+        shutdown (c->fd, SHUT_RDWR);
+    if (! x)
+        return;
+    if (c && x->has_head && ! x->is_seen && ! x->has_reply && ! x->drops_body)
+        answer_truncated (x);
+    if (x->is_long_lived)
+        s->long_lived--;
+    if (x->is_held)
+        unqueue (x);
+    release_answer (x);
+    if (x->stream)
+        stream_forget (x->stream);
+    free (x->target);
+    free (x->headers);
+    strv_free (&x->trimmed);
+    if (x->is_secret && x->body.data)
+        explicit_bzero (x->body.data, x->body.len);
+    buf_free (&x->body);
+    strv_free (&x->lines);
+    free (x->reply);
+    free (x);
+}
+
+/* A name with blanks ("Content-Length : 5") is a header to some readers and none to others. */
+static bool
+is_plain_name (const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+            return false;
+    return len > 0;
+}
+
+/* libmicrohttpd leaves blanks at the end of a value. */
+static enum MHD_Result
+on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+           size_t value_len)
+{
+    (void)kind;
+    struct http_exchange *x = ctx;
+    size_t len = value ? value_len : 0;
+    x->has_bad_name |= ! is_plain_name (name, name_len);
+    while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+        len--;
+    if (len < value_len) {
+        strv_take (&x->trimmed, x_strndup (value, len));
+        value = x->trimmed.items[x->trimmed.len - 1];
+    }
+    x_grow (x->headers, x->header_count, x->header_cap);
+    x->headers[x->header_count++] = (struct http_header){ name, value ? value : "", len };
+    return MHD_YES;
+}
+
+/* The stream's bytes are asked for whenever the socket has room. */
+static ssize_t
+on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
+{
+    (void)position;
+    struct http_stream *stream = ctx;
+    ssize_t n = stream->source->read (stream->ctx, out, cap);
+    if (n > 0)
+        return n;
+    if (n == HTTP_STREAM_END || stream->server->is_ending)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    stream->is_suspended = true;
+    MHD_suspend_connection (stream->mhd);
+    return 0;
+}
+
+void
+http_stream_plan_tick (struct http_stream *stream, uint64_t now)
+{
+    struct http_server *s = stream->server;
+    if (! stream->source->tick_ms)
+        return;
+    stream->tick_at_ms = now + stream->source->tick_ms;
+    if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
+        s->next_tick_ms = stream->tick_at_ms;
+}
+
+static struct MHD_Response *
+make_response (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    if (! x->stream)
+        return MHD_create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
+                                                MHD_RESPMEM_MUST_FREE);
+    http_stream_plan_tick (x->stream, clock_monotonic_ms ());
+    x->stream->next = s->streams;
+    x->stream->link = &s->streams;
+    if (x->stream->next)
+        x->stream->next->link = &x->stream->next;
+    s->streams = x->stream;
+    struct MHD_Response *response = MHD_create_response_from_callback (
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_stream_read, x->stream, NULL);
+    /* HTTP/1.1 in name, but not chunked: the body ends with the connection (door.md 8.1). */
+    MHD_set_response_options (response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    return response;
+}
+
+static enum MHD_Result
+queue_answer (struct http_exchange *x)
+{
+    struct MHD_Response *response = make_response (x);
+    for (size_t i = 0; i + 1 < x->lines.len; i += 2)
+        MHD_add_response_header (response, x->lines.items[i], x->lines.items[i + 1]);
+    if (x->closes) {
+        MHD_add_response_header (response, "Connection", "close");
+        x->connection->drains = true;
+    }
+    enum MHD_Result result = MHD_queue_response (x->mhd, (unsigned)x->status, response);
+    MHD_destroy_response (response);
+    return result;
+}
+
+static void
+refuse_with (struct http_exchange *x, int status)
+{
+    http_refuse (x, status, NULL, 0, NULL, 0);
+}
+
+/* Lengths that differ, or a length beside chunks: where the body ends would be a matter of who
+ * reads it, and the rest of it another request. */
+static bool
+has_ambiguous_end (const struct http_exchange *x)
+{
+    size_t lengths;
+    const char *first = http_exchange_header (x, "content-length", &lengths);
+    for (size_t i = 0; lengths > 1 && i < x->header_count; i++)
+        if (strcasecmp (x->headers[i].name, "content-length") == 0 &&
+            strcmp (x->headers[i].value, first) != 0)
+            return true;
+    return first && http_exchange_header (x, "transfer-encoding", NULL);
+}
+
+static void
+read_head (struct http_exchange *x, const char *method)
+{
+    struct http_server *s = x->server;
+    x->has_head = true;
+    x->method = method;
+    x->connection = connection_of (x->mhd);
+    http_line_enter (x->connection, &s->receiving);
+    MHD_get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
+    const char *length = http_exchange_header (x, "content-length", NULL);
+    x->content_length = length ? strtoull (length, NULL, 10) : 0;
+    size_t head_bytes =
+        MHD_get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+    if (x->header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
+        refuse_with (x, 431);
+        return;
+    }
+    if (x->has_bad_name || has_ambiguous_end (x)) {
+        refuse_with (x, 400);
+        return;
+    }
+    x->body_limit = s->handler->head (s->ctx, x);
+    if (x->body_limit > s->limits.body_bytes)
+        x->body_limit = s->limits.body_bytes;
+    /* A body nobody wants is read and dropped while it is small, so that the connection lives on:
+     * an answer queued before a request's end makes libmicrohttpd close. */
+    x->drops_body = x->has_reply || x->body_limit == 0;
+    bool is_too_large = x->content_length > (x->drops_body ? DRAIN_BYTES : x->body_limit);
+    if (x->has_reply)
+        x->closes = x->closes || is_too_large;
+    else if (is_too_large)
+        refuse_with (x, 413);
+}
+
+/* A chunked body grew over its limit: libmicrohttpd takes no answer in the middle of one, so it is
+ * written here. */
+static enum MHD_Result
+refuse_in_body (struct http_exchange *x)
+{
+    static const char answer[] = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n"
+                                 "Content-Length: 0\r\n\r\n";
+    (void)! send (x->connection->fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    x->connection->drains = true;
+    return MHD_NO;
+}
+
+static enum MHD_Result
+take_body (struct http_exchange *x, const char *data, size_t *len)
+{
+    size_t limit = x->drops_body ? DRAIN_BYTES : x->body_limit;
+    if (x->body.len + x->dropped + *len > limit)
+        return refuse_in_body (x);
+    if (x->drops_body)
+        x->dropped += *len;
+    else
+        buf_append (&x->body, data, *len);
+    *len = 0;
+    return MHD_YES;
+}
+
+static void
+suspend (struct http_exchange *x)
+{
+    struct http_server *s = x->server;
+    x->is_suspended = true;
+    x->next = s->held;
+    x->link = &s->held;
+    if (x->next)
+        x->next->link = &x->next;
+    s->held = x;
+    MHD_suspend_connection (x->mhd);
+}
+
+static enum MHD_Result
+on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *method,
+           const char *version, const char *upload, size_t *upload_len, void **request_context)
+{
+    (void)ctx, (void)mhd, (void)path, (void)version;
+    struct http_exchange *x = *request_context;
+    struct http_server *s = x->server;
+    if (! x->has_head) {
+        read_head (x, method);
+        return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
+    }
+    if (*upload_len)
+        return take_body (x, upload, upload_len);
+    if (x->is_dropped)
+        return MHD_NO;
+    if (! x->is_seen) {
+        x->is_seen = true;
+        http_line_leave (x->connection);
+        if (! x->has_reply)
+            s->handler->request (s->ctx, x);
+    }
+    pthread_mutex_lock (&s->lock);
+    bool has_reply = x->has_reply;
+    pthread_mutex_unlock (&s->lock);
+    if (has_reply)
+        return queue_answer (x);
+    if (! x->is_held)
+        return MHD_NO; /* a handler that neither answered nor held */
+    suspend (x);
+    return MHD_YES;
+}
+
+bool
+http_server_start_daemon (struct http_server *s)
+{
+    size_t memory = s->limits.head_bytes + POOL_SLACK_BYTES;
+    s->daemon = MHD_start_daemon (
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        on_access, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_LIMIT,
+        s->limits.connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)((s->limits.idle_timeout_ms + 999) / 1000), MHD_OPTION_URI_LOG_CALLBACK,
+        on_request_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
+    if (! s->daemon)
+        return false;
+    int fd = MHD_get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
+    return epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
