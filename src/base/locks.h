@@ -18,7 +18,7 @@
  *  10. control    what may be changed while a session runs (session/model/selection.c)
  *  11. http       the HTTP client's transfers (net/http_client.c)
  *  12. trace      one line at a time (trace/lines/writer.c)
- *  13. spans waiting to be sent (trace/lines/otel.c), redactor, diagnostics sink, id counter:
- * leaves
+ *  13. spans waiting to be sent (trace/lines/otel.c), redactor, diagnostics sink, id counter,
+ *      what a source answered (artifact/sources/source_facts.c): leaves
  */
 #pragma once

@@ -6,6 +6,8 @@
 
 #include "artifact/names/platform.h"
 #include "artifact/package/precompile.h"
+#include "artifact/sources/source_fetch.h"
+#include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"

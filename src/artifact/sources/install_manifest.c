@@ -10,6 +10,8 @@
 #include "artifact/sources/install.h"
 
 #include "artifact/names/platform.h"
+#include "artifact/sources/source_fetch.h"
+#include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"

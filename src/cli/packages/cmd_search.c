@@ -4,6 +4,7 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/sources/index_load.h"
 #include "artifact/sources/source.h"
 #include "artifact/store/store.h"
 #include "base/alloc.h"

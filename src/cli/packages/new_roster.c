@@ -5,6 +5,7 @@
 #include "cli/packages/new_roster.h"
 
 #include "artifact/names/platform.h"
+#include "artifact/sources/index_load.h"
 #include "artifact/sources/source.h"
 #include "base/alloc.h"
 #include "cli/packages/scaffold.h"

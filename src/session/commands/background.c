@@ -9,6 +9,8 @@
 #include "base/diag.h"
 #include "base/ids.h"
 #include "door/tasks/intake.h"
+#include "sandbox/run/command.h"
+#include "sandbox/run/command_log.h"
 #include "session/state/loop_lock.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"

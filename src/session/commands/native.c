@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/fdio.h"
 #include "sandbox/kernel/elf_closure.h"
+#include "sandbox/run/command.h"
 #include "session/commands/confine.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "sandbox/run/command.h"
+#include "sandbox/run/command_log.h"
 #include "session/commands/background.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"

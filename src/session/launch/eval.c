@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "fs/tree.h"
 #include "sandbox/host/host.h"
+#include "sandbox/run/command.h"
 #include "session/commands/confine.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"

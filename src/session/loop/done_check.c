@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "sandbox/run/command.h"
+#include "sandbox/run/command_log.h"
 #include "session/commands/shell.h"
 #include "session/conversation/fence.h"
 #include "session/loop/attempt.h"

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "sandbox/run/command.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/commands/native.h"

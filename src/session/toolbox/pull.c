@@ -7,6 +7,8 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/sources/source.h"
+#include "artifact/sources/source_fetch.h"
+#include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "sandbox/run/command.h"
+#include "sandbox/run/command_log.h"
 #include "sandbox/run/commands.h"
 
 #include <fcntl.h>

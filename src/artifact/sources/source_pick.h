@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which version of a name a source would deliver.
+ *
+ * Always true: the owner's numeric id is checked before an index is read, the index's scope before
+ * a name is looked up.
+ */
+#pragma once
+
+#include "artifact/sources/source.h"
+
+/* What a source would deliver. */
+struct source_pick {
+    char *name, *version;
+    char *release; /* tag */
+    char *file;
+    char *sha256;
+    char *platform;    /* NULL for an untagged payload */
+    char *label;       /* "github:owner/repo" */
+    char *runtime;     /* the index's role */
+    uint64_t owner_id; /* 0 when the owner was not asked */
+};
+
+void source_pick_clear (struct source_pick *p);
+#define _cleanup_pick_ _cleanup_ (source_pick_clear)
+
+/* Finds name@version (NULL: the newest that fits) for <platform> through the source of its scope.
+ * <lock> may be NULL. In order: E-REG-001 (local, std), E-REG-008, E-REG-010, E-IDX-002, E-REG-009,
+ * E-REG-001, E-WIT-LEVEL-001, E-REG-001; E-REG-006 whenever the source does not answer. */
+bool remote_pick (struct remote *r, const struct lock *lock, const char *name, const char *version,
+                  const char *platform, struct source_pick *out, struct mur_error **err);
+/* The same from the index alone, the owner not asked (pulls): check it before remote_fetch. */
+bool remote_pick_listed (struct remote *r, const char *name, const char *version,
+                         const char *platform, struct source_pick *out, struct mur_error **err);
+
+/* Sets the hint of an E-WIT-LEVEL-001: which version of <name> fits, or why none can be named. Asks
+ * the index now. Always returns false. */
+bool remote_hint_fit (struct remote *r, const char *name, struct mur_error **err);
