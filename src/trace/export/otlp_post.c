@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "net/http_fetch.h"
 
 #include <string.h>
 #include <time.h>
