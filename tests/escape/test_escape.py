@@ -161,13 +161,13 @@ def test_escape_links_and_renames_across_the_boundary(lab, tier, outside):
 
 
 def test_escape_by_a_planted_link_at_a_mount_point(lab, tier, outside):
-    """The mount points of later commands lie below /tmp, which is the session's own folder: a command that puts a link in
-    their place must not have anything made or mounted where it leads."""
+    """The mount points of a session's folders lie below /tmp, which is the session's own folder: a command that puts a link in
+    their place must not have anything made or mounted where it leads, nor later commands started there."""
     if lab.directory.parts[:2] != ("/", "tmp"):
         pytest.skip("the lab does not lie below /tmp")
     top = f"/tmp/{lab.directory.parts[2]}"
     plant = f"mv {top} /tmp/moved && ln -s {outside} {top} && echo planted"
-    steps = [{"tool_calls": [{"name": "bash", "input": {"command": line}}]} for line in (plant, "echo ran anyway", "echo again")]
+    steps = [{"tool_calls": [{"name": "bash", "input": {"command": line}}]} for line in (plant, "echo x > mine", "echo again")]
     project = command_agent(lab, steps, shell=("bash", "mv", "ln"), capabilities={"containment": tier})
 
     result = project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
@@ -175,11 +175,9 @@ def test_escape_by_a_planted_link_at_a_mount_point(lab, tier, outside):
     assert os.listdir(outside) == ["secret"], "something was made outside"
     assert Path("/proc/self/mountinfo").read_text().count(str(outside)) == 0
     trace = lab.session(result).trace
-    assert [event["exit_code"] for event in trace.all("shell")] == [0], "the first planted it, and nothing more started"
-    if tier == "sealed":
-        result.failed("E-RUN-014")
-    else:
-        result.ok()
+    assert [event["exit_code"] for event in trace.all("shell")] == [0, 0, 0]
+    assert (project / "work/mine").read_text() == "x\n", "a command starts in the work folder, whatever lies at its path"
+    result.ok()
 
 
 def test_escape_by_proc(lab, tier, outside):
@@ -234,7 +232,7 @@ def test_escape_by_typing_into_the_terminal(lab, tier):
     (lab.directory / "terminal.py").write_text(TERMINAL)
     on_host(lab, f'exec {sys.executable} {lab.directory}/terminal.py {lab.mur_path} "$@"', "mur-at-a-terminal")
     told, = attempt(lab, tier, ["tiocsti"])
-    assert is_refused(told, "EACCES" if tier == "scoped" else "EPERM"), told
+    assert is_refused(told, "EACCES" if tier == "scoped" else "ENXIO"), told
 
 
 def test_escape_out_of_the_control_group(lab, tier):

@@ -3,13 +3,14 @@
 # The tool bridge: the session's tools as a harness calls them, over MCP on 127.0.0.1.
 
 import json
+import os
 from textwrap import dedent
 
 from tests.integration.test_harness import kept, map_file, work_of
 from tests.integration.test_hooks import Hook
 from tests.support.fixtures import own_component
 from tests.support.harness import harness_project
-from tests.support.polling import eventually, pid_exists
+from tests.support.polling import eventually, marked_processes
 
 SHELL = {"shell": {"allow": ["bash", "sleep"]}}
 END = 'say("turn-end", text="done")\n'
@@ -174,17 +175,19 @@ def test_session_6_1_a_closed_connection_sends_its_command_to_the_background(lab
 
 
 def test_session_6_1_a_command_left_behind_ends_with_the_session(lab):
-    project = harness_project(lab, dedent("""
+    seconds = f"6{os.getpid()}"
+    project = harness_project(lab, dedent(f"""
         started()
-        threading.Thread(target=use, args=("bash",), kwargs={"command": "echo $$ > pid; sleep 600"}, daemon=True).start()
-        while not os.path.exists("pid") or not open("pid").read().strip(): time.sleep(0.02)
+        threading.Thread(target=use, args=("bash",), kwargs={{"command": "echo > up; sleep {seconds}"}}, daemon=True).start()
+        while not os.path.exists("up"): time.sleep(0.02)
         say("turn-end", text="done"); os._exit(0)
     """), capabilities=SHELL)
 
     session = lab.session(project.run("--task", "x").ok())
 
-    pid = int((work_of(session) / "pid").read_text())
-    eventually(lambda: not pid_exists(pid), 5)
+    eventually(lambda: not marked_processes(f"sleep {seconds}".encode()) and
+               not marked_processes(f"sleep\0{seconds}\0".encode()), 5)
+    assert (work_of(session) / "up").exists()
     assert "shell_detached" in session.trace.types and "shell_abandoned" in session.trace.types
 
 

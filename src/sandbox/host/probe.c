@@ -29,7 +29,7 @@ static const char *const steps[] = {
     "prctl(PR_SET_NO_NEW_PRIVS)",
     "landlock_restrict_self",
     "setns(user)",
-    "setns(net)",
+    "setns(pid)",
     "unshare(CLONE_NEWNS)",
     "mount(MS_REC|MS_PRIVATE, \"/\")",
     "mount(MS_BIND, \"/tmp\")",
@@ -129,7 +129,7 @@ make_mounts_private (void)
 static const char *
 try_mounts (const void *ns)
 {
-    const char *failed = network_namespace_join (ns);
+    const char *failed = session_namespaces_join_outer (ns);
     if (failed)
         return failed;
     if (unshare (CLONE_NEWNS) < 0)
@@ -141,7 +141,7 @@ try_mounts (const void *ns)
 }
 
 struct sealed_arg {
-    const struct network_namespace *ns;
+    const struct session_namespaces *ns;
     unsigned uid, gid;
 };
 
@@ -149,7 +149,7 @@ static const char *
 try_sealed (const void *arg)
 {
     const struct sealed_arg *a = arg;
-    const char *failed = network_namespace_join (a->ns);
+    const char *failed = session_namespaces_join_outer (a->ns);
     if (failed)
         return failed;
     if (unshare (CLONE_NEWUSER | CLONE_NEWNS) < 0)
@@ -216,17 +216,20 @@ host_probe_make (struct host_probe *probe, struct probe_children *children)
         *landlock = start_attempt (try_landlock, &everything);
     }
     probe->userns = read_userns_grant (probe->profile, sizeof probe->profile);
-    struct network_namespace ns;
-    probe->network.state = network_namespace_create (NULL, 0, &ns, &probe->network.failure)
-                               ? PROBE_SUCCEEDED
-                               : PROBE_FAILED;
+    struct session_namespaces ns;
+    struct namespace_failure failure;
+    const struct namespace_request bare = { 0 };
+    probe->network.state =
+        session_namespaces_make (&bare, &ns, &failure) ? PROBE_SUCCEEDED : PROBE_FAILED;
+    probe->network.failure = failure.attempt;
     if (probe->network.state == PROBE_SUCCEEDED) {
+        memcpy (probe->missing, ns.missing, sizeof probe->missing);
         struct sealed_arg arg = { &ns, geteuid (), getegid () };
         *sealed = start_attempt (try_sealed, &arg);
         *mounts = start_attempt (try_mounts, &ns);
         probe->sealed = read_attempt (sealed);
         probe->mounts = read_attempt (mounts);
-        network_namespace_close (&ns);
+        session_namespaces_close (&ns);
     }
     if (probe->landlock_abi)
         probe->landlock = read_attempt (landlock);

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "sandbox/kernel/network_namespace.h"
+#include "sandbox/space/namespaces.h"
 
 #include <sys/types.h>
 
@@ -33,7 +33,9 @@ enum userns_grant {
 struct host_probe {
     int landlock_abi;         /* of the kernel; 0 = none */
     struct attempt landlock;  /* a whole domain was entered */
-    struct attempt network;   /* network namespace, as a session makes it */
+    struct attempt network;   /* user and network namespace, as a session makes them */
+    /* what a session's set lacks here, once <network> succeeded */
+    struct attempt_failure missing[WALL_COUNT];
     struct attempt mounts;    /* private mount namespace with /tmp covered */
     struct attempt sealed;    /* composed root */
     enum userns_grant userns; /* chooses words only */

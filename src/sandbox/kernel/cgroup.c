@@ -346,6 +346,24 @@ cgroup_scope_join (const struct cgroup_scope *s)
     return 0;
 }
 
+int
+cgroup_scope_enter (const struct cgroup_scope *s)
+{
+    if (cgroup_scope_join (s) < 0)
+        return -1;
+    int dir = s->groups[H_UNIFIED].dir_fd;
+    if (dir < 0)
+        return 0;
+    int fd = openat (dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    bool is_in = write (fd, "0", 1) == 1;
+    int saved = errno;
+    close (fd);
+    errno = saved;
+    return is_in ? 0 : -1;
+}
+
 /* Signals every process listed in a group. */
 static size_t
 kill_listed (const struct group *g)

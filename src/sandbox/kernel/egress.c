@@ -67,7 +67,7 @@ struct relay {
 struct egress {
     const struct allow_list *rules;
     const uint16_t *ports;
-    struct network_namespace ns; /* borrowed descriptors */
+    struct network_listeners listeners; /* borrowed descriptors */
     int epoll_fd, wake_fd;
     pthread_t thread;
     struct resolver *resolver;
@@ -282,7 +282,7 @@ static void
 accept_all (struct egress *e, size_t listener)
 {
     for (;;) {
-        int fd = accept4 (e->ns.listener_fds[listener], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4 (e->listeners.tcp_fds[listener], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
         struct sockaddr_in dialled;
@@ -329,7 +329,7 @@ send_reply (const struct asked *a, enum dns_code code, const struct resolve_answ
     c->cmsg_len = CMSG_LEN (sizeof (struct in_pktinfo));
     struct in_pktinfo info = { .ipi_spec_dst = a->queried.ipi_addr };
     memcpy (CMSG_DATA (c), &info, sizeof info);
-    (void)sendmsg (a->egress->ns.dns_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sendmsg (a->egress->listeners.dns_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void
@@ -359,7 +359,7 @@ receive_query (struct egress *e, unsigned char packet[8192], size_t *len, struct
                               .msg_iovlen = 1,
                               .msg_control = control.bytes,
                               .msg_controllen = sizeof control.bytes };
-    ssize_t n = recvmsg (e->ns.dns_fd, &message, MSG_DONTWAIT);
+    ssize_t n = recvmsg (e->listeners.dns_fd, &message, MSG_DONTWAIT);
     if (n < 0)
         return false;
     *len = (size_t)n;
@@ -501,13 +501,13 @@ watch (struct egress *e, int fd, uint64_t data)
 }
 
 struct egress *
-egress_new (const struct network_namespace *ns, const struct allow_list *rules,
+egress_new (const struct network_listeners *listeners, const struct allow_list *rules,
             const uint16_t *ports, struct mur_error **err)
 {
     _cleanup_ (egress_freep) struct egress *e = x_new0 (struct egress);
     e->rules = rules;
     e->ports = ports;
-    e->ns = *ns;
+    e->listeners = *listeners;
     e->epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
     e->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->epoll_fd < 0 || e->wake_fd < 0)
@@ -517,10 +517,10 @@ egress_new (const struct network_namespace *ns, const struct allow_list *rules,
         return NULL;
     bind_allow_list (e);
     bool is_watched = watch (e, e->wake_fd, tagged (TAG_WAKE, 0));
-    for (size_t i = 0; i < ns->listener_count; i++)
-        is_watched &= watch (e, ns->listener_fds[i], tagged (TAG_LISTENER, i));
-    if (ns->dns_fd >= 0)
-        is_watched &= watch (e, ns->dns_fd, tagged (TAG_DNS, 0));
+    for (size_t i = 0; i < listeners->count; i++)
+        is_watched &= watch (e, listeners->tcp_fds[i], tagged (TAG_LISTENER, i));
+    if (listeners->dns_fd >= 0)
+        is_watched &= watch (e, listeners->dns_fd, tagged (TAG_DNS, 0));
     if (! is_watched || pthread_create (&e->thread, NULL, serve, e) != 0)
         return mur_fail_errno (err, E_IO_003, "cannot start the egress relay"), NULL;
     return steal_ptr (&e);

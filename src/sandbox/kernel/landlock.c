@@ -18,12 +18,18 @@
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif
 
+#ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
+#define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)
+#endif
+#define SCOPE_SIGNAL (1ULL << 1)
+
 #define EXECUTE     LANDLOCK_ACCESS_FS_EXECUTE
 #define READ        LANDLOCK_ACCESS_FS_READ_FILE
 #define LIST        LANDLOCK_ACCESS_FS_READ_DIR
 #define WRITE       LANDLOCK_ACCESS_FS_WRITE_FILE
 #define TRUNCATE    LANDLOCK_ACCESS_FS_TRUNCATE
-#define HIGHEST_ABI 3 /* no right of a later one is ever handled */
+#define IOCTL       LANDLOCK_ACCESS_FS_IOCTL_DEV
+#define HIGHEST_ABI 7 /* no right of a later one is ever handled */
 
 /* MAKE_CHAR, MAKE_BLOCK and MAKE_SOCK are granted nowhere. */
 static const uint64_t grants[] = {
@@ -38,11 +44,12 @@ static const uint64_t grants[] = {
     [LANDLOCK_EXECUTABLE_TREE] = EXECUTE | READ | LIST,
     [LANDLOCK_DEVICE_READ] = READ,
     [LANDLOCK_DEVICE_WRITE] = READ | WRITE | TRUNCATE,
+    [LANDLOCK_TERMINAL] = READ | WRITE | LIST | TRUNCATE | IOCTL,
 };
 
 /* Rights that a rule on anything but a directory may carry; the kernel refuses others with EINVAL.
  */
-#define FILE_RIGHTS (EXECUTE | READ | WRITE | TRUNCATE)
+#define FILE_RIGHTS (EXECUTE | READ | WRITE | TRUNCATE | IOCTL)
 
 static uint64_t
 handled_by (int abi)
@@ -52,6 +59,8 @@ handled_by (int abi)
         rights |= LANDLOCK_ACCESS_FS_REFER;
     if (abi >= 3)
         rights |= TRUNCATE;
+    if (abi >= 5)
+        rights |= IOCTL;
     return rights;
 }
 
@@ -116,12 +125,22 @@ landlock_plan_free (struct landlock_plan *plan)
     *plan = (struct landlock_plan){ 0 };
 }
 
+void
+landlock_plan_scope_signals (struct landlock_plan *plan)
+{
+    if (plan->abi >= 6)
+        plan->scoped |= SCOPE_SIGNAL;
+}
+
 int
 landlock_restrict (const struct landlock_plan *plan)
 {
-    struct landlock_ruleset_attr attr = { .handled_access_fs = plan->handled };
-    int ruleset =
-        (int)syscall (SYS_landlock_create_ruleset, &attr, sizeof attr.handled_access_fs, 0);
+    /* As of ABI 6; a kernel before it takes the first member alone. */
+    const struct {
+        uint64_t files, network, scoped;
+    } attr = { .files = plan->handled, .scoped = plan->scoped };
+    size_t size = plan->scoped ? sizeof attr : sizeof attr.files;
+    int ruleset = (int)syscall (SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0)
         return -1;
     for (size_t i = 0; i < plan->len; i++) {

@@ -23,6 +23,7 @@ enum landlock_grant {
     LANDLOCK_EXECUTABLE_TREE, /* execute, read and list */
     LANDLOCK_DEVICE_READ,
     LANDLOCK_DEVICE_WRITE,
+    LANDLOCK_TERMINAL, /* a terminal or a folder of them: the only devices that take ioctl */
 };
 
 struct landlock_rule {
@@ -31,8 +32,9 @@ struct landlock_rule {
 };
 
 struct landlock_plan {
-    int abi; /* as used: min (kernel's, 3) */
+    int abi; /* as used: min (kernel's, 7) */
     uint64_t handled;
+    uint64_t scoped; /* what a domain cannot reach outside itself */
     struct landlock_rule *rules;
     size_t len, cap;
 };
@@ -48,6 +50,9 @@ bool landlock_plan_add (struct landlock_plan *plan, const char *path, enum landl
 /* The same for an open directory or file (the descriptor is duplicated). */
 bool landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant grant,
                            bool workdir_exec, struct mur_error **err);
+/* No signal leaves the domain, from ABI 6 on: for commands without a process namespace. Each command
+ * has a domain of its own, so another command of the session is outside, too. */
+void landlock_plan_scope_signals (struct landlock_plan *plan);
 void landlock_plan_free (struct landlock_plan *plan);
 
 /* Enters the domain. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with errno. */

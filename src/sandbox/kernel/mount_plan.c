@@ -247,6 +247,25 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
     return true;
 }
 
+bool
+mount_plan_is_current (const struct mount_plan *plan, const char **moved)
+{
+    for (size_t i = 0; i < plan->entry_count; i++) {
+        const struct mount_entry *e = &plan->entries[i];
+        struct stat st;
+        *moved = e->source;
+        if (! e->is_verified)
+            continue;
+        if (lstat (e->source, &st) < 0)
+            return false;
+        if (st.st_dev != e->dev || st.st_ino != e->ino) {
+            errno = ESTALE;
+            return false;
+        }
+    }
+    return true;
+}
+
 /* --- building it (child) --- */
 
 static int
@@ -442,21 +461,17 @@ make_dev (const char *dev, const char **detail)
     return NULL;
 }
 
-/* A private proc where the process namespace allows it, else the host's. */
+/* The one that is mounted here: of the session's process namespace, where there is one. */
 static const char *
-make_proc (const char *proc, int host_proc_fd, const char **detail)
+make_proc (const char *proc, int proc_fd, const char **detail)
 {
-    static const char *const options[] = { "hidepid=2", "hidepid=invisible", "" };
     *detail = "/proc";
     if (mkdir (proc, 0555) < 0 && errno != EEXIST)
         return "create a mount point";
-    for (size_t i = 0; i < ARRAY_LEN (options); i++)
-        if (mount ("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options[i]) == 0)
-            return *detail = NULL, NULL;
     int point = open_mount_point (proc, false);
-    if (host_proc_fd < 0 || point < 0 || attach (host_proc_fd, point) < 0)
+    if (proc_fd < 0 || point < 0 || attach (proc_fd, point) < 0)
         return "bind /proc";
-    close (host_proc_fd);
+    close (proc_fd);
     *detail = NULL;
     return NULL;
 }
@@ -489,13 +504,13 @@ apply_sealed (const struct mount_plan *plan, const char **detail)
         return "mount(MS_REC|MS_PRIVATE, \"/\")";
     if ((failed = clone_sources (plan, detail)))
         return failed;
-    int host_proc_fd = clone_tree ("/proc");
+    int proc_fd = clone_tree ("/proc");
     if (mount ("tmpfs", plan->base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
         return "mount(tmpfs)";
     for (size_t i = 0; i < plan->link_count; i++)
         (void)symlink (plan->links[i].target, plan->links[i].staged_path);
     if ((failed = make_dev (plan->staged_dev, detail)) ||
-        (failed = make_proc (plan->staged_proc, host_proc_fd, detail)) ||
+        (failed = make_proc (plan->staged_proc, proc_fd, detail)) ||
         (failed = attach_all (plan, detail)))
         return failed;
     return enter_root (plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a command's own mount namespace looks like: the session's temp folder over /tmp, or a
+ * What a session's own mount namespace looks like: the session's temp folder over /tmp, or a
  * composed root (spec/containment.md 11, 12).
  *
  * The parent computes a plan: flat arrays of plain strings. The child clones every source tree
@@ -85,6 +85,10 @@ bool mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, 
 extern const char *const mount_system_trees[];
 extern const char *const mount_etc_entries[];
 
-/* Builds it. In the child, after joining the session's namespaces; async-signal-safe.
+/* True while every folder of the plan is still what lies at its path on the host; else *moved names
+ * the one that is not (errno set). */
+bool mount_plan_is_current (const struct mount_plan *plan, const char **moved);
+
+/* Builds it, in a process that holds every capability over a session's namespaces; async-signal-safe.
  * Returns NULL, or the step that failed with errno set and *detail naming the path (or NULL). */
 const char *mount_plan_apply (const struct mount_plan *plan, const char **detail);

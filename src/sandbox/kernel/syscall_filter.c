@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,21 +19,20 @@
 /* Names an architecture lacks are skipped, which leaves them denied. */
 const char *const syscall_filter_allowed[] = {
     /* processes */
-    "execve", "execveat", "clone", "clone3", "fork", "vfork", "exit", "exit_group", "wait4",
+    "execve", "execveat", "fork", "vfork", "exit", "exit_group", "wait4",
     "waitid", "kill", "tkill", "tgkill", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
     "rt_sigsuspend", "rt_sigpending", "rt_sigtimedwait", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
     "sigaltstack", "restart_syscall", "pause", "set_tid_address", "set_robust_list",
     "get_robust_list", "rseq", "prctl", "arch_prctl", "getpid", "getppid", "gettid", "getpgrp",
-    "getpgid", "setpgid", "getsid", "setsid", "getpriority", "setpriority", "ioprio_get",
-    "ioprio_set", "sched_yield", "sched_setaffinity", "sched_getaffinity", "sched_setparam",
-    "sched_getparam", "sched_setscheduler", "sched_getscheduler", "sched_setattr", "sched_getattr",
+    "getpgid", "setpgid", "getsid", "setsid", "getpriority", "ioprio_get", "sched_yield",
+    "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_getattr",
     "sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "getcpu", "capget",
-    "capset", "prlimit64", "getrlimit", "setrlimit", "getrusage", "getitimer", "setitimer", "times",
+    "capset", "getrlimit", "setrlimit", "getrusage", "getitimer", "setitimer", "times",
     "uname", "sysinfo", "pidfd_open", "pidfd_send_signal",
     /* memory */
     "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "mlock", "mlock2", "munlock",
     "mlockall", "munlockall", "membarrier", "msync", "mincore", "memfd_create", "pkey_alloc",
-    "pkey_free", "pkey_mprotect", "shmget", "shmat", "shmdt", "shmctl",
+    "pkey_free", "pkey_mprotect", "cachestat", "map_shadow_stack", "mseal",
     /* files */
     "open", "openat", "openat2", "creat", "close", "close_range", "read", "write", "pread64",
     "pwrite64", "readv", "writev", "preadv", "pwritev", "preadv2", "pwritev2", "lseek", "dup",
@@ -47,10 +47,9 @@ const char *const syscall_filter_allowed[] = {
     "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd",
     "eventfd2", "pipe", "pipe2", "inotify_init", "inotify_init1", "inotify_add_watch",
     "inotify_rm_watch", "signalfd", "signalfd4", "timerfd_create", "timerfd_settime",
-    "timerfd_gettime", "getxattr", "lgetxattr", "fgetxattr", "setxattr", "lsetxattr", "fsetxattr",
-    "listxattr", "llistxattr", "flistxattr", "removexattr", "lremovexattr", "fremovexattr",
+    "timerfd_gettime",
     "statfs", "fstatfs", "name_to_handle_at", "io_setup", "io_destroy", "io_submit", "io_cancel",
-    "io_getevents",
+    "io_getevents", "io_pgetevents",
     /* sockets, but for socket itself */
     "connect", "sendto", "socketpair", "bind", "listen", "accept", "accept4", "getsockname",
     "getpeername", "getsockopt", "setsockopt", "shutdown", "sendmsg", "sendmmsg", "recvfrom",
@@ -58,15 +57,56 @@ const char *const syscall_filter_allowed[] = {
     /* time */
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time",
     "timer_create", "timer_settime", "timer_gettime", "timer_getoverrun", "timer_delete", "alarm",
-    /* System V and POSIX IPC, randomness, futexes, ids */
-    "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semctl", "semtimedop", "mq_open",
-    "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr", "getrandom",
-    "futex", "futex_waitv", "getuid", "geteuid", "getgid", "getegid", "setuid", "setgid",
+    /* randomness, futexes, ids */
+    "getrandom", "futex", "futex_waitv", "futex_wake", "futex_wait", "futex_requeue", "getuid",
+    "geteuid", "getgid", "getegid", "setuid", "setgid",
     "setreuid", "setregid", "setresuid", "setresgid", "getresuid", "getresgid", "getgroups",
     "setgroups", "setfsuid", "setfsgid",
     /* a command may confine itself further */
     "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", NULL
 };
+
+const char *const syscall_filter_ipc[] = { "shmget",          "shmat",     "shmdt",
+                                           "shmctl",          "msgget",    "msgsnd",
+                                           "msgrcv",          "msgctl",    "semget",
+                                           "semop",           "semctl",    "semtimedop",
+                                           "mq_open",         "mq_unlink", "mq_timedsend",
+                                           "mq_timedreceive", "mq_notify", "mq_getsetattr",
+                                           NULL };
+
+/* Not mediated by Landlock, so a file whose content is refused would be read and marked by them.
+ * The answer is a file system's that keeps none: programs copy on without. */
+static const char *const attribute_readers[] = { "getxattr",   "lgetxattr",  "fgetxattr", "listxattr",
+                                                 "llistxattr", "flistxattr", NULL };
+static const char *const attribute_writers[] = { "setxattr",     "lsetxattr",    "fsetxattr",
+                                                 "removexattr",  "lremovexattr", "fremovexattr",
+                                                 NULL };
+
+/* Not looked into here: whoever gets this answer falls back to the older call, which is. */
+static const char *const newer_than_here[] = { "clone3",       "setxattrat",   "getxattrat",
+                                               "listxattrat",  "removexattrat", NULL };
+
+/* Calls that name a process, allowed as far as they mean the caller. */
+static const struct {
+    const char *name;
+    unsigned argument; /* that must be 0 */
+    bool is_always;    /* else only where other processes than the session's can be named */
+} own_only[] = {
+    { "prlimit64", 0, true },           { "prlimit64", 2, true }, /* or nothing is set */
+    { "sched_setaffinity", 0, false },  { "sched_setparam", 0, false },
+    { "sched_setscheduler", 0, false }, { "sched_setattr", 0, false },
+    { "setpriority", 1, false },        { "ioprio_set", 1, false },
+};
+
+/* Any namespace, as clone takes them; time namespaces have no flag there. */
+#define NAMESPACE_FLAGS                                                                            \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
+     CLONE_NEWNET)
+#ifdef __s390__
+#define CLONE_FLAGS_ARGUMENT 1
+#else
+#define CLONE_FLAGS_ARGUMENT 0
+#endif
 
 /* Never to appear above. */
 const char *const syscall_filter_denied[] = { "io_uring_setup",
@@ -158,6 +198,17 @@ number_of (const char *name)
         { "fchmodat2", 452 },
         { "futex_waitv", 449 },
         { "epoll_pwait2", 441 },
+        { "process_mrelease", 448 },
+        { "cachestat", 451 },
+        { "map_shadow_stack", 453 },
+        { "futex_wake", 454 },
+        { "futex_wait", 455 },
+        { "futex_requeue", 456 },
+        { "mseal", 462 },
+        { "setxattrat", 463 },
+        { "getxattrat", 464 },
+        { "listxattrat", 465 },
+        { "removexattrat", 466 },
     };
     int number = seccomp_syscall_resolve_name (name);
     for (size_t i = 0; number == __NR_SCMP_ERROR && i < ARRAY_LEN (newer); i++)
@@ -167,16 +218,37 @@ number_of (const char *name)
 }
 
 static int
-add_rules (scmp_filter_ctx ctx, bool allows_unix_sockets)
+add_names (scmp_filter_ctx ctx, uint32_t action, const char *const *names)
 {
-    for (size_t i = 0; syscall_filter_allowed[i]; i++) {
-        int number = number_of (syscall_filter_allowed[i]);
+    int status = 0;
+    for (size_t i = 0; names[i] && status >= 0; i++) {
+        int number = number_of (names[i]);
+        if (number >= 0)
+            status = seccomp_rule_add (ctx, action, number, 0);
+    }
+    return status;
+}
+
+static int
+add_own_only (scmp_filter_ctx ctx, bool has_own_processes)
+{
+    int status = 0;
+    for (size_t i = 0; i < ARRAY_LEN (own_only) && status >= 0; i++) {
+        int number = number_of (own_only[i].name);
         if (number < 0)
             continue;
-        int status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, number, 0);
-        if (status < 0)
-            return status;
+        if (own_only[i].is_always || ! has_own_processes)
+            status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, number, 1,
+                                       SCMP_CMP64 (own_only[i].argument, SCMP_CMP_EQ, 0));
+        else
+            status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, number, 0);
     }
+    return status;
+}
+
+static int
+add_families (scmp_filter_ctx ctx, bool allows_unix_sockets)
+{
     for (size_t i = 0; i < ARRAY_LEN (families); i++) {
         int status = seccomp_rule_add (ctx, families[i].action, SCMP_SYS (socket), 1,
                                        SCMP_A0_64 (SCMP_CMP_EQ, families[i].family));
@@ -185,6 +257,30 @@ add_rules (scmp_filter_ctx ctx, bool allows_unix_sockets)
     }
     return seccomp_rule_add (ctx, allows_unix_sockets ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO (EACCES),
                              SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, AF_UNIX));
+}
+
+static int
+add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
+{
+    int status = add_names (ctx, SCMP_ACT_ALLOW, syscall_filter_allowed);
+    if (status >= 0 && surface->has_own_ipc)
+        status = add_names (ctx, SCMP_ACT_ALLOW, syscall_filter_ipc);
+    if (status >= 0)
+        status = add_names (ctx,
+                            surface->reads_attributes ? SCMP_ACT_ALLOW
+                                                      : SCMP_ACT_ERRNO (EOPNOTSUPP),
+                            attribute_readers);
+    if (status >= 0)
+        status = add_names (ctx, SCMP_ACT_ERRNO (EOPNOTSUPP), attribute_writers);
+    if (status >= 0)
+        status = add_names (ctx, SCMP_ACT_ERRNO (ENOSYS), newer_than_here);
+    if (status >= 0)
+        status = seccomp_rule_add (
+            ctx, SCMP_ACT_ALLOW, SCMP_SYS (clone), 1,
+            SCMP_CMP64 (CLONE_FLAGS_ARGUMENT, SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0));
+    if (status >= 0)
+        status = add_own_only (ctx, surface->has_own_processes);
+    return status < 0 ? status : add_families (ctx, surface->allows_unix_sockets);
 }
 
 /* libseccomp writes programs to descriptors only. */
@@ -201,7 +297,7 @@ static bool export(scmp_filter_ctx ctx, struct syscall_filter *program)
 }
 
 bool
-syscall_filter_compile (bool allows_unix_sockets, struct syscall_filter *program,
+syscall_filter_compile (const struct syscall_surface *surface, struct syscall_filter *program,
                         struct mur_error **err)
 {
     *program = (struct syscall_filter){ 0 };
@@ -211,7 +307,7 @@ syscall_filter_compile (bool allows_unix_sockets, struct syscall_filter *program
     /* A call of another architecture or of x32 must not slip past numbers meant for this one. */
     seccomp_attr_set (ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO (EPERM));
     program->is_logged = seccomp_api_get () >= 3;
-    int status = add_rules (ctx, allows_unix_sockets);
+    int status = add_rules (ctx, surface);
     if (status == 0 && export(ctx, program))
         return true;
     errno = status < 0 ? -status : errno;
@@ -222,6 +318,7 @@ void
 syscall_filter_free (struct syscall_filter *program)
 {
     free (program->code);
+    free (program->guard);
     *program = (struct syscall_filter){ 0 };
 }
 
@@ -244,6 +341,45 @@ static const struct sock_filter terminal_filter[] = {
     BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
+/* --- processes of the runtime, where a command could name them --- */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define FIRST_OFFSET offsetof (struct seccomp_data, args[0])
+#else
+#define FIRST_OFFSET (offsetof (struct seccomp_data, args[0]) + 4)
+#endif
+
+static const int signalling[] = { SYS_kill,           SYS_tkill,       SYS_tgkill,
+                                  SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open };
+
+void
+syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count)
+{
+    /* Every process, then each of <pids> and its group. */
+    const size_t targets = 1 + 2 * count, calls = ARRAY_LEN (signalling);
+    struct sock_filter *code = x_new_array (struct sock_filter, 5 + calls + targets);
+    size_t at = 0;
+    code[at++] = (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS,
+                                               offsetof (struct seccomp_data, nr));
+    for (size_t i = 0; i < calls; i++)
+        code[at++] = (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K,
+                                                   (unsigned)signalling[i],
+                                                   (unsigned char)(calls - i), 0);
+    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    code[at++] = (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS, FIRST_OFFSET);
+    for (size_t i = 0; i < targets; i++) {
+        pid_t pid = i == 0 ? -1 : i % 2 ? pids[i / 2] : -pids[i / 2 - 1];
+        code[at++] =
+            (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (unsigned)pid,
+                                          (unsigned char)(targets - i), 0);
+    }
+    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    free (program->guard);
+    program->guard = code;
+    program->guard_len = (unsigned short)at;
+}
+
 int
 syscall_filter_load (const struct syscall_filter *program)
 {
@@ -254,6 +390,9 @@ syscall_filter_load (const struct syscall_filter *program)
     unsigned flags = program->is_logged ? SECCOMP_FILTER_FLAG_LOG : 0;
     /* First: the other one takes the call away. */
     if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &terminal) < 0)
+        return -1;
+    const struct sock_fprog guard = { .len = program->guard_len, .filter = program->guard };
+    if (guard.len && syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &guard) < 0)
         return -1;
     if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &fprog) == 0)
         return 0;

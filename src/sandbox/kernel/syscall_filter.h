@@ -2,8 +2,8 @@
  *
  * The system-call filter of every native subprocess (spec/containment.md 9).
  *
- * Default is EPERM; the allow list is data; socket families decide on the full argument. The
- * program is compiled once a session in the parent (libseccomp allocates) and only loaded in the
+ * Default is EPERM; the allow list is data; socket families and the flags of clone decide on the
+ * argument. What the session has no namespace for is closed here instead. The program is compiled once a session in the parent (libseccomp allocates) and only loaded in the
  * child.
  */
 #pragma once
@@ -11,18 +11,32 @@
 #include "base/error.h"
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct syscall_filter {
     struct sock_filter *code; /* owned */
     unsigned short len;
-    bool is_logged; /* load with SECCOMP_FILTER_FLAG_LOG */
+    bool is_logged;            /* load with SECCOMP_FILTER_FLAG_LOG */
+    struct sock_filter *guard; /* owned; NULL: none */
+    unsigned short guard_len;
 };
 
-/* Compiles the filter. <allows_unix_sockets>: capabilities.network.unix_sockets. E-IO-003 when
- * libseccomp refuses. */
-bool syscall_filter_compile (bool allows_unix_sockets, struct syscall_filter *program,
+/* What a session's commands are given beside the list. */
+struct syscall_surface {
+    bool allows_unix_sockets; /* capabilities.network.unix_sockets */
+    bool has_own_ipc;         /* else IPC calls are refused */
+    bool has_own_processes;   /* else calls that change another process are refused */
+    bool reads_attributes;    /* files outside are not there: extended attributes can be read */
+};
+
+/* Compiles the filter. E-IO-003 when libseccomp refuses. */
+bool syscall_filter_compile (const struct syscall_surface *surface, struct syscall_filter *program,
                              struct mur_error **err);
+/* Adds that no signal reaches <pids>, their groups, or every process at once: for a session without
+ * a process namespace. */
+void syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count);
 void syscall_filter_free (struct syscall_filter *program);
 
 /* Loads it into this process. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with
@@ -31,4 +45,5 @@ int syscall_filter_load (const struct syscall_filter *program);
 
 /* The tables, for the test that they are disjoint. NULL-terminated. */
 extern const char *const syscall_filter_allowed[];
+extern const char *const syscall_filter_ipc[]; /* allowed where the session has its own */
 extern const char *const syscall_filter_denied[];

@@ -94,6 +94,12 @@ group_watcher_new (const struct cgroup_scope *scope, struct mur_error **err)
     return w;
 }
 
+pid_t
+group_watcher_pid (const struct group_watcher *w)
+{
+    return w->pid;
+}
+
 void
 group_watcher_free (struct group_watcher *w)
 {

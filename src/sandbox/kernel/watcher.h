@@ -11,10 +11,13 @@
 #include "base/error.h"
 #include "sandbox/kernel/cgroup.h"
 
+#include <sys/types.h>
+
 struct group_watcher;
 
 /* Forks it. NULL with E-IO-003. */
 struct group_watcher *group_watcher_new (const struct cgroup_scope *scope, struct mur_error **err);
+pid_t group_watcher_pid (const struct group_watcher *w);
 /* Tells it that the end is an orderly one, and reaps it. */
 void group_watcher_free (struct group_watcher *w);
 DEFINE_CLEANUP (struct group_watcher, group_watcher_free)

@@ -27,11 +27,11 @@ struct confinement {
     struct cgroup_scope *scope;
     struct group_watcher *watcher; /* NULL without a scope */
     char *cgroup_shortfall;
-    pthread_mutex_t lock; /* guards network, is_ended and the occupancy */
-    struct network_namespace network;
+    pthread_mutex_t lock; /* guards namespaces, is_ended and the occupancy */
+    struct session_namespaces namespaces;
     struct egress *egress; /* NULL while no rule needs it */
     uint16_t ports[NETWORK_NAMESPACE_MAX_PORTS];
-    bool has_network;
+    bool has_namespaces;
     bool is_ended;
     uint64_t running;
     uint64_t entries;
@@ -89,7 +89,7 @@ static const struct {
 } devices[] = {
     { "/dev/null", LANDLOCK_DEVICE_WRITE, false },   { "/dev/zero", LANDLOCK_DEVICE_READ, false },
     { "/dev/urandom", LANDLOCK_DEVICE_READ, false }, { "/dev/zero", LANDLOCK_DEVICE_WRITE, true },
-    { "/dev/full", LANDLOCK_DEVICE_WRITE, true },    { "/dev/tty", LANDLOCK_DEVICE_WRITE, true },
+    { "/dev/full", LANDLOCK_DEVICE_WRITE, true },    { "/dev/tty", LANDLOCK_TERMINAL, true },
     { "/dev/random", LANDLOCK_DEVICE_READ, true },
 };
 
@@ -192,21 +192,42 @@ make_scope (struct confinement *c, struct mur_error **err)
     return true;
 }
 
+/* After the scope: its watcher is one of those to keep signals from. */
+static bool
+build_filter (struct confinement *c, struct mur_error **err)
+{
+    const struct attempt_failure *missing = c->spec->probe->missing;
+    const struct syscall_surface surface = {
+        .allows_unix_sockets = c->spec->allows_unix_sockets,
+        .has_own_ipc = ! missing[WALL_IPC].step,
+        .has_own_processes = ! missing[WALL_PROCESSES].step,
+        .reads_attributes = c->spec->tier == CONFINEMENT_SEALED,
+    };
+    if (! syscall_filter_compile (&surface, &c->filter, err))
+        return false;
+    if (surface.has_own_processes)
+        return true;
+    const pid_t runtime[] = { getpid (), getpgrp (),
+                              c->watcher ? group_watcher_pid (c->watcher) : getpid () };
+    syscall_filter_guard (&c->filter, runtime, ARRAY_LEN (runtime));
+    landlock_plan_scope_signals (&c->landlock);
+    return true;
+}
+
 struct confinement *
 confinement_new (const struct confinement_spec *spec, struct mur_error **err)
 {
     _cleanup_ (confinement_freep) struct confinement *c = x_new0 (struct confinement);
     c->spec = spec;
     c->arena = arena_new ();
-    c->network = (struct network_namespace){ .user_fd = -1, .net_fd = -1, .dns_fd = -1 };
+    c->namespaces = (struct session_namespaces)SESSION_NAMESPACES_NONE;
     pthread_mutex_init (&c->lock, NULL);
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
     exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable, spec->staged);
     if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
         trust_store_paths (writable, &c->trust_store);
-    if (! syscall_filter_compile (spec->allows_unix_sockets, &c->filter, err) ||
-        (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
-        ! build_mounts (c, err) || ! make_scope (c, err))
+    if ((spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
+        ! build_mounts (c, err) || ! make_scope (c, err) || ! build_filter (c, err))
         return NULL;
     return steal_ptr (&c);
 }
@@ -222,7 +243,7 @@ confinement_free (struct confinement *c)
     cgroup_scope_free (c->scope);
     group_watcher_free (c->watcher);
     egress_free (c->egress);
-    network_namespace_close (&c->network);
+    session_namespaces_close (&c->namespaces);
     landlock_plan_free (&c->landlock);
     syscall_filter_free (&c->filter);
     strv_free (&c->trust_store);
@@ -263,35 +284,60 @@ confinement_output_max (const struct confinement *c)
     return c->spec->limits.max_file_size_bytes;
 }
 
+static bool
+fail_to_make (const struct namespace_failure *f, struct mur_error **err)
+{
+    bool is_mount = f->detail[0] || f->is_composed_root;
+    if (is_mount) {
+        errno = f->attempt.errno_value;
+        return mur_fail_errno (err, f->is_composed_root ? E_RUN_014 : E_IO_003, "%s%s%s%s",
+                               f->is_composed_root ? "the sealed root could not be built: " : "",
+                               f->attempt.step, f->detail[0] ? " " : "", f->detail);
+    }
+    _cleanup_free_ char *text = attempt_failure_text (&f->attempt);
+    return mur_fail (err, E_CAP_005, "no namespaces for the commands of this session: %s", text);
+}
+
 /* Under the lock. */
 static bool
-make_network (struct confinement *c, struct mur_error **err)
+make_namespaces (struct confinement *c, struct mur_error **err)
 {
-    struct attempt_failure failure;
+    struct namespace_failure failure;
     size_t count = egress_ports (c->spec->network, c->ports);
-    if (! network_namespace_create (c->ports, count, &c->network, &failure)) {
-        _cleanup_free_ char *text = attempt_failure_text (&failure);
-        return mur_fail (err, E_CAP_005,
-                         "no network namespace for the commands of this session: %s", text);
-    }
-    if (count && ! (c->egress = egress_new (&c->network, c->spec->network, c->ports, err))) {
-        network_namespace_close (&c->network);
+    const struct namespace_request request = { c->ports, count, &c->mounts, c->scope };
+    if (! session_namespaces_make (&request, &c->namespaces, &failure))
+        return fail_to_make (&failure, err);
+    /* The filter was made for what the host was found to give. */
+    for (enum session_wall w = 0; w < WALL_COUNT; w++)
+        if (c->namespaces.missing[w].step && ! c->spec->probe->missing[w].step &&
+            session_wall_is_relied_on (w)) {
+            failure.attempt = c->namespaces.missing[w];
+            session_namespaces_close (&c->namespaces);
+            return fail_to_make (&failure, err);
+        }
+    if (count && ! (c->egress = egress_new (&c->namespaces.listeners, c->spec->network, c->ports,
+                                            err))) {
+        session_namespaces_close (&c->namespaces);
         return false;
     }
-    c->has_network = true;
+    int proc_fd = c->namespaces.fds[NS_PROC];
+    if (proc_fd >= 0 && c->spec->tier >= CONFINEMENT_LANDLOCK &&
+        ! landlock_plan_add_fd (&c->landlock, proc_fd, LANDLOCK_READABLE_TREE, false, err))
+        return false;
+    c->has_namespaces = true;
     return true;
 }
 
-const struct network_namespace *
-confinement_network (struct confinement *c, struct mur_error **err)
+const struct session_namespaces *
+confinement_namespaces (struct confinement *c, struct mur_error **err)
 {
     pthread_mutex_lock (&c->lock);
-    bool is_usable = ! c->is_ended && (c->has_network || make_network (c, err));
+    bool is_usable = ! c->is_ended && (c->has_namespaces || make_namespaces (c, err));
     bool is_ended = c->is_ended;
     pthread_mutex_unlock (&c->lock);
     if (is_ended)
         mur_fail (err, E_IO_003, "the session has ended: nothing more is started");
-    return is_usable ? &c->network : NULL;
+    return is_usable ? &c->namespaces : NULL;
 }
 
 /* Threads of this user, which is what RLIMIT_NPROC counts. */
@@ -325,7 +371,9 @@ static bool
 add_closure (const struct strv *closure, const struct landlock_plan *base,
              struct landlock_plan *plan, struct mur_error **err)
 {
-    *plan = (struct landlock_plan){ .abi = base->abi, .handled = base->handled };
+    *plan = (struct landlock_plan){
+        .abi = base->abi, .handled = base->handled, .scoped = base->scoped
+    };
     for (size_t i = 0; i < base->len; i++) {
         x_grow (plan->rules, plan->len, plan->cap);
         int fd = fcntl (base->rules[i].path_fd, F_DUPFD_CLOEXEC, 3);
@@ -342,9 +390,14 @@ bool
 confinement_spawn (struct confinement *c, const struct confined_program *program,
                    struct spawned *out, struct mur_error **err)
 {
-    const struct network_namespace *network = confinement_network (c, err);
-    if (! network)
+    const struct session_namespaces *namespaces = confinement_namespaces (c, err);
+    if (! namespaces)
         return false;
+    const char *moved;
+    if (! mount_plan_is_current (&c->mounts, &moved))
+        return mur_fail_errno (err,
+                               c->mounts.kind == MOUNT_SEALED ? E_RUN_014 : E_IO_003,
+                               "compare the folder's identity %s", moved);
     struct spawn_request request = {
         .path = program->path,
         .argv = program->argv,
@@ -355,8 +408,7 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         .limits = c->spec->limits,
         .scope = c->scope,
         .nest = program->nest,
-        .network = network,
-        .mounts = &c->mounts,
+        .namespaces = namespaces,
         .landlock = c->spec->tier >= CONFINEMENT_LANDLOCK ? &c->landlock : NULL,
         .filter = &c->filter,
     };
@@ -376,6 +428,9 @@ confinement_kill_all (struct confinement *c)
 {
     if (c->scope)
         cgroup_scope_kill (c->scope);
+    pthread_mutex_lock (&c->lock);
+    session_namespaces_kill_all (&c->namespaces);
+    pthread_mutex_unlock (&c->lock);
 }
 
 void

@@ -4,7 +4,7 @@
  * host probe, then used for each spawn (spec/containment.md 7.1).
  *
  * Callers: session/ (shell tool, native tools, done checks). Thread-safe after confinement_new: the
- * network namespace is made by the first spawn, exactly once. Always true: a subprocess that cannot
+ * namespaces are made by the first spawn, exactly once. Always true: a subprocess that cannot
  * be confined as decided is never started.
  */
 #pragma once
@@ -67,8 +67,10 @@ const struct cgroup_scope *confinement_scope (const struct confinement *c);
 const char *confinement_temp_dir (const struct confinement *c);
 /* What is kept of one command's output at most: capabilities.resources.max_file_size_bytes. */
 uint64_t confinement_output_max (const struct confinement *c);
-/* The network namespace with its egress relay, made on first use. NULL with E-CAP-005. */
-const struct network_namespace *confinement_network (struct confinement *c, struct mur_error **err);
+/* The session's namespaces with their mounts and egress relay, made on first use. NULL with E-CAP-005,
+ * E-RUN-014 when the composed root could not be built (the session must end), E-IO-003. */
+const struct session_namespaces *confinement_namespaces (struct confinement *c,
+                                                         struct mur_error **err);
 
 struct confined_program {
     const char *path; /* what is executed */
@@ -79,10 +81,10 @@ struct confined_program {
     const struct cgroup_nest *nest; /* where it runs within the scope; NULL: the scope itself */
 };
 
-/* Starts one. Errors as sandbox_spawn, and E-CAP-005. */
+/* Starts one. Errors of confinement_namespaces and of sandbox_spawn. */
 bool confinement_spawn (struct confinement *c, const struct confined_program *program,
                         struct spawned *out, struct mur_error **err);
-/* Kills everything that runs in it. Async-signal-safe where the group is. */
+/* Kills everything that runs in it. */
 void confinement_kill_all (struct confinement *c);
 
 /* Counts commands under way, for attribution: a counter belongs to a call only when it was alone

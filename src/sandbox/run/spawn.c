@@ -69,32 +69,21 @@ drop_capabilities (void)
     do {                                                                                           \
         const char *step_failed = (call);                                                          \
         if (step_failed)                                                                           \
-            child_fail (report_fd, step_failed, detail);                                           \
+            child_fail (report_fd, step_failed, NULL);                                             \
     } while (0)
 
 static _noreturn_ void
 child_before_exec (const struct spawn_request *r, int report_fd)
 {
-    const char *detail = NULL;
-    setpgid (0, 0);
+    /* No controlling terminal from here on, in any class. */
+    setsid ();
     child_reset_signals ();
     STEP (child_place_streams ((const int[3]){ r->stdin_fd, r->stdout_fd, r->stderr_fd }));
-    /* Before any user namespace: the kernel charges the limit's owner at unshare. */
-    if (r->limits.max_processes)
-        STEP (set_limit (RLIMIT_NPROC, r->limits.max_processes, r->limits.max_processes));
     /* Before the namespaces: /sys may be gone afterwards. */
     if (r->scope && cgroup_scope_join (r->scope) < 0)
         child_fail (report_fd, "join the control group", NULL);
-    /* Before the root changes and the capabilities go. */
-    STEP (network_namespace_join (r->network));
-    const char *failed = mount_plan_apply (r->mounts, &detail);
-    if (failed && r->mounts->kind == MOUNT_SEALED) {
-        char tagged[256] = "sealed-root:";
-        strncat (tagged, failed, sizeof tagged - 16);
-        child_fail (report_fd, tagged, detail);
-    }
-    STEP (failed);
-    detail = NULL;
+    /* Before the capabilities go. */
+    STEP (session_namespaces_join (r->namespaces));
     /* Marked, not closed: the steps below and the report still need some. */
     if (syscall (SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         child_fail (report_fd, "close_range", NULL);
@@ -109,22 +98,64 @@ child_before_exec (const struct spawn_request *r, int report_fd)
     child_fail (report_fd, "execve", r->path);
 }
 
+/* --- in between --- */
+
+#define USHER_STACK_BYTES 65536
+
+/* Only a child of a process that joined a process namespace is born in it, so one more process
+ * stands between: it shares the runtime's memory and descriptors, holds the runtime's thread until
+ * it is gone, and leaves the command as the runtime's own child. */
+struct usher {
+    const struct spawn_request *request;
+    int report_fd;
+    int group_fd; /* version 2 group to be born in, -1 */
+    pid_t pid;    /* of the command; what clone3 said */
+    int pidfd;
+};
+
+static int
+usher_run (void *arg)
+{
+    struct usher *u = arg;
+    const struct spawn_request *r = u->request;
+    int report_fd = u->report_fd;
+    /* Before any user namespace: the kernel charges the limit's owner. */
+    if (r->limits.max_processes)
+        STEP (set_limit (RLIMIT_NPROC, r->limits.max_processes, r->limits.max_processes));
+    STEP (session_namespaces_join_outer (r->namespaces));
+    struct clone_args args = { .flags = CLONE_PARENT | CLONE_PIDFD,
+                               .pidfd = (uint64_t)(uintptr_t)&u->pidfd };
+    if (u->group_fd >= 0) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (__u64)u->group_fd;
+    }
+    pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
+    if (pid == 0)
+        child_before_exec (r, report_fd);
+    u->pid = pid;
+    if (pid < 0)
+        child_fail (report_fd, "clone into the process namespace", NULL);
+    _exit (0);
+}
+
 /* --- in the parent --- */
 
-/* Forks, into the version 2 group when there is one. Returns like fork; *pidfd is set in the
- * parent. */
-static pid_t
-fork_into (const struct spawn_request *r, int *pidfd)
+/* The usher runs with every signal held back, and so is the command born. */
+static bool
+usher_send (struct usher *u, struct mur_error **err)
 {
-    int group = r->nest    ? cgroup_nest_clone_fd (r->nest)
-                : r->scope ? cgroup_scope_clone_fd (r->scope)
-                           : -1;
-    struct clone_args args = { 0 };
-    if (group >= 0) {
-        args.flags = CLONE_INTO_CGROUP;
-        args.cgroup = (__u64)group;
-    }
-    return child_fork (&args, pidfd);
+    _cleanup_free_ char *stack = x_malloc (USHER_STACK_BYTES);
+    sigset_t all, old;
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &old);
+    pid_t usher = clone (usher_run, stack + USHER_STACK_BYTES,
+                         CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, u);
+    int saved = errno;
+    pthread_sigmask (SIG_SETMASK, &old, NULL);
+    while (usher > 0 && waitpid (usher, NULL, 0) < 0 && errno == EINTR)
+        ;
+    errno = saved;
+    return usher > 0 || mur_fail_errno (err, E_IO_003, "cannot start a process");
 }
 
 static bool
@@ -133,13 +164,8 @@ fail_from_report (char *text, struct mur_error **err)
     const char *step, *detail;
     int errno_value;
     child_report_parse (text, &step, &errno_value, &detail);
-    bool is_sealed = str_starts (step, "sealed-root:");
-    if (is_sealed)
-        step += strlen ("sealed-root:");
     errno = errno_value;
-    return mur_fail_errno (err, is_sealed ? E_RUN_014 : E_IO_003, "%s%s%s%s",
-                           is_sealed ? "the sealed root could not be built: " : "", step,
-                           *detail ? " " : "", detail);
+    return mur_fail_errno (err, E_IO_003, "%s%s%s", step, *detail ? " " : "", detail);
 }
 
 bool
@@ -148,13 +174,29 @@ sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct 
     int report[2];
     if (pipe2 (report, O_CLOEXEC) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
-    int pidfd = -1;
-    pid_t pid = fork_into (request, &pidfd);
-    if (pid == 0)
-        child_before_exec (request, report[1]);
+    struct usher usher = {
+        .request = request,
+        .report_fd = report[1],
+        .group_fd = request->nest    ? cgroup_nest_clone_fd (request->nest)
+                    : request->scope ? cgroup_scope_clone_fd (request->scope)
+                                     : -1,
+        .pid = -1,
+        .pidfd = -1,
+    };
+    if (! usher_send (&usher, err)) {
+        close (report[0]);
+        close (report[1]);
+        return false;
+    }
     char text[CHILD_REPORT_MAX + 1];
-    if (! child_await_exec (pid, pidfd, report, text, err))
+    if (usher.pid < 0) {
+        close (report[1]);
+        (void)child_report_read (report[0], text);
+        close (report[0]);
+        return fail_from_report (text, err);
+    }
+    if (! child_await_exec (usher.pid, usher.pidfd, report, text, err))
         return text[0] ? fail_from_report (text, err) : false;
-    *out = (struct spawned){ pid, pidfd };
+    *out = (struct spawned){ usher.pid, usher.pidfd };
     return true;
 }

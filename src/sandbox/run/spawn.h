@@ -11,9 +11,8 @@
 #include "base/error.h"
 #include "sandbox/kernel/cgroup.h"
 #include "sandbox/kernel/landlock.h"
-#include "sandbox/kernel/mount_plan.h"
-#include "sandbox/kernel/network_namespace.h"
 #include "sandbox/kernel/syscall_filter.h"
+#include "sandbox/space/namespaces.h"
 
 #include <sys/types.h>
 
@@ -34,19 +33,17 @@ struct spawn_request {
     struct spawn_limits limits;
     const struct cgroup_scope *scope;        /* NULL: none */
     const struct cgroup_nest *nest;          /* within the scope; NULL: the scope itself */
-    const struct network_namespace *network; /* joined; never NULL */
-    const struct mount_plan *mounts;         /* never NULL */
-    const struct landlock_plan *landlock;    /* NULL below the Landlock tiers */
-    const struct syscall_filter *filter;     /* never NULL */
+    const struct session_namespaces *namespaces; /* joined; never NULL */
+    const struct landlock_plan *landlock;        /* NULL below the Landlock tiers */
+    const struct syscall_filter *filter;         /* never NULL */
 };
 
 struct spawned {
-    pid_t pid; /* leader of its own process group */
+    pid_t pid; /* leader of a terminal session and process group of its own */
     int pidfd; /* owned */
 };
 
-/* Starts it and returns once it runs the program. Fails with E-RUN-014 when the composed root could
- * not be built (the session must end), else E-IO-003 naming the step. On failure no process is
- * left. */
+/* Starts it and returns once it runs the program. Fails with E-IO-003 naming the step. On failure no
+ * process is left. */
 bool
 sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct mur_error **err);

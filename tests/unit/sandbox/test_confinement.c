@@ -270,9 +270,9 @@ test_two_sessions_never_share_a_network (void **state)
     struct confinement *a = confinement_new (&lab->spec, NULL);
     struct confinement *b = confinement_new (&lab->spec, NULL);
     struct stat sa, sb, again;
-    assert_int_equal (fstat (confinement_network (a, NULL)->net_fd, &sa), 0);
-    assert_int_equal (fstat (confinement_network (b, NULL)->net_fd, &sb), 0);
-    assert_int_equal (fstat (confinement_network (a, NULL)->net_fd, &again), 0);
+    assert_int_equal (fstat (confinement_namespaces (a, NULL)->fds[NS_NET], &sa), 0);
+    assert_int_equal (fstat (confinement_namespaces (b, NULL)->fds[NS_NET], &sb), 0);
+    assert_int_equal (fstat (confinement_namespaces (a, NULL)->fds[NS_NET], &again), 0);
     assert_int_equal (sa.st_ino, again.st_ino);
     assert_int_not_equal (sa.st_ino, sb.st_ino);
     confinement_free (a);

@@ -10,6 +10,7 @@
 #include "base/fdio.h"
 #include "sandbox/kernel/dns.h"
 #include "sandbox/kernel/egress.h"
+#include "sandbox/space/namespaces.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -242,25 +243,28 @@ test_containment_12_13_only_listed_addresses_are_relayed (void **state _unused_)
     allow (&rules, entry);
     allow (&rules, "localhost:1");
     size_t count = egress_ports (&rules, ports);
-    struct network_namespace ns;
-    struct attempt_failure failure;
-    if (! network_namespace_create (ports, count, &ns, &failure)) {
-        print_message ("skipped: no network namespace here (%s)\n", failure.step);
+    struct session_namespaces ns;
+    struct namespace_failure failure;
+    const struct namespace_request request = { .ports = ports, .port_count = count };
+    if (! session_namespaces_make (&request, &ns, &failure)) {
+        print_message ("skipped: no network namespace here (%s)\n", failure.attempt.step);
         skip ();
     }
     pthread_t server;
     pthread_create (&server, NULL, shout, &listener);
     struct mur_error *err = NULL;
-    struct egress *egress = egress_new (&ns, &rules, ports, &err);
+    struct egress *egress = egress_new (&ns.listeners, &rules, ports, &err);
     assert_non_null (egress);
     pid_t pid = fork ();
     if (pid == 0)
-        _exit (network_namespace_join (&ns) ? 100 : inside (allowed, unlisted));
+        _exit (session_namespaces_join_outer (&ns) || session_namespaces_join (&ns)
+                   ? 100
+                   : inside (allowed, unlisted));
     int status;
     waitpid (pid, &status, 0);
     assert_int_equal (status, 0);
     egress_free (egress);
-    network_namespace_close (&ns);
+    session_namespaces_close (&ns);
     shutdown (listener, SHUT_RDWR);
     pthread_join (server, NULL);
     close (listener);

@@ -12,10 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static void
@@ -28,10 +33,12 @@ test_no_system_call_is_both_allowed_and_denied (void **state _unused_)
 
 /* Runs body in a child after loading the filter; returns its exit status. */
 static int
-filtered (bool allows_unix_sockets, int (*body) (void))
+filtered_as (const struct syscall_surface *surface, const pid_t *guarded, int (*body) (void))
 {
     struct syscall_filter filter;
-    assert_succeeds (syscall_filter_compile (allows_unix_sockets, &filter, &err));
+    assert_succeeds (syscall_filter_compile (surface, &filter, &err));
+    if (guarded)
+        syscall_filter_guard (&filter, guarded, 1);
     assert_true (filter.len > 0 && filter.len <= 512);
     pid_t pid = fork ();
     if (pid == 0) {
@@ -43,6 +50,15 @@ filtered (bool allows_unix_sockets, int (*body) (void))
     waitpid (pid, &status, 0);
     syscall_filter_free (&filter);
     return WIFEXITED (status) ? WEXITSTATUS (status) : 128;
+}
+
+static int
+filtered (bool allows_unix_sockets, int (*body) (void))
+{
+    const struct syscall_surface surface = { .allows_unix_sockets = allows_unix_sockets,
+                                             .has_own_ipc = true,
+                                             .has_own_processes = true };
+    return filtered_as (&surface, NULL, body);
 }
 
 static int
@@ -98,6 +114,75 @@ static void
 test_calls_outside_the_surface_are_refused (void **state _unused_)
 {
     assert_int_equal (filtered (false, denied_calls), 0);
+}
+
+/* What a raw call that forks came to in the parent. */
+static int
+forked (long pid)
+{
+    if (pid == 0)
+        _exit (0);
+    int told = pid < 0 ? errno : 0;
+    if (pid > 0)
+        waitpid ((pid_t)pid, NULL, 0);
+    return told;
+}
+
+static int
+namespaces_by_clone (void)
+{
+    static const unsigned long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWNET,   CLONE_NEWPID,
+                                           CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP };
+    for (size_t i = 0; i < ARRAY_LEN (flags); i++)
+        if (forked (syscall (SYS_clone, flags[i] | SIGCHLD, 0, 0, 0, 0)) != EPERM ||
+            forked (syscall (SYS_clone, flags[i] | CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)) != EPERM)
+            return (int)i + 1;
+    struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
+    if (forked (syscall (SYS_clone3, &args, sizeof args)) != ENOSYS)
+        return 20;
+    return forked (syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0));
+}
+
+static void
+test_security_B3_no_flag_of_clone_makes_a_namespace (void **state _unused_)
+{
+    assert_int_equal (filtered (false, namespaces_by_clone), 0);
+}
+
+static int
+ipc_and_others (void)
+{
+    if (syscall (SYS_shmget, 1, 4096, 0) != -1 || errno != EPERM)
+        return 1;
+    if (syscall (SYS_msgget, 1, 0) != -1 || errno != EPERM)
+        return 2;
+    if (syscall (SYS_prlimit64, 1, RLIMIT_CORE, &(struct rlimit){ 0 }, NULL) != -1 ||
+        errno != EPERM)
+        return 3;
+    if (setpriority (PRIO_PROCESS, 1, 19) != -1 || errno != EPERM)
+        return 4;
+    unsigned long mask = 1;
+    if (syscall (SYS_sched_setaffinity, 1, sizeof mask, &mask) != -1 || errno != EPERM)
+        return 5;
+    if (kill (1, 0) != -1 || errno != EPERM || kill (-1, 0) != -1 || errno != EPERM)
+        return 6;
+    if (syscall (SYS_pidfd_open, 1, 0) != -1 || errno != EPERM)
+        return 7;
+    if (setxattr ("/", "user.x", "", 0, 0) != -1 || errno != EOPNOTSUPP)
+        return 8;
+    if (getxattr ("/", "user.x", NULL, 0) != -1 || errno != EOPNOTSUPP)
+        return 9;
+    struct rlimit limit = { 0 };
+    return kill (getpid (), 0) == 0 && setrlimit (RLIMIT_CORE, &limit) == 0 ? 0 : 10;
+}
+
+/* Process 1 stands for the runtime. */
+static void
+test_security_B11_what_no_namespace_closes_the_filter_does (void **state _unused_)
+{
+    const struct syscall_surface bare = { 0 };
+    const pid_t guarded = 1;
+    assert_int_equal (filtered_as (&bare, &guarded, ipc_and_others), 0);
 }
 
 static void
@@ -191,6 +276,8 @@ main (void)
         cmocka_unit_test (test_no_system_call_is_both_allowed_and_denied),
         cmocka_unit_test (test_containment_19_socket_families),
         cmocka_unit_test (test_calls_outside_the_surface_are_refused),
+        cmocka_unit_test (test_security_B3_no_flag_of_clone_makes_a_namespace),
+        cmocka_unit_test (test_security_B11_what_no_namespace_closes_the_filter_does),
         cmocka_unit_test (test_landlock_confines_to_the_granted_tree),
         cmocka_unit_test (test_an_elf_closure_holds_interpreter_and_libraries),
         cmocka_unit_test (test_an_image_closure_takes_the_script_interpreter),

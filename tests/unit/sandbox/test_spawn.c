@@ -26,7 +26,7 @@ struct lab {
     struct mount_folders folders;
     char *sealed_etc;
     struct arena *arena;
-    struct network_namespace network;
+    struct session_namespaces namespaces[2]; /* scoped, sealed: made when first asked for */
     struct syscall_filter filter;
     struct cgroup_scope *scope;
     struct host_probe probe;
@@ -54,16 +54,14 @@ setup (void **state)
     write_text (lab->sealed_etc, "group", "root:x:0:\n");
     write_text (lab->folders.runtime.path, "task.md", "the task\n");
     host_probe_run (&lab->probe);
-    if (lab->probe.network.state == PROBE_SUCCEEDED) {
-        struct attempt_failure failure;
-        if (! network_namespace_create (NULL, 0, &lab->network, &failure))
-            return -1;
-    }
+    for (size_t i = 0; i < ARRAY_LEN (lab->namespaces); i++)
+        lab->namespaces[i] = (struct session_namespaces)SESSION_NAMESPACES_NONE;
     struct cgroup_limits limits = {
         .memory_bytes = 1 << 28, .pids_max = 32, .cpu_percent = 200, .io_bytes_per_sec = 0
     };
     lab->scope = cgroup_scope_new ("ses_test", &limits, NULL);
-    if (! syscall_filter_compile (false, &lab->filter, NULL))
+    const struct syscall_surface surface = { .has_own_ipc = true, .has_own_processes = true };
+    if (! syscall_filter_compile (&surface, &lab->filter, NULL))
         return -1;
     *state = lab;
     return 0;
@@ -74,7 +72,8 @@ teardown (void **state)
 {
     struct lab *lab = *state;
     cgroup_scope_free (lab->scope);
-    network_namespace_close (&lab->network);
+    for (size_t i = 0; i < ARRAY_LEN (lab->namespaces); i++)
+        session_namespaces_close (&lab->namespaces[i]);
     syscall_filter_free (&lab->filter);
     bool gone = fs_remove_tree_at (AT_FDCWD, lab->base, NULL);
     arena_free (lab->arena);
@@ -123,16 +122,33 @@ fill_landlock (struct lab *lab, struct landlock_plan *plan, bool is_sealed)
     }
 }
 
-/* Runs a shell script; its output and exit code. */
-static int
-run (struct lab *lab, bool is_sealed, const char *script, struct buf *output)
+static const struct session_namespaces *
+namespaces (struct lab *lab, bool is_sealed)
 {
+    struct session_namespaces *ns = &lab->namespaces[is_sealed];
+    if (ns->control_fd >= 0)
+        return ns;
     struct mount_plan mounts;
-    struct landlock_plan landlock;
     if (is_sealed)
         assert_succeeds (mount_plan_sealed (&mounts, &lab->folders, lab->arena, &err));
     else
         mount_plan_tmp (&mounts, &lab->folders, lab->arena);
+    struct namespace_failure failure;
+    const struct namespace_request request = { .mounts = &mounts, .scope = lab->scope };
+    uint64_t start = clock_monotonic_us ();
+    if (! session_namespaces_make (&request, ns, &failure))
+        fail_msg ("%s %s: %s", failure.attempt.step, failure.detail,
+                  strerror (failure.attempt.errno_value));
+    print_message ("namespaces: %llu us\n", (unsigned long long)(clock_monotonic_us () - start));
+    return ns;
+}
+
+/* Runs a shell script; its output and exit code. */
+static int
+run (struct lab *lab, bool is_sealed, const char *script, struct buf *output)
+{
+    struct landlock_plan landlock;
+    const struct session_namespaces *ns = namespaces (lab, is_sealed);
     fill_landlock (lab, &landlock, is_sealed);
     int pipe_fds[2];
     assert_int_equal (pipe2 (pipe_fds, O_CLOEXEC), 0);
@@ -151,8 +167,7 @@ run (struct lab *lab, bool is_sealed, const char *script, struct buf *output)
                     .cpu_seconds = 10,
                     .memory_bytes = 1ULL << 31 },
         .scope = lab->scope,
-        .network = &lab->network,
-        .mounts = &mounts,
+        .namespaces = ns,
         .landlock = &landlock,
         .filter = &lab->filter,
     };
@@ -244,7 +259,7 @@ test_the_scope_kills_what_left_its_process_group (void **state)
 }
 
 static void
-test_a_swapped_folder_stops_the_spawn (void **state)
+test_a_swapped_folder_stops_the_session (void **state)
 {
     struct lab *lab = *state;
     if (! can_run (lab, false))
@@ -252,22 +267,12 @@ test_a_swapped_folder_stops_the_spawn (void **state)
     struct mount_plan mounts;
     lab->folders.temp.ino++;
     mount_plan_tmp (&mounts, &lab->folders, lab->arena);
-    char *const argv[] = { "sh", "-c", "true", NULL };
-    char *const env[] = { NULL };
-    struct spawn_request request = { .path = "/bin/sh",
-                                     .argv = argv,
-                                     .env = env,
-                                     .stdin_fd = 0,
-                                     .stdout_fd = 1,
-                                     .stderr_fd = 2,
-                                     .network = &lab->network,
-                                     .mounts = &mounts,
-                                     .filter = &lab->filter };
-    struct spawned child;
-    struct mur_error *err = NULL;
-    assert_false (sandbox_spawn (&request, &child, &err));
-    assert_int_equal (err->errno_value, ESTALE);
-    mur_error_free (err);
+    const struct namespace_request request = { .mounts = &mounts };
+    struct session_namespaces ns;
+    struct namespace_failure failure;
+    assert_false (session_namespaces_make (&request, &ns, &failure));
+    assert_int_equal (failure.attempt.errno_value, ESTALE);
+    assert_string_equal (failure.detail, lab->folders.temp.path);
     assert_int_equal (waitpid (-1, NULL, WNOHANG), -1);
 }
 
@@ -280,7 +285,7 @@ main (void)
         T (test_a_sealed_command_has_a_root_of_its_own),
         T (test_limits_reach_the_command_and_only_three_descriptors_do),
         T (test_the_scope_kills_what_left_its_process_group),
-        T (test_a_swapped_folder_stops_the_spawn),
+        T (test_a_swapped_folder_stops_the_session),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's loopback and listeners. See network_listeners.h.
+ */
+#include "sandbox/kernel/network_listeners.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool
+bring_up_loopback (void)
+{
+    int fd = socket (AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request = { .ifr_name = "lo" };
+    if (fd < 0 || ioctl (fd, SIOCGIFFLAGS, &request) < 0)
+        return false;
+    request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
+    bool is_up = ioctl (fd, SIOCSIFFLAGS, &request) == 0;
+    close (fd);
+    return is_up;
+}
+
+/* ip route add local default dev lo table local */
+static bool
+add_local_default_route (void)
+{
+    struct {
+        struct nlmsghdr head;
+        struct rtmsg route;
+        struct rtattr attr;
+        uint32_t oif;
+    } request = {
+        .head = { .nlmsg_len = sizeof request,
+                  .nlmsg_type = RTM_NEWROUTE,
+                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE },
+        .route = { .rtm_family = AF_INET,
+                   .rtm_table = RT_TABLE_LOCAL,
+                   .rtm_protocol = RTPROT_STATIC,
+                   .rtm_scope = RT_SCOPE_HOST,
+                   .rtm_type = RTN_LOCAL },
+        .attr = { .rta_len = RTA_LENGTH (sizeof (uint32_t)), .rta_type = RTA_OIF },
+        .oif = 1, /* lo is the first interface of every network namespace */
+    };
+    struct {
+        struct nlmsghdr head;
+        struct nlmsgerr error;
+    } answer;
+    int fd = socket (AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0 || send (fd, &request, sizeof request, 0) < 0 ||
+        recv (fd, &answer, sizeof answer, 0) < (ssize_t)sizeof answer)
+        return false;
+    close (fd);
+    errno = -answer.error.error;
+    return answer.error.error == 0;
+}
+
+static int
+bind_port (int type, uint16_t port)
+{
+    int one = 1;
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons (port) };
+    int fd = socket (AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (type == SOCK_DGRAM)
+        setsockopt (fd, IPPROTO_IP, IP_PKTINFO, &one, sizeof one);
+    if (bind (fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        (type == SOCK_STREAM && listen (fd, 128) < 0))
+        return -1;
+    return fd;
+}
+
+const char *
+network_listeners_bind (const uint16_t *ports, size_t count, struct network_listeners *out)
+{
+    *out = (struct network_listeners){ .dns_fd = -1 };
+    if (! bring_up_loopback ())
+        return "bring up lo";
+    if (! add_local_default_route ())
+        return "add the local default route";
+    for (size_t i = 0; i < count; i++, out->count++)
+        if ((out->tcp_fds[i] = bind_port (SOCK_STREAM, ports[i])) < 0)
+            return "bind a listener";
+    if (count && (out->dns_fd = bind_port (SOCK_DGRAM, 53)) < 0)
+        return "bind UDP port 53";
+    return NULL;
+}
+
+void
+network_listeners_close (struct network_listeners *listeners)
+{
+    for (size_t i = 0; i < listeners->count; i++)
+        close (listeners->tcp_fds[i]);
+    if (listeners->dns_fd >= 0)
+        close (listeners->dns_fd);
+    *listeners = (struct network_listeners){ .dns_fd = -1 };
+}

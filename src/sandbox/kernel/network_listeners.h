@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a session's network namespace holds: a loopback on which every address is local, and the
+ * listeners of the egress relay (spec/containment.md 10.1).
+ *
+ * Inside, a port with a listener reaches the relay; any other is refused at once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NETWORK_NAMESPACE_MAX_PORTS 16
+
+struct network_listeners {
+    int tcp_fds[NETWORK_NAMESPACE_MAX_PORTS]; /* one a port, same order as asked for */
+    size_t count;
+    int dns_fd; /* UDP port 53 with IP_PKTINFO, -1 when no port was asked for */
+};
+
+/* In a process that just made its network namespace, with every capability in it: brings the
+ * loopback up and binds <count> ports. Async-signal-safe. Returns NULL, or the step that failed
+ * (static storage, errno set). */
+const char *network_listeners_bind (const uint16_t *ports, size_t count,
+                                    struct network_listeners *out);
+void network_listeners_close (struct network_listeners *listeners);
