@@ -27,6 +27,9 @@ struct host_containment {
     const char *scoped_blocker; /* why scoped cannot be had, when tier is below it */
     const char *sealed_blocker; /* why sealed cannot be had, when tier is below it */
     bool has_mount_namespace;   /* a private /tmp can be mounted for a command */
+    /* what a session's namespaces lack here and what that leaves, a line each; NULL-terminated, may
+     * be NULL */
+    const char *const *missing_walls;
 };
 
 /* Facts of the capsule. */

@@ -102,6 +102,9 @@ report_not_protected (const struct report_facts *f, struct strv *out)
             out,
             "a path written with ~ proves nothing: HOME of a command is a folder of the session");
     }
+    const char *const *missing = f->containment->facts.missing_walls;
+    for (size_t i = 0; missing && missing[i]; i++)
+        strv_push (out, missing[i]);
     const struct {
         const char *name;
         const struct report_dir *dir;

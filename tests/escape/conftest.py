@@ -4,6 +4,8 @@
 
 from tests.integration.conftest import lab, pytest_configure, pytest_report_header, pytest_runtest_makereport  # noqa: F401
 
+from tests.escape.attempts import outside, tier  # noqa: F401
+
 
 def pytest_terminal_summary(terminalreporter):
     """Which classes the attempts were made at, and which this host does not reach."""

@@ -6,6 +6,8 @@
  * 0 either way; any other end means the probe itself is broken. `without-landlock COMMAND...` is
  * for the driver: it runs a command on what looks like a kernel without Landlock.
  */
+#include "tests/escape/probe.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +40,7 @@
 
 static const char *program_path = "";
 
-static int
+int
 tell (long result, const char *detail)
 {
     if (result < 0)
@@ -396,29 +398,6 @@ try_kill (char **a)
     return tell (kill (atoi (a[0]), 0), NULL);
 }
 
-/* A new user namespace by clone: allowed as a call, so what matters is what it gives. */
-static int
-mount_in_namespace (void *arg)
-{
-    char **a = arg;
-    int failed = mount ("none", a[0], "tmpfs", 0, NULL) < 0 ? errno : 0;
-    _exit (failed);
-}
-
-static int
-try_nested (char **a)
-{
-    static char stack[65536];
-    int status;
-    pid_t pid =
-        clone (mount_in_namespace, stack + sizeof stack, CLONE_NEWUSER | CLONE_NEWNS | SIGCHLD, a);
-    if (pid < 0)
-        return tell (-1, NULL);
-    waitpid (pid, &status, 0);
-    errno = WEXITSTATUS (status);
-    return tell (errno ? -1 : 0, NULL);
-}
-
 /* Types into the controlling terminal. The kernel ignores the upper half of the request, so a
  * filter must too: with an argument both are tried. */
 static int
@@ -547,11 +526,7 @@ preflight (char **a)
     return tell (0, "the probe runs");
 }
 
-static const struct {
-    const char *name;
-    int arguments;
-    int (*run) (char **a);
-} attempts[] = {
+static const struct attempt_row attempts[] = {
     { "preflight", 0, preflight },
     { "read", 1, try_read },
     { "write", 1, try_write },
@@ -577,7 +552,6 @@ static const struct {
     { "call", 1, try_call },
     { "ptrace", 1, try_ptrace },
     { "kill", 1, try_kill },
-    { "nested", 1, try_nested },
     { "tiocsti", 0, try_tiocsti },
     { "capabilities", 0, read_capabilities },
     { "fork-bomb", 1, fork_bomb },
@@ -596,6 +570,9 @@ main (int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof attempts / sizeof *attempts; i++)
         if (strcmp (attempts[i].name, argv[1]) == 0 && argc - 2 >= attempts[i].arguments)
             return attempts[i].run (argv + 2);
+    for (const struct attempt_row *row = wall_attempts; argc > 1 && row->name; row++)
+        if (strcmp (row->name, argv[1]) == 0 && argc - 2 >= row->arguments)
+            return row->run (argv + 2);
     fprintf (stderr, "escape-probe: no such attempt, or arguments missing\n");
     return 2;
 }

@@ -114,6 +114,10 @@ landlock_lines (const struct host_probe *probe)
         out_puts ("    a rename or link between two folders of the work folder fails with EXDEV\n");
     if (plan.abi < 3)
         out_puts ("    truncating a file outside the work folder is not refused\n");
+    if (plan.abi < 5)
+        out_puts ("    ioctl on a device that may be opened is not refused\n");
+    if (plan.abi < 6)
+        out_puts ("    signals are bounded by the process namespace alone\n");
 }
 
 void
@@ -132,6 +136,13 @@ doctor_namespaces (struct doctor *d)
                 userns_words (probe->userns));
     attempt_line ("network namespace", &probe->network, "commands can have a network of their own");
     blocker_line (host_probe_network_blocker (probe));
+    for (enum session_wall w = 0; w < WALL_COUNT; w++) {
+        _cleanup_free_ char *missing = host_probe_missing_wall (probe, w);
+        if (missing)
+            out_printf ("  %s\n", missing);
+        else if (probe->network.state == PROBE_SUCCEEDED)
+            out_printf ("  %s: of the session's own\n", session_wall_name (w));
+    }
     attempt_line ("mount namespace", &probe->mounts, "/tmp can be the session's own");
     attempt_line ("sealed root", &probe->sealed, "commands can be given a root of their own");
     blocker_line (host_probe_sealed_blocker (probe));

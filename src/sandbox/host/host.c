@@ -96,7 +96,13 @@ struct host_containment
 host_containment_facts (void)
 {
     static char *scoped, *sealed;
+    static const char *missing[WALL_COUNT + 1];
     const struct host_probe *p = host_probe_once ();
+    static bool is_listed;
+    for (size_t w = 0, count = 0; w < WALL_COUNT && ! is_listed; w++)
+        if ((missing[count] = host_probe_missing_wall (p, (enum session_wall)w)))
+            count++;
+    is_listed = true;
     if (! scoped)
         scoped = host_probe_scoped_blocker (p);
     if (! sealed)
@@ -108,6 +114,7 @@ host_containment_facts (void)
         .scoped_blocker = scoped,
         .sealed_blocker = sealed,
         .has_mount_namespace = p->mounts.state == PROBE_SUCCEEDED,
+        .missing_walls = missing,
     };
 }
 

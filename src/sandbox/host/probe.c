@@ -274,6 +274,16 @@ attempt_failure_text (const struct attempt_failure *failure)
                        strerror (failure->errno_value));
 }
 
+char *
+host_probe_missing_wall (const struct host_probe *p, enum session_wall wall)
+{
+    if (p->network.state != PROBE_SUCCEEDED || ! p->missing[wall].step)
+        return NULL;
+    _cleanup_free_ char *failed = attempt_failure_text (&p->missing[wall]);
+    return x_asprintf ("no %s (%s): %s", session_wall_name (wall), failed,
+                       session_wall_meaning (wall));
+}
+
 static char *
 host_readings (const struct host_probe *p)
 {

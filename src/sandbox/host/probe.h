@@ -31,9 +31,9 @@ enum userns_grant {
 };
 
 struct host_probe {
-    int landlock_abi;         /* of the kernel; 0 = none */
-    struct attempt landlock;  /* a whole domain was entered */
-    struct attempt network;   /* user and network namespace, as a session makes them */
+    int landlock_abi;        /* of the kernel; 0 = none */
+    struct attempt landlock; /* a whole domain was entered */
+    struct attempt network;  /* user and network namespace, as a session makes them */
     /* what a session's set lacks here, once <network> succeeded */
     struct attempt_failure missing[WALL_COUNT];
     struct attempt mounts;    /* private mount namespace with /tmp covered */
@@ -68,6 +68,10 @@ const char *userns_grant_name (enum userns_grant grant);
 
 /* "unshare(CLONE_NEWUSER|CLONE_NEWNET): EPERM (Operation not permitted)". Owned. */
 char *attempt_failure_text (const struct attempt_failure *failure);
+
+/* What a session's set lacks here and what that leaves, "no process namespace (clone(CLONE_NEWPID)
+ * failed: ENOSPC (...)): a command can ...". Owned; NULL when it is there. */
+char *host_probe_missing_wall (const struct host_probe *probe, enum session_wall wall);
 
 /* Why sealed cannot be had here, with what to do, or NULL when it can. Owned. */
 char *host_probe_sealed_blocker (const struct host_probe *probe);

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The walls between a session and everything else on the machine: processes, their memory, the terminal, namespaces. Each row
+# has an attempt that succeeds outside and is refused inside, at every class.
+
+import ctypes
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from tests.escape.attempts import PATH, attempt, expect, is_refused
+from tests.support.commands import answers, command_agent
+from tests.support.hosts import CLASSES, PROBE, on_host
+from tests.support.lab import SLOWER
+from tests.support.polling import eventually, marked_processes
+
+NAMESPACES = {"mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000,
+              "net": 0x40000000}
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.shmat.restype = ctypes.c_void_p
+LIBC.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+
+
+def outside_probe(*words, **how):
+    """The same attempt where nothing confines it."""
+    done = subprocess.run([PROBE, *map(str, words)], capture_output=True, text=True, timeout=30, **how)
+    assert done.returncode == 0, done
+    return done.stdout.strip()
+
+
+def watchers_of(pid):
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            name, rest = open(f"/proc/{entry}/stat").read().rsplit(")", 1) if entry.isdigit() else ("", "")
+            if name.endswith("(mur-watcher") and int(rest.split()[1]) == pid:
+                found.append(int(entry))
+        except OSError:
+            pass
+    return found
+
+
+def against_the_runtime(lab, tier, *lines, capabilities=None, **more):
+    """Bash lines of a session at work, in which $RUNTIME, $WATCHER and $STRANGER are process ids; what each printed."""
+    wait = "until [ -s facts ]; do sleep 0.02; done"
+    project = command_agent(lab, [wait, *(f". ./facts; {line}" for line in lines)], shell=("bash", "escape-probe", "sleep", "setsid"),
+                            capabilities={"containment": tier, **(capabilities or {})}, **more)
+    running = project.start("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
+    stranger = subprocess.Popen(["sleep", "600"])
+    try:
+        watchers = eventually(lambda: watchers_of(running.pid), 20 * SLOWER)
+        project.write("work/facts.new", f"RUNTIME={running.pid} WATCHER={watchers[0]} STRANGER={stranger.pid}\n")
+        (project / "work/facts.new").rename(project / "work/facts")
+        result = running.result(60 * SLOWER).ok()
+        assert stranger.poll() is None, "a process of nobody's was killed"
+        return [answer.stdout.strip() or answer.text for answer in answers(project)[1:]], result
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+# --- processes -------------------------------------------------------------------------------------------------------
+
+
+def test_security_B1_a_command_cannot_kill_the_killer(lab, tier):
+    mark = f"6{os.getpid()}{CLASSES.index(tier)}"
+    (told, *signals), _ = against_the_runtime(
+        lab, tier, f"setsid sleep {mark} < /dev/null > /dev/null 2>&1 & echo left",
+        *(f"escape-probe signal ${name} {number}" for name in ("WATCHER", "RUNTIME", "STRANGER") for number in (9, 19)))
+    assert told == "left"
+    assert all(is_refused(told) for told in signals), signals
+    eventually(lambda: not marked_processes(f"sleep\0{mark}\0".encode()), 10 * SLOWER, "nothing outlives the session")
+
+
+def test_security_B1_the_end_of_the_runtime_is_the_end_of_all(lab, tier):
+    """SIGKILL of the runtime and of its watcher at once: the process namespace ends what is left."""
+    mark = f"8{os.getpid()}{CLASSES.index(tier)}"
+    project = command_agent(lab, [f"setsid setsid sleep {mark} < /dev/null > /dev/null 2>&1 & sleep 600"],
+                            shell=("bash", "sleep", "setsid"), capabilities={"containment": tier})
+    running = project.start("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
+    eventually(lambda: marked_processes(f"sleep\0{mark}\0".encode()), 20 * SLOWER)
+    for pid in (*watchers_of(running.pid), running.pid):
+        os.kill(pid, 9)
+    eventually(lambda: not marked_processes(f"sleep\0{mark}\0".encode()), 10 * SLOWER, "nothing outlives the runtime")
+
+
+def test_security_B1_commands_of_one_session_signal_each_other(lab, tier):
+    (started, killed, seen), _ = against_the_runtime(
+        lab, tier, "sleep 600 < /dev/null > /dev/null 2>&1 & echo $! > child; echo started", "kill $(<child) && echo killed",
+        "for i in 1 2 3 4 5 6 7 8 9; do kill -0 $(<child) 2> /dev/null || break; sleep 0.1; done; kill -0 $(<child) || echo gone")
+    assert (started, killed) == ("started", "killed"), (started, killed, seen)
+    assert seen.startswith("gone"), (started, killed, seen)
+
+
+def test_security_B11_limits_and_priority_of_the_runtime_stay(lab, tier):
+    told, _ = against_the_runtime(
+        lab, tier, *(f"escape-probe {name} ${who}" for name in ("prlimit", "priority") for who in ("RUNTIME", "WATCHER", "STRANGER")))
+    assert all(is_refused(line) for line in told), told
+
+
+def test_escape_into_the_runtime_by_its_number(lab, tier):
+    files = [f"escape-probe {how} /proc/$RUNTIME/{name}" for how, name in
+             (("read", "environ"), ("read", "mem"), ("read", "maps"), ("list", "fd"), ("read", "root/etc/shadow"), ("read", "cmdline"))]
+    told, _ = against_the_runtime(lab, tier, *files, "escape-probe ptrace $RUNTIME", "escape-probe read /proc/1/environ",
+                                  "escape-probe read /proc/1/maps", "escape-probe read /proc/1/fd/3")
+    assert all(is_refused(line) for line in told), told
+
+
+def test_security_B1_what_proc_shows_is_of_the_session(lab, tier):
+    """With a /proc of the session's own a program finds itself, its neighbours and the init; not the host's processes, and no
+    words of the runtime's command line."""
+    (names, line, own, kernel), _ = against_the_runtime(
+        lab, tier, "cd /proc && for p in [0-9]*; do read -r n < $p/comm && echo $p=$n; done",
+        "tr() { :; }; while IFS= read -r -d '' word; do echo $word; done < /proc/1/cmdline", "read -r n < /proc/self/comm; echo $n",
+        "escape-probe write /proc/sys/kernel/hostname; escape-probe write /proc/sysrq-trigger; escape-probe read /proc/kcore")
+    shown = dict(entry.split("=", 1) for entry in names.split())
+    assert shown.get("1") == "mur-init" and set(shown.values()) <= {"mur-init", "bash", "sleep"}, names
+    assert "--task" not in line and "go" not in line.split()
+    assert own == "bash"
+    assert all(is_refused(told) or told == "ok" and "write" not in told for told in kernel.splitlines()[:1]), kernel
+    assert is_refused(kernel.splitlines()[0])
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def host_memory():
+    """System V objects of the host under one key; yields the key and a function that reads the segment."""
+    key = 0x5EED0000 | (os.getpid() & 0xFFFF)
+    shm, queue, semaphore = LIBC.shmget(key, 4096, 0o1600), LIBC.msgget(key, 0o1600), LIBC.semget(key, 1, 0o1600)
+    assert min(shm, queue, semaphore) >= 0, os.strerror(ctypes.get_errno())
+    memory = LIBC.shmat(shm, None, 0)
+    ctypes.memmove(memory, b"the host's\0", 11)
+    try:
+        yield key, lambda: ctypes.string_at(memory)
+    finally:
+        LIBC.shmdt(ctypes.c_void_p(memory))
+        LIBC.shmctl(shm, 0, None)
+        LIBC.msgctl(queue, 0, None)
+        LIBC.semctl(semaphore, 0, 0)
+
+
+def test_security_B2_memory_and_queues_of_the_host_are_out_of_reach(lab, tier):
+    with host_memory() as (key, text):
+        told = attempt(lab, tier, *(["shm", key], ["queue", key], ["semaphore", key]))
+        assert all(is_refused(line, "ENOENT", "EPERM") for line in told), told
+        assert text() == b"the host's"
+        assert outside_probe("shm", key) == "ok the host's" and text() == b"overwritten"
+        assert outside_probe("queue", key) == "ok" and outside_probe("semaphore", key) == "ok"
+
+
+def test_security_B2_sessions_share_no_memory_and_commands_of_one_do(lab, tier):
+    made, found = attempt(lab, tier, ["own-shm", 0x5EED77], ["shm", 0x5EED77])
+    elsewhere, = attempt(lab, tier, ["shm", 0x5EED77])
+    assert made == "ok" and found == "ok"
+    assert is_refused(elsewhere, "ENOENT") and outside_probe("shm", 0x5EED77) == "refused ENOENT"
+
+
+# --- namespaces ------------------------------------------------------------------------------------------------------
+
+
+def test_security_B3_no_namespace_is_nested(lab, tier):
+    """The call's own result, so that nothing refused later on is taken for it (B14)."""
+    flags = [*NAMESPACES.values(), NAMESPACES["user"] | NAMESPACES["net"], sum(NAMESPACES.values())]
+    told = attempt(lab, tier, *(["clone", f"{flag:x}"] for flag in flags), *(["clone3", f"{flag:x}"] for flag in flags),
+                   ["clone", "0"])
+    assert told == ["refused EPERM"] * len(flags) + ["refused ENOSYS"] * len(flags) + ["ok"], told
+
+
+def test_security_B14_the_probe_nests_namespaces_where_nothing_confines_it():
+    for name in ("user", "net"):
+        flag = f"{NAMESPACES['user'] | NAMESPACES[name]:x}"
+        if outside_probe("clone", flag) != "ok":
+            pytest.skip("this host gives no user namespaces")
+        assert outside_probe("clone3", flag) == "ok"
+
+
+# --- the terminal ----------------------------------------------------------------------------------------------------
+
+AT_A_TERMINAL = """import fcntl, os, pty, sys, termios
+master, terminal = pty.openpty()
+os.setsid()
+fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+os.set_inheritable(master, True)
+os.write(master, b"secret\\n")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_security_B4_a_command_takes_no_terminal(lab, tier, tmp_path):
+    script = lab.directory / "at_a_terminal.py"
+    script.write_text(AT_A_TERMINAL)
+    typed = subprocess.run([sys.executable, script, PROBE, "terminal"], capture_output=True, text=True, timeout=20)
+    assert typed.stdout == "ok secret\n", "where nothing confines it, it reads what a person types"
+
+    on_host(lab, f'exec {sys.executable} {script} {lab.mur_path} "$@"', "mur-at-a-terminal")
+    told, = attempt(lab, tier, ["terminal"])
+    assert is_refused(told, "ENXIO", "EACCES"), told
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+def test_security_B12_attributes_of_files_outside(lab, tier, outside):
+    secret = outside / "secret"
+    try:
+        os.setxattr(secret, "user.note", b"the host's")
+    except OSError:
+        pytest.skip("this file system keeps no attributes")
+    read, write = attempt(lab, tier, ["read-attribute", secret], ["write-attribute", secret])
+    assert is_refused(read, "EOPNOTSUPP", "ENOENT"), read
+    assert is_refused(write, "EOPNOTSUPP"), write
+    assert os.listxattr(secret) == ["user.note"]
+    assert outside_probe("read-attribute", secret) == "ok the host's" and outside_probe("write-attribute", secret) == "ok"
+
+
+# --- hosts that give less --------------------------------------------------------------------------------------------
+
+
+def without(lab, *kinds):
+    on_host(lab, "exec unshare --user --map-root-user sh -c '" +
+            "".join(f"echo 0 > /proc/sys/user/max_{kind}_namespaces && " for kind in kinds) + f"exec {lab.mur_path} \"$@\"' - \"$@\"")
+
+
+@pytest.mark.parametrize("scope", ["scoped", "sealed"])
+def test_security_B1_without_a_process_namespace_the_runtime_is_kept_from_signals(lab, scope):
+    without(lab, "pid")
+    (*signals, everybody, priority, limit), result = against_the_runtime(
+        lab, scope, "escape-probe signal $WATCHER 9", "escape-probe signal $RUNTIME 9", "escape-probe signal-everybody 9",
+        "escape-probe priority $RUNTIME", "escape-probe prlimit $RUNTIME")
+    for told in (*signals, everybody, priority, limit):
+        assert is_refused(told, "EPERM"), told
+    left = lab.session(result).trace.one("session_start")["effective_grants"]["filesystem_boundary"]["not_protected"]
+    assert any("no process namespace" in line for line in left), left
+
+
+@pytest.mark.parametrize("scope", ["scoped", "sealed"])
+def test_security_B2_without_an_ipc_namespace_the_calls_are_refused(lab, scope):
+    without(lab, "ipc")
+    with host_memory() as (key, text):
+        told = attempt(lab, scope, ["shm", key], ["queue", key], ["semaphore", key], ["own-shm", 7])
+        assert told == ["refused EPERM"] * 4 and text() == b"the host's"
+
+
+def test_security_doctor_names_the_namespaces_a_host_lacks(lab):
+    without(lab, "pid", "ipc", "uts")
+    told = lab.project("asked", {"name": "asked", "version": "0.1.0"}).mur("doctor")
+    text = told.stdout
+    for name in ("process namespace", "IPC namespace", "host name namespace"):
+        assert name in text, text
