@@ -6,7 +6,8 @@
  *
  *   1. loop       who acts as the task loop, where calls of a harness do so too
  * (session/state/loop_lock.h)
- *   2. session    the task loop's shared state (session/)
+ *   2. session    what runs at this moment (session/state/now.h); a session's native processes
+ *                 (session/commands/processes_internal.h): neither is taken under the other
  *   3. bridge     connections of a harness's tool bridge (session/harness/bridge.c)
  *   4. cancel     listeners of one cancel (base/cancel.c): of a task's, then of its work's
  *   5. delegations  what a task handed off (session/handoff/delegations.c), then a child's own
@@ -18,7 +19,8 @@
  *  10. control    what may be changed while a session runs (session/model/selection.c)
  *  11. http       the HTTP client's transfers (net/http_client.c)
  *  12. trace      one line at a time (trace/lines/writer.c)
- *  13. spans waiting to be sent (trace/lines/otel.c), redactor, diagnostics sink, id counter,
- *      what a source answered (artifact/sources/source_facts.c): leaves
+ *  13. spans waiting to be sent (trace/lines/otel.c), who asks a driver (session/model/steering.c),
+ *      a harness's pid, redactor, diagnostics sink, id counter, what a source answered
+ *      (artifact/sources/source_facts.c): leaves
  */
 #pragma once

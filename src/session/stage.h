@@ -86,6 +86,8 @@ const char *session_records_dir (const struct session *s);
 bool session_is_agent (const struct session *s);
 /* The capsule's full name: as it was run, else of scope local. Borrowed. */
 const char *session_capsule_name (const struct session *s);
+#define TASK_TEXT_LIMIT_BYTES ((size_t)16 << 20)
+
 /* Between staging and launch: the text of --task becomes task.md of the runtime directory.
  * E-RUN-050, E-IO-003. */
 bool session_write_task (struct session *s, const char *text, size_t len, struct mur_error **err);

@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "cli/line/text_table.h"
 #include "manifest/settings/artifact_manifest.h"
-#include "session/state/session.h"
+#include "policy/input_budget.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -376,8 +376,7 @@ check_choice (struct doctor *d, const char *choice, const char *model,
     show_limit ("context window", window, window_here ? "manifest" : "driver");
     show_limit ("input ceiling", ceiling, "driver");
     const char *basis;
-    uint64_t budget = driver_input_budget (
-        &(struct choice){ .window = window, .input_ceiling = ceiling }, cap, &basis);
+    uint64_t budget = policy_input_budget (window, ceiling, cap, &basis);
     show_limit ("input budget", budget, basis);
     out_puts ("\n");
     if (row || (caps_here && window_here))

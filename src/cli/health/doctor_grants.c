@@ -8,7 +8,7 @@
 #include "cli/health/doctor.h"
 #include "policy/scope_report.h"
 #include "sandbox/host/host.h"
-#include "session/commands/confine.h"
+#include "session/grants.h"
 #include "spawn/report/registration.h"
 
 #include <string.h>

@@ -22,12 +22,10 @@
 #include "manifest/text/yaml.h"
 #include "policy/scope_report.h"
 #include "sandbox/host/host.h"
-#include "session/conversation/conversation.h"
 #include "session/grants.h"
-#include "session/harness/harness_memory.h"
 #include "session/launch.h"
 #include "session/readiness.h"
-#include "session/task/task_text.h"
+#include "session/resume.h"
 #include "spawn/child/lifeline.h"
 
 #include <fcntl.h>

@@ -11,19 +11,19 @@
 #include "session/hooks/hook_gate.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
+#include "session/toolbox/told.h"
 
 bool
 gate_has_required (struct session *s, const struct call *c, struct call_outcome *out)
 {
-    struct tool_entry *tool = (struct tool_entry *)(uintptr_t)session_tool (s, c->name);
+    const struct tool_entry *tool = session_tool (s, c->name);
     if (! tool || tool->is_skill)
         return true;
     if (tool->is_schema_malformed) {
-        if (! tool->is_warned)
+        if (told_note_warning (s, c->name))
             diag_warn (DIAG_RUNTIME, W_RUN_004,
                        "the input_schema of tool %s is malformed; its calls are not checked",
                        c->name);
-        tool->is_warned = true;
         return true;
     }
     _cleanup_strv_ struct strv missing = { 0 };

@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "door/tasks/tasks.h"
 #include "session/calls/dispatch.h"
 #include "session/state/deadline.h"
 #include "session/state/provided.h"

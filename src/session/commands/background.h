@@ -12,6 +12,8 @@
 #include "session/state/outcome.h"
 
 struct background;
+struct command;
+struct running_task;
 
 /* Tells what runs in the foreground from now on: a cancel would leave it running in the background.
  * The command is referenced; binary and command are taken from out->shell. Ends with one of the two

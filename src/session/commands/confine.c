@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The session's confinement. See confine.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/confine.h"
 
 #include "base/alloc.h"
@@ -11,6 +8,9 @@
 #include "sandbox/host/host.h"
 #include "sandbox/kernel/compiler_helpers.h"
 #include "sandbox/kernel/environment.h"
+#include "session/commands/confine_check.h"
+#include "session/commands/folder_size.h"
+#include "session/commands/processes_internal.h"
 #include "session/state/session.h"
 
 #include <errno.h>
@@ -26,97 +26,6 @@
 #define MEASURE_SHARE    50 /* a look takes at most this part of the time */
 
 extern char **environ;
-
-bool
-session_may_run_native (const struct session *s)
-{
-    bool has_native = false;
-    for (size_t i = 0; i < s->kit.artifact_count; i++)
-        has_native |= s->kit.artifacts[i].resolved && s->kit.artifacts[i].resolved->is_native;
-    return policy_may_run_native (s->policy, has_native);
-}
-
-bool
-confine_check_host (const struct session *s, bool has_native_artifact, struct mur_error **err)
-{
-    if (! policy_may_run_native (s->policy, has_native_artifact))
-        return true;
-    _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
-    return ! blocker ||
-           mur_fail (err, E_CAP_005, "no network namespace can be made here: %s", blocker);
-}
-
-/* The bare name of the program a script asks for, one `env` hop taken; NULL when it is no script.
- */
-static char *
-script_interpreter (const char *path)
-{
-    char head[513];
-    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read (fd, head, sizeof head - 1);
-    if (n < 2 || head[0] != '#' || head[1] != '!')
-        return NULL;
-    head[n] = '\0';
-    head[strcspn (head, "\n")] = '\0';
-    char *rest = head + 2;
-    bool was_env = false;
-    for (char *word; (word = strsep (&rest, " \t\r"));) {
-        if (! *word || (was_env && (*word == '-' || strchr (word, '='))))
-            continue;
-        const char *slash = strrchr (word, '/');
-        const char *name = slash ? slash + 1 : word;
-        if (was_env || ! str_eq (name, "env"))
-            return x_strdup (name);
-        was_env = true;
-    }
-    return x_strdup ("env");
-}
-
-static bool
-is_reachable (const struct cap_shell *shell, const char *name, const char *path,
-              const char *interpreter)
-{
-    static const char *const in_every_root[] = { "/usr",   "/bin",   "/sbin",   "/lib",
-                                                 "/lib32", "/lib64", "/libx32", NULL };
-    bool is_held = path_is_below_any (path, in_every_root);
-    for (size_t i = 0; i < shell->staged_runtime.len && ! is_held; i++) {
-        const struct staged_runtime *g = &shell->staged_runtime.items[i];
-        const char *const roots[] = { g->source_path, NULL };
-        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter) ||
-                  path_is_below_any (path, roots);
-    }
-    for (size_t i = 0; i < shell->interpreter_runtime.len && ! is_held; i++) {
-        const struct interpreter_runtime *g = &shell->interpreter_runtime.items[i];
-        is_held = str_eq (g->binary, name) || str_eq (g->binary, interpreter);
-        for (size_t d = 0; d < g->dirs.len && ! is_held; d++) {
-            const char *const roots[] = { g->dirs.items[d].path, NULL };
-            is_held = path_is_below_any (path, roots);
-        }
-    }
-    return is_held;
-}
-
-bool
-confine_check_entries (const struct policy *p, struct mur_error **err)
-{
-    if (! p->shell || p->containment_floor < CONTAINMENT_SEALED)
-        return true;
-    _cleanup_buf_ struct buf lost = { 0 };
-    for (size_t i = 0; i < p->shell_allow.len; i++) {
-        const char *name = p->shell_allow.items[i];
-        _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
-        _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
-        if (interpreter && ! is_reachable (p->shell, name, path, interpreter))
-            buf_printf (&lost, "%s%s (%s, run by %s)", lost.len ? ", " : "", name, path,
-                        interpreter);
-    }
-    if (! lost.len)
-        return true;
-    capsule_manifest_fail (p->manifest, err, E_CAP_006, "capabilities.shell.allow",
-                           "a sealed root holds neither these scripts nor what runs them: %s",
-                           lost.data);
-    return mur_hint (err, "grant the interpreter in interpreter_runtime or staged_runtime");
-}
 
 /* What is true of the host is said once in a tree of sessions: by the one that has no launcher. */
 static bool
@@ -174,14 +83,14 @@ write_sealed_etc (struct session *s, const char *home, struct mur_error **err)
                                                   uid, gid, home);
     const char *group =
         gid == 0 ? "root:x:0:\n" : arena_printf (s->arena, "root:x:0:\ncapsule:x:%u:\n", gid);
-    s->confined->spec.folders.sealed_etc = dir;
+    s->processes->confined->spec.folders.sealed_etc = dir;
     return write_synthetic (fd, "passwd", passwd, err) && write_synthetic (fd, "group", group, err);
 }
 
 static bool
 fill_folders (struct session *s, struct mur_error **err)
 {
-    struct mount_folders *f = &s->confined->spec.folders;
+    struct mount_folders *f = &s->processes->confined->spec.folders;
     const char *temp = arena_printf (s->arena, "%s/tmp", s->places.dirs.records_path);
     const char *home = arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
     return name_folder (s->places.work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
@@ -199,16 +108,6 @@ names_of (struct session *s, const struct str_list *list)
     const char **names = arena_new_array (s->arena, const char *, list->len + 1);
     for (size_t i = 0; i < list->len; i++)
         names[i] = list->items[i];
-    return names;
-}
-
-const char *const *
-confine_staged_names (const struct policy *p)
-{
-    size_t count = p->shell ? p->shell->staged_runtime.len : 0;
-    const char **names = arena_new_array (p->arena, const char *, count + 1);
-    for (size_t i = 0; i < count; i++)
-        names[i] = p->shell->staged_runtime.items[i].binary;
     return names;
 }
 
@@ -231,26 +130,15 @@ fill_trees (struct session *s)
             const struct interpreter_dir *dir = &shell->interpreter_runtime.items[i].dirs.items[d];
             trees[n++] = (struct confinement_tree){ dir->path, dir->list_dir.value, false };
         }
-    s->confined->spec.trees = trees;
-    s->confined->spec.tree_count = n;
-    s->confined->spec.staged = confine_staged_names (s->policy);
-}
-
-void
-confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgroup_limits *out)
-{
-    const struct cap_resources *r = &p->resources;
-    *out = (struct cgroup_limits){ .memory_bytes = r->cgroup_memory_bytes.value,
-                                   .pids_max = r->cgroup_pids_max.value,
-                                   .cpu_percent = r->cgroup_cpu_percent.value,
-                                   .io_bytes_per_sec = r->cgroup_io_bytes_per_sec.value,
-                                   .io_path = io_path };
+    s->processes->confined->spec.trees = trees;
+    s->processes->confined->spec.tree_count = n;
+    s->processes->confined->spec.staged = confine_staged_names (s->policy);
 }
 
 static void
 fill_limits (struct session *s)
 {
-    struct confinement_spec *spec = &s->confined->spec;
+    struct confinement_spec *spec = &s->processes->confined->spec;
     const struct cap_resources *r = &s->policy->resources;
     spec->limits = (struct spawn_limits){ .max_processes = r->max_processes.value,
                                           .max_open_files = r->max_open_files.value,
@@ -259,7 +147,7 @@ fill_limits (struct session *s)
                                           .memory_bytes = r->memory_bytes.value };
     confine_cgroup_limits (s->policy, s->places.work_path, &spec->cgroup);
     spec->cgroup_is_optional = s->asked->config->cgroup_is_optional;
-    s->confined->workdir_max_bytes = r->workdir_max_bytes.value;
+    s->processes->confined->workdir_max_bytes = r->workdir_max_bytes.value;
 }
 
 static bool
@@ -267,10 +155,10 @@ fill_network (struct session *s, struct mur_error **err)
 {
     const struct str_list *allow = &s->policy->network_allow;
     for (size_t i = 0; i < allow->len; i++)
-        if (! allow_list_add (&s->confined->network, allow->items[i], err))
+        if (! allow_list_add (&s->processes->confined->network, allow->items[i], err))
             return false;
-    s->confined->spec.network = &s->confined->network;
-    s->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
+    s->processes->confined->spec.network = &s->processes->confined->network;
+    s->processes->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
     return true;
 }
 
@@ -315,14 +203,14 @@ confine_warn_places (const struct session *s)
 static void
 warn_compilers (const struct session *s)
 {
-    const struct confinement_spec *spec = &s->confined->spec;
+    const struct confinement_spec *spec = &s->processes->confined->spec;
     const char **trees = arena_new_array (s->arena, const char *, spec->tree_count + 1);
     for (size_t i = 0; i < spec->tree_count; i++)
         trees[i] = spec->trees[i].path;
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
     struct compiler_helpers helpers;
-    compiler_helpers_check (confinement_allowlist (s->confined->confinement), trees, spec->path,
-                            writable, &helpers);
+    compiler_helpers_check (confinement_allowlist (s->processes->confined->confinement), trees,
+                            spec->path, writable, &helpers);
     for (size_t i = 0; i < helpers.uncovered.len; i++)
         launch_warning (s, W_SEC_012, "the sealed root does not let a command execute %s",
                         helpers.uncovered.items[i]);
@@ -336,17 +224,17 @@ warn_compilers (const struct session *s)
 }
 
 static void
-warn (struct session *s)
+warn_once (struct session *s)
 {
-    if (s->is_confinement_told)
+    if (s->processes->is_told)
         return;
-    s->is_confinement_told = true;
+    s->processes->is_told = true;
     const enum containment_tier tier = host_decide (s->asked->decision)->applied;
     struct tier_warning warnings[TIER_WARNINGS_MAX];
     size_t count = policy_tier_warnings (s->policy, tier, warnings);
     for (size_t i = 0; i < count; i++)
         launch_warning (s, warnings[i].code, "%s", warnings[i].text);
-    const struct confined *c = s->confined;
+    const struct confined *c = s->processes->confined;
     const char *reason = NULL;
     const char *shortfall = confinement_cgroup_shortfall (c->confinement);
     if (shortfall)
@@ -370,7 +258,7 @@ confine_start (struct session *s, struct mur_error **err)
 {
     if (! session_may_run_native (s))
         return true;
-    struct confined *c = s->confined = x_new0 (struct confined);
+    struct confined *c = s->processes->confined = x_new0 (struct confined);
     c->spec.session_id = s->id.text;
     c->spec.tier = tier_of (s);
     c->spec.probe = host_probe_once ();
@@ -385,14 +273,27 @@ confine_start (struct session *s, struct mur_error **err)
     if (! c->confinement)
         return false;
     c->commands = commands_new (c->confinement, s->places.records);
-    warn (s);
+    warn_once (s);
     return true;
+}
+
+void
+confine_kill_all (struct session *s)
+{
+    if (s->processes->confined)
+        commands_kill_all (s->processes->confined->commands);
+}
+
+struct confinement *
+confine_confinement (const struct session *s)
+{
+    return s->processes->confined ? s->processes->confined->confinement : NULL;
 }
 
 void
 confine_set_env (struct session *s)
 {
-    struct confined *c = s->confined;
+    struct confined *c = s->processes->confined;
     if (! c)
         return;
     struct environment_spec spec = {
@@ -411,7 +312,7 @@ confine_set_env (struct session *s)
 void
 confine_end (struct session *s)
 {
-    struct confined *c = steal_ptr (&s->confined);
+    struct confined *c = steal_ptr (&s->processes->confined);
     if (! c)
         return;
     commands_free (c->commands);
@@ -423,50 +324,17 @@ confine_end (struct session *s)
 
 /* --- the size guard --- */
 
-/* Bytes of the regular files below an open directory, which is taken over. Links are not followed.
- */
-static uint64_t
-measure (int dir_fd, unsigned depth)
-{
-    uint64_t sum = 0;
-    _cleanup_closedir_ DIR *dir = dir_fd < 0 ? NULL : fdopendir (dir_fd);
-    if (! dir) {
-        if (dir_fd >= 0)
-            close (dir_fd);
-        return 0;
-    }
-    for (struct dirent *e; (e = readdir (dir));) {
-        struct stat st;
-        if (str_eq (e->d_name, ".") || str_eq (e->d_name, "..") ||
-            fstatat (dir_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        if (S_ISREG (st.st_mode))
-            sum += (uint64_t)st.st_size;
-        else if (S_ISDIR (st.st_mode) && depth < 256)
-            sum += measure (
-                openat (dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                depth + 1);
-    }
-    return sum;
-}
-
-static uint64_t
-measure_path (const char *path)
-{
-    return measure (open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 0);
-}
-
 bool
 confine_check_size (struct session *s, struct mur_error **err)
 {
-    struct confined *c = s->confined;
+    struct confined *c = s->processes->confined;
     uint64_t now = clock_monotonic_ms ();
     if (! c)
         return true;
     if (! c->is_over && now >= c->measure_at_ms) {
         const struct mount_folders *f = &c->spec.folders;
         c->observed_bytes =
-            measure_path (f->work.path) + measure_path (f->temp.path) + measure_path (f->home.path);
+            folder_size (f->work.path) + folder_size (f->temp.path) + folder_size (f->home.path);
         c->is_over = c->observed_bytes > c->workdir_max_bytes;
         uint64_t pause = (clock_monotonic_ms () - now) * MEASURE_SHARE;
         c->measure_at_ms = now + (pause < MEASURE_EVERY_MS ? pause : MEASURE_EVERY_MS);

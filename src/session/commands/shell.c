@@ -9,6 +9,8 @@
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_log.h"
 #include "session/commands/background.h"
+#include "session/commands/confine.h"
+#include "session/commands/processes_internal.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
@@ -144,7 +146,8 @@ grace_ms (const struct session *s)
 static const struct exec_name *
 find_program (const struct session *s, const char *name)
 {
-    const struct exec_allowlist *allowed = confinement_allowlist (s->confined->confinement);
+    const struct exec_allowlist *allowed =
+        confinement_allowlist (s->processes->confined->confinement);
     return exec_allowlist_find (allowed, name);
 }
 
@@ -172,7 +175,7 @@ bool
 shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out)
 {
     const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
-    if (! text || ! s->confined || ! shell_is_offered (s, name))
+    if (! text || ! s->processes->confined || ! shell_is_offered (s, name))
         return false;
     out->command = trimmed (text);
     if (! out->command[0])
@@ -199,10 +202,10 @@ shell_start (struct session *s, const struct call *call, const char *command,
     out->shell.script = command_line_is_interpreter (name) ? out->shell.command : NULL;
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
-                                       .env = s->confined->env.items,
+                                       .env = s->processes->confined->env.items,
                                        .nest = call->nest,
                                        .line = line };
-    return command_start (s->confined->commands, &how, err);
+    return command_start (s->processes->confined->commands, &how, err);
 }
 
 struct command *
@@ -217,10 +220,11 @@ shell_start_line (struct session *s, const char *line, struct mur_error **err)
     const struct exec_name *program = find_program (s, words.items[0]);
     if (! program || ! program->path)
         return mur_fail (err, E_IO_001, "%s is not on PATH", words.items[0]), NULL;
-    const struct command_start how = {
-        .path = program->unlinked, .argv = words.items, .env = s->confined->env.items, .line = line
-    };
-    return command_start (s->confined->commands, &how, err);
+    const struct command_start how = { .path = program->unlinked,
+                                       .argv = words.items,
+                                       .env = s->processes->confined->env.items,
+                                       .line = line };
+    return command_start (s->processes->confined->commands, &how, err);
 }
 
 static void

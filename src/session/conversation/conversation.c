@@ -10,6 +10,7 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "home/paths.h"
+#include "session/resume.h"
 
 #include <errno.h>
 #include <fcntl.h>

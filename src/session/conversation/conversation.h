@@ -24,8 +24,6 @@ DEFINE_CLEANUP (struct conversation, conversation_free)
 
 const char *conversation_context (const struct conversation *c);
 
-/* True when the record's file is there. */
-bool conversation_exists (const char *store, const char *context_id);
 /* Gives a record that is there and has no owner <owner>'s header, so that retention may cut it. */
 void conversation_adopt (const char *store, const char *context_id, const char *owner);
 /* Loads the record's messages to the end of <list>; a missing record loads nothing. Malformed lines

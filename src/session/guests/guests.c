@@ -1,17 +1,82 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Making guests. See guests.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/guests/guests.h"
 
+#include "artifact/package/zip.h"
 #include "base/alloc.h"
-#include "session/state/running_task.h"
+#include "engine/engine.h"
+#include "engine/form_cache.h"
+#include "session/guests/guest_env.h"
 #include "session/state/session.h"
-#include "spawn/formation/membership.h"
+#include "session/state/signals.h"
 
 #include <string.h>
 
-/* --- at staging --- */
+struct guests {
+    struct engine *engine;
+    struct allow_list script_allow;
+};
+
+/* --- the engine --- */
+
+bool
+stage_engine (struct session *s, struct mur_error **err)
+{
+    sigset_t before;
+    s->guests = x_new0 (struct guests);
+    signals_hold (&before);
+    s->guests->engine = engine_new (err);
+    signals_release (&before);
+    return s->guests->engine != NULL;
+}
+
+void
+guests_free (struct session *s)
+{
+    if (! s->guests)
+        return;
+    allow_list_free (&s->guests->script_allow);
+    engine_freep (&s->guests->engine);
+    free (s->guests);
+    s->guests = NULL;
+}
+
+struct engine *
+guests_engine (const struct session *s)
+{
+    return s->guests->engine;
+}
+
+struct component *
+guests_compile (struct session *s, const char *sha256, form_wasm_fn *give, void *ctx,
+                struct mur_error **err)
+{
+    const struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
+                                          zip_ceiling () };
+    sigset_t before;
+    signals_hold (&before);
+    struct component *c = form_cache_load (s->guests->engine, &spec, sha256, give, ctx, NULL, err);
+    signals_release (&before);
+    return c;
+}
+
+/* --- the network of a script --- */
+
+bool
+guests_allow_script (struct session *s, struct mur_error **err)
+{
+    for (size_t i = 0; i < s->policy->network_allow.len; i++)
+        if (! allow_list_add (&s->guests->script_allow, s->policy->network_allow.items[i], err))
+            return false;
+    return true;
+}
+
+const struct allow_list *
+guests_script_allow (const struct session *s)
+{
+    return &s->guests->script_allow;
+}
+
+/* --- the directories of an artifact --- */
 
 static bool
 parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **err)
@@ -55,8 +120,6 @@ open_state (struct staged_artifact *a, struct mur_error **err)
     return true;
 }
 
-static void build_hook_env (struct session *s, struct staged_artifact *a);
-
 bool
 stage_guests (struct session *s, struct mur_error **err)
 {
@@ -66,205 +129,9 @@ stage_guests (struct session *s, struct mur_error **err)
             (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
             return false;
         if (a->role == ROLE_HOOK)
-            build_hook_env (s, a);
+            guest_env_fill_hook (s, a);
     }
     return true;
-}
-
-/* --- variables --- */
-
-/* Sets NAME=value, replacing an earlier one: later wins, and a guest sees each name once. */
-static void
-set_env (struct strv *env, const char *assignment)
-{
-    size_t name_len = (size_t)(strchr (assignment, '=') - assignment) + 1;
-    for (size_t i = 0; i < env->len; i++)
-        if (strncmp (env->items[i], assignment, name_len) == 0) {
-            free (env->items[i]);
-            env->items[i] = x_strdup (assignment);
-            return;
-        }
-    strv_push (env, assignment);
-}
-
-void
-guest_env_set (struct strv *env, const char *name, const char *value)
-{
-    _cleanup_free_ char *assignment = x_asprintf ("%s=%s", name, value ? value : "");
-    if (value) {
-        set_env (env, assignment);
-        return;
-    }
-    for (size_t i = 0; i < env->len; i++)
-        if (str_starts (env->items[i], assignment)) {
-            free (env->items[i]);
-            memmove (&env->items[i], &env->items[i + 1],
-                     (env->len - i) * sizeof (*env->items)); /* the NULL at the end too */
-            env->len--;
-            return;
-        }
-}
-
-/* Host values of env.allow names, past the credential filter. */
-void
-guest_env_add_allowed (const struct policy *p, struct strv *env)
-{
-    for (size_t i = 0; i < p->env_allow.len; i++) {
-        const char *name = p->env_allow.items[i], *value = getenv (name);
-        bool is_provided;
-        if (! value || env_name_is_runtime_owned (name) ||
-            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_provided))
-            continue;
-        guest_env_set (env, name, value);
-    }
-}
-
-/* The members this one may call, by their virtual addresses. */
-static void
-add_peers (struct session *s, struct strv *env)
-{
-    _cleanup_free_ char *peers =
-        s->asked->membership ? membership_peers_text (s->asked->membership) : NULL;
-    if (peers)
-        guest_env_set (env, "MURMUR_FORMATION_PEERS", peers);
-}
-
-/* What every guest of the session gets. <d>: the choice it speaks of. */
-static void
-add_runtime_list (struct session *s, const char *url, const struct choice *d, struct strv *env)
-{
-    if (d) {
-        guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->harness ? "process" : "http");
-        guest_env_set (env, "MURMUR_INFERENCE_ENDPOINT",
-                       d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
-        guest_env_set (env, "MURMUR_INFERENCE_MODEL", d->model);
-        guest_env_set (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
-        if (d->config)
-            guest_env_set (env, "MURMUR_INFERENCE_DRIVER_CONFIG", d->config);
-    }
-    guest_env_set (env, "MURMUR_CAPSULE_NAME", s->manifest->name);
-    guest_env_set (env, "MURMUR_CAPSULE_VERSION", s->manifest->version);
-    guest_env_set (env, "MURMUR_SESSION_ID", s->id.text);
-    add_peers (s, env);
-    guest_env_set (env, "MURMUR_CAPSULE_URL", url);
-}
-
-/* observability.eval as a scoring hook reads it. Owned. */
-static char *
-eval_config_text (const struct eval_block *eval)
-{
-    _cleanup_json_ json_t *config = json_object ();
-    json_t *scorers = json_array ();
-    json_set_string (config, "dataset_id", eval->dataset_id);
-    json_object_set_new (config, "scorers", scorers);
-    for (size_t i = 0; i < eval->scorers.len; i++) {
-        const struct scorer *scorer = &eval->scorers.items[i];
-        json_t *o = json_object ();
-        json_set_string (o, "type", scorer->type);
-        json_set_string (o, "name", scorer->name);
-        if (str_starts (scorer->type, "max_"))
-            json_set_u64 (o, "max", scorer->max.value);
-        if (str_eq (scorer->type, "tool_sequence")) {
-            json_t *expected = json_array ();
-            for (size_t n = 0; n < scorer->expected.len; n++)
-                json_array_append_new (expected, json_string (scorer->expected.items[n]));
-            json_object_set_new (o, "expected", expected);
-        }
-        json_array_append_new (scorers, o);
-    }
-    return json_text (config, JSON_TEXT_SORTED);
-}
-
-static void
-add_observability (struct session *s, struct strv *env)
-{
-    const struct observability *o = s->manifest->observability;
-    const struct eval_block *eval = o ? o->eval : NULL;
-    if (o && o->otel_endpoint)
-        guest_env_set (env, "MURMUR_OTEL_ENDPOINT", o->otel_endpoint);
-    if (eval) {
-        _cleanup_free_ char *config = eval_config_text (eval);
-        guest_env_set (env, "MURMUR_EVAL_CONFIG", config);
-    }
-    if (s->asked->case_id)
-        guest_env_set (env, "MURMUR_CASE_ID", s->asked->case_id);
-    if (eval && eval->dataset_id)
-        guest_env_set (env, "MURMUR_DATASET_ID", eval->dataset_id);
-}
-
-/* A hook gets nothing of the host's and nothing of the session's but its own: its configuration
- * first, so that it cannot shadow what follows. */
-static void
-build_hook_env (struct session *s, struct staged_artifact *a)
-{
-    strv_free (&a->env);
-    if (a->config_env)
-        set_env (&a->env, a->config_env);
-    add_observability (s, &a->env);
-    if (s->asked->formation_id)
-        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->asked->formation_id);
-    add_peers (s, &a->env);
-    if (a->gateway)
-        guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
-}
-
-/* The order of session.md 4.2: later wins. */
-static void
-build_env_for (struct session *s, const char *url, const struct choice *d,
-               const struct staged_artifact *a, bool with_gateway, struct strv *env)
-{
-    strv_free (env);
-    guest_env_add_allowed (s->policy, env);
-    if (a && a->config_env)
-        set_env (env, a->config_env);
-    add_runtime_list (s, url, d, env);
-    if (a && with_gateway && a->gateway)
-        guest_env_set (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
-}
-
-static void
-build_env (struct session *s, const char *url, const struct staged_artifact *a, bool with_gateway,
-           struct strv *env)
-{
-    build_env_for (s, url, s->manifest->inference ? &s->choices.primary : NULL, a, with_gateway,
-                   env);
-}
-
-/* inference.compaction.driver_config laid over the driver's own. */
-static void
-build_compaction_env (struct session *s)
-{
-    const struct compaction *c = s->manifest->inference->compaction;
-    if (! c || ! c->driver_config)
-        return;
-    _cleanup_json_ json_t *config = s->choices.primary.config
-                                        ? json_loads (s->choices.primary.config, 0, NULL)
-                                        : json_object ();
-    _cleanup_json_ json_t *over = yaml_to_json (c->driver_config, E_MAN_003, NULL);
-    if (! json_is_object (over) || ! json_is_object (config))
-        return;
-    json_object_update (config, over);
-    _cleanup_free_ char *text = json_text (config, JSON_TEXT_ORDERED);
-    strv_free (&s->choices.compaction_env);
-    for (size_t i = 0; i < s->choices.primary.env.len; i++)
-        strv_push (&s->choices.compaction_env, s->choices.primary.env.items[i]);
-    guest_env_set (&s->choices.compaction_env, "MURMUR_INFERENCE_DRIVER_CONFIG", text);
-}
-
-void
-guests_set_env (struct session *s, const char *url)
-{
-    build_env (s, url, NULL, false, &s->kit.guest_env);
-    for (size_t i = 0; i < s->kit.artifact_count; i++) {
-        struct staged_artifact *a = &s->kit.artifacts[i];
-        if (a->component && a->role != ROLE_HOOK)
-            build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
-    }
-    for (size_t i = 0; i < s->choices.count; i++)
-        build_env_for (s, url, s->choices.all[i], s->choices.all[i]->artifact, true,
-                       &s->choices.all[i]->env);
-    if (s->choices.count)
-        build_compaction_env (s);
 }
 
 bool
@@ -272,99 +139,6 @@ guests_add (struct session *s, struct staged_artifact *a, const char *url, struc
 {
     if (! a->component)
         return true;
-    build_env (s, url, a, false, &a->env);
+    guest_env_fill_tool (s, url, a);
     return parse_allow (s, a, err) && open_scope (s, a, err) && open_state (a, err);
-}
-
-/* --- one store --- */
-
-#define PREOPENS_MAX 3
-
-static size_t
-fill_preopens (const struct session *s, const struct guest_setup *setup,
-               struct guest_preopen preopens[PREOPENS_MAX])
-{
-    const struct staged_artifact *a = setup->artifact;
-    size_t n = 0;
-    bool is_scoped = a && a->grant->scope;
-    if (a && a->scope_fd >= 0)
-        preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
-    else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)
-        preopens[n++] = (struct guest_preopen){ fs_root_fd (s->places.work), ".", false };
-    if (! a || (a->role == ROLE_TOOL && ! is_scoped))
-        preopens[n++] =
-            (struct guest_preopen){ fs_root_fd (s->places.runtime), "murmur-runtime", true };
-    if (a && a->state_fd >= 0)
-        preopens[n++] = (struct guest_preopen){ a->state_fd, "state", false };
-    return n;
-}
-
-static bool
-is_admitted (void *ctx)
-{
-    return spend_is_open (ctx);
-}
-
-/* Another member, with the trust of the task that runs now. */
-static bool
-find_peer (void *ctx, const char *name, struct guest_peer *out)
-{
-    struct session *s = ctx;
-    struct membership *m = s->asked->membership;
-    const struct secret *token = membership_token (m, name);
-    if (! token)
-        return false;
-    pthread_mutex_lock (&s->now.lock);
-    bool is_trusted = s->now.task && s->now.task->task->is_trusted;
-    pthread_mutex_unlock (&s->now.lock);
-    *out = (struct guest_peer){ membership_address (m, name, NULL), secret_copy (token),
-                                is_trusted ? "trusted" : "untrusted" };
-    return out->base != NULL;
-}
-
-bool
-guest_store_open (struct session *s, const struct guest_setup *setup, struct guest_store *store,
-                  enum guest_ending *ending, struct mur_error **err)
-{
-    struct guest_http_spec http = {
-        .client = s->http,
-        .allow = setup->artifact ? &setup->artifact->allow : &s->script_allow,
-        .gateway = setup->gateway,
-        .is_admitted = is_admitted,
-        .ctx = s->spend,
-        .find_peer = s->asked->membership ? find_peer : NULL,
-        .peer_ctx = s,
-    };
-    struct guest_preopen preopens[PREOPENS_MAX];
-    struct host_binding bindings[LINKAGE_MAX];
-    const struct cap_limits *limits = &s->policy->limits;
-    struct guest_spec spec = {
-        .engine = s->engine,
-        .component = setup->component,
-        .limits = { limits->memory_bytes.value, limits->table_elements.value,
-                    limits->instances.value,
-                    setup->artifact ? setup->artifact->grant->deadline_seconds
-                                    : limits->deadline_seconds.value },
-        .preopens = preopens,
-        .preopen_count = fill_preopens (s, setup, preopens),
-        .env = setup->env,
-        .bindings = bindings,
-        .binding_count =
-            linkage_bind (setup->kind, setup->contexts, setup->context_count, bindings),
-        .http = &guest_http_handler,
-    };
-    store->http = guest_http_new (&http);
-    spec.http_ctx = store->http;
-    store->guest = guest_new (&spec, setup->cancel, ending, err);
-    return store->guest != NULL;
-}
-
-void
-guest_store_close (struct guest_store *store)
-{
-    if (store->guest)
-        guest_free (store->guest);
-    if (store->http)
-        guest_http_free (store->http);
-    *store = (struct guest_store){ 0 };
 }

@@ -9,7 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "door/door.h"
+#include "door/tasks/tasks.h"
 #include "session/handoff/delegate_internal.h"
+#include "session/handoff/handoff.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
 #include "spawn/child/approval.h"
@@ -127,12 +130,12 @@ ask_roost (struct handing *h)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     struct session *s = h->s;
-    if (! s->roost_credential)
+    if (! handoff_credential (s))
         return end_call (h, DELEGATE_REFUSED,
                          "this session is not registered with mur-roost, as "
                          "capabilities.spawn.allow would have it");
-    if (approval_ask (s->http, s->roost_url, s->roost_credential, h->d->capsule, h->d->version,
-                      h->ask->cancel, &h->approval, &err)) {
+    if (approval_ask (s->http, handoff_roost_url (s), handoff_credential (s), h->d->capsule,
+                      h->d->version, h->ask->cancel, &h->approval, &err)) {
         h->has_id = true;
         return true;
     }
@@ -200,7 +203,7 @@ launch (struct handing *h)
         .capsule = d->capsule,
         .version = d->version,
         .parent_records_dir = s->places.dirs.records_path,
-        .roost_url = s->roost_url,
+        .roost_url = handoff_roost_url (s),
         .env_allow = (const char *const *)env.items,
         .spawner = spawner,
         .formation_id = s->asked->formation_id,
@@ -239,9 +242,9 @@ watch_child (struct session *s, struct delegation *d, const struct task *running
         .version = d->version,
         .address = { .url = d->url, .context_id = running->context_id, .session_id = s->id.text },
         .started_ms = d->started_ms,
-        .bound_secs = delegations_bound_secs (s->delegations),
+        .bound_secs = delegations_bound_secs (handoff_delegations (s)),
         .on_done = delegations_poke,
-        .ctx = s->delegations,
+        .ctx = handoff_delegations (s),
     };
     if (! d->is_blocking)
         d->watch = watch_start (&d->watched);
@@ -260,7 +263,7 @@ give_up (struct handing *h, enum delegate_status status, const char *reason)
         return false;
     mur_child_begin_ending (d->child);
     delegation_trace (h->s, d, true, status == DELEGATE_CANCELED ? "terminated" : "failed", reason);
-    delegations_drop (h->s->delegations, d);
+    delegations_drop (handoff_delegations (h->s), d);
     return false;
 }
 
@@ -300,7 +303,7 @@ delegate_hand_over (struct session *s, const struct delegate_ask *ask, bool is_b
         return NULL;
     }
     start_line (s, h.d);
-    delegations_add (s->delegations, h.d);
+    delegations_add (handoff_delegations (s), h.d);
     watch_child (s, h.d, ask->running);
     return send_task (&h) ? h.d : NULL;
 }

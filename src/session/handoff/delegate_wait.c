@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "session/handoff/delegate_internal.h"
 #include "session/handoff/delegation_outcome.h"
+#include "session/handoff/handoff.h"
 #include "session/state/session.h"
 #include "spawn/child/child_door.h"
 #include "spawn/child/door_ask.h"
@@ -69,7 +70,7 @@ static void
 poll_task (struct session *s, const struct delegation *d, struct cancel *cancel,
            struct delegate_result *out)
 {
-    uint64_t bound_secs = delegations_bound_secs (s->delegations);
+    uint64_t bound_secs = delegations_bound_secs (handoff_delegations (s));
     uint64_t end_ms = d->ready_ms + bound_secs * 1000;
     for (;;) {
         int exit_status;
@@ -111,7 +112,7 @@ let_go (struct session *s, struct delegation *d, const struct delegate_result *o
     const char *outcome =
         out->status == DELEGATE_CANCELED ? "terminated" : delegate_status_name (out->status);
     delegation_trace (s, d, true, outcome, out->status == DELEGATE_COMPLETED ? NULL : out->output);
-    delegations_remove (s->delegations, d);
+    delegations_remove (handoff_delegations (s), d);
     delegation_free (d);
 }
 

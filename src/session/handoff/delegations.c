@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "door/tasks/tasks.h"
 #include "session/handoff/delegation_outcome.h"
 #include "session/handoff/delegations_internal.h"
 #include "session/state/session.h"
@@ -176,9 +177,8 @@ is_out_for (const struct delegation *d, const char *task_id)
 }
 
 void
-delegations_list (const struct session *s, const char *task_id, struct strv *ids)
+delegations_list (struct delegations *set, const char *task_id, struct strv *ids)
 {
-    struct delegations *set = s->delegations;
     if (! set)
         return;
     pthread_mutex_lock (&set->lock);

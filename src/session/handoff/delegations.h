@@ -70,8 +70,8 @@ void delegation_trace (struct session *s, const struct delegation *d, bool has_i
 
 /* Marks one as arrived, as its completion would. False: it is none that is waited for. */
 bool delegations_take (struct delegations *set, struct delegation *d);
-/* Ids of what is out for a task, appended in order. */
-void delegations_list (const struct session *s, const char *task_id, struct strv *ids);
+/* Ids of what is out for a task, appended in order. <set> may be NULL. */
+void delegations_list (struct delegations *set, const char *task_id, struct strv *ids);
 
 /* --- the door --- */
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/digest.h"
+#include "door/tasks/tasks.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls_internal.h"
 #include "session/state/session.h"

@@ -4,6 +4,8 @@
  * member_calls.c's.
  */
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
+#include "session/handoff/handoff.h"
 #include "session/handoff/member_calls.h"
 #include "session/state/outcome.h"
 #include "session/state/provided.h"
@@ -67,17 +69,17 @@ call_member (struct session *s, struct running_task *task, const json_t *input,
     const char *text = member ? outcome_need_text ("call-member", input, "task", out) : NULL;
     if (! text)
         return;
-    if (! task || ! s->member_calls) {
+    if (! task || ! handoff_member_calls (s)) {
         outcome_set_error (out, "call-member was called while no task is running");
         return;
     }
-    _cleanup_free_ char *refusal = member_calls_refusal (s->member_calls, task, member);
+    _cleanup_free_ char *refusal = member_calls_refusal (handoff_member_calls (s), task, member);
     if (refusal) {
         outcome_set_error (out, "call-member: %s", refusal);
         return;
     }
     struct member_call_result result;
-    refusal = member_calls_make (s->member_calls, task, member, text, &result);
+    refusal = member_calls_make (handoff_member_calls (s), task, member, text, &result);
     if (refusal && ! result.was_canceled) {
         outcome_set_error (out, "call-member: %s", refusal);
     } else if (result.was_canceled) {
@@ -102,7 +104,7 @@ end_without_answer (struct session *s, struct running_task *task, const json_t *
         outcome_set_error (out, "end-without-answer: no member asked for this task");
     else if (task->onward.declined)
         outcome_set_error (out, "end-without-answer: this task is ending already");
-    else if (s->member_calls && member_calls_count (s->member_calls))
+    else if (handoff_member_calls (s) && member_calls_count (handoff_member_calls (s)))
         outcome_set_error (out, "end-without-answer: a call to another member is still out");
     else {
         _cleanup_json_ json_t *o = json_object ();

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/fdio.h"
 #include "base/version.h"
+#include "door/tasks/tasks.h"
 #include "session/harness/bridge_call.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"

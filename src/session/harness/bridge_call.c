@@ -5,6 +5,7 @@
 #include "session/harness/bridge_call.h"
 
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"

@@ -22,5 +22,6 @@ struct harness {
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
     bool is_warned_version, is_warned_billing; /* said once a launch */
-    pid_t pid; /* of the harness that runs and is not reaped; 0: none. Under the session's lock */
+    pthread_mutex_t lock;                      /* a leaf; guards the pid */
+    pid_t pid; /* of the harness that runs and is not reaped; 0: none */
 };

@@ -34,9 +34,9 @@ make_pipe (int pair[2], int ours, struct mur_error **err)
 static void
 publish (struct session *s, pid_t pid)
 {
-    pthread_mutex_lock (&s->now.lock);
+    pthread_mutex_lock (&s->harness->lock);
     s->harness->pid = pid;
-    pthread_mutex_unlock (&s->now.lock);
+    pthread_mutex_unlock (&s->harness->lock);
 }
 
 bool
@@ -254,10 +254,10 @@ harness_kill (struct session *s)
 {
     if (! s->harness)
         return;
-    pthread_mutex_lock (&s->now.lock);
+    pthread_mutex_lock (&s->harness->lock);
     if (s->harness->pid)
         killpg (s->harness->pid, SIGKILL);
-    pthread_mutex_unlock (&s->now.lock);
+    pthread_mutex_unlock (&s->harness->lock);
 }
 
 void
@@ -268,12 +268,12 @@ harness_child_reap (struct session *s, struct harness_child *c)
     fd_wait (c->process.pidfd, POLLIN, -1);
     c->ended_ms = clock_monotonic_ms ();
     /* Whoever it left behind goes with it, while the group is still its own. */
-    pthread_mutex_lock (&s->now.lock);
+    pthread_mutex_lock (&s->harness->lock);
     killpg (c->process.pid, SIGKILL);
     while (waitpid (c->process.pid, &c->status, 0) < 0 && errno == EINTR)
         ;
     s->harness->pid = 0;
-    pthread_mutex_unlock (&s->now.lock);
+    pthread_mutex_unlock (&s->harness->lock);
     c->is_reaped = true;
     close_fd (&c->process.pidfd);
 }

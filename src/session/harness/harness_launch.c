@@ -10,7 +10,7 @@
 #include "door/tasks/tasks.h"
 #include "fs/replace.h"
 #include "fs/root.h"
-#include "session/guests/guests.h"
+#include "session/guests/guest_env.h"
 #include "session/harness/harness_memory.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hook_task.h"

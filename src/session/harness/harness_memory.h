@@ -27,5 +27,3 @@ bool harness_memory_keep (struct harness_memory *m, const char *context_id, cons
 char *harness_memory_forget (struct harness_memory *m, const char *context_id);
 /* Where the file of a context lies, for messages. Owned. */
 char *harness_memory_path (const struct harness_memory *m, const char *context_id);
-/* True when a context has a session on disk. */
-bool harness_memory_exists (const char *store, const char *context_id);

@@ -3,7 +3,9 @@
 
 #include "base/alloc.h"
 #include "sandbox/kernel/exec_allowlist.h"
+#include "session/guests/guests.h"
 #include "session/harness/harness.h"
+#include "session/harness/harness_child.h"
 #include "session/harness/harness_memory.h"
 #include "session/state/session.h"
 
@@ -19,7 +21,7 @@ harness_open_driver (struct session *s, struct mur_error **err)
     const struct cap_limits *limits = &s->policy->limits;
     const struct staged_artifact *a = s->harness->driver;
     const struct guest_spec spec = {
-        .engine = s->engine,
+        .engine = guests_engine (s),
         .component = a->component,
         .limits = { limits->memory_bytes.value, limits->table_elements.value,
                     limits->instances.value, a->grant->deadline_seconds },
@@ -123,6 +125,8 @@ stage_harness (struct session *s, struct mur_error **err)
         return true;
     struct harness *h = s->harness = x_new0 (struct harness);
     s->loop_lock.is_shared = true;
+    pthread_mutex_init (&h->lock, NULL);
+    last_acts_add (s, harness_kill);
     h->arena = arena_new ();
     h->memory = harness_memory_new (s->policy->record_store);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
@@ -146,12 +150,15 @@ stage_harness_spend (struct session *s, struct mur_error **err)
 }
 
 void
-harness_free (struct harness *h)
+harness_free (struct session *s)
 {
+    struct harness *h = s->harness;
     if (! h)
         return;
     harness_memory_free (h->memory);
+    pthread_mutex_destroy (&h->lock);
     free (h->binary);
     arena_free (h->arena);
     free (h);
+    s->harness = NULL;
 }

@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 struct guest;
-struct harness;
 struct session;
 
 /* Step 11 of a process driver: instantiate, describe (E-RUN-032), required variables (E-CAP-019),
@@ -15,7 +14,6 @@ struct session;
 bool stage_harness (struct session *s, struct mur_error **err);
 /* Step 13: a ceiling needs a driver that reports usage. E-RUN-038. */
 bool stage_harness_spend (struct session *s, struct mur_error **err);
-void harness_free (struct harness *h);
-DEFINE_CLEANUP (struct harness, harness_free)
+void harness_free (struct session *s);
 /* A fresh instance of the driver, for one run. */
 struct guest *harness_open_driver (struct session *s, struct mur_error **err);

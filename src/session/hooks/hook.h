@@ -12,7 +12,7 @@
 #include "host/hook.h"
 #include "host/inference.h"
 #include "host/task_io.h"
-#include "session/guests/guests.h"
+#include "session/guests/guest_store.h"
 
 struct hook_queue;
 struct running_task;

@@ -5,6 +5,7 @@
  * Always true: it spends, is refused, retried and redacted like a turn, shows nothing on the task's
  * stream, and is recorded with the hook as its origin.
  */
+#include "door/tasks/tasks.h"
 #include "session/hooks/hook_messages.h"
 #include "session/hooks/hooks_internal.h"
 

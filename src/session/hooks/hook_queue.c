@@ -5,12 +5,14 @@
  * Always true: events arrive in order; what the hook answers is discarded; after drain no thread
  * and no guest call is left.
  */
+#include "manifest/capsule/capsule.h"
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/diag.h"
+#include "session/state/inventory.h"
 
 #include <errno.h>
 #include <signal.h>

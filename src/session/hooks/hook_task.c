@@ -2,6 +2,7 @@
 #include "session/hooks/hook_task.h"
 
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
 #include "session/hooks/hooks_internal.h"
 #include "session/state/session.h"
 

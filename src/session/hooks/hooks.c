@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/hooks/hooks.h"
 
+#include "door/tasks/tasks.h"
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"

@@ -10,7 +10,7 @@
 #include "spawn/report/completion.h"
 
 void
-spawned_report (struct session *s, bool is_good)
+completion_report_send (struct session *s, bool is_good)
 {
     const struct spawner *by = s->asked->spawner;
     if (! by->url)

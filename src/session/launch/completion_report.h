@@ -9,4 +9,4 @@
 
 /* Writes completion.json and tells the parent's door, when the session was delegated and its handle
  * names an address. After session_end; nothing that goes wrong here fails the session. */
-void spawned_report (struct session *s, bool is_good);
+void completion_report_send (struct session *s, bool is_good);

@@ -6,6 +6,9 @@
  * that answers, the launch's own task and a SIGTERM that tears down cleanly.
  */
 #include "session/launch.h"
+#include "door/door.h"
+#include "session/guests/guest_env.h"
+#include "session/handoff/handoff.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -13,25 +16,26 @@
 #include "base/fdio.h"
 #include "door/tasks/intake.h"
 #include "door/tasks/tasks.h"
-#include "home/running.h"
 #include "sandbox/host/host.h"
 #include "session/commands/background.h"
 #include "session/commands/confine.h"
 #include "session/grants.h"
-#include "session/guests/guests.h"
 #include "session/handoff/delegations.h"
-#include "session/handoff/member_calls.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
 #include "session/launch/launch_script.h"
+#include "session/launch/launched.h"
 #include "session/launch/lost_commands.h"
 #include "session/launch/retention.h"
 #include "session/launch/roost_session.h"
+#include "session/launch/running_record.h"
 #include "session/launch/start_line.h"
 #include "session/launch/termination.h"
 #include "session/loop/loop.h"
 #include "session/model/controller.h"
+#include "session/stage/grants_report.h"
+#include "session/stage/staged.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
 #include "session/task/task_text.h"
@@ -92,8 +96,8 @@ serve (struct session *s, struct mur_error **err)
     };
     set_planes (s);
     controller_serve (s);
-    if (s->auth)
-        door_set_auth (s->door, s->auth);
+    if (s->staged->auth)
+        door_set_auth (s->door, s->staged->auth);
     return door_serve (s->door, &facts, s->registry, err);
 }
 
@@ -103,7 +107,7 @@ append_residue (void *ctx, const char *task_id, json_t *items)
 {
     struct session *s = ctx;
     background_append_residue (s, task_id, items);
-    delegations_append_residue (s->delegations, task_id, items);
+    delegations_append_residue (handoff_delegations (s), task_id, items);
 }
 
 static void
@@ -112,75 +116,13 @@ make_registry (struct session *s)
     struct registry_spec spec = {
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
         .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
-        .is_public = ! s->auth,
+        .is_public = ! s->staged->auth,
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
     };
     s->registry = registry_new (&spec);
-    if (s->policy->spawn_allow.len)
-        s->delegations = delegations_new (s);
-    s->member_calls = member_calls_new (s);
-    registry_set_completions (s->registry, delegations_take_completion, s->delegations);
+    handoff_begin (s);
+    registry_set_completions (s->registry, delegations_take_completion, handoff_delegations (s));
     registry_set_residue (s->registry, append_residue, s);
-}
-
-/* The only file that holds the door's tokens. */
-static void
-fill_tokens (const struct door_auth *auth, struct running_record *r)
-{
-    r->door_token = secret_copy (door_auth_token (auth, 0));
-    r->credential_count = door_auth_count (auth) - 1;
-    r->credentials = x_new_array (struct running_credential, r->credential_count + 1);
-    for (size_t i = 0; i < r->credential_count; i++)
-        r->credentials[i] =
-            (struct running_credential){ x_strdup (door_auth_name (auth, i + 1)),
-                                         secret_copy (door_auth_token (auth, i + 1)) };
-}
-
-static char *
-copy_of (const char *text)
-{
-    return text ? x_strdup (text) : NULL;
-}
-
-static void
-fill_membership (const struct membership *m, struct running_record *r)
-{
-    if (! m)
-        return;
-    const char *start;
-    r->formation_member = x_strdup (membership_member (m));
-    r->formation_entry = membership_is_entry (m);
-    r->formation_lifeline = lifeline_fd (LIFELINE_FORMATION) >= 0;
-    r->launcher_pid = membership_launcher (m, &start);
-    r->launcher_start = copy_of (start);
-}
-
-static void
-write_running_record (struct session *s)
-{
-    struct running_record r = { 0 };
-    running_record_fill_self (&r);
-    r.session_id = x_strdup (s->id.text);
-    r.url = x_strdup (door_url (s->door));
-    r.capsule_name = x_strdup (s->manifest->name);
-    r.capsule_version = x_strdup (s->manifest->version);
-    r.workdir = x_strdup (s->places.work_path);
-    r.records_dir = x_strdup (s->places.dirs.records_path);
-    r.formation_id = copy_of (s->asked->formation_id);
-    r.spawned_by = copy_of (s->asked->spawner->session_id);
-    fill_membership (s->asked->membership, &r);
-    if (s->auth)
-        fill_tokens (s->auth, &r);
-    _cleanup_error_ struct mur_error *err = NULL;
-    if (! running_write (&r, &err)) {
-        /* Whoever looks for the session later finds why it cannot be addressed. */
-        _cleanup_free_ char *line =
-            x_asprintf ("[capsule-runtime] warning[W-SEC-023]: %s\n", err->message);
-        diag_warn (DIAG_RUNTIME, W_SEC_023, "%s", err->message);
-        if (s->places.bootstrap_fd >= 0)
-            (void)fd_write_all (s->places.bootstrap_fd, line, strlen (line));
-    }
-    running_record_clear (&r);
 }
 
 /* --- before the loop --- */
@@ -210,7 +152,7 @@ open_door (struct session *s, struct mur_error **err)
     if (! s->door || ! controller_begin (s, err))
         return false;
     murmur_md_write (s, door_url (s->door));
-    guests_set_env (s, door_url (s->door));
+    guest_env_fill (s, door_url (s->door));
     confine_set_env (s);
     return true;
 }
@@ -244,7 +186,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
                                       .forgets_session = s->asked->forgets_session };
         registry_enqueue (s->registry, &intake);
     }
-    write_running_record (s);
+    running_record_begin (s);
     options->announce (options->ctx, s, door_url (s->door));
     host_probe_stop ();
     lost_commands_report (s);
@@ -291,8 +233,7 @@ tear_down (struct session *s, enum session_ending ending)
     hooks_end (s, session_ending_name (ending));
     if (s->trace)
         background_abandon_begin (s);
-    if (s->confined)
-        commands_kill_all (s->confined->commands);
+    confine_kill_all (s);
     if (s->trace)
         background_abandon_end (s);
     confine_end (s);
@@ -301,10 +242,7 @@ tear_down (struct session *s, enum session_ending ending)
         end_line (s, ending);
     door_close (s->door);
     s->door = NULL;
-    delegations_free (s->delegations);
-    s->delegations = NULL;
-    member_calls_free (s->member_calls);
-    s->member_calls = NULL;
+    handoff_end (s);
     export_end (s);
 }
 
@@ -312,26 +250,23 @@ tear_down (struct session *s, enum session_ending ending)
 static void
 settle (struct session *s, bool is_good)
 {
-    spawned_report (s, is_good);
-    registered_end (s, is_good);
-    running_remove (s->id.text);
+    completion_report_send (s, is_good);
+    roost_session_end (s, is_good);
+    running_record_end (s);
     termination_disarm (s);
 }
 
-bool
+static bool
 launch_agent (struct session *s, const struct launch_options *options, enum session_ending *ending,
               struct mur_error **err)
 {
-    struct deadline deadline;
     struct launch_outcome outcome = { .ending = ENDING_OK };
-    deadline_fill (s, &deadline);
-    s->deadline = &deadline;
     s->tally.launched_ms = clock_monotonic_ms ();
     open_bootstrap_log (s);
     confine_warn_places (s);
     bool has_own = false;
     /* Armed first: a session that was told to end while it registered still deregisters. */
-    if (termination_arm (s, &outcome.error) && registered_begin (s, &outcome.error) &&
+    if (termination_arm (s, &outcome.error) && roost_session_begin (s, &outcome.error) &&
         confine_start (s, &outcome.error)) {
         grants_record (s);
         has_own = task_text_import (s);
@@ -344,7 +279,6 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     tear_down (s, outcome.ending);
     settle (s, ! outcome.error);
     *ending = outcome.ending;
-    s->deadline = NULL;
     return outcome.error ? mur_propagate (err, outcome.error) : true;
 }
 
@@ -352,8 +286,9 @@ bool
 session_launch (struct session *s, const struct launch_options *options,
                 enum session_ending *ending, struct mur_error **err)
 {
-    if (s->manifest->inference)
-        return launch_agent (s, options, ending, err);
-    confine_warn_places (s);
-    return launch_script (s, options, ending, err);
+    launched_new (s);
+    bool is_good = s->manifest->inference ? launch_agent (s, options, ending, err)
+                                          : launch_script (s, options, ending, err);
+    launched_free (s);
+    return is_good;
 }

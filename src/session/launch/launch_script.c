@@ -10,7 +10,9 @@
 #include "host/message.h"
 #include "host/tool_registry.h"
 #include "session/calls/dispatch.h"
-#include "session/guests/guests.h"
+#include "session/commands/confine.h"
+#include "session/guests/guest_env.h"
+#include "session/guests/guest_store.h"
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
 #include "session/launch/roost_session.h"
@@ -18,6 +20,7 @@
 #include "session/launch/script_send.h"
 #include "session/launch/script_watch.h"
 #include "session/launch/termination.h"
+#include "session/stage/staged.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -105,8 +108,8 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
     struct linkage_context contexts[] = { { &host_tool_registry, &registry },
                                           { &host_artifact_manager, &manager },
                                           { &host_message, &message } };
-    guests_set_env (s, "");
-    struct guest_setup setup = { .component = s->script,
+    guest_env_fill (s, "");
+    struct guest_setup setup = { .component = s->staged->script,
                                  .kind = GUEST_SCRIPT,
                                  .env = s->kit.guest_env.items,
                                  .contexts = contexts,
@@ -131,17 +134,18 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
                struct mur_error **err)
 {
     struct script_watch watch;
+    confine_warn_places (s);
     hold_refused_lines (s);
     script_watch_hold (&watch, s);
     s->tally.launched_ms = clock_monotonic_ms ();
     *ending = ENDING_FAILED;
     export_script_begin (s);
-    bool is_good = registered_begin (s, err) && script_watch_start (&watch, err) &&
+    bool is_good = roost_session_begin (s, err) && script_watch_start (&watch, err) &&
                    run_script (s, options, ending, err);
     export_script_end (s, session_ending_name (*ending));
-    spawned_report (s, is_good);
+    completion_report_send (s, is_good);
     script_watch_stop (&watch);
-    registered_end (s, is_good);
+    roost_session_end (s, is_good);
     script_watch_release (&watch);
     keep_refused_lines (s);
     return is_good;

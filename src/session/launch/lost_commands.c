@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/ids.h"
+#include "base/json.h"
 #include "door/tasks/intake.h"
 #include "home/running.h"
 #include "session/state/session.h"

@@ -3,8 +3,11 @@
  * Announcing a session. See readiness.h.
  */
 #include "session/readiness.h"
+#include "base/json.h"
+#include "door/callers/auth.h"
 
 #include "base/diag.h"
+#include "session/stage/staged.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -51,7 +54,7 @@ void
 readiness_print_json (const struct session *s, const char *url, bool with_tokens)
 {
     struct buf b = { 0 };
-    bool is_authenticated = s->auth && url[0];
+    bool is_authenticated = s->staged->auth && url[0];
     buf_putc (&b, '{');
     if (is_authenticated)
         append_member (&b, "auth", "bearer");
@@ -62,7 +65,7 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
     append_member (&b, "records_dir", s->places.dirs.records_path);
     append_member (&b, "session_id", s->id.text);
     if (is_authenticated && with_tokens)
-        append_tokens (&b, s->auth);
+        append_tokens (&b, s->staged->auth);
     append_member (&b, "url", url);
     append_member (&b, "version", s->manifest->version);
     append_member (&b, "workdir", s->places.work_path);
@@ -80,7 +83,7 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
 {
     if (url[0])
         diag_stdout_line ("murmur: url %s", url);
-    if (url[0] && s->auth)
+    if (url[0] && s->staged->auth)
         diag_stdout_line ("murmur: auth bearer (mur token %s)", s->id.text);
     diag_stdout_line ("session: %s", s->id.text);
     if (! is_verbose)

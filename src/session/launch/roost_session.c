@@ -5,6 +5,7 @@
 #include "session/launch/roost_session.h"
 
 #include "base/diag.h"
+#include "session/handoff/handoff.h"
 #include "session/state/session.h"
 #include "spawn/report/registration.h"
 
@@ -12,7 +13,7 @@
 #define ABANDON_TIMEOUT_MS 500
 
 bool
-registered_begin (struct session *s, struct mur_error **err)
+roost_session_begin (struct session *s, struct mur_error **err)
 {
     const struct secret *grant = s->asked->spawn_grant;
     if (! grant && ! s->policy->spawn_allow.len)
@@ -23,11 +24,14 @@ registered_begin (struct session *s, struct mur_error **err)
                                     .grant = grant };
     if (grant)
         redactor_add (s->redactor, grant);
-    s->roost_url = getenv ("MURMUR_ROOST_URL");
-    s->roost_credential = registration_ask (s->http, s->roost_url, &who, err);
-    if (s->roost_credential)
-        redactor_add (s->redactor, s->roost_credential);
-    return s->roost_credential != NULL;
+    const char *url = getenv ("MURMUR_ROOST_URL");
+    struct secret *credential = registration_ask (s->http, url, &who, err);
+    if (! credential)
+        return false;
+    redactor_add (s->redactor, credential);
+    handoff_join (s, url, credential);
+    last_acts_add (s, roost_session_abandon);
+    return true;
 }
 
 /* Why it was not taken, owned; NULL when it was. */
@@ -35,26 +39,26 @@ static char *
 deregister (struct session *s, bool is_complete, uint64_t timeout_ms)
 {
     char *reason = NULL;
-    registration_end (s->http, s->roost_url, s->roost_credential, is_complete, timeout_ms, &reason);
+    registration_end (s->http, handoff_roost_url (s), handoff_credential (s), is_complete,
+                      timeout_ms, &reason);
     return reason;
 }
 
 void
-registered_end (struct session *s, bool is_complete)
+roost_session_end (struct session *s, bool is_complete)
 {
-    if (! s->roost_credential)
+    if (! handoff_credential (s))
         return;
     _cleanup_free_ char *reason = deregister (s, is_complete, END_TIMEOUT_MS);
     if (reason)
         diag_stderr_line ("[capsule-runtime] cannot deregister from mur-roost at %s: %s",
-                          s->roost_url, reason);
-    secret_free (s->roost_credential);
-    s->roost_credential = NULL;
+                          handoff_roost_url (s), reason);
+    handoff_leave (s);
 }
 
 void
-registered_abandon (struct session *s)
+roost_session_abandon (struct session *s)
 {
-    if (s->roost_credential)
+    if (handoff_credential (s))
         free (deregister (s, false, ABANDON_TIMEOUT_MS));
 }

@@ -12,8 +12,8 @@
 
 /* Registers when the capsule may start others or was started with a grant; else does nothing.
  * E-RUN-019. */
-bool registered_begin (struct session *s, struct mur_error **err);
+bool roost_session_begin (struct session *s, struct mur_error **err);
 /* Deregisters, once, best effort: a failure is one line on stderr. */
-void registered_end (struct session *s, bool is_complete);
+void roost_session_end (struct session *s, bool is_complete);
 /* The same before a forced exit: waits for next to nothing and says nothing. */
-void registered_abandon (struct session *s);
+void roost_session_abandon (struct session *s);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "manifest/text/yaml.h"
 #include "session/commands/shell.h"
+#include "session/launch/launched.h"
 #include "session/state/session.h"
 #include "session/toolbox/pull.h"
 #include "session/toolbox/pull_list.h"
@@ -152,9 +153,11 @@ search_artifacts (void *ctx, const char *query, struct arena *arena,
 static struct pulled *
 next_pull (struct session *s)
 {
-    if (! s->script_pulls)
-        s->script_pulls = arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
-    return s->script_pull_count < PULLS_MAX ? &s->script_pulls[s->script_pull_count] : NULL;
+    if (! s->launched->script_pulls)
+        s->launched->script_pulls = arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
+    return s->launched->script_pull_count < PULLS_MAX
+               ? &s->launched->script_pulls[s->launched->script_pull_count]
+               : NULL;
 }
 
 static bool
@@ -175,7 +178,7 @@ pull_one (void *ctx, const char *name, const char *version, struct arena *arena,
     }
     *pulled = summary_of (p->artifact);
     if (p->is_new)
-        s->script_pull_count++;
+        s->launched->script_pull_count++;
     else
         pulled_clear (p);
     return true;
@@ -196,14 +199,14 @@ void
 script_artifacts_record (struct session *s)
 {
     _cleanup_error_ struct mur_error *err = NULL;
-    if (s->script_pull_count && ! s->trace)
+    if (s->launched->script_pull_count && ! s->trace)
         s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, &err);
-    for (size_t i = 0; i < s->script_pull_count; i++) {
+    for (size_t i = 0; i < s->launched->script_pull_count; i++) {
         if (s->trace)
-            pull_record (s, &s->script_pulls[i]);
-        pulled_clear (&s->script_pulls[i]);
+            pull_record (s, &s->launched->script_pulls[i]);
+        pulled_clear (&s->launched->script_pulls[i]);
     }
-    s->script_pull_count = 0;
+    s->launched->script_pull_count = 0;
 }
 
 static void

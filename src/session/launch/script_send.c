@@ -9,6 +9,8 @@
 #include "net/http_client.h"
 #include "net/http_fetch.h"
 #include "net/url.h"
+#include "session/guests/guests.h"
+#include "session/launch/launched.h"
 #include "session/state/session.h"
 #include "trace/export/otel.h"
 
@@ -60,7 +62,7 @@ is_allowed (const struct session *s, const char *peer_url)
     int port =
         url.authority.port == URL_NO_PORT ? url_default_port (url.scheme) : url.authority.port;
     return ! url.authority.has_userinfo &&
-           allow_list_matches (&s->script_allow, url.scheme, url.authority.host, port);
+           allow_list_matches (guests_script_allow (s), url.scheme, url.authority.host, port);
 }
 
 /* --- the answer --- */
@@ -123,9 +125,9 @@ static void
 keep_line (struct session *s, const char *peer_url, const struct peer_message *message,
            const struct peer_task *task, const char *traceparent)
 {
-    if (! s->script_sends)
-        s->script_sends = x_new0 (struct script_sends);
-    struct script_sends *sends = s->script_sends;
+    if (! s->launched->script_sends)
+        s->launched->script_sends = x_new0 (struct script_sends);
+    struct script_sends *sends = s->launched->script_sends;
     if (sends->len >= SENDS_MAX)
         return;
     x_grow (sends->items, sends->len, sends->cap);
@@ -200,7 +202,7 @@ script_messages (struct session *s)
 void
 script_messages_record (struct session *s)
 {
-    struct script_sends *sends = s->script_sends;
+    struct script_sends *sends = s->launched->script_sends;
     if (! sends)
         return;
     if (! s->trace)
@@ -218,5 +220,5 @@ script_messages_record (struct session *s)
     }
     free (sends->items);
     free (sends);
-    s->script_sends = NULL;
+    s->launched->script_sends = NULL;
 }

@@ -5,6 +5,7 @@
 #include "session/launch/script_watch.h"
 
 #include "base/diag.h"
+#include "session/handoff/handoff.h"
 #include "session/launch/roost_session.h"
 #include "session/launch/termination.h"
 #include "session/state/session.h"
@@ -22,7 +23,7 @@ end_with_lifeline (struct session *s)
 {
     diag_stderr_line ("%s", LIFELINE_ENDED_LINE);
     home_session_end (&s->places.dirs);
-    registered_abandon (s);
+    roost_session_abandon (s);
     _exit (FORCED_EXIT_STATUS);
 }
 
@@ -32,7 +33,7 @@ end_with_signal (const struct script_watch *w)
     struct signalfd_siginfo info;
     if (read (w->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
         return;
-    registered_abandon (w->session);
+    roost_session_abandon (w->session);
     sigset_t one;
     sigemptyset (&one);
     sigaddset (&one, (int)info.ssi_signo);
@@ -69,7 +70,7 @@ script_watch_hold (struct script_watch *w, struct session *s)
 bool
 script_watch_start (struct script_watch *w, struct mur_error **err)
 {
-    if (! w->session->roost_credential) {
+    if (! handoff_credential (w->session)) {
         signals_release (&w->before);
         if (lifeline_fd (LIFELINE_SPAWNER) < 0)
             return true;

@@ -6,10 +6,13 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
+#include "base/json.h"
 #include "sandbox/host/host.h"
 #include "session/model/credential.h"
+#include "session/stage/staged.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
+#include "session/toolbox/told.h"
 #include "spawn/formation/membership.h"
 #include "trace/lines/writer.h"
 
@@ -150,12 +153,13 @@ capture_of (const struct session *s)
 static bool
 hash_prompt (struct session *s, char sha[SHA256_HEX_LEN + 1], struct mur_error **err)
 {
-    if (! s->system_prompt)
+    const char *prompt = told_prompt (s);
+    if (! prompt)
         return true;
-    size_t len = strlen (s->system_prompt);
-    sha256_hex (s->system_prompt, len, sha);
+    size_t len = strlen (prompt);
+    sha256_hex (prompt, len, sha);
     return capture_of (s) != CAPTURE_CONTENT ||
-           trace_blob_store (s->places.records, sha, s->system_prompt, len, err);
+           trace_blob_store (s->places.records, sha, prompt, len, err);
 }
 
 bool
@@ -192,14 +196,15 @@ start_line_write (struct session *s, struct mur_error **err)
         .containment_declared = containment_name (c->declared),
         .containment_achieved = containment_name (c->achieved),
         .workdir_exec = s->policy->workdir_exec_allowed, .userns_grant = c->facts.userns_grant,
-        .effective_grants = s->effective_grants, .system_prompt_source = s->system_prompt_source,
+        .effective_grants = s->staged->effective_grants,
+        .system_prompt_source = told_prompt_source (s),
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
         .credential_source = source_of (s->choices.primary.artifact), .gateways = gateways,
         .control = control, .inference_choices = choices,
         .tool_refresh = s->harness                                          ? NULL
                         : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
                                                                             : "compaction",
-        .runtime_artifacts = pins, .host_facts = s->host_facts,
+        .runtime_artifacts = pins, .host_facts = s->staged->host_facts,
         .resumed_from = s->asked->resumed_session, .context_id = s->asked->context_id,
         .spawned_by = s->asked->spawner->session_id,
         .delegation_id = s->asked->spawner->delegation_id, .formation_id = s->asked->formation_id,

@@ -7,9 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "door/tasks/intake.h"
-#include "home/running.h"
-#include "session/harness/harness_child.h"
-#include "session/launch/roost_session.h"
+#include "session/launch/launched.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -33,14 +31,14 @@ struct termination {
     pthread_t thread;
     bool is_listening;
     unsigned signals; /* taken so far; the listening thread's */
-    bool is_settled;  /* guarded by the session's lock: the trace has its last line */
+    bool is_settled;  /* guarded by now.lock: the trace has its last line */
 };
 
 bool
 termination_arm (struct session *s, struct mur_error **err)
 {
     struct termination *x = x_new0 (struct termination);
-    s->termination = x;
+    s->launched->termination = x;
     sigset_t signals = signals_of_ending ();
     signals_hold (NULL);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
@@ -97,7 +95,7 @@ write_cause (struct session *s, enum termination_cause cause)
 static bool
 take_cause (struct session *s, enum termination_cause cause)
 {
-    struct termination *x = s->termination;
+    struct termination *x = s->launched->termination;
     pthread_mutex_lock (&s->now.lock);
     bool is_first = ! x->is_settled;
     if (is_first)
@@ -110,10 +108,10 @@ take_cause (struct session *s, enum termination_cause cause)
 void
 termination_settle (struct session *s)
 {
-    if (! s->termination)
+    if (! s->launched->termination)
         return;
     pthread_mutex_lock (&s->now.lock);
-    s->termination->is_settled = true;
+    s->launched->termination->is_settled = true;
     pthread_mutex_unlock (&s->now.lock);
 }
 
@@ -135,17 +133,13 @@ begin (struct session *s, enum termination_cause cause)
         registry_interrupt (s->registry);
         diag_stderr_line ("%s", lines[cause]);
     }
-    set_timer (s->termination, TEARDOWN_LIMIT_SECS * 1000);
+    set_timer (s->launched->termination, TEARDOWN_LIMIT_SECS * 1000);
 }
 
-/* Destructors do not run: what must not outlive the process goes here. */
 static _noreturn_ void
 force_exit (struct session *s)
 {
-    home_session_end (&s->places.dirs);
-    running_remove (s->id.text);
-    registered_abandon (s);
-    harness_kill (s);
+    last_acts_run (s);
     _exit (FORCED_EXIT_STATUS);
 }
 
@@ -153,9 +147,9 @@ static void
 on_signal (struct session *s)
 {
     struct signalfd_siginfo info;
-    if (read (s->termination->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
+    if (read (s->launched->termination->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
         return;
-    if (++s->termination->signals > 1)
+    if (++s->launched->termination->signals > 1)
         force_exit (s);
     if (s->cause == NOT_TERMINATED)
         begin (s, TERMINATED_BY_SIGNAL);
@@ -165,7 +159,8 @@ static void
 on_timer (struct session *s)
 {
     uint64_t ticks;
-    if (read (s->termination->timer_fd, &ticks, sizeof (ticks)) != (ssize_t)sizeof (ticks))
+    if (read (s->launched->termination->timer_fd, &ticks, sizeof (ticks)) !=
+        (ssize_t)sizeof (ticks))
         return;
     if (s->cause != NOT_TERMINATED)
         force_exit (s);
@@ -187,7 +182,7 @@ static void *
 listen_thread (void *arg)
 {
     struct session *s = arg;
-    struct termination *x = s->termination;
+    struct termination *x = s->launched->termination;
     struct pollfd fds[] = { { x->signal_fd, POLLIN, 0 },
                             { x->timer_fd, POLLIN, 0 },
                             { x->stop_fd, POLLIN, 0 },
@@ -210,7 +205,7 @@ listen_thread (void *arg)
 bool
 termination_listen (struct session *s, struct mur_error **err)
 {
-    struct termination *x = s->termination;
+    struct termination *x = s->launched->termination;
     uint64_t left_ms = deadline_left_ms (s->deadline);
     if (! left_ms)
         begin (s, TERMINATED_BY_DEADLINE);
@@ -228,7 +223,7 @@ termination_listen (struct session *s, struct mur_error **err)
 void
 termination_disarm (struct session *s)
 {
-    struct termination *x = s->termination;
+    struct termination *x = s->launched->termination;
     if (! x)
         return;
     if (x->is_listening) {
@@ -245,5 +240,5 @@ termination_disarm (struct session *s)
     /* The signals stay blocked: the session has its ending and the process is on its way out. One
      * that came too late to be taken must not kill it between here and the exit. */
     free (x);
-    s->termination = NULL;
+    s->launched->termination = NULL;
 }

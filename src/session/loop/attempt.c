@@ -9,6 +9,7 @@
 #include "session/harness/harness_run.h"
 #include "session/hooks/hook_task.h"
 #include "session/loop/compaction.h"
+#include "session/loop/going.h"
 #include "session/loop/seed.h"
 #include "session/loop/turn.h"
 #include "session/state/session.h"
@@ -62,8 +63,7 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
         s->asked->resume_mode != RESUME_NONE)
         conversation_load (t->record, &t->list);
-    if (s->asked->resume_mode == RESUME_COMPACT && ! s->has_compacted_resume) {
-        s->has_compacted_resume = true;
+    if (s->asked->resume_mode == RESUME_COMPACT && going_first_resume (s)) {
         if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
             return false;
     }

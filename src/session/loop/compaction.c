@@ -5,7 +5,9 @@
 #include "session/loop/compaction.h"
 
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
 #include "session/hooks/hook_messages.h"
+#include "session/loop/going.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
@@ -32,7 +34,7 @@ threshold_of (const struct session *s)
 static bool
 read_prompt (struct session *s, const struct compaction *c, struct mur_error **err)
 {
-    s->compaction_prompt = c->system_prompt;
+    going_set_compaction_prompt (s, c->system_prompt);
     if (! c->system_prompt_file)
         return true;
     _cleanup_free_ char *path =
@@ -44,7 +46,7 @@ read_prompt (struct session *s, const struct compaction *c, struct mur_error **e
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
         return mur_fail (err, E_RUN_009, "inference.compaction.system_prompt_file %s: %s", path,
                          caught->message);
-    s->compaction_prompt = arena_strndup (s->arena, text.data ? text.data : "", text.len);
+    going_set_compaction_prompt (s, arena_strndup (s->arena, text.data ? text.data : "", text.len));
     return true;
 }
 
@@ -103,7 +105,7 @@ compaction_ask (struct session *s, struct running_task *t, const struct message_
                                 .compaction = { .session_tokens = tokens,
                                                 .threshold = threshold_of (s),
                                                 .model = c ? c->model : NULL,
-                                                .system_prompt = s->compaction_prompt } };
+                                                .system_prompt = going_compaction_prompt (s) } };
     *out = (struct hook_messages){ 0 };
     if (! hooks_watch (s, HOOK_ON_COMPACTION))
         return true;

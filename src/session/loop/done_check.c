@@ -9,6 +9,7 @@
 #include "door/tasks/tasks.h"
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_log.h"
+#include "sandbox/run/commands.h"
 #include "session/commands/shell.h"
 #include "session/conversation/fence.h"
 #include "session/loop/attempt.h"

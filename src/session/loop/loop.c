@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "door/tasks/intake.h"
+#include "net/http_client.h"
 #include "session/commands/background.h"
 #include "session/loop/task_run.h"
 #include "session/state/deadline.h"

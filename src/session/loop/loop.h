@@ -9,6 +9,8 @@
 
 #include "session/state/session.h"
 
+struct task;
+
 /* What the launch came to. */
 struct launch_outcome {
     bool is_decided; /* some run did not complete */

@@ -10,6 +10,7 @@
 #include "door/tasks/tasks.h"
 #include "session/handoff/delegation_round.h"
 #include "session/handoff/delegations.h"
+#include "session/handoff/handoff.h"
 #include "session/handoff/member_calls.h"
 #include "session/handoff/member_round.h"
 #include "session/loop/attempt.h"
@@ -20,8 +21,8 @@
 static bool
 holds_any (struct session *s)
 {
-    return delegations_held (s->delegations) ||
-           (s->member_calls && member_calls_count (s->member_calls));
+    return delegations_held (handoff_delegations (s)) ||
+           (handoff_member_calls (s) && member_calls_count (handoff_member_calls (s)));
 }
 
 /* --- waiting --- */
@@ -30,9 +31,9 @@ static void
 wake (void *ctx)
 {
     struct session *s = ctx;
-    if (s->delegations)
-        delegations_poke (s->delegations);
-    member_calls_poke (s->member_calls);
+    if (handoff_delegations (s))
+        delegations_poke (handoff_delegations (s));
+    member_calls_poke (handoff_member_calls (s));
 }
 
 static void
@@ -56,17 +57,17 @@ wait_for_all (struct session *s, struct running_task *t)
     size_t said = 0;
     uint64_t seen = 0, seen_calls = 0, listener = cancel_add (t->cancel, wake, s);
     while (! cancel_is_raised (t->cancel)) {
-        size_t delegations = delegations_out (s->delegations);
-        size_t calls = member_calls_out (s->member_calls);
+        size_t delegations = delegations_out (handoff_delegations (s));
+        size_t calls = member_calls_out (handoff_member_calls (s));
         if (! delegations && ! calls)
             break;
         if (delegations + calls != said)
             announce (s, t, delegations, calls);
         said = delegations + calls;
         if (delegations)
-            delegations_sleep (s->delegations, &seen);
+            delegations_sleep (handoff_delegations (s), &seen);
         else
-            member_calls_sleep (s->member_calls, &seen_calls);
+            member_calls_sleep (handoff_member_calls (s), &seen_calls);
     }
     cancel_remove (t->cancel, listener);
     return ! cancel_is_raised (t->cancel);
@@ -97,8 +98,8 @@ go_on (struct session *s, struct running_task *t, uint64_t waited_ms)
 {
     _cleanup_buf_ struct buf outcomes = { 0 }, answers = { 0 };
     _cleanup_json_ json_t *delegations = json_array (), *calls = json_array ();
-    delegations_deliver (s->delegations, delegations, &outcomes);
-    member_calls_deliver (s->member_calls, calls, &answers);
+    delegations_deliver (handoff_delegations (s), delegations, &outcomes);
+    member_calls_deliver (handoff_member_calls (s), calls, &answers);
     _cleanup_free_ char *delegation_ids = json_text (delegations, JSON_TEXT_ORDERED);
     _cleanup_free_ char *call_ids = json_text (calls, JSON_TEXT_ORDERED);
     uint64_t left = attempt_turns_left (s, t);
@@ -129,9 +130,10 @@ handed_off_continue (struct session *s, struct running_task *t)
     if (may_go_on && attempt_let_answer_stand (s, t) && wait_for_all (s, t))
         return go_on (s, t, clock_monotonic_ms () - from_ms);
     if (may_go_on) /* stopped: in the wait, or before it began */
-        attempt_cancel (s, t, delegations_out (s->delegations) ? "delegation" : "member_call",
+        attempt_cancel (s, t,
+                        delegations_out (handoff_delegations (s)) ? "delegation" : "member_call",
                         TRACE_NO_NUM);
-    delegations_end (s->delegations, reason_of_end (t, left));
-    member_calls_abandon (s->member_calls);
+    delegations_end (handoff_delegations (s), reason_of_end (t, left));
+    member_calls_abandon (handoff_member_calls (s));
     return false;
 }

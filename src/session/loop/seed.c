@@ -5,6 +5,7 @@
 #include "session/loop/seed.h"
 
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
 #include "session/hooks/hook_messages.h"
 #include "session/loop/compaction.h"
 #include "session/state/session.h"

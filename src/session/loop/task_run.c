@@ -9,6 +9,7 @@
 #include "door/tasks/intake.h"
 #include "door/tasks/tasks.h"
 #include "session/commands/background.h"
+#include "session/handoff/handoff.h"
 #include "session/handoff/member_calls.h"
 #include "session/hooks/hook_task.h"
 #include "session/loop/attempt.h"
@@ -212,7 +213,7 @@ metadata_of (const struct session *s, const struct running_task *t)
 {
     json_t *running = background_running_json (s, t->task->id);
     bool is_without_answer = t->end.ending == ATTEMPT_NO_ANSWER;
-    json_t *below = member_calls_take_below (s->member_calls);
+    json_t *below = member_calls_take_below (handoff_member_calls (s));
     json_t *metadata = running || is_without_answer || below ? json_object () : NULL;
     if (below)
         json_object_set_new (metadata, "noAnswerBelow", below);

@@ -16,6 +16,7 @@
 #include "session/commands/confine.h"
 #include "session/hooks/hook_events.h"
 #include "session/loop/compaction.h"
+#include "session/loop/going.h"
 #include "session/loop/tool_calls.h"
 #include "session/model/inference_line.h"
 #include "session/model/selection.h"
@@ -27,11 +28,10 @@
 /* --- before the call --- */
 
 static uint64_t
-estimate_request (const struct running_task *t, struct request *request)
+estimate_request (struct running_task *t, struct request *request)
 {
-    struct running_task *task = (struct running_task *)(uintptr_t)t; /* message counts are cached */
     if (! t->occupancy.has_provider_count || t->occupancy.provider_choice != t->choice.driver)
-        return request_tokens (request, &task->list);
+        return request_tokens (request, &t->list);
     uint64_t total = t->occupancy.provider_count;
     for (size_t i = t->occupancy.provider_len; i < t->list.len; i++)
         total += message_tokens (t->list.items[i]);
@@ -135,11 +135,10 @@ end_truncated (struct session *s, struct running_task *t, const json_t *content,
     _cleanup_free_ char *text =
         x_asprintf ("%s%s[The reply was cut at inference.max_tokens (%llu tokens).]", answer,
                     answer[0] ? "\n\n" : "", (unsigned long long)t->choice.output_cap);
-    if (! s->has_cap_warning)
+    if (going_first_cut (s))
         diag_warn (DIAG_RUNTIME, W_RUN_001,
                    "the reply was cut at inference.max_tokens (%llu tokens)",
                    (unsigned long long)t->choice.output_cap);
-    s->has_cap_warning = true;
     attempt_complete (s, t, text);
     show_answer (s, t, text, has_streamed);
     return false;

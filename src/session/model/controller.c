@@ -7,9 +7,11 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/keys/token.h"
+#include "door/door.h"
 #include "door/planes/control_plane.h"
 #include "home/running.h"
 #include "session/model/selection.h"
+#include "session/model/steering_internal.h"
 #include "session/model/supplied.h"
 #include "session/state/session.h"
 
@@ -30,7 +32,7 @@ secret_names (const struct session *s)
     return &s->manifest->control->secrets;
 }
 
-struct controller *
+static struct controller *
 controller_new (struct session *s)
 {
     const struct control *declared = s->manifest->control;
@@ -38,9 +40,15 @@ controller_new (struct session *s)
         return NULL;
     struct controller *c = x_new0 (struct controller);
     c->session = s;
-    s->supplied = supplied_secrets_new (&declared->secrets);
+    s->steering->supplied = supplied_secrets_new (&declared->secrets);
     random_bytes (c->key, sizeof c->key);
     return c;
+}
+
+void
+stage_controller (struct session *s)
+{
+    s->steering->controller = s->manifest->inference ? controller_new (s) : NULL;
 }
 
 void
@@ -58,7 +66,7 @@ static bool
 has_secret (void *ctx, const char *name)
 {
     const struct controller *c = ctx;
-    return supplied_secrets_owns (c->session->supplied, name);
+    return supplied_secrets_owns (c->session->steering->supplied, name);
 }
 
 static void
@@ -85,7 +93,7 @@ set_secret (void *ctx, const char *token_id, const char *name, const char *value
     struct controller *c = ctx;
     struct secret *secret = secret_new (value, len);
     redactor_add (c->session->redactor, secret);
-    bool is_replaced = supplied_secrets_put (c->session->supplied, name, secret);
+    bool is_replaced = supplied_secrets_put (c->session->steering->supplied, name, secret);
     trace_secret (c, token_id, name, "set", TRACE_FLAG (is_replaced));
     answer_secret (out, name, true);
     json_set_bool (out->body, "replaced", is_replaced);
@@ -102,7 +110,7 @@ static void
 forget_it (void *ctx)
 {
     const struct forgetting *f = ctx;
-    supplied_secrets_put (f->controller->session->supplied, f->name, NULL);
+    supplied_secrets_put (f->controller->session->steering->supplied, f->name, NULL);
     trace_secret (f->controller, f->token_id, f->name, "forget", (struct trace_flag){ 0 });
 }
 
@@ -264,7 +272,7 @@ show (void *ctx)
         json_array_append_new (settings, setting_json (s, declared->items[i]));
     for (size_t i = 0; i < secret_names (s)->len; i++) {
         const char *name = secret_names (s)->items[i];
-        _cleanup_secret_ struct secret *value = supplied_secrets_get (s->supplied, name);
+        _cleanup_secret_ struct secret *value = supplied_secrets_get (s->steering->supplied, name);
         json_array_append_new (secrets,
                                json_pack ("{s:s, s:b}", "name", name, "set", value != NULL));
     }
@@ -305,9 +313,9 @@ mint (struct controller *c)
 bool
 controller_begin (struct session *s, struct mur_error **err)
 {
-    if (! s->controller)
+    if (! s->steering->controller)
         return true;
-    _cleanup_secret_ struct secret *token = mint (s->controller);
+    _cleanup_secret_ struct secret *token = mint (s->steering->controller);
     redactor_add (s->redactor, token);
     return running_write_control (s->id.text, token, err);
 }
@@ -317,7 +325,7 @@ controller_serve (struct session *s)
 {
     static const struct control_ops ops = { show,       has_setting,   has_secret, set_setting,
                                             set_secret, forget_secret, is_token };
-    const struct control_spec spec = { &ops, s->controller, s->trace };
-    if (s->controller)
+    const struct control_spec spec = { &ops, s->steering->controller, s->trace };
+    if (s->steering->controller)
         door_set_control (s->door, &spec);
 }

@@ -14,8 +14,8 @@
 
 struct controller;
 
-/* NULL when control.settings and control.secrets are empty. At staging. */
-struct controller *controller_new (struct session *s);
+/* At staging; there is none when control.settings and control.secrets are empty. */
+void stage_controller (struct session *s);
 void controller_free (struct controller *c);
 DEFINE_CLEANUP (struct controller, controller_free)
 

@@ -10,8 +10,11 @@
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/tokens.h"
-#include "session/guests/guests.h"
+#include "net/guest_http.h"
+#include "net/http_client.h"
+#include "session/guests/guest_store.h"
 #include "session/model/retry.h"
+#include "session/model/steering.h"
 #include "session/model/stream_frames.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
@@ -373,26 +376,16 @@ call_until_over (struct session *s, const struct driver_caller *c, const char *r
     frames_clear (&frames);
 }
 
-/* An async hook may ask while the agent loop does. */
-static bool
-take_turn (struct session *s, struct cancel *cancel)
-{
-    while (atomic_exchange (&s->is_driver_busy, true))
-        if (! cancel_sleep (cancel, 5))
-            return false;
-    return true;
-}
-
 void
 driver_call_as (struct session *s, const struct driver_caller *c, const char *request, size_t len,
                 uint64_t estimate, struct driver_answer *out)
 {
-    if (! take_turn (s, c->cancel)) {
+    if (! steering_take_driver (s, c->cancel)) {
         out->outcome = DRIVER_CANCELED;
         return;
     }
     call_until_over (s, c, request, len, estimate, out);
-    atomic_store (&s->is_driver_busy, false);
+    steering_release_driver (s);
 }
 
 void

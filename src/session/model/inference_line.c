@@ -5,6 +5,8 @@
 #include "session/model/inference_line.h"
 
 #include "base/alloc.h"
+#include "door/tasks/tasks.h"
+#include "policy/input_budget.h"
 #include "session/conversation/redact_json.h"
 #include "session/state/session.h"
 
@@ -182,7 +184,9 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
     const char *basis;
-    fill_sent (s, list, request, driver_input_budget (caller->driver, caller->output_cap, &basis),
+    fill_sent (s, list, request,
+               policy_input_budget (caller->driver->window, caller->driver->input_ceiling,
+                                    caller->output_cap, &basis),
                capture != CAPTURE_NONE, &x);
     struct trace_inference line = common_line (s, caller->driver, caller->output_cap, a, &x);
     line.turn = caller->turn;

@@ -4,9 +4,11 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "policy/input_budget.h"
 #include "session/guests/env_limit.h"
 #include "session/model/credential.h"
 #include "session/model/selection.h"
+#include "session/model/steering_internal.h"
 #include "session/model/supplied.h"
 #include "session/state/session.h"
 
@@ -44,15 +46,15 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
 static struct secret *
 config_key (void *ctx, const char *name)
 {
-    const struct secret *value = config_credential (ctx, name);
+    const struct session *s = ctx;
+    const struct secret *value = config_credential (s->asked->config, name);
     return value ? secret_copy (value) : NULL;
 }
 
 bool
 stage_gateways (struct session *s, struct mur_error **err)
 {
-    struct config *config = (struct config *)(uintptr_t)s->asked->config; /* read only */
-    if (! policy_check_gateway_keys (s->policy, config_key, config, config->global_path, err))
+    if (! policy_check_gateway_keys (s->policy, config_key, s, s->asked->config->global_path, err))
         return false;
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
@@ -95,7 +97,8 @@ find_model (const struct session *s, struct choice *d, const struct model_limits
 static bool
 set_budget (struct choice *d, struct mur_error **err)
 {
-    d->input_budget = driver_input_budget (d, d->output_cap, &d->budget_basis);
+    d->input_budget =
+        policy_input_budget (d->window, d->input_ceiling, d->output_cap, &d->budget_basis);
     if (d->window && ! d->input_budget)
         return mur_fail (err, E_RUN_055,
                          "no input budget is left for model %s: an output cap of %llu tokens fills "
@@ -189,7 +192,7 @@ judge_availability (const struct session *s, struct choice *d, bool is_primary)
     diag_warn (DIAG_RUNTIME, W_RUN_003,
                "the driver choice %s (%s, %s) is not available: its key %s is %s", d->name,
                d->artifact->full_name, d->model, key,
-               supplied_secrets_owns (s->supplied, key)
+               supplied_secrets_owns (s->steering->supplied, key)
                    ? "one a controller supplies (mur control secret), and has not yet"
                    : "neither in the configuration's credentials nor in the environment");
 }
@@ -229,6 +232,15 @@ stage_driver (struct session *s, struct mur_error **err)
         if (! add_choice (s, d, a->name, a->model, a->entry, err))
             return false;
     }
-    s->selection = selection_new ();
+    s->steering->selection = selection_new ();
     return true;
+}
+
+void
+stage_driver_free (struct session *s)
+{
+    for (size_t i = 0; i < s->choices.count; i++)
+        strv_free (&s->choices.all[i]->env);
+    strv_free (&s->choices.compaction_env);
+    free (s->choices.primary.config);
 }

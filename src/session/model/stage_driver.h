@@ -15,3 +15,4 @@ struct session;
 /* Steps 13-14. */
 bool stage_gateways (struct session *s, struct mur_error **err);
 bool stage_driver (struct session *s, struct mur_error **err);
+void stage_driver_free (struct session *s);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/kernel/cgroup_nest.h"
+#include "sandbox/run/confinement.h"
 #include "session/commands/confine.h"
 #include "session/plan/plan_refs.h"
 #include "session/plan/plan_step.h"
@@ -236,8 +237,8 @@ plan_run (struct session *s, struct running_task *t, struct plan *plan, const ch
           struct plan_end *end)
 {
     struct scheduler p = { s, t, plan, node, end, NULL };
-    const struct cgroup_scope *scope =
-        s->confined ? confinement_scope (s->confined->confinement) : NULL;
+    struct confinement *confinement = confine_confinement (s);
+    const struct cgroup_scope *scope = confinement ? confinement_scope (confinement) : NULL;
     if (scope)
         p.nest = cgroup_nest_new (cgroup_scope_clone_fd (scope));
     _cleanup_free_ struct step_run *wave = x_new_array (struct step_run, plan->len + 1);

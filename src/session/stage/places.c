@@ -2,6 +2,7 @@
 #include "session/stage/places.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "manifest/capsule/capsule_mask.h"
 #include "session/state/session.h"
 
@@ -96,12 +97,19 @@ needs_hooks_dir (const struct session *s)
     return false;
 }
 
+static void
+end_dirs (struct session *s)
+{
+    home_session_end (&s->places.dirs);
+}
+
 bool
 stage_session_dirs (struct session *s, struct mur_error **err)
 {
     if (! home_session_create (&s->places.dirs, s->id.text, s->asked->work_root, err))
         return false;
     s->places.has_dirs = true;
+    last_acts_add (s, end_dirs);
     s->places.runtime = fs_root_new (steal_fd (&s->places.dirs.runtime_fd),
                                      s->places.dirs.runtime_path, s->places.latch, false);
     s->places.records = fs_root_new (steal_fd (&s->places.dirs.records_fd),
@@ -125,4 +133,33 @@ stage_manifest_copy (struct session *s, struct mur_error **err)
     capsule_manifest_mask (s->manifest, r->manifest_text, r->manifest_len, &copy);
     return fs_create (s->places.runtime, r->manifest_name, copy.data, copy.len,
                       r->manifest_mode & 0777, true, err);
+}
+
+/* --- the end --- */
+
+void
+places_new (struct session *s)
+{
+    s->places.bootstrap_fd = -1;
+    s->places.latch = fs_latch_new ();
+}
+
+void
+places_free (struct session *s)
+{
+    struct places *p = &s->places;
+    if (p->work)
+        fs_root_free (p->work);
+    if (p->runtime)
+        fs_root_free (p->runtime);
+    if (p->records)
+        fs_root_free (p->records);
+    if (p->bootstrap_fd >= 0) {
+        diag_set_fallback (-1);
+        close (p->bootstrap_fd);
+    }
+    if (p->has_dirs)
+        home_session_end (&p->dirs);
+    fs_latch_free (p->latch);
+    free (p->work_path);
 }

@@ -12,6 +12,10 @@
 
 struct session;
 
+void places_new (struct session *s);
+/* The runtime directory goes with it. */
+void places_free (struct session *s);
+
 /* Steps 17, 18, 22. */
 bool stage_work_dir (struct session *s, struct mur_error **err);
 bool stage_session_dirs (struct session *s, struct mur_error **err);

@@ -7,8 +7,17 @@
  * default work folder after it.
  */
 #include "session/stage.h"
+#include "door/callers/auth.h"
+#include "door/door.h"
+#include "door/tasks/tasks.h"
+#include "net/http_client.h"
+#include "session/commands/confine_check.h"
+#include "session/commands/processes.h"
+#include "session/grants.h"
+#include "session/handoff/handoff.h"
+#include "session/loop/going.h"
 #include "session/model/stage_driver.h"
-#include "session/model/supplied.h"
+#include "session/model/steering.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -20,17 +29,18 @@
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"
 #include "session/model/controller.h"
-#include "session/model/selection.h"
 #include "session/stage/places.h"
 #include "session/stage/provided_table.h"
 #include "session/stage/stage_script.h"
 #include "session/stage/stage_spans.h"
+#include "session/stage/staged.h"
 #include "session/state/session.h"
 #include "session/state/signals.h"
 #include "session/toolbox/murmur_md.h"
 #include "session/toolbox/stage_artifacts.h"
 #include "session/toolbox/stage_inventory.h"
 #include "session/toolbox/system_prompt.h"
+#include "session/toolbox/told.h"
 #include "session/toolbox/tool_files.h"
 #include "spawn/formation/membership.h"
 
@@ -53,16 +63,6 @@ check_policy (struct session *s, struct mur_error **err)
 }
 
 static bool
-start_engine (struct session *s, struct mur_error **err)
-{
-    sigset_t before;
-    signals_hold (&before);
-    s->engine = engine_new (err);
-    signals_release (&before);
-    return s->engine != NULL;
-}
-
-static bool
 mint_id (struct session *s, struct mur_error **err)
 {
     (void)err;
@@ -81,7 +81,7 @@ mint_tokens (struct session *s, struct mur_error **err)
     const struct membership *m = s->asked->membership;
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
-    s->controller = s->manifest->inference ? controller_new (s) : NULL;
+    stage_controller (s);
     if (! a || ! s->manifest->inference)
         return true;
     size_t count = a->credentials.len;
@@ -91,10 +91,10 @@ mint_tokens (struct session *s, struct mur_error **err)
         const struct door_credential *c = &a->credentials.items[i];
         declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
     }
-    s->auth = door_auth_new (s->manifest->name, declared, count);
+    s->staged->auth = door_auth_new (s->manifest->name, declared, count);
     if (m)
-        door_auth_set_formation (s->auth, membership_formation_id (m), membership_member (m),
-                                 membership_verify_key (m));
+        door_auth_set_formation (s->staged->auth, membership_formation_id (m),
+                                 membership_member (m), membership_verify_key (m));
     return true;
 }
 
@@ -165,7 +165,7 @@ static const struct stage_step {
     bool (*run) (struct session *s, struct mur_error **err);
 } steps[] = {
     { "policy and containment", check_policy }, /* 1-8 */
-    { "engine", start_engine },                 /* 9 */
+    { "engine", stage_engine },                 /* 9 */
     { "artifacts", stage_artifacts },           /* 10 */
     { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
     { "harness", stage_harness },               /* 11 */
@@ -191,6 +191,11 @@ static const struct stage_step {
     { "refused paths", drain_latch }, /* 24 */
 };
 
+/* What only some rooms see of a session, from the bottom up. */
+static void (*const part_news[]) (struct session *s) = {
+    places_new, processes_new, handoff_new, steering_new, told_new, going_new, staged_new,
+};
+
 struct session *
 session_stage (const struct stage_request *request, struct mur_error **err)
 {
@@ -201,67 +206,50 @@ session_stage (const struct stage_request *request, struct mur_error **err)
     s->manifest = request->manifest;
     s->policy = request->policy;
     s->arena = arena_new ();
-    s->places.bootstrap_fd = -1;
-    s->places.latch = fs_latch_new ();
     s->redactor = redactor_new ();
     s->http = http_client_new ();
     s->kit.provided = provided_table;
     s->kit.provided_count = provided_table_len;
+    for (size_t i = 0; i < ARRAY_LEN (part_news); i++)
+        part_news[i](s);
     for (size_t i = 0; i < ARRAY_LEN (steps); i++)
         if (! steps[i].run (s, err))
             return NULL;
     return steal_ptr (&s);
 }
 
+/* Nothing serves any more, and nobody else writes. */
+static void
+door_end (struct session *s)
+{
+    trace_writer_free (s->trace);
+    stage_spans_free (s);
+    door_close (s->door);
+    registry_freep (&s->registry);
+}
+
+static void
+http_end (struct session *s)
+{
+    http_client_freep (&s->http);
+    spend_meter_freep (&s->spend);
+}
+
+/* From the top down: what is freed may still ask what stands below it. */
+static void (*const part_frees[]) (struct session *s) = {
+    hooks_free,           door_end,     staged_free, going_free,  harness_free,      told_free,
+    stage_artifacts_free, handoff_free, http_end,    guests_free, stage_driver_free, steering_free,
+    processes_free,       places_free,
+};
+
 void
 session_free (struct session *s)
 {
     if (! s)
         return;
-    hooks_free (s);
-    trace_writer_free (s->trace);
-    stage_spans_free (s);
-    door_close (s->door);
-    registry_freep (&s->registry);
-    door_auth_free (s->auth);
-    for (size_t i = 0; i < s->kit.artifact_count; i++)
-        staged_artifact_clear (&s->kit.artifacts[i]);
-    free (s->kit.artifacts);
-    free (s->kit.tools);
-    component_freep (&s->script);
-    allow_list_free (&s->script_allow);
-    secret_free (s->roost_credential);
-    http_client_freep (&s->http);
-    engine_freep (&s->engine);
-    if (s->places.work)
-        fs_root_free (s->places.work);
-    if (s->places.runtime)
-        fs_root_free (s->places.runtime);
-    if (s->places.records)
-        fs_root_free (s->places.records);
-    if (s->places.bootstrap_fd >= 0) {
-        diag_set_fallback (-1);
-        close (s->places.bootstrap_fd);
-    }
-    if (s->places.has_dirs)
-        home_session_end (&s->places.dirs);
-    fs_latch_free (s->places.latch);
-    spend_meter_freep (&s->spend);
-    selection_freep (&s->selection);
-    controller_freep (&s->controller);
-    supplied_secrets_freep (&s->supplied);
-    harness_freep (&s->harness);
+    for (size_t i = 0; i < ARRAY_LEN (part_frees); i++)
+        part_frees[i](s);
     redactor_free (s->redactor);
-    strv_free (&s->kit.guest_env);
-    for (size_t i = 0; i < s->choices.count; i++)
-        strv_free (&s->choices.all[i]->env);
-    strv_free (&s->choices.compaction_env);
-    free (s->choices.primary.config);
-    free (s->system_prompt);
-    free (s->effective_grants);
-    free (s->host_facts);
-    free (s->places.work_path);
-    free (s->logged_tools);
     pthread_mutex_destroy (&s->loop_lock.mutex);
     pthread_mutex_destroy (&s->now.lock);
     arena_free (s->arena);

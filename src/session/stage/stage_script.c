@@ -3,9 +3,9 @@
 
 #include "base/digest.h"
 #include "base/fdio.h"
-#include "engine/form_cache.h"
+#include "session/guests/guests.h"
+#include "session/stage/staged.h"
 #include "session/state/session.h"
-#include "session/state/signals.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -62,15 +62,8 @@ stage_script (struct session *s, struct mur_error **err)
     if (ok) {
         char key[SHA256_HEX_LEN + 1];
         sha256_hex (source.bytes.data, source.bytes.len, key);
-        struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
-                                        zip_ceiling () };
-        sigset_t before;
-        signals_hold (&before);
-        s->script = form_cache_load (s->engine, &spec, key, give_bytes, &source, NULL, err);
-        signals_release (&before);
+        s->staged->script = guests_compile (s, key, give_bytes, &source, err);
     }
     buf_free (&source.bytes);
-    for (size_t i = 0; ok && i < s->policy->network_allow.len; i++)
-        ok = allow_list_add (&s->script_allow, s->policy->network_allow.items[i], err);
-    return ok && s->script;
+    return ok && guests_allow_script (s, err) && s->staged->script;
 }

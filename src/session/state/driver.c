@@ -14,17 +14,3 @@ session_is_driver_entry (const struct session *s, const struct artifact_entry *e
         is_driver = is_driver || inf->alternates.items[i].entry == entry;
     return is_driver;
 }
-
-uint64_t
-driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis)
-{
-    *basis = "none";
-    if (! d->window)
-        return 0;
-    uint64_t left = d->window > output_cap ? d->window - output_cap : 0;
-    *basis = "context_window_less_output_cap";
-    if (! d->input_ceiling || d->input_ceiling >= left)
-        return left;
-    *basis = "max_input_tokens";
-    return d->input_ceiling;
-}

@@ -60,9 +60,5 @@ struct call_choice {
     const char *budget_basis;
 };
 
-/* What a call of this choice may send when it reserves <output_cap> for the answer: the smaller of
- * its ceiling and what the window leaves after the answer; 0: no bound is known. <*basis> is its
- * name in the trace. */
-uint64_t driver_input_budget (const struct choice *d, uint64_t output_cap, const char **basis);
 /* True when this entry is the driver of some choice of the http loop. */
 bool session_is_driver_entry (const struct session *s, const struct artifact_entry *entry);

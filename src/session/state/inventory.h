@@ -25,7 +25,6 @@ struct tool_entry {
     const char *parameters;  /* compact JSON object text */
     struct strv required;    /* borrowed: top-level required names of the schema */
     bool is_schema_malformed;
-    bool is_warned; /* live: W-RUN-004 was printed */
     bool is_skill;
     bool is_provided;                 /* provided by the runtime */
     struct staged_artifact *artifact; /* NULL for a provided tool */

@@ -6,8 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "door/tasks/tasks.h"
 #include "session/commands/background.h"
 #include "session/handoff/delegations.h"
+#include "session/handoff/handoff.h"
 #include "session/hooks/hook_task.h"
 #include "session/state/session.h"
 
@@ -141,7 +143,7 @@ attempt_cancel_unspared (struct session *s, struct running_task *t, const char *
     t->end.ending = ATTEMPT_CANCELED;
     t->end.cancel_phase = phase;
     background_list (s, t->task->id, &detached);
-    delegations_list (s, t->task->id, &delegated);
+    delegations_list (handoff_delegations (s), t->task->id, &delegated);
     TRACE (s->trace, NULL, task_canceled, .task_id = t->task->id, .turn = turn, .phase = phase,
            .detached_work_ids = detached.len ? detached.items : none,
            .delegation_ids = delegated.len ? delegated.items : none);

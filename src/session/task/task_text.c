@@ -5,6 +5,7 @@
 #include "session/task/task_text.h"
 
 #include "base/diag.h"
+#include "session/stage.h"
 #include "session/state/session.h"
 
 #include <string.h>

@@ -10,9 +10,6 @@
 
 #include "session/state/session.h"
 
-/* What a task may have; a longer one is refused. */
-#define TASK_TEXT_LIMIT_BYTES ((size_t)16 << 20)
-
 /* Copies task.md, else input.txt, of the work folder when the runtime directory has none. Returns
  * whether there is a task afterwards. A link in the way is latched and imports nothing. */
 bool task_text_import (struct session *s);

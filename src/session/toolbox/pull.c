@@ -11,6 +11,7 @@
 #include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
+#include "door/door.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "session/commands/native.h"

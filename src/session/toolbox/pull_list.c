@@ -4,6 +4,8 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "base/alloc.h"
+#include "base/json.h"
+#include "net/resolver.h"
 #include "session/state/session.h"
 #include "session/toolbox/pull.h"
 

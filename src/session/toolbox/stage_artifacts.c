@@ -5,14 +5,14 @@
 #include "artifact/names/wit.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "engine/form_cache.h"
+#include "base/json.h"
 #include "host/process_driver.h"
 #include "host/tool.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "session/guests/env_limit.h"
+#include "session/guests/guests.h"
 #include "session/model/credential.h"
 #include "session/state/session.h"
-#include "session/state/signals.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -157,13 +157,8 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
     /* Also on a hit the archive must select exactly one root component (artifacts.md 12). */
     if (! package_root_wasm (p, E_IO_003, err))
         return mur_context (err, "while staging %s@%s", a->full_name, a->version);
-    struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
-                                    zip_ceiling () };
     struct wasm_source source = { p, { 0 } };
-    sigset_t before;
-    signals_hold (&before);
-    a->component = form_cache_load (s->engine, &spec, p->sha256, give_wasm, &source, NULL, err);
-    signals_release (&before);
+    a->component = guests_compile (s, p->sha256, give_wasm, &source, err);
     buf_free (&source.wasm);
     return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
 }
@@ -403,4 +398,14 @@ staged_artifact_clear (struct staged_artifact *a)
     gateway_freep (&a->gateway);
     credential_freep (&a->credential);
     strv_free (&a->env);
+}
+
+void
+stage_artifacts_free (struct session *s)
+{
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        staged_artifact_clear (&s->kit.artifacts[i]);
+    free (s->kit.artifacts);
+    free (s->kit.tools);
+    strv_free (&s->kit.guest_env);
 }

@@ -14,6 +14,8 @@ struct session;
 
 /* Step 10. */
 bool stage_artifacts (struct session *s, struct mur_error **err);
+/* The whole kit. */
+void stage_artifacts_free (struct session *s);
 void staged_artifact_clear (struct staged_artifact *a);
 /* What a pull adds: the package (taken over), read as an entry of the manifest without grants would
  * be. Nothing is written. */

@@ -8,6 +8,7 @@
 #include "session/commands/shell.h"
 #include "session/state/command_line.h"
 #include "session/state/session.h"
+#include "session/toolbox/told.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ read_prompt_file (struct session *s, const char *file, struct mur_error **err)
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
         return mur_fail (err, E_RUN_009, "inference.system_prompt_file %s: %s", path,
                          caught->message);
-    s->system_prompt = buf_steal (&text);
+    told_set_prompt (s, buf_steal (&text), "manifest");
     return true;
 }
 
@@ -32,29 +33,23 @@ bool
 stage_system_prompt (struct session *s, struct mur_error **err)
 {
     const struct inference *inference = s->manifest->inference;
-    s->system_prompt_source = "none";
     if (! inference)
         return true;
     if (s->asked->system_prompt_is_overridden) {
-        s->system_prompt_source = "cli";
-        if (s->asked->system_prompt)
-            s->system_prompt = x_strdup (s->asked->system_prompt);
-        return true;
-    }
-    if (inference->system_prompt) {
-        s->system_prompt = x_strdup (inference->system_prompt);
+        const char *prompt = s->asked->system_prompt;
+        told_set_prompt (s, prompt ? x_strdup (prompt) : NULL, "cli");
+    } else if (inference->system_prompt) {
+        told_set_prompt (s, x_strdup (inference->system_prompt), "manifest");
     } else if (inference->system_prompt_file) {
-        if (! read_prompt_file (s, inference->system_prompt_file, err))
-            return false;
+        return read_prompt_file (s, inference->system_prompt_file, err);
     } else if (inference->prompt_entry) {
         const struct staged_artifact *a = session_artifact (s, inference->prompt_entry->tool_name);
-        if (! utf8_is_valid (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len))
+        const char *text = a->skill_text.data ? a->skill_text.data : "";
+        if (! utf8_is_valid (text, a->skill_text.len))
             return mur_fail (err, E_IO_003, "the system prompt %s: its skill.md is not UTF-8 text",
                              a->full_name);
-        s->system_prompt = x_strdup (a->skill_text.data ? a->skill_text.data : "");
+        told_set_prompt (s, x_strdup (text), "manifest");
     }
-    if (s->system_prompt)
-        s->system_prompt_source = "manifest";
     return true;
 }
 
@@ -163,8 +158,8 @@ append_facts_and_prompt (const struct session *s, struct buf *out)
 {
     fact_lines_append (s, out);
     buf_putc (out, '\n');
-    if (s->system_prompt)
-        buf_puts (out, s->system_prompt);
+    if (told_prompt (s))
+        buf_puts (out, told_prompt (s));
 }
 
 char *

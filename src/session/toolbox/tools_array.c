@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "session/state/session.h"
+#include "session/toolbox/told.h"
 
 #include <string.h>
 
@@ -35,10 +36,8 @@ tools_array_text (const struct session *s)
 void
 tools_array_log (struct session *s, const char *tools_text)
 {
-    if (s->logged_tools && strcmp (s->logged_tools, tools_text) == 0)
+    if (! told_note_tools (s, tools_text))
         return;
-    free (s->logged_tools);
-    s->logged_tools = x_strdup (tools_text);
     _cleanup_json_ json_t *tools =
         json_parse (tools_text, strlen (tools_text), "tools", E_RUN_007, NULL);
     _cleanup_free_ char *pretty = json_pretty (tools, JSON_TEXT_SORTED);

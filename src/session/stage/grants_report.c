@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The host's part of the grants report. See grants.h.
- */
-#include "session/grants.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/stage/grants_report.h"
 
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
+#include "sandbox/run/confinement.h"
 #include "session/commands/confine.h"
+#include "session/commands/confine_check.h"
+#include "session/grants.h"
+#include "session/stage/staged.h"
 #include "session/state/session.h"
 
 #include <string.h>
@@ -113,16 +114,16 @@ grants_record (struct session *s)
     facts.artifact_is_native = is_native;
     facts.artifact_is_resolved = is_resolved;
     const struct exec_allowlist *list = NULL;
-    if (s->confined) {
-        struct confinement *c = s->confined->confinement;
+    struct confinement *c = confine_confinement (s);
+    if (c) {
         list = confinement_allowlist (c);
         set_derived (s->policy, list);
         set_trust_store (s->policy, confinement_trust_store (c));
         set_io (s->policy, confinement_scope (c), confinement_cgroup_shortfall (c), &facts);
     }
     _cleanup_json_ json_t *report = scope_report_json (s->policy, &facts);
-    free (s->effective_grants);
-    free (s->host_facts);
-    s->effective_grants = json_text (report, JSON_TEXT_ORDERED);
-    s->host_facts = host_facts_json (list);
+    free (s->staged->effective_grants);
+    free (s->staged->host_facts);
+    s->staged->effective_grants = json_text (report, JSON_TEXT_ORDERED);
+    s->staged->host_facts = host_facts_json (list);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/handoff/handoff.h"
+
+#include "base/alloc.h"
+#include "session/handoff/delegations.h"
+#include "session/handoff/member_calls.h"
+#include "session/state/session.h"
+
+struct handoff {
+    struct delegations *delegations;
+    struct member_calls *member_calls;
+    struct secret *roost_credential;
+    const char *roost_url;
+};
+
+void
+handoff_new (struct session *s)
+{
+    s->handoff = x_new0 (struct handoff);
+}
+
+void
+handoff_begin (struct session *s)
+{
+    if (s->policy->spawn_allow.len)
+        s->handoff->delegations = delegations_new (s);
+    s->handoff->member_calls = member_calls_new (s);
+}
+
+void
+handoff_end (struct session *s)
+{
+    delegations_free (s->handoff->delegations);
+    s->handoff->delegations = NULL;
+    member_calls_free (s->handoff->member_calls);
+    s->handoff->member_calls = NULL;
+}
+
+void
+handoff_free (struct session *s)
+{
+    if (! s->handoff)
+        return;
+    handoff_leave (s);
+    free (s->handoff);
+    s->handoff = NULL;
+}
+
+struct delegations *
+handoff_delegations (const struct session *s)
+{
+    return s->handoff->delegations;
+}
+
+struct member_calls *
+handoff_member_calls (const struct session *s)
+{
+    return s->handoff->member_calls;
+}
+
+/* --- mur-roost --- */
+
+void
+handoff_join (struct session *s, const char *url, struct secret *credential)
+{
+    s->handoff->roost_url = url;
+    s->handoff->roost_credential = credential;
+}
+
+void
+handoff_leave (struct session *s)
+{
+    secret_free (s->handoff->roost_credential);
+    s->handoff->roost_credential = NULL;
+}
+
+const struct secret *
+handoff_credential (const struct session *s)
+{
+    return s->handoff->roost_credential;
+}
+
+const char *
+handoff_roost_url (const struct session *s)
+{
+    return s->handoff->roost_url;
+}
