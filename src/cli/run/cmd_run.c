@@ -14,15 +14,14 @@
 #include "cli/run/commands.h"
 #include "cli/run/launcher_inputs.h"
 #include "cli/run/roster_run.h"
+#include "cli/run/run_explain.h"
 #include "cli/run/run_inputs.h"
 #include "cli/run/run_steps.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/text/dotenv.h"
 #include "manifest/text/yaml.h"
-#include "policy/scope_report.h"
 #include "sandbox/host/host.h"
-#include "session/grants.h"
 #include "session/launch.h"
 #include "session/readiness.h"
 #include "session/resume.h"
@@ -33,57 +32,50 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What staging is asked, filled by the check that knows each part, and what only the command needs.
+ */
 struct run {
     const struct cli_args *args;
     const struct run_steps *steps; /* NULL: nobody looks on */
     bool is_json;
-    char *home;
-    char *manifest_dir; /* absolute */
-    char *manifest_name;
-    char *work_root;
-    struct buf manifest_text;
-    mode_t manifest_mode;
-    struct resumed resumed; /* --resume; all NULL without */
-    char *context_id;
-    struct stores *stores;
-    struct resolved *capsule; /* --capsule */
+    struct arena *arena; /* of the request's texts */
+    struct stage_request request;
+    /* The request has these as read only. */
     struct capsule_manifest *manifest;
     struct config *config;
-    struct policy_request policy_request;
-    struct policy *policy;
     struct host_decision decision;
-    char *dir_inside_workdir;
-    struct lock *lock;
-    char *system_prompt;
-    struct buf task;
-    char *component_path;
     struct launcher_inputs launcher;
-    struct stage_request request;
+    struct policy_request policy_request;
+    struct buf manifest_text;
+    struct resumed resumed; /* --resume; all NULL without */
+    struct buf task;
 };
 
 static void
 run_clear (struct run *r)
 {
-    free (r->home);
-    free (r->manifest_dir);
-    free (r->manifest_name);
-    free (r->work_root);
     buf_free (&r->manifest_text);
     resumed_clear (&r->resumed);
-    free (r->context_id);
-    resolved_freep (&r->capsule);
-    stores_freep (&r->stores);
-    policy_freep (&r->policy);
+    resolved_freep (&r->request.capsule);
+    stores_freep (&r->request.stores);
+    policy_freep (&r->request.policy);
     capsule_manifest_freep (&r->manifest);
     config_freep (&r->config);
     host_decision_clear (&r->decision);
     host_probe_stop ();
-    free (r->dir_inside_workdir);
-    lock_freep (&r->lock);
-    free (r->system_prompt);
+    lock_freep (&r->request.lock);
     buf_free (&r->task);
-    free (r->component_path);
     launcher_inputs_clear (&r->launcher);
+    arena_free (r->arena);
+}
+
+/* The text (taken over) for as long as the request; NULL stays NULL. */
+static const char *
+keep (struct run *r, char *text)
+{
+    const char *kept = text ? arena_strdup (r->arena, text) : NULL;
+    free (text);
+    return kept;
 }
 
 /* --- arguments and places --- */
@@ -93,21 +85,23 @@ run_clear (struct run *r)
 static bool
 find_places (struct run *r, struct mur_error **err)
 {
+    struct stage_request *q = &r->request;
     const char *workdir = cli_value (r->args, "--workdir");
     if (cli_has (r->args, "--capsule")) {
         const char *root = cli_value (r->args, "--store-root");
-        r->manifest_dir = fs_canonical_path (root ? root : workdir ? workdir : ".", err);
+        q->manifest_dir = keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
     } else {
         _cleanup_free_ char *path = x_strdup (cli_value (r->args, "--manifest"));
         _cleanup_free_ char *copy = x_strdup (path);
-        r->manifest_name = x_strdup (basename (copy));
-        r->manifest_dir = fs_canonical_path (dirname (path), err);
+        q->manifest_name = arena_strdup (r->arena, basename (copy));
+        q->manifest_dir = keep (r, fs_canonical_path (dirname (path), err));
     }
-    if (! r->manifest_dir)
+    if (! q->manifest_dir)
         return false;
-    r->work_root = home_work_root (workdir, r->manifest_dir, err);
-    r->home = home_path (err);
-    return r->work_root && r->home;
+    q->workdir = workdir;
+    q->work_root = keep (r, home_work_root (workdir, q->manifest_dir, err));
+    r->policy_request.home_dir = keep (r, home_path (err));
+    return q->work_root && r->policy_request.home_dir;
 }
 
 static bool
@@ -129,7 +123,20 @@ read_grant (struct run *r, struct mur_error **err)
 static bool
 read_launcher (struct run *r, struct mur_error **err)
 {
-    return launcher_inputs_read (&r->launcher, err);
+    struct stage_request *q = &r->request;
+    if (! launcher_inputs_read (&r->launcher, err))
+        return false;
+    q->spawn_grant = r->launcher.grant;
+    q->spawner = &r->launcher.spawner;
+    q->formation_id = r->launcher.formation_id;
+    q->membership = r->launcher.membership;
+    q->has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
+    q->inherited_deadline_ms =
+        q->has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
+    q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
+    q->bind_addr = cli_value (r->args, "--bind");
+    q->case_id = r->steps ? r->steps->case_id : NULL;
+    return true;
 }
 
 static bool
@@ -137,15 +144,20 @@ check_resume (struct run *r, struct mur_error **err)
 {
     const char *context = cli_value (r->args, "--context");
     if (! cli_has (r->args, "--resume")) {
-        r->context_id = context ? x_strdup (context) : NULL;
+        r->request.context_id = context;
         return true;
     }
     if (context)
         return mur_fail (err, E_RUN_015, "--resume %s and --context %s both name a conversation",
                          cli_value (r->args, "--resume"), context);
-    if (! run_resolve_resume (cli_value (r->args, "--resume"), r->work_root, &r->resumed, err))
+    if (! run_resolve_resume (cli_value (r->args, "--resume"), r->request.work_root, &r->resumed,
+                              err))
         return false;
-    r->context_id = x_strdup (r->resumed.context_id);
+    r->request.context_id = r->resumed.context_id;
+    r->request.resumed_session = r->resumed.session_id;
+    r->request.resumed_trace = r->resumed.trace_path;
+    bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
+    r->request.resume_mode = is_compact ? RESUME_COMPACT : RESUME_FULL;
     return true;
 }
 
@@ -154,7 +166,7 @@ load_dotenv (struct run *r, struct mur_error **err)
 {
     if (cli_has (r->args, "--no-env-file"))
         return true;
-    _cleanup_free_ char *root = dotenv_root (r->manifest_dir);
+    _cleanup_free_ char *root = dotenv_root (r->request.manifest_dir);
     return dotenv_load (root, err);
 }
 
@@ -171,7 +183,9 @@ read_file_manifest (struct run *r, struct mur_error **err)
                            "agent hello` creates one");
         return mur_context (err, "the manifest");
     }
-    r->manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
+    r->request.manifest_text = r->manifest_text.data;
+    r->request.manifest_len = r->manifest_text.len;
+    r->request.manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
     _cleanup_free_ char *shown = fs_shown_path (path);
     r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, shown,
                                           MANIFEST_WITH_SECRETS, err);
@@ -185,11 +199,13 @@ read_named_manifest (struct run *r, struct mur_error **err)
     const char *version = cli_value (r->args, "--capsule-version");
     if (! name_check_full (name, E_REG_007, "--capsule", err))
         return false;
-    r->capsule =
-        capsule_resolve (r->stores, name, version, cli_value (r->args, "--capsule-sha256"), err);
-    if (! r->capsule)
+    struct resolved *capsule = capsule_resolve (r->request.stores, name, version,
+                                                cli_value (r->args, "--capsule-sha256"), err);
+    if (! capsule)
         return false;
-    const struct package *p = r->capsule->package;
+    r->request.capsule = capsule;
+    r->request.capsule_artifact = name;
+    const struct package *p = capsule->package;
     _cleanup_free_ char *label = x_asprintf ("%s@%s:murmur.yaml", name, version);
     r->manifest = capsule_manifest_parse (p->manifest_text, p->manifest_len, label,
                                           MANIFEST_WITH_SECRETS, err);
@@ -199,12 +215,13 @@ read_named_manifest (struct run *r, struct mur_error **err)
 static bool
 read_manifest (struct run *r, struct mur_error **err)
 {
-    r->stores = stores_new (r->manifest_dir, err);
-    if (! r->stores)
+    r->request.stores = stores_new (r->request.manifest_dir, err);
+    if (! r->request.stores)
         return false;
     if (! (cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
                                           : read_file_manifest (r, err)))
         return false;
+    r->request.manifest = r->manifest;
     capsule_manifest_warn_unknown (r->manifest);
     return true;
 }
@@ -240,22 +257,23 @@ lower_policy (struct run *r, struct mur_error **err)
     r->config = config_load (err);
     if (! r->config)
         return false;
+    r->request.config = r->config;
     r->policy_request = (struct policy_request){
-        .home_dir = r->home,
-        .manifest_dir = r->manifest_dir,
-        .work_root = r->work_root,
+        .home_dir = r->policy_request.home_dir,
+        .manifest_dir = r->request.manifest_dir,
+        .work_root = r->request.work_root,
         .config_floor = config_class (r->config->containment),
         .flag_floor = flag,
         .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),
         .flag_after_task = cli_value (r->args, "--lifecycle-after-task"),
-        .context_id = r->context_id,
-        .bind_addr = cli_value (r->args, "--bind"),
+        .context_id = r->request.context_id,
+        .bind_addr = r->request.bind_addr,
     };
-    r->policy = policy_lower (r->manifest, &r->policy_request, err);
-    if (! r->policy)
+    struct policy *p = r->request.policy = policy_lower (r->manifest, &r->policy_request, err);
+    if (! p)
         return false;
-    policy_warn_door (r->policy, false);
-    policy_warn_parse (r->policy, config_key, r->config);
+    policy_warn_door (p, false);
+    policy_warn_parse (p, config_key, r->config);
     return policy_check_tool_names (r->manifest, err);
 }
 
@@ -264,21 +282,23 @@ lower_policy (struct run *r, struct mur_error **err)
 static bool
 needs_probe (const struct run *r)
 {
-    return r->manifest->inference || r->policy->containment_floor > CONTAINMENT_ADVISORY ||
-           cli_has (r->args, "--explain-scope") || policy_may_run_native (r->policy, false);
+    const struct policy *p = r->request.policy;
+    return r->manifest->inference || p->containment_floor > CONTAINMENT_ADVISORY ||
+           cli_has (r->args, "--explain-scope") || policy_may_run_native (p, false);
 }
 
 /* ~/.murmur inside the work folder, or what sessions have of it, is out of every sandbox's
  * protection. */
-static void
-take_dir_inside_workdir (struct run *r)
+static const char *
+dir_inside_workdir (struct run *r)
 {
     static const char *const parts[] = { "", "/records", "/sessions" };
-    for (size_t i = 0; i < ARRAY_LEN (parts) && ! r->dir_inside_workdir; i++) {
-        _cleanup_free_ char *path = x_asprintf ("%s%s", r->home, parts[i]);
-        if (fs_path_is_within (path, r->work_root))
-            r->dir_inside_workdir = steal_ptr (&path);
+    for (size_t i = 0; i < ARRAY_LEN (parts); i++) {
+        const char *path = arena_printf (r->arena, "%s%s", r->policy_request.home_dir, parts[i]);
+        if (fs_path_is_within (path, r->request.work_root))
+            return path;
     }
+    return NULL;
 }
 
 /* The probe runs beside us from here; staging waits for it where a refusal or a record needs it. */
@@ -286,59 +306,15 @@ static bool
 prepare_decision (struct run *r, struct mur_error **err)
 {
     (void)err;
-    take_dir_inside_workdir (r);
+    const struct policy *p = r->request.policy;
     r->decision = (struct host_decision){
-        .floor = r->policy->containment_floor,
-        .capsule = { r->policy->workdir_exec_allowed, r->dir_inside_workdir, r->work_root },
+        .floor = p->containment_floor,
+        .capsule = { p->workdir_exec_allowed, dir_inside_workdir (r), r->request.work_root },
         .is_without_host = ! needs_probe (r),
     };
+    r->request.decision = &r->decision;
     if (! r->decision.is_without_host)
         host_probe_start ();
-    return true;
-}
-
-/* --- --explain-scope --- */
-
-/* What the lock tells of an entry without opening a store: a hash for any platform is no native
- * tool. */
-static void
-read_lock_facts (struct run *r, struct lock *lock, bool *is_native, bool *is_resolved)
-{
-    for (size_t i = 0; i < r->manifest->artifacts.len; i++) {
-        const struct artifact_entry *e = &r->manifest->artifacts.items[i];
-        const struct lock_entry *pin = lock && lock->exists ? lock_find (lock, e->name) : NULL;
-        is_resolved[i] = pin != NULL;
-        is_native[i] = pin && ! pin->any;
-    }
-}
-
-static bool
-explain_scope (struct run *r, struct mur_error **err)
-{
-    if (! policy_check_explain (r->policy, err))
-        return false;
-    _cleanup_lock_ struct lock *lock = lock_read (r->manifest_dir, NULL);
-    size_t count = r->manifest->artifacts.len + 1;
-    _cleanup_free_ bool *is_native = x_calloc (count, sizeof (bool));
-    _cleanup_free_ bool *is_resolved = x_calloc (count, sizeof (bool));
-    read_lock_facts (r, lock, is_native, is_resolved);
-    struct report_facts facts = { 0 };
-    report_facts_fill (r->policy, host_decide (&r->decision), &facts);
-    facts.artifact_is_native = is_native;
-    facts.artifact_is_resolved = is_resolved;
-    bool has_native = false;
-    for (size_t i = 0; i < r->manifest->artifacts.len; i++)
-        has_native |= is_native[i];
-    grants_look (r->policy, r->work_root, policy_may_run_native (r->policy, has_native), &facts);
-    _cleanup_buf_ struct buf text = { 0 };
-    if (r->is_json) {
-        _cleanup_json_ json_t *report = scope_report_json (r->policy, &facts);
-        json_append (&text, report, JSON_TEXT_ORDERED);
-        buf_putc (&text, '\n');
-    } else {
-        scope_report_text (r->policy, &facts, &text);
-    }
-    out_write (text.data, text.len);
     return true;
 }
 
@@ -365,7 +341,8 @@ check_agent_flags (struct run *r, struct mur_error **err)
         mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
         return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
     }
-    if (cli_has (r->args, "--forget-session") && ! has_harness (r))
+    r->request.forgets_session = cli_has (r->args, "--forget-session");
+    if (r->request.forgets_session && ! has_harness (r))
         return mur_fail (err, E_RUN_039, "--forget-session: %s keeps no harness session to forget",
                          is_agent ? "transport http" : "a script capsule");
     if (has_harness (r) && str_eq (cli_value (r->args, "--resume-mode"), "compact"))
@@ -378,7 +355,8 @@ check_agent_flags (struct run *r, struct mur_error **err)
         size_t len = strlen (text);
         while (len && strchr (" \t\r\n", text[len - 1]))
             len--;
-        r->system_prompt = len ? x_strndup (text, len) : NULL;
+        r->request.system_prompt_is_overridden = true;
+        r->request.system_prompt = len ? arena_strndup (r->arena, text, len) : NULL;
     }
     return true;
 }
@@ -388,11 +366,11 @@ check_resume_record (struct run *r, struct mur_error **err)
 {
     if (! r->resumed.session_id)
         return true;
-    const char *store = r->policy->record_store;
-    bool exists = has_harness (r) ? harness_memory_exists (store, r->context_id)
-                                  : conversation_exists (store, r->context_id);
+    const char *store = r->request.policy->record_store, *context = r->request.context_id;
+    bool exists = has_harness (r) ? harness_memory_exists (store, context)
+                                  : conversation_exists (store, context);
     return exists || mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no %s",
-                               r->context_id, r->resumed.session_id,
+                               context, r->resumed.session_id,
                                has_harness (r) ? "harness session to resume" : "record to load");
 }
 
@@ -414,9 +392,10 @@ read_task (struct run *r, struct mur_error **err)
 static bool
 check_artifacts (struct run *r, struct mur_error **err)
 {
-    if (! r->capsule) {
-        r->lock = lock_read (r->manifest_dir, err);
-        if (! r->lock)
+    struct stage_request *q = &r->request;
+    if (! q->capsule) {
+        q->lock = lock_read (q->manifest_dir, err);
+        if (! q->lock)
             return false;
     }
     size_t count = 0, all = r->manifest->artifacts.len;
@@ -439,11 +418,11 @@ check_artifacts (struct run *r, struct mur_error **err)
         uses[count].is_plain = ! uses[count].use_name;
         count++;
     }
-    if (! artifacts_check_present (r->stores, r->lock, names, versions, uses, count, err))
+    if (! artifacts_check_present (q->stores, q->lock, names, versions, uses, count, err))
         return false;
-    if (! r->manifest->inference && ! r->capsule)
-        r->component_path = run_find_component (r->manifest_dir, err);
-    return r->manifest->inference || r->capsule || r->component_path;
+    if (! r->manifest->inference && ! q->capsule)
+        q->component_path = keep (r, run_find_component (q->manifest_dir, err));
+    return r->manifest->inference || q->capsule || q->component_path;
 }
 
 static bool
@@ -465,49 +444,6 @@ check_workdir (struct run *r, struct mur_error **err)
 }
 
 /* --- staging and launching --- */
-
-static void
-fill_request (struct run *r, uint64_t started_ms)
-{
-    struct stage_request *q = &r->request;
-    q->manifest = r->manifest;
-    q->policy = r->policy;
-    q->decision = &r->decision;
-    q->config = r->config;
-    q->stores = r->stores;
-    q->lock = r->lock;
-    q->manifest_dir = r->manifest_dir;
-    q->manifest_name = r->capsule ? NULL : r->manifest_name;
-    q->manifest_text = r->manifest_text.data;
-    q->manifest_len = r->manifest_text.len;
-    q->manifest_mode = r->manifest_mode;
-    q->capsule_artifact = r->capsule ? cli_value (r->args, "--capsule") : NULL;
-    q->component_path = r->component_path;
-    q->capsule = r->capsule;
-    q->workdir = cli_value (r->args, "--workdir");
-    q->work_root = r->work_root;
-    q->system_prompt = r->system_prompt;
-    q->system_prompt_is_overridden = cli_has (r->args, "--system-prompt");
-    q->context_id = r->context_id;
-    q->forgets_session = cli_has (r->args, "--forget-session");
-    bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
-    q->resume_mode = ! r->resumed.session_id ? RESUME_NONE
-                     : is_compact            ? RESUME_COMPACT
-                                             : RESUME_FULL;
-    q->resumed_session = r->resumed.session_id;
-    q->resumed_trace = r->resumed.trace_path;
-    q->process_start_ms = started_ms;
-    q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
-    q->has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
-    q->inherited_deadline_ms =
-        q->has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
-    q->spawn_grant = r->launcher.grant;
-    q->spawner = &r->launcher.spawner;
-    q->formation_id = r->launcher.formation_id;
-    q->membership = r->launcher.membership;
-    q->bind_addr = cli_value (r->args, "--bind");
-    q->case_id = r->steps ? r->steps->case_id : NULL;
-}
 
 static void
 announce (void *ctx, struct session *s, const char *url)
@@ -533,9 +469,9 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
     if (cli_has (r->args, "--task") &&
         ! session_write_task (s, r->task.data ? r->task.data : "", r->task.len, err))
         return false;
-    bool writes_lock =
-        r->lock && ! r->lock->exists && r->lock->count && (! steps || steps->may_write_lock);
-    if (writes_lock && ! lock_write (r->lock, err))
+    struct lock *lock = r->request.lock;
+    bool writes_lock = lock && ! lock->exists && lock->count && (! steps || steps->may_write_lock);
+    if (writes_lock && ! lock_write (lock, err))
         return false;
     struct launch_options options = { announce, r };
     bool is_ok = session_launch (s, &options, ending, err);
@@ -554,20 +490,18 @@ static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {
 };
 
 static bool
-run_all (struct run *r, uint64_t started_ms, enum session_ending *ending, bool *has_launch,
-         struct mur_error **err)
+run_all (struct run *r, enum session_ending *ending, bool *has_launch, struct mur_error **err)
 {
     for (size_t i = 0; i < ARRAY_LEN (checks); i++)
         if (! checks[i](r, err))
             return false;
     if (cli_has (r->args, "--explain-scope")) {
         *has_launch = false;
-        return explain_scope (r, err);
+        return run_explain (&r->request, r->is_json, err);
     }
     for (size_t i = 0; i < ARRAY_LEN (launch_checks); i++)
         if (! launch_checks[i](r, err))
             return false;
-    fill_request (r, started_ms);
     return stage_and_launch (r, ending, err);
 }
 
@@ -576,11 +510,13 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
 {
     if (cli_has (args, "--roster"))
         return roster_run (args, err);
-    uint64_t started_ms = clock_monotonic_ms ();
-    struct run r = { .args = args, .is_json = cli_has (args, "--json") };
+    struct run r = { .args = args,
+                     .is_json = cli_has (args, "--json"),
+                     .arena = arena_new (),
+                     .request = { .process_start_ms = clock_monotonic_ms () } };
     enum session_ending ending = ENDING_FAILED;
     bool has_launch = true;
-    bool ok = run_all (&r, started_ms, &ending, &has_launch, err);
+    bool ok = run_all (&r, &ending, &has_launch, err);
     if (! r.is_json && (has_launch || ! ok))
         diag_stdout_line ("status:  %s", session_ending_name (ending));
     run_clear (&r);
@@ -591,11 +527,13 @@ bool
 run_with_steps (const struct cli_args *args, const struct run_steps *steps,
                 enum session_ending *ending, struct mur_error **err)
 {
-    uint64_t started_ms = clock_monotonic_ms ();
-    struct run r = { .args = args, .steps = steps };
+    struct run r = { .args = args,
+                     .steps = steps,
+                     .arena = arena_new (),
+                     .request = { .process_start_ms = clock_monotonic_ms () } };
     bool has_launch = true;
     *ending = ENDING_FAILED;
-    bool is_ok = run_all (&r, started_ms, ending, &has_launch, err);
+    bool is_ok = run_all (&r, ending, &has_launch, err);
     run_clear (&r);
     return is_ok;
 }
