@@ -174,7 +174,7 @@ static void
 add_tools (struct request *r)
 {
     size_t before = r->text.len;
-    mur_driver_tools (r->json, &r->text, "{", "input_schema", "}");
+    mur_driver_tools (r->json, &r->text, "{", "input_schema", MUR_SCHEMA_COMMON, "}");
     r->last_block = r->text.len > before ? r->text.len - strlen ("}]") : 0;
 }
 
@@ -208,33 +208,10 @@ add_system (struct request *r)
     free (system);
 }
 
-/* `cache`: true (five minutes), false, or a lifetime such as "1h". */
-static char *
-cache_marker (const struct mur_json *config)
-{
-    mur_node cache = mur_json_get (config, 0, "cache");
-    char *lifetime = mur_json_text (config, cache);
-    struct mur_text marker = { 0 };
-    if (lifetime == NULL && ! mur_json_bool (config, cache, true))
-        return NULL;
-    mur_text_puts (&marker, ",\"cache_control\":{\"type\":\"ephemeral\"");
-    mur_text_string (&marker, "ttl", lifetime);
-    mur_text_puts (&marker, "}");
-    free (lifetime);
-    return marker.data;
-}
-
 static const char *const own_members[] = { "model",    "max_tokens", "system", "tools",
                                            "messages", "stream",     NULL };
 
 /* --- The answer --- */
-
-static const char *const stop_reasons[][2] = {
-    { "tool_use", "tool_call" },
-    { "stop_sequence", "end_turn" },
-    { "model_context_window_exceeded", "max_tokens" },
-    { NULL, NULL },
-};
 
 static void
 take_usage (struct mur_answer *answer, const struct mur_json *json, mur_node usage)
@@ -261,53 +238,68 @@ static void
 take_stop (struct mur_answer *answer, const struct mur_json *json, mur_node from)
 {
     mur_node reason = mur_json_get (json, from, "stop_reason");
-    mur_answer_stop (answer, json, reason, stop_reasons);
     if (mur_json_is (json, reason, "pause_turn"))
         mur_answer_fail (
             answer, MUR_TRANSIENT_NO,
             "the provider paused the turn for a tool of its own; this driver offers none");
-    if (! mur_json_is (json, reason, "refusal"))
-        return;
-    char *why = mur_json_text (
-        json, mur_json_get (json, mur_json_get (json, from, "stop_details"), "explanation"));
-    mur_answer_fail (answer, MUR_TRANSIENT_NO, "the model refused to answer%s%.500s",
-                     why != NULL ? ": " : "", why != NULL ? why : "");
-    free (why);
+    if (mur_json_is (json, reason, "refusal")) {
+        char *why = mur_json_text (
+            json, mur_json_get (json, mur_json_get (json, from, "stop_details"), "explanation"));
+        mur_answer_fail (answer, MUR_TRANSIENT_NO, "the model refused to answer%s%.500s",
+                         why != NULL ? ": " : "", why != NULL ? why : "");
+        free (why);
+    }
+    mur_answer_stop (answer, json, reason);
+}
+
+static void
+start_call (struct mur_answer *answer, int64_t number, const struct mur_json *json, mur_node from)
+{
+    struct mur_block *block = mur_answer_add (answer, MUR_BLOCK_CALL, number);
+    char *id = mur_json_text (json, mur_json_get (json, from, "id"));
+    char *name = mur_json_text (json, mur_json_get (json, from, "name"));
+    mur_node input = mur_json_get (json, from, "input");
+    mur_answer_call (answer, block, id, name);
+    if (mur_json_count (json, input) > 0) /* empty where pieces follow */
+        mur_block_input (block, json, input);
+    mur_block_grow (block, json, input);
+    free (name);
+    free (id);
 }
 
 static void
 start_block (struct mur_answer *answer, int64_t number, const struct mur_json *json, mur_node from)
 {
-    static const struct {
-        const char *type;
-        enum mur_block_kind kind;
-        const char *text;
-    } kinds[] = { { "text", MUR_BLOCK_TEXT, "text" },
-                  { "thinking", MUR_BLOCK_THINKING, "thinking" },
-                  { "tool_use", MUR_BLOCK_CALL, NULL } };
-    mur_node type = mur_json_get (json, from, "type");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (! mur_json_is (json, type, kinds[i].type))
-            continue;
-        struct mur_block *block = mur_answer_add (answer, kinds[i].kind, number);
-        if (kinds[i].kind == MUR_BLOCK_CALL) {
-            mur_block_call (block, mur_json_text (json, mur_json_get (json, from, "id")),
-                            mur_json_text (json, mur_json_get (json, from, "name")));
-            mur_node input = mur_json_get (json, from, "input");
-            if (mur_json_count (json, input) > 0) /* empty where pieces follow */
-                mur_block_input (block, json, input);
-            return;
-        }
-        char *text = mur_json_text (json, mur_json_get (json, from, kinds[i].text));
-        mur_block_grow (block, text);
-        char *signature = mur_json_text (json, mur_json_get (json, from, "signature"));
-        if (signature != NULL && *signature != '\0')
-            mur_text_string (&block->more, "signature", signature);
-        free (signature);
-        free (text);
-        return;
+    char *type = mur_json_text (json, mur_json_get (json, from, "type"));
+    bool is_thinking = type != NULL && strcmp (type, "thinking") == 0;
+    if (mur_is_media (type)) {
+        mur_answer_no_media (answer, type);
+    } else if (type != NULL && strcmp (type, "tool_use") == 0) {
+        start_call (answer, number, json, from);
+    } else if (is_thinking || (type != NULL && strcmp (type, "text") == 0)) {
+        struct mur_block *block =
+            mur_answer_add (answer, is_thinking ? MUR_BLOCK_THINKING : MUR_BLOCK_TEXT, number);
+        mur_block_grow (block, json, mur_json_get (json, from, type));
+        mur_node signature = mur_json_get (json, from, "signature");
+        if (is_thinking && ! mur_json_is (json, signature, ""))
+            mur_text_node (&block->more, "signature", json, signature);
+    } else if (mur_json_kind (json, from) == MUR_JSON_OBJECT) {
+        mur_text_node (&mur_answer_add (answer, MUR_BLOCK_OTHER, number)->text, NULL, json, from);
     }
-    mur_text_node (&mur_answer_add (answer, MUR_BLOCK_OTHER, number)->text, NULL, json, from);
+    free (type);
+}
+
+/* The kind of block that a piece belongs to. Pieces may come without their block's start, or
+ * without its number. */
+static struct mur_block *
+block_of (struct mur_answer *answer, int64_t number, enum mur_block_kind kind)
+{
+    struct mur_block *block = mur_answer_find (answer, number);
+    if (block == NULL && number < 0 && answer->count > 0)
+        block = &answer->blocks[answer->count - 1];
+    if (block != NULL && block->kind == kind)
+        return block;
+    return kind == MUR_BLOCK_CALL ? NULL : mur_answer_add (answer, kind, number);
 }
 
 static void
@@ -319,21 +311,31 @@ take_delta (struct mur_answer *answer, int64_t number, const struct mur_json *js
     } pieces[] = { { "text", MUR_BLOCK_TEXT },
                    { "thinking", MUR_BLOCK_THINKING },
                    { "partial_json", MUR_BLOCK_CALL } };
-    struct mur_block *block = mur_answer_find (answer, number);
-    if (block == NULL)
-        return;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        char *piece = mur_json_text (json, mur_json_get (json, delta, pieces[i].key));
-        if (block->kind == pieces[i].kind)
-            mur_block_grow (block, piece);
-        free (piece);
+        mur_node piece = mur_json_get (json, delta, pieces[i].key);
+        if (mur_json_kind (json, piece) != MUR_JSON_STRING || mur_json_is (json, piece, ""))
+            continue;
+        struct mur_block *block = block_of (answer, number, pieces[i].kind);
+        if (block != NULL)
+            mur_block_grow (block, json, piece);
     }
-    char *signature = mur_json_text (json, mur_json_get (json, delta, "signature"));
-    if (signature != NULL && block->kind == MUR_BLOCK_THINKING) {
+    mur_node signature = mur_json_get (json, delta, "signature");
+    struct mur_block *block = mur_answer_find (answer, number);
+    if (mur_json_kind (json, signature) == MUR_JSON_STRING && block != NULL &&
+        block->kind == MUR_BLOCK_THINKING) {
         block->more.len = 0;
-        mur_text_string (&block->more, "signature", signature);
+        mur_text_node (&block->more, "signature", json, signature);
     }
-    free (signature);
+}
+
+static void
+take_whole (struct mur_answer *answer, const struct mur_json *json)
+{
+    mur_node content = mur_json_get (json, 0, "content");
+    for (mur_node b = mur_json_first (json, content); b >= 0; b = mur_json_next (json, b))
+        start_block (answer, -1, json, b);
+    take_usage (answer, json, mur_json_get (json, 0, "usage"));
+    take_stop (answer, json, 0);
 }
 
 /* Events of a type that is not known are passed over: the provider may add some. */
@@ -351,17 +353,11 @@ take_event (struct mur_answer *answer, const struct mur_json *json)
     } else if (mur_json_is (json, type, "message_delta")) {
         take_usage (answer, json, mur_json_get (json, 0, "usage"));
         take_stop (answer, json, mur_json_get (json, 0, "delta"));
+    } else if (mur_json_is (json, type, "message_stop")) {
+        answer->is_ended = true;
+    } else if (mur_json_is (json, type, "message") && answer->count == 0) {
+        take_whole (answer, json);
     }
-}
-
-static void
-take_whole (struct mur_answer *answer, const struct mur_json *json)
-{
-    mur_node content = mur_json_get (json, 0, "content");
-    for (mur_node b = mur_json_first (json, content); b >= 0; b = mur_json_next (json, b))
-        start_block (answer, -1, json, b);
-    take_usage (answer, json, mur_json_get (json, 0, "usage"));
-    take_stop (answer, json, 0);
 }
 
 /* --- A call --- */
@@ -379,7 +375,9 @@ void
 mur_tool (const struct mur_input *in, struct mur_result *out)
 {
     struct mur_json *config = mur_driver_config ();
-    struct request r = { .json = in->json, .marker = cache_marker (config) };
+    struct request r = { .json = in->json, .marker = mur_driver_cache_marker (config, true) };
+    if (! mur_driver_takes_content (in->json, out))
+        return;
     mur_text_puts (&r.text, "{");
     mur_text_node (&r.text, "model", r.json, member (&r, 0, "model"));
     mur_text_node (&r.text, "max_tokens", r.json, member (&r, 0, "max_tokens"));
@@ -391,5 +389,5 @@ mur_tool (const struct mur_input *in, struct mur_result *out)
     insert_marker (&r, r.marks[1]);
     insert_marker (&r, r.marks[0]);
     mur_text_puts (&r.text, mur_driver_streams (config) ? ",\"stream\":true}" : "}");
-    mur_provider_call (&provider, config, &r.text, out);
+    mur_provider_call (&provider, in->json, config, &r.text, out);
 }

@@ -14,6 +14,19 @@
 #include "session/toolbox/told.h"
 
 bool
+gate_has_input (const struct call *c, struct call_outcome *out)
+{
+    if (! c->input_error)
+        return true;
+    outcome_set_error (
+        out,
+        "the call to %s was not made: %s. Nothing ran; write the call again with one "
+        "JSON object as its input.",
+        c->name, c->input_error);
+    return false;
+}
+
+bool
 gate_has_required (struct session *s, const struct call *c, struct call_outcome *out)
 {
     const struct tool_entry *tool = session_tool (s, c->name);

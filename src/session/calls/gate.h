@@ -14,6 +14,9 @@
 struct running_task;
 struct session;
 
+/* True when the driver could read what the model wrote as the call's input; else *out is what the
+ * model is told, so that it writes the call again. */
+bool gate_has_input (const struct call *c, struct call_outcome *out);
 /* True when every field the tool's schema requires is there; else *out names all that are missing
  * and tool_input_refused is traced. */
 bool gate_has_required (struct session *s, const struct call *c, struct call_outcome *out);

@@ -23,7 +23,7 @@ static void
 run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
+    if (gate_has_input (c, o) && gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
         dispatch_call (s, t, c, o);
     if (o->is_refused)
         return;
@@ -50,7 +50,12 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
         const char *id = json_get_string (block, "id"), *name = json_get_string (block, "name");
         const json_t *input = json_object_get (block, "input");
         _cleanup_free_ char *input_text = json_text (input, JSON_TEXT_SORTED);
-        struct call c = { turn, id ? id : "", name ? name : "", input, input_text };
+        struct call c = { .turn = turn,
+                          .id = id ? id : "",
+                          .name = name ? name : "",
+                          .input = input,
+                          .input_text = input_text,
+                          .input_error = json_get_string (block, "input_error") };
         _cleanup_outcome_ struct call_outcome o = { 0 };
         run_call (s, t, &c, &o);
         if (attempt_take_refusals (s, t))

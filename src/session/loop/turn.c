@@ -212,13 +212,22 @@ has_tool_call (const json_t *content)
     return false;
 }
 
+/* Why an input could not be read was told in its call's result; no driver is sent it again. */
+static void
+drop_input_errors (json_t *content)
+{
+    for (size_t i = 0; i < json_array_size (content); i++)
+        json_object_del (json_array_get (content, i), "input_error");
+}
+
 /* The calls of the turn, then everything of the turn into the list at once. */
 static bool
-run_calls (struct session *s, struct running_task *t, const json_t *content, uint64_t turn)
+run_calls (struct session *s, struct running_task *t, json_t *content, uint64_t turn)
 {
     _cleanup_messages_ struct message_list results = { 0 };
     if (! tool_calls_run (s, t, content, turn, &results))
         return false;
+    drop_input_errors (content);
     message_list_add (&t->list, answer_message (s, t, content));
     for (size_t i = 0; i < results.len; i++)
         message_list_add (&t->list, results.items[i]);
@@ -232,7 +241,7 @@ static bool
 follow_response (struct session *s, struct running_task *t, struct driver_answer *a, uint64_t turn)
 {
     const char *stop = json_get_string (a->body, "stop_reason");
-    const json_t *content = json_object_get (a->body, "content");
+    json_t *content = json_object_get (a->body, "content");
     if (str_eq (stop, "tool_call") && has_tool_call (content))
         return run_calls (s, t, content, turn);
     if (str_eq (stop, "end_turn"))

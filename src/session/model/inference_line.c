@@ -134,7 +134,8 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
     const json_t *content = json_object_get (a->body, "content");
     line.input_tokens = TRACE_NUM (input_tokens);
     line.output_tokens = TRACE_NUM (a->tokens);
-    line.stop_reason = stop ? stop : "";
+    const char *provider_stop = json_get_string (a->body, "provider_stop_reason");
+    line.stop_reason = provider_stop && provider_stop[0] ? provider_stop : stop ? stop : "";
     line.decision = str_eq (stop, "tool_call")  ? "tool_call"
                     : str_eq (stop, "end_turn") ? "end_turn"
                                                 : "text";

@@ -65,7 +65,10 @@ retry_decide (const struct retry_policy *policy, const struct retry_failure *f,
         return RETRY_SPENT;
     if (f->has_retry_after && f->retry_after_ms > policy->max_delay_ms)
         return RETRY_ASKED_TOO_LONG;
-    *delay_ms = f->has_retry_after ? f->retry_after_ms : own_delay (policy, retries_done, chance);
+    /* "Come back at once" is no reason to press harder than we would by ourselves. */
+    *delay_ms = own_delay (policy, retries_done, chance);
+    if (f->has_retry_after && f->retry_after_ms > *delay_ms)
+        *delay_ms = f->retry_after_ms;
     if (*delay_ms >= left_ms)
         return RETRY_PAST_DEADLINE;
     return RETRY_AFTER_DELAY;

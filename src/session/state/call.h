@@ -19,6 +19,7 @@ struct call {
     const char *name;
     const json_t *input;
     const char *input_text;         /* its compact JSON */
+    const char *input_error;        /* why its input could not be read; NULL: it was */
     size_t input_bytes;             /* as it was written, when that is not the text; else 0 */
     const struct cgroup_nest *nest; /* where its processes run; NULL: anywhere */
     /* Its plan records it and fences the whole report: nothing is fenced here, a missing field is

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "murmur_model.h"
+#include "murmur_sdk.h"
+#include "murmur_sse.h"
 
 static struct mur_json *
 parse (const char *text)
