@@ -1,31 +1,68 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Words of a command line. See words.h; the rules are those of XCU 2.2 (quoting) and 2.3 (tokens).
+ */
 #include "base/words.h"
 
 #include <string.h>
 
-void
-words_split (const char *line, struct strv *words)
+const char words_unclosed[] = "a quote of the command is not closed: nothing was started";
+
+static bool
+is_blank (char c)
 {
-    struct buf word = { 0 };
-    char quote = 0;
-    for (const char *c = line; *c; c++) {
-        if (*c == '\\' && c[1]) {
-            buf_putc (&word, *++c);
-        } else if (quote) {
-            if (*c == quote)
-                quote = 0;
-            else
-                buf_putc (&word, *c);
-        } else if (*c == '\'' || *c == '"') {
-            quote = *c;
-        } else if (*c == ' ' || (*c >= '\t' && *c <= '\r')) {
-            if (word.len)
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Within double quotes a backslash is itself but before these. */
+static bool
+is_escapable (char c)
+{
+    return c == '$' || c == '`' || c == '"' || c == '\\' || c == '\n';
+}
+
+/* One quoted part from its opening quote on; returns its closing quote, NULL when there is none. */
+static const char *
+take_quoted (const char *at, struct buf *word)
+{
+    const char quote = *at++;
+    for (; *at && *at != quote; at++) {
+        if (quote == '"' && *at == '\\' && is_escapable (at[1])) {
+            if (*++at == '\n') /* a continued line */
+                continue;
+        }
+        buf_putc (word, *at);
+    }
+    return *at ? at : NULL;
+}
+
+bool
+words_split (const char *command, struct strv *words)
+{
+    _cleanup_buf_ struct buf word = { 0 };
+    bool is_word = false;
+    for (const char *at = command; *at; at++) {
+        if (is_blank (*at)) {
+            if (is_word)
                 strv_take (words, buf_steal (&word));
+            is_word = false;
+            continue;
+        }
+        if (at[0] == '\\' && at[1] == '\n') {
+            at++;
+            continue;
+        }
+        is_word = true;
+        if (*at == '\'' || *at == '"') {
+            if (! (at = take_quoted (at, &word)))
+                return false;
         } else {
-            buf_putc (&word, *c);
+            if (*at == '\\' && at[1])
+                at++;
+            buf_putc (&word, *at);
         }
     }
-    if (word.len)
+    if (is_word)
         strv_take (words, buf_steal (&word));
-    buf_free (&word);
+    return true;
 }

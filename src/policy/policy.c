@@ -22,7 +22,8 @@ lower_capabilities (struct policy *p, const struct capabilities *c)
     p->unix_sockets_allowed = OF (c->network, unix_sockets).value;
     p->peer_fetch_allow = OF (c->peer_fetch, allow);
     p->filesystem_scope = c->filesystem ? c->filesystem->scope : NULL;
-    p->workdir_exec_allowed = OF (c->filesystem, workdir_exec).value;
+    p->workdir_exec_allowed = OF (c->filesystem, workdir_exec).value != WORKDIR_EXEC_NONE;
+    p->workdir_exec_is_walled = OF (c->filesystem, workdir_exec).value == WORKDIR_EXEC_WALLED;
     p->read_only_paths = OF (c->filesystem, read_only);
     p->shell = c->shell;
     p->shell_allow = OF (c->shell, allow);

@@ -52,6 +52,7 @@ struct policy {
     bool unix_sockets_allowed;
     const char *filesystem_scope;
     bool workdir_exec_allowed;
+    bool workdir_exec_is_walled; /* and lowers no class */
     struct str_list read_only_paths;
     struct str_list shell_allow;
     struct str_list shell_strip_env;
@@ -72,7 +73,8 @@ struct policy {
     bool state_declared;
     bool conversation_declared;
     struct str_list derived_interpreter_runtime; /* filled by staging */
-    struct str_list trust_store;                 /* filled by staging */
+    struct str_list program_parts; /* what recipes granted beside the programs, in words */
+    struct str_list trust_store;   /* filled by staging */
 
     struct lifecycle lifecycle; /* flags applied */
     struct artifact_grant *grants;

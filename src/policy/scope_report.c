@@ -214,6 +214,8 @@ add_filesystem (json_t *o, const struct policy *p, const struct report_facts *f)
 {
     json_set_string (o, "filesystem_scope", p->filesystem_scope);
     json_set_bool (o, "workdir_exec", p->workdir_exec_allowed);
+    if (p->workdir_exec_is_walled)
+        json_set_bool (o, "workdir_exec_walled", true);
     json_object_set_new (o, "read_only_paths", texts (&p->read_only_paths));
     const struct str_list interpreters = policy_advisory_interpreters (p);
     json_object_set_new (o, "read_only_advisory_for", texts (&interpreters));
@@ -252,6 +254,8 @@ add_capabilities (json_t *o, const struct policy *p)
     report_interpreters (p, &interpreters);
     json_object_set_new (o, "interpreter_runtime_grants", lines (&interpreters));
     json_object_set_new (o, "derived_interpreter_runtime", texts (&p->derived_interpreter_runtime));
+    if (p->program_parts.len)
+        json_object_set_new (o, "program_parts", texts (&p->program_parts));
     json_object_set_new (o, "trust_store", texts (&p->trust_store));
 }
 

@@ -84,10 +84,15 @@ scope_text_directories (const struct report_facts *facts, struct buf *out)
 }
 
 static void
-put_not_protected (struct buf *out, const struct report_facts *f)
+put_not_protected (struct buf *out, const struct policy *p, const struct report_facts *f)
 {
     _cleanup_strv_ struct strv statements = { 0 };
     report_not_protected (f, &statements);
+    if (p->workdir_exec_is_walled)
+        strv_push (
+            &statements,
+            "files of the work folder run (filesystem.workdir_exec: walled): shell.allow does "
+            "not bound which code runs, only the walls do");
     if (! statements.len)
         return;
     buf_puts (out, "Not protected here\n");
@@ -183,7 +188,10 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     buf_puts (out, "Effective grants\n");
     buf_printf (out, "  filesystem scope: %s\n",
                 p->filesystem_scope ? p->filesystem_scope : "<none>");
-    buf_printf (out, "  workdir exec:     %s\n", p->workdir_exec_allowed ? "true" : "false");
+    buf_printf (out, "  workdir exec:     %s\n",
+                p->workdir_exec_is_walled ? "walled"
+                : p->workdir_exec_allowed ? "true"
+                                          : "false");
     scope_text_read_only (p, out);
     scope_text_preopens (p, f, out);
     put_list (out, "network allow", &p->network_allow);
@@ -195,6 +203,7 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     scope_text_install (p, out);
     put_lines (out, "interpreter runtime", &interpreters);
     put_list (out, "derived interpreter runtime", &p->derived_interpreter_runtime);
+    put_list (out, "program parts", &p->program_parts);
     put_list (out, "trust store", &p->trust_store);
     put_lines (out, "staged runtime", &staged);
     put_artifact_lists (out, p);
@@ -252,7 +261,7 @@ scope_report_text (const struct policy *p, const struct report_facts *facts, str
 {
     put_containment (out, facts->containment);
     scope_text_directories (facts, out);
-    put_not_protected (out, facts);
+    put_not_protected (out, p, facts);
     put_grants (out, p, facts);
     put_resource_plane (out, p, facts);
     put_peer_handoff (out, p);

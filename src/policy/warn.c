@@ -348,7 +348,7 @@ policy_warn_stage (const struct policy *p)
         diag_warn (DIAG_RUNTIME, W_SEC_009,
                    "capabilities.shell.interpreter_runtime ties %s to the layout of this host",
                    p->shell->interpreter_runtime.items[i].binary);
-    if (p->workdir_exec_allowed)
+    if (p->workdir_exec_allowed && ! p->workdir_exec_is_walled)
         diag_warn (DIAG_RUNTIME, W_SEC_011,
                    "capabilities.filesystem.workdir_exec lets files of the work folder run, so "
                    "capabilities.shell.allow bounds nothing");

@@ -160,8 +160,11 @@ static bool
 axis_workdir_exec (const char *key, const struct capsule_manifest *p,
                    const struct capsule_manifest *c, struct mur_error **err)
 {
-    return flag_fits (key, FLAG (p, filesystem, workdir_exec), FLAG (c, filesystem, workdir_exec),
-                      err);
+    /* What a child may do with walls does not exceed a parent that may do it without. */
+    uint64_t parent = FLAG (p, filesystem, workdir_exec),
+             child = FLAG (c, filesystem, workdir_exec);
+    bool fits = child == WORKDIR_EXEC_NONE || parent == WORKDIR_EXEC_OPEN || parent == child;
+    return fits || refuse (key, child == WORKDIR_EXEC_WALLED ? "walled" : "true", err);
 }
 
 /* The store an entry opens, NULL when it opens none. */

@@ -121,8 +121,8 @@ check_checks (const struct eval *e, struct mur_error **err)
     for (size_t c = 0; c < e->cases.len; c++)
         for (size_t a = 0; a < e->arm_count && e->cases.items[c].check; a++) {
             _cleanup_strv_ struct strv words = { 0 };
-            words_split (e->cases.items[c].check, &words);
-            if (may_run (&e->arms[a], words.items[0]))
+            if (words_split (e->cases.items[c].check, &words) &&
+                may_run (&e->arms[a], words.items[0]))
                 continue;
             mur_fail (err, E_EVAL_004,
                       "case %s: its check runs %s, which capabilities.shell.allow of the %s (%s) "

@@ -309,7 +309,8 @@ prepare_decision (struct run *r, struct mur_error **err)
     const struct policy *p = r->request.policy;
     r->decision = (struct host_decision){
         .floor = p->containment_floor,
-        .capsule = { p->workdir_exec_allowed, dir_inside_workdir (r), r->request.work_root },
+        .capsule = { p->workdir_exec_allowed && ! p->workdir_exec_is_walled, dir_inside_workdir (r),
+                     r->request.work_root },
         .is_without_host = ! needs_probe (r),
     };
     r->request.decision = &r->decision;

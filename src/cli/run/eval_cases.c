@@ -117,19 +117,22 @@ open_tree (const struct eval_case *c, const char *member, const char *path,
     return NULL;
 }
 
-static bool
-is_blank (const char *command)
+/* What is wrong with a check's command, NULL for nothing. */
+static const char *
+fault_of (const char *command)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    words_split (command, &words);
-    return words.len == 0;
+    if (! words_split (command, &words))
+        return "has a quote that is not closed";
+    return words.len == 0 ? "is empty" : NULL;
 }
 
 static bool
 judge_case (struct eval_case *c, struct mur_error **err)
 {
-    if (c->check && is_blank (c->check))
-        return mur_fail (err, E_EVAL_003, "case %s: check.command is empty", c->case_id);
+    const char *fault = c->check ? fault_of (c->check) : NULL;
+    if (fault)
+        return mur_fail (err, E_EVAL_003, "case %s: check.command %s", c->case_id, fault);
     if (c->check && c->timeout_secs == 0)
         return mur_fail (err, E_EVAL_003, "case %s: check.timeout_secs is 0", c->case_id);
     if (c->start && ! (c->start_root = open_tree (c, "start", c->start, c->start_sha256, err)))

@@ -75,9 +75,16 @@ struct cap_allow {
     struct str_list allow;
 };
 
+/* Whether files of the work folder may be executed. */
+enum workdir_exec {
+    WORKDIR_EXEC_NONE,
+    WORKDIR_EXEC_OPEN,   /* true: the class falls to advisory */
+    WORKDIR_EXEC_WALLED, /* inside every wall; the class stays */
+};
+
 struct cap_filesystem {
     const char *scope;
-    struct opt_bool workdir_exec;
+    struct opt_u64 workdir_exec; /* enum workdir_exec */
     struct str_list read_only; /* trimmed, blanks dropped */
     struct opt_bool records;
 };

@@ -46,12 +46,18 @@ static const struct schema_key peer_fetch_keys[] = {
 };
 static const struct schema peer_fetch_schema = SCHEMA (peer_fetch_keys, cap_allow);
 
+static const char *const workdir_exec_words[] = { "false", "true", "walled", NULL };
+
 static const struct schema_key filesystem_keys[] = {
     KEY (cap_filesystem, scope, KEY_TRIMMED,
          .doc = "On an artifact: the part of the work folder it sees as its own. On the capsule: "
                 "only reported and compared when spawning."),
-    KEY (cap_filesystem, workdir_exec, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
-         .doc = "Files in the work folder may be executed. Lowers containment to advisory."),
+    KEY (cap_filesystem, workdir_exec, KEY_ENUM, .flags = KEY_NULL_IS_ERROR,
+         .words = workdir_exec_words,
+         .doc =
+             "Files of the work folder and of the session's temporary and home folders may be "
+             "executed: `walled` inside every wall (the class stays; shell.allow no longer bounds "
+             "which code runs), `true` lowers containment to advisory."),
     KEY (cap_filesystem, read_only, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
          .doc = "Subtrees of the work folder that tools and commands may not change."),
     KEY (cap_filesystem, records, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
@@ -132,7 +138,11 @@ static const struct schema_key resources_keys[] = {
     KEY (cap_resources, max_file_size_bytes, KEY_U64,
          POSITIVE (4 * GIB, "Bytes of one file written.")),
     KEY (cap_resources, cpu_seconds, KEY_U64, POSITIVE (3600, "Processor seconds of one process.")),
-    KEY (cap_resources, memory_bytes, KEY_U64, POSITIVE (2 * GIB, "Address space of one process.")),
+    KEY (
+        cap_resources, memory_bytes, KEY_U64,
+        POSITIVE (
+            2 * GIB,
+            "Address space of one process. Unwritten, it holds only where no control group bounds memory.")),
     KEY (cap_resources, cgroup_memory_bytes, KEY_U64,
          POSITIVE (4 * GIB, "Memory of all commands together.")),
     KEY (cap_resources, cgroup_pids_max, KEY_U64,

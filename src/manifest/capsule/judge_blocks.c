@@ -5,6 +5,7 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "base/words.h"
 #include "manifest/capsule/reading.h"
 
 #include <string.h>
@@ -144,7 +145,8 @@ judge_done_check (struct reading *rd, const struct done_check *d, struct mur_err
     if (is_blank (d->command))
         return refuse_value (rd, err, path, "a command is required");
     _cleanup_strv_ struct strv words = { 0 };
-    words_split (d->command, &words);
+    if (! words_split (d->command, &words))
+        return refuse_value (rd, err, path, "%s", "a quote is not closed");
     const struct cap_shell *shell = rd->m->capabilities->shell;
     bool is_allowed = false;
     for (size_t i = 0; words.len && shell && i < shell->allow.len; i++)

@@ -233,30 +233,7 @@ env_name_is_runtime_owned (const char *name)
     return false;
 }
 
-/* --- words and references --- */
-
-void
-words_split (const char *text, struct strv *words)
-{
-    struct buf word = { 0 };
-    char quote = '\0';
-    for (const char *p = text;; p++) {
-        if (*p == '\0' || (! quote && strchr (BLANKS, *p))) {
-            if (word.len)
-                strv_take (words, buf_steal (&word));
-            if (*p == '\0')
-                break;
-        } else if (*p == '\\') {
-            if (p[1])
-                buf_putc (&word, *++p);
-        } else if (quote ? *p == quote : *p == '\'' || *p == '"') {
-            quote = quote ? '\0' : *p;
-        } else {
-            buf_putc (&word, *p);
-        }
-    }
-    buf_free (&word);
-}
+/* --- references --- */
 
 static bool
 is_upper_snake (const char *text, size_t len)

@@ -53,9 +53,6 @@ bool env_name_is_credential_shaped (const char *name);
 /* True for a name only the runtime sets (MURMUR_ARTIFACT_CONFIG, ...). */
 bool env_name_is_runtime_owned (const char *name);
 
-/* Splits a command into words (15.7). */
-void words_split (const char *text, struct strv *words);
-
 /* The NAME of a text that is wholly "${NAME}", in the arena, or NULL. */
 char *reference_name (struct arena *a, const char *text);
 /* True for [A-Z_][A-Z0-9_]*. */

@@ -132,11 +132,17 @@ static void
 read_enum (struct schema_reader *r, const struct schema_key *k, const struct yaml_node *n,
            const struct place *place, struct opt_u64 *out)
 {
-    for (uint64_t i = 0; yaml_is_scalar (n) && k->words[i]; i++)
-        if (strcmp (k->words[i], n->text) == 0) {
+    bool truth;
+    /* Words that are booleans are so unquoted alone, in every spelling of YAML. */
+    const bool is_truth = yaml_as_bool (n, &truth);
+    for (uint64_t i = 0; yaml_is_scalar (n) && k->words[i]; i++) {
+        bool is_word_true = strcmp (k->words[i], "true") == 0;
+        bool is_boolean = is_word_true || strcmp (k->words[i], "false") == 0;
+        if (is_boolean ? is_truth && truth == is_word_true : strcmp (k->words[i], n->text) == 0) {
             *out = (struct opt_u64){ i, true };
             return;
         }
+    }
     type_fault (r, n, place,
                 arena_printf (r->arena, "one of %s", schema_words (r->arena, k->words)));
 }

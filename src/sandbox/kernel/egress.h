@@ -18,10 +18,11 @@ struct egress;
  * NETWORK_NAMESPACE_MAX_PORTS. A rule without a port stands for 80 and 443. Returns the count. */
 size_t egress_ports (const struct allow_list *rules, uint16_t ports[NETWORK_NAMESPACE_MAX_PORTS]);
 
-/* Starts serving the listeners and the DNS socket, which are borrowed. <rules> is borrowed; hosts that do not
- * resolve now are left out (a name nobody answered for is warned about). E-IO-003. */
-struct egress *egress_new (const struct network_listeners *listeners, const struct allow_list *rules,
-                           const uint16_t *ports, struct mur_error **err);
+/* Starts serving the listeners and the DNS socket, which are borrowed. <rules> is borrowed; hosts
+ * that do not resolve now are left out (a name nobody answered for is warned about). E-IO-003. */
+struct egress *
+egress_new (const struct network_listeners *listeners, const struct allow_list *rules,
+            const uint16_t *ports, struct mur_error **err);
 /* Stops listening and ends the relays. */
 void egress_free (struct egress *e);
 DEFINE_CLEANUP (struct egress, egress_free)

@@ -90,6 +90,10 @@ command_environment_build (const struct environment_spec *spec, struct strv *env
 {
     for (size_t i = 0; i < ARRAY_LEN (host_names); i++)
         copy_from_host (env, spec->host, host_names[i]);
+    if (spec->path)
+        set (env, "PATH", spec->path);
+    for (size_t i = 0; spec->recipes && spec->recipes[i]; i++)
+        set_entry (env, spec->recipes[i]);
     for (size_t i = 0; spec->overrides && spec->overrides[i]; i++)
         set_entry (env, spec->overrides[i]);
     for (size_t i = 0; spec->baseline && spec->baseline[i]; i++) {

@@ -8,6 +8,8 @@
 
 struct environment_spec {
     char *const *host;            /* environ of the runtime */
+    const char *const *recipes;   /* "NAME=value" of the programs' recipes; may be NULL */
+    const char *path;             /* PATH in place of the host's; NULL: the host's */
     const char *const *overrides; /* "NAME=value" of the session's guest environment */
     const char *const *baseline;  /* shell.baseline_env names */
     const char *const *strip;     /* shell.strip_env patterns */

@@ -89,7 +89,8 @@ push (struct landlock_plan *plan, int path_fd, enum landlock_grant grant, bool w
     if (! is_directory)
         rights &= FILE_RIGHTS;
     x_grow (plan->rules, plan->len, plan->cap);
-    plan->rules[plan->len++] = (struct landlock_rule){ path_fd, rights & plan->handled };
+    plan->rules[plan->len++] =
+        (struct landlock_rule){ .path_fd = path_fd, .rights = rights & plan->handled };
 }
 
 bool
@@ -117,10 +118,20 @@ landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant gr
 }
 
 void
+landlock_plan_add_late (struct landlock_plan *plan, const char *path, enum landlock_grant grant)
+{
+    x_grow (plan->rules, plan->len, plan->cap);
+    plan->rules[plan->len++] = (struct landlock_rule){ .path_fd = -1,
+                                                       .late_path = path,
+                                                       .rights = grants[grant] & plan->handled };
+}
+
+void
 landlock_plan_free (struct landlock_plan *plan)
 {
     for (size_t i = 0; i < plan->len; i++)
-        close (plan->rules[i].path_fd);
+        if (plan->rules[i].path_fd >= 0)
+            close (plan->rules[i].path_fd);
     free (plan->rules);
     *plan = (struct landlock_plan){ 0 };
 }
@@ -144,8 +155,17 @@ landlock_restrict (const struct landlock_plan *plan)
     if (ruleset < 0)
         return -1;
     for (size_t i = 0; i < plan->len; i++) {
-        struct landlock_path_beneath_attr rule = { .allowed_access = plan->rules[i].rights,
-                                                   .parent_fd = plan->rules[i].path_fd };
+        const struct landlock_rule *r = &plan->rules[i];
+        struct landlock_path_beneath_attr rule = { .allowed_access = r->rights,
+                                                   .parent_fd = r->path_fd };
+        struct stat st;
+        if (r->late_path) {
+            rule.parent_fd = open (r->late_path, O_PATH | O_CLOEXEC);
+            if (rule.parent_fd < 0 || fstat (rule.parent_fd, &st) < 0)
+                continue;
+            if (! S_ISDIR (st.st_mode))
+                rule.allowed_access &= FILE_RIGHTS;
+        }
         if (syscall (SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
             return -1;
     }

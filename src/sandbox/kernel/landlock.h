@@ -27,7 +27,8 @@ enum landlock_grant {
 };
 
 struct landlock_rule {
-    int path_fd; /* O_PATH, owned by the plan */
+    int path_fd;           /* O_PATH, owned by the plan; -1: <late_path> is opened by the child */
+    const char *late_path; /* borrowed: what only the command's own mounts show there */
     uint64_t rights;
 };
 
@@ -50,9 +51,13 @@ bool landlock_plan_add (struct landlock_plan *plan, const char *path, enum landl
 /* The same for an open directory or file (the descriptor is duplicated). */
 bool landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant grant,
                            bool workdir_exec, struct mur_error **err);
-/* No signal leaves the domain, from ABI 6 on: for commands without a process namespace. Each command
- * has a domain of its own, so another command of the session is outside, too. */
+/* No signal leaves the domain, from ABI 6 on: for commands without a process namespace. Each
+ * command has a domain of its own, so another command of the session is outside, too. */
 void landlock_plan_scope_signals (struct landlock_plan *plan);
+/* Grants what will lie at <path> (borrowed) once the child's mounts are made; nothing there,
+ * nothing granted. */
+void
+landlock_plan_add_late (struct landlock_plan *plan, const char *path, enum landlock_grant grant);
 void landlock_plan_free (struct landlock_plan *plan);
 
 /* Enters the domain. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with errno. */

@@ -138,6 +138,32 @@ expose (struct draft *d, const struct mount_folder *f, bool is_read_only, const 
     add_folder (d, f, f->path, is_read_only);
 }
 
+static bool
+is_folder (const char *path)
+{
+    struct stat st;
+    return stat (path, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
+/* Over the host's own below sealed, and only where the host has one: nothing is made there. */
+static void
+add_synthetic (struct draft *d, const struct mount_folders *f, bool is_over_host)
+{
+    for (size_t i = 0; f->sealed_etc && mount_synthetic_etc[i]; i++) {
+        const char *name = mount_synthetic_etc[i];
+        const char *target = arena_printf (d->arena, "/etc/%s", name);
+        struct stat st;
+        if (is_over_host && (lstat (target, &st) < 0 || ! S_ISREG (st.st_mode)))
+            continue;
+        bool is_identity = str_eq (name, "passwd") || str_eq (name, "group");
+        add (d,
+             (struct mount_entry){ .source = arena_printf (d->arena, "%s/%s", f->sealed_etc, name),
+                                   .target = target,
+                                   .is_read_only = true,
+                                   .is_required = is_identity && ! is_over_host });
+    }
+}
+
 void
 mount_plan_none (struct mount_plan *plan, const struct mount_folders *f, struct arena *a)
 {
@@ -165,6 +191,9 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
                 add_tree (&d, f->read_only[i], false);
         for (size_t i = 0; f->guarded && f->guarded[i]; i++)
             add_tree (&d, f->guarded[i], false);
+        add_synthetic (&d, f, true);
+        plan->has_shm = is_folder ("/dev/shm");
+        plan->has_pts = is_folder ("/dev/pts");
     }
     finish (plan, &d, f->work.path);
 }
@@ -172,13 +201,43 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
 const char *const mount_system_trees[] = { "/usr",   "/bin",   "/sbin",   "/lib",
                                            "/lib32", "/lib64", "/libx32", NULL };
 
-const char *const mount_etc_entries[] = {
-    "/etc/ld.so.cache",     "/etc/ld.so.conf", "/etc/ca-certificates.conf",
-    "/etc/resolv.conf",     "/etc/hosts",      "/etc/nsswitch.conf",
-    "/etc/localtime",       "/etc/timezone",   "/etc/ld.so.conf.d",
-    "/etc/alternatives",    "/etc/ssl",        "/etc/pki",
-    "/etc/ca-certificates", "/etc/terminfo",   NULL
-};
+const char *const mount_etc_entries[] = { "/etc/ld.so.cache",
+                                          "/etc/ld.so.conf",
+                                          "/etc/ca-certificates.conf",
+                                          "/etc/resolv.conf",
+                                          "/etc/localtime",
+                                          "/etc/timezone",
+                                          "/etc/ld.so.conf.d",
+                                          "/etc/alternatives",
+                                          "/etc/ssl",
+                                          "/etc/pki",
+                                          "/etc/ca-certificates",
+                                          "/etc/terminfo",
+                                          NULL };
+
+const char *const mount_synthetic_etc[] = { "passwd",        "group",     "hosts",
+                                            "nsswitch.conf", "gitconfig", NULL };
+
+const char *const mount_public_proc[] = { "/proc/cpuinfo",
+                                          "/proc/meminfo",
+                                          "/proc/stat",
+                                          "/proc/uptime",
+                                          "/proc/loadavg",
+                                          "/proc/version",
+                                          "/proc/filesystems",
+                                          "/proc/sys/kernel/osrelease",
+                                          "/proc/sys/kernel/ostype",
+                                          "/proc/sys/kernel/version",
+                                          "/proc/sys/kernel/ngroups_max",
+                                          "/proc/sys/kernel/cap_last_cap",
+                                          "/proc/sys/kernel/pid_max",
+                                          "/proc/sys/kernel/threads-max",
+                                          "/proc/sys/kernel/random/uuid",
+                                          "/proc/sys/vm/overcommit_memory",
+                                          "/proc/sys/vm/max_map_count",
+                                          "/proc/sys/fs/inotify/max_user_watches",
+                                          "/proc/sys/net/core/somaxconn",
+                                          NULL };
 
 static const char *const bases[] = { "/tmp", "/run", "/var/tmp", "/mnt", "/media" };
 
@@ -207,6 +266,18 @@ add_system_tree (struct draft *d, const char *path)
     }
 }
 
+static bool
+is_shown (const struct draft *d, const char *path)
+{
+    for (size_t i = 0; i < d->len; i++)
+        if (fs_path_is_within (path, d->entries[i].target))
+            return true;
+    for (size_t i = 0; i < d->link_len; i++)
+        if (fs_path_is_within (path, d->links[i].path))
+            return true;
+    return false;
+}
+
 bool
 mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struct arena *a,
                    struct mur_error **err)
@@ -228,14 +299,13 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
             add_tree (&d, f->read_only[i], false);
     for (size_t i = 0; mount_etc_entries[i]; i++)
         add_tree (&d, mount_etc_entries[i], false);
-    static const char *const synthetic[] = { "passwd", "group" };
-    for (size_t i = 0; i < ARRAY_LEN (synthetic); i++) {
-        const char *source = arena_printf (a, "%s/%s", f->sealed_etc, synthetic[i]);
-        add (&d, (struct mount_entry){ .source = source,
-                                       .target = arena_printf (a, "/etc/%s", synthetic[i]),
-                                       .is_read_only = true,
-                                       .is_required = true });
-    }
+    for (size_t i = 0; f->links && f->links[i]; i += 2)
+        if (! is_shown (&d, f->links[i]))
+            add_link (&d, f->links[i + 1], f->links[i]);
+    add_synthetic (&d, f, false);
+    add_tree (&d, "/sys/devices/system/cpu", false);
+    add_tree (&d, "/sys/kernel/mm/transparent_hugepage", false);
+    plan->has_shm = plan->has_pts = true;
     add_folder (&d, &f->temp, "/tmp", false);
     move_behind_last (&d);
     add_folder (&d, &f->work, f->work.path, false);
@@ -385,22 +455,6 @@ attach_all (const struct mount_plan *plan, const char **detail)
     return NULL;
 }
 
-static const char *
-apply_tmp (const struct mount_plan *plan, const char **detail)
-{
-    if (unshare (CLONE_NEWNS) < 0)
-        return "unshare(CLONE_NEWNS)";
-    if (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return "mount(MS_REC|MS_PRIVATE, \"/\")";
-    const char *failed = clone_sources (plan, detail);
-    if (! failed)
-        failed = attach_all (plan, detail);
-    if (failed)
-        return failed;
-    /* The old working directory lies below what was covered. */
-    return chdir (plan->work_dir) < 0 ? "chdir to the work folder" : NULL;
-}
-
 static const struct {
     const char *name;
     bool is_writable;
@@ -430,6 +484,37 @@ join (char out[PATH_MAX], const char *a, const char *b)
     return out;
 }
 
+/* Shared memory of the command's own: never the host's, where other programs leave theirs. */
+static const char *
+mount_shm (const char *path, const char **detail)
+{
+    *detail = path;
+    if (mount ("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=50%") < 0)
+        return "mount(tmpfs)";
+    *detail = NULL;
+    return NULL;
+}
+
+/* Terminals of its own; where the kernel refuses there are none. <ptmx>: the host's node, which the
+ * new one covers (NULL: a link leads there). */
+static void
+mount_pts (const char *path, const char *ptmx)
+{
+    char own[PATH_MAX];
+    if (mount ("devpts", path, "devpts", MS_NOSUID | MS_NOEXEC,
+               "newinstance,ptmxmode=0666,mode=0620") < 0 ||
+        ! ptmx)
+        return;
+    int tree = clone_tree (join (own, path, "ptmx"));
+    int point = open (ptmx, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    if (tree >= 0 && point >= 0)
+        (void)attach (tree, point);
+    else if (point >= 0)
+        close (point);
+    if (tree >= 0)
+        close (tree);
+}
+
 static const char *
 make_dev (const char *dev, const char **detail)
 {
@@ -451,8 +536,9 @@ make_dev (const char *dev, const char **detail)
         close (tree);
     }
     if (mkdir (join (path, dev, "pts"), 0755) == 0)
-        (void)mount ("devpts", path, "devpts", MS_NOSUID | MS_NOEXEC,
-                     "newinstance,ptmxmode=0666,mode=0620");
+        mount_pts (path, NULL);
+    if (mkdir (join (path, dev, "shm"), 01777) == 0 && mount_shm (path, detail))
+        return "mount(tmpfs)";
     for (size_t i = 0; i < ARRAY_LEN (device_links); i++)
         (void)symlink (device_links[i].target, join (path, dev, device_links[i].name));
     if (mount (NULL, dev, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL) < 0)
@@ -477,6 +563,26 @@ make_proc (const char *proc, int proc_fd, const char **detail)
 }
 
 static const char *
+apply_tmp (const struct mount_plan *plan, const char **detail)
+{
+    if (unshare (CLONE_NEWNS) < 0)
+        return "unshare(CLONE_NEWNS)";
+    if (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return "mount(MS_REC|MS_PRIVATE, \"/\")";
+    const char *failed = clone_sources (plan, detail);
+    if (! failed)
+        failed = attach_all (plan, detail);
+    if (! failed && plan->has_shm)
+        failed = mount_shm ("/dev/shm", detail);
+    if (! failed && plan->has_pts)
+        mount_pts ("/dev/pts", "/dev/ptmx");
+    if (failed)
+        return failed;
+    /* The old working directory lies below what was covered. */
+    return chdir (plan->work_dir) < 0 ? "chdir to the work folder" : NULL;
+}
+
+static const char *
 enter_root (const struct mount_plan *plan)
 {
     if (chdir (plan->base) < 0 || mkdir (".mur-oldroot", 0700) < 0)
@@ -488,6 +594,22 @@ enter_root (const struct mount_plan *plan)
     if (mount (NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
         return "remount / read-only";
     return chdir (plan->work_dir) < 0 ? "chdir to the work folder" : NULL;
+}
+
+/* With the folders above it. */
+static void
+make_link (const struct mount_link *l)
+{
+    char parent[PATH_MAX];
+    size_t len = (size_t)(strrchr (l->staged_path, '/') - l->staged_path);
+    if (len && len < sizeof parent) {
+        memcpy (parent, l->staged_path, len);
+        parent[len] = '\0';
+        int fd = open_mount_point (parent, false);
+        if (fd >= 0)
+            close (fd);
+    }
+    (void)symlink (l->target, l->staged_path);
 }
 
 static const char *
@@ -508,7 +630,7 @@ apply_sealed (const struct mount_plan *plan, const char **detail)
     if (mount ("tmpfs", plan->base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
         return "mount(tmpfs)";
     for (size_t i = 0; i < plan->link_count; i++)
-        (void)symlink (plan->links[i].target, plan->links[i].staged_path);
+        make_link (&plan->links[i]);
     if ((failed = make_dev (plan->staged_dev, detail)) ||
         (failed = make_proc (plan->staged_proc, proc_fd, detail)) ||
         (failed = attach_all (plan, detail)))

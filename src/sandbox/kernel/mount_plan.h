@@ -51,6 +51,8 @@ struct mount_plan {
     size_t link_count;
     int *tree_fds; /* scratch of the child, one an entry */
     const char *staged_dev, *staged_proc;
+    bool has_shm,
+        has_pts; /* /dev/shm and /dev/pts of the command's own are mounted where possible */
 };
 
 /* The folders of a session a plan is made from; each is absolute, canonical and held open by the
@@ -63,11 +65,13 @@ struct mount_folder {
 
 struct mount_folders {
     struct mount_folder work, temp, home, runtime, records;
-    const char *sealed_etc; /* folder with the synthetic passwd and group; sealed only */
+    const char *sealed_etc; /* folder with the files of mount_synthetic_etc */
     const char *const *
         read_only; /* further trees and files a command needs at their own paths; NULL-terminated */
     const char *const *guarded; /* trees that stay where they are but cannot be written there (below
                                    sealed); NULL-terminated, may be NULL */
+    const char *const *links;   /* pairs, NULL-terminated, may be NULL: a link and where it leads
+                                   (sealed: made where nothing else shows it) */
     const char *const *staged_trees; /* required read-only trees at their own paths (sealed);
                                         NULL-terminated, may be NULL */
 };
@@ -84,11 +88,16 @@ bool mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, 
  * NULL-terminated. */
 extern const char *const mount_system_trees[];
 extern const char *const mount_etc_entries[];
+/* Files of /etc that are the session's own: who it is, and the names of this machine alone. */
+extern const char *const mount_synthetic_etc[];
+/* What of /proc tells of the machine and of no process. NULL-terminated. */
+extern const char *const mount_public_proc[];
 
 /* True while every folder of the plan is still what lies at its path on the host; else *moved names
  * the one that is not (errno set). */
 bool mount_plan_is_current (const struct mount_plan *plan, const char **moved);
 
-/* Builds it, in a process that holds every capability over a session's namespaces; async-signal-safe.
- * Returns NULL, or the step that failed with errno set and *detail naming the path (or NULL). */
+/* Builds it, in a process that holds every capability over a session's namespaces;
+ * async-signal-safe. Returns NULL, or the step that failed with errno set and *detail naming the
+ * path (or NULL). */
 const char *mount_plan_apply (const struct mount_plan *plan, const char **detail);

@@ -22,6 +22,6 @@ struct network_listeners {
 /* In a process that just made its network namespace, with every capability in it: brings the
  * loopback up and binds <count> ports. Async-signal-safe. Returns NULL, or the step that failed
  * (static storage, errno set). */
-const char *network_listeners_bind (const uint16_t *ports, size_t count,
-                                    struct network_listeners *out);
+const char *
+network_listeners_bind (const uint16_t *ports, size_t count, struct network_listeners *out);
 void network_listeners_close (struct network_listeners *listeners);

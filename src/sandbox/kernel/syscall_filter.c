@@ -19,16 +19,15 @@
 /* Names an architecture lacks are skipped, which leaves them denied. */
 const char *const syscall_filter_allowed[] = {
     /* processes */
-    "execve", "execveat", "fork", "vfork", "exit", "exit_group", "wait4",
-    "waitid", "kill", "tkill", "tgkill", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "rt_sigsuspend", "rt_sigpending", "rt_sigtimedwait", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
-    "sigaltstack", "restart_syscall", "pause", "set_tid_address", "set_robust_list",
-    "get_robust_list", "rseq", "prctl", "arch_prctl", "getpid", "getppid", "gettid", "getpgrp",
-    "getpgid", "setpgid", "getsid", "setsid", "getpriority", "ioprio_get", "sched_yield",
-    "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_getattr",
-    "sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "getcpu", "capget",
-    "capset", "getrlimit", "setrlimit", "getrusage", "getitimer", "setitimer", "times",
-    "uname", "sysinfo", "pidfd_open", "pidfd_send_signal",
+    "execve", "execveat", "fork", "vfork", "exit", "exit_group", "wait4", "waitid", "kill", "tkill",
+    "tgkill", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigsuspend", "rt_sigpending",
+    "rt_sigtimedwait", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "sigaltstack", "restart_syscall",
+    "pause", "set_tid_address", "set_robust_list", "get_robust_list", "rseq", "prctl", "arch_prctl",
+    "getpid", "getppid", "gettid", "getpgrp", "getpgid", "setpgid", "getsid", "setsid",
+    "getpriority", "ioprio_get", "sched_yield", "sched_getaffinity", "sched_getparam",
+    "sched_getscheduler", "sched_getattr", "sched_get_priority_max", "sched_get_priority_min",
+    "sched_rr_get_interval", "getcpu", "capget", "capset", "getrlimit", "setrlimit", "getrusage",
+    "getitimer", "setitimer", "times", "uname", "sysinfo", "pidfd_open", "pidfd_send_signal",
     /* memory */
     "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "mlock", "mlock2", "munlock",
     "mlockall", "munlockall", "membarrier", "msync", "mincore", "memfd_create", "pkey_alloc",
@@ -47,9 +46,8 @@ const char *const syscall_filter_allowed[] = {
     "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd",
     "eventfd2", "pipe", "pipe2", "inotify_init", "inotify_init1", "inotify_add_watch",
     "inotify_rm_watch", "signalfd", "signalfd4", "timerfd_create", "timerfd_settime",
-    "timerfd_gettime",
-    "statfs", "fstatfs", "name_to_handle_at", "io_setup", "io_destroy", "io_submit", "io_cancel",
-    "io_getevents", "io_pgetevents",
+    "timerfd_gettime", "statfs", "fstatfs", "name_to_handle_at", "io_setup", "io_destroy",
+    "io_submit", "io_cancel", "io_getevents", "io_pgetevents",
     /* sockets, but for socket itself */
     "connect", "sendto", "socketpair", "bind", "listen", "accept", "accept4", "getsockname",
     "getpeername", "getsockopt", "setsockopt", "shutdown", "sendmsg", "sendmmsg", "recvfrom",
@@ -59,32 +57,31 @@ const char *const syscall_filter_allowed[] = {
     "timer_create", "timer_settime", "timer_gettime", "timer_getoverrun", "timer_delete", "alarm",
     /* randomness, futexes, ids */
     "getrandom", "futex", "futex_waitv", "futex_wake", "futex_wait", "futex_requeue", "getuid",
-    "geteuid", "getgid", "getegid", "setuid", "setgid",
-    "setreuid", "setregid", "setresuid", "setresgid", "getresuid", "getresgid", "getgroups",
-    "setgroups", "setfsuid", "setfsgid",
+    "geteuid", "getgid", "getegid", "setuid", "setgid", "setreuid", "setregid", "setresuid",
+    "setresgid", "getresuid", "getresgid", "getgroups", "setgroups", "setfsuid", "setfsgid",
     /* a command may confine itself further */
     "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", NULL
 };
 
-const char *const syscall_filter_ipc[] = { "shmget",          "shmat",     "shmdt",
-                                           "shmctl",          "msgget",    "msgsnd",
-                                           "msgrcv",          "msgctl",    "semget",
-                                           "semop",           "semctl",    "semtimedop",
-                                           "mq_open",         "mq_unlink", "mq_timedsend",
-                                           "mq_timedreceive", "mq_notify", "mq_getsetattr",
-                                           NULL };
+const char *const syscall_filter_ipc[] = {
+    "shmget",          "shmat",      "shmdt",         "shmctl",    "msgget",
+    "msgsnd",          "msgrcv",     "msgctl",        "semget",    "semop",
+    "semctl",          "semtimedop", "mq_open",       "mq_unlink", "mq_timedsend",
+    "mq_timedreceive", "mq_notify",  "mq_getsetattr", NULL
+};
 
 /* Not mediated by Landlock, so a file whose content is refused would be read and marked by them.
  * The answer is a file system's that keeps none: programs copy on without. */
-static const char *const attribute_readers[] = { "getxattr",   "lgetxattr",  "fgetxattr", "listxattr",
-                                                 "llistxattr", "flistxattr", NULL };
-static const char *const attribute_writers[] = { "setxattr",     "lsetxattr",    "fsetxattr",
-                                                 "removexattr",  "lremovexattr", "fremovexattr",
+static const char *const attribute_readers[] = { "getxattr",  "lgetxattr",  "fgetxattr",
+                                                 "listxattr", "llistxattr", "flistxattr",
+                                                 NULL };
+static const char *const attribute_writers[] = { "setxattr",    "lsetxattr",    "fsetxattr",
+                                                 "removexattr", "lremovexattr", "fremovexattr",
                                                  NULL };
 
 /* Not looked into here: whoever gets this answer falls back to the older call, which is. */
-static const char *const newer_than_here[] = { "clone3",       "setxattrat",   "getxattrat",
-                                               "listxattrat",  "removexattrat", NULL };
+static const char *const newer_than_here[] = { "clone3",      "setxattrat",    "getxattrat",
+                                               "listxattrat", "removexattrat", NULL };
 
 /* Calls that name a process, allowed as far as they mean the caller. */
 static const struct {
@@ -266,10 +263,9 @@ add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
     if (status >= 0 && surface->has_own_ipc)
         status = add_names (ctx, SCMP_ACT_ALLOW, syscall_filter_ipc);
     if (status >= 0)
-        status = add_names (ctx,
-                            surface->reads_attributes ? SCMP_ACT_ALLOW
-                                                      : SCMP_ACT_ERRNO (EOPNOTSUPP),
-                            attribute_readers);
+        status = add_names (
+            ctx, surface->reads_attributes ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO (EOPNOTSUPP),
+            attribute_readers);
     if (status >= 0)
         status = add_names (ctx, SCMP_ACT_ERRNO (EOPNOTSUPP), attribute_writers);
     if (status >= 0)
@@ -349,8 +345,9 @@ static const struct sock_filter terminal_filter[] = {
 #define FIRST_OFFSET (offsetof (struct seccomp_data, args[0]) + 4)
 #endif
 
-static const int signalling[] = { SYS_kill,           SYS_tkill,       SYS_tgkill,
-                                  SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open };
+static const int signalling[] = {
+    SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open
+};
 
 void
 syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count)
@@ -359,19 +356,17 @@ syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t 
     const size_t targets = 1 + 2 * count, calls = ARRAY_LEN (signalling);
     struct sock_filter *code = x_new_array (struct sock_filter, 5 + calls + targets);
     size_t at = 0;
-    code[at++] = (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS,
-                                               offsetof (struct seccomp_data, nr));
+    code[at++] =
+        (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr));
     for (size_t i = 0; i < calls; i++)
-        code[at++] = (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K,
-                                                   (unsigned)signalling[i],
-                                                   (unsigned char)(calls - i), 0);
+        code[at++] = (struct sock_filter)BPF_JUMP (
+            BPF_JMP | BPF_JEQ | BPF_K, (unsigned)signalling[i], (unsigned char)(calls - i), 0);
     code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[at++] = (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS, FIRST_OFFSET);
     for (size_t i = 0; i < targets; i++) {
         pid_t pid = i == 0 ? -1 : i % 2 ? pids[i / 2] : -pids[i / 2 - 1];
-        code[at++] =
-            (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (unsigned)pid,
-                                          (unsigned char)(targets - i), 0);
+        code[at++] = (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (unsigned)pid,
+                                                   (unsigned char)(targets - i), 0);
     }
     code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);

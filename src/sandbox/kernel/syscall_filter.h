@@ -3,8 +3,8 @@
  * The system-call filter of every native subprocess (spec/containment.md 9).
  *
  * Default is EPERM; the allow list is data; socket families and the flags of clone decide on the
- * argument. What the session has no namespace for is closed here instead. The program is compiled once a session in the parent (libseccomp allocates) and only loaded in the
- * child.
+ * argument. What the session has no namespace for is closed here instead. The program is compiled
+ * once a session in the parent (libseccomp allocates) and only loaded in the child.
  */
 #pragma once
 

@@ -6,7 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "fs/root.h"
 #include "sandbox/kernel/watcher.h"
+#include "sandbox/programs/recipes.h"
+#include "sandbox/programs/trust_store.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,6 +24,7 @@ struct confinement {
     struct arena *arena;
     struct exec_allowlist allowlist;
     struct strv trust_store;
+    struct strv public; /* what every program may read */
     struct syscall_filter filter;
     struct landlock_plan landlock;
     struct mount_plan mounts;
@@ -87,11 +91,35 @@ static const struct {
     enum landlock_grant grant;
     bool is_sealed_only;
 } devices[] = {
-    { "/dev/null", LANDLOCK_DEVICE_WRITE, false },   { "/dev/zero", LANDLOCK_DEVICE_READ, false },
-    { "/dev/urandom", LANDLOCK_DEVICE_READ, false }, { "/dev/zero", LANDLOCK_DEVICE_WRITE, true },
-    { "/dev/full", LANDLOCK_DEVICE_WRITE, true },    { "/dev/tty", LANDLOCK_TERMINAL, true },
-    { "/dev/random", LANDLOCK_DEVICE_READ, true },
+    { "/dev/null", LANDLOCK_DEVICE_WRITE, false },   { "/dev/zero", LANDLOCK_DEVICE_WRITE, false },
+    { "/dev/full", LANDLOCK_DEVICE_WRITE, false },   { "/dev/random", LANDLOCK_DEVICE_READ, false },
+    { "/dev/urandom", LANDLOCK_DEVICE_READ, false }, { "/dev/tty", LANDLOCK_TERMINAL, false },
 };
+
+/* What a command's own mounts put there. The host's at these places stays shut: each is named by
+ * the file that is bound, or opened once the mounts are made. */
+static void
+grant_own_mounts (struct confinement *c)
+{
+    const struct mount_plan *m = &c->mounts;
+    if (m->kind == MOUNT_NOTHING)
+        return;
+    for (size_t i = 0; mount_synthetic_etc[i]; i++)
+        grant (
+            c,
+            arena_printf (c->arena, "%s/%s", c->spec->folders.sealed_etc, mount_synthetic_etc[i]),
+            LANDLOCK_READABLE_FILE);
+    if (m->has_shm)
+        landlock_plan_add_late (&c->landlock, "/dev/shm", LANDLOCK_WRITABLE_TREE);
+    if (m->has_pts) {
+        landlock_plan_add_late (&c->landlock, "/dev/pts", LANDLOCK_TERMINAL);
+        landlock_plan_add_late (&c->landlock, "/dev/ptmx", LANDLOCK_TERMINAL);
+    }
+    for (size_t i = 0; mount_public_proc[i]; i++)
+        grant (c, mount_public_proc[i], LANDLOCK_READABLE_FILE);
+    grant (c, "/sys/devices/system/cpu", LANDLOCK_READABLE_TREE);
+    grant (c, "/sys/kernel/mm/transparent_hugepage", LANDLOCK_READABLE_TREE);
+}
 
 static bool
 build_landlock (struct confinement *c, struct mur_error **err)
@@ -109,29 +137,35 @@ build_landlock (struct confinement *c, struct mur_error **err)
     for (size_t i = 0; i < ARRAY_LEN (devices); i++)
         if (is_sealed || ! devices[i].is_sealed_only)
             grant (c, devices[i].path, devices[i].grant);
+    grant_all (c, &c->allowlist.run_trees, LANDLOCK_EXECUTABLE_TREE);
+    grant_all (c, &c->public, LANDLOCK_READABLE_TREE);
+    grant_own_mounts (c);
     if (! is_sealed)
         return true;
     const char *const *const shown[] = { mount_system_trees, mount_etc_entries };
     for (size_t n = 0; n < ARRAY_LEN (shown); n++)
         for (size_t i = 0; shown[n][i]; i++)
             grant (c, shown[n][i], LANDLOCK_READABLE_TREE);
-    static const char *const synthetic[] = { "passwd", "group" };
-    for (size_t i = 0; i < ARRAY_LEN (synthetic); i++) {
-        const char *path =
-            arena_printf (c->arena, "%s/%s", c->spec->folders.sealed_etc, synthetic[i]);
-        if (! landlock_plan_add (&c->landlock, path, LANDLOCK_READABLE_FILE, false, true, err))
-            return false;
-    }
     return true;
 }
 
 /* --- mounts --- */
 
+static bool
+is_within_earlier (const char *path, const char *const *paths, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (fs_path_is_within (path, paths[i]))
+            return true;
+    return false;
+}
+
 /* Paths a command needs at their own place beside the folders, in the arena, NULL-terminated. */
 static const char *const *
 needed_paths (struct confinement *c)
 {
-    const struct strv *groups[] = { &c->allowlist.files, &c->allowlist.readable, &c->trust_store };
+    const struct strv *groups[] = { &c->allowlist.run_trees, &c->allowlist.readable, &c->public,
+                                    &c->trust_store, &c->allowlist.files };
     size_t count = c->spec->tree_count;
     for (size_t g = 0; g < ARRAY_LEN (groups); g++)
         count += groups[g]->len;
@@ -142,7 +176,8 @@ needed_paths (struct confinement *c)
             paths[len++] = c->spec->trees[i].path;
     for (size_t g = 0; g < ARRAY_LEN (groups); g++)
         for (size_t i = 0; i < groups[g]->len; i++)
-            paths[len++] = groups[g]->items[i];
+            if (! is_within_earlier (groups[g]->items[i], paths, len))
+                paths[len++] = groups[g]->items[i];
     return paths;
 }
 
@@ -156,6 +191,7 @@ build_mounts (struct confinement *c, struct mur_error **err)
         if (c->spec->trees[i].is_staged)
             staged[len++] = c->spec->trees[i].path;
     folders.staged_trees = staged;
+    folders.links = (const char *const *)c->allowlist.links.items;
     /* Without Landlock a command of root could write itself out of its control group, and live on.
      */
     static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
@@ -224,10 +260,14 @@ confinement_new (const struct confinement_spec *spec, struct mur_error **err)
     pthread_mutex_init (&c->lock, NULL);
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
     exec_allowlist_resolve (&c->allowlist, spec->shell_allow, spec->path, writable, spec->staged);
+    if (spec->workdir_exec)
+        exec_allowlist_add_starters (&c->allowlist);
     if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
         trust_store_paths (writable, &c->trust_store);
-    if ((spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
-        ! build_mounts (c, err) || ! make_scope (c, err) || ! build_filter (c, err))
+    recipes_public (&c->public);
+    if (! build_mounts (c, err) ||
+        (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
+        ! make_scope (c, err) || ! build_filter (c, err))
         return NULL;
     return steal_ptr (&c);
 }
@@ -247,6 +287,7 @@ confinement_free (struct confinement *c)
     landlock_plan_free (&c->landlock);
     syscall_filter_free (&c->filter);
     strv_free (&c->trust_store);
+    strv_free (&c->public);
     exec_allowlist_free (&c->allowlist);
     pthread_mutex_destroy (&c->lock);
     free (c->cgroup_shortfall);
@@ -315,8 +356,8 @@ make_namespaces (struct confinement *c, struct mur_error **err)
             session_namespaces_close (&c->namespaces);
             return fail_to_make (&failure, err);
         }
-    if (count && ! (c->egress = egress_new (&c->namespaces.listeners, c->spec->network, c->ports,
-                                            err))) {
+    if (count &&
+        ! (c->egress = egress_new (&c->namespaces.listeners, c->spec->network, c->ports, err))) {
         session_namespaces_close (&c->namespaces);
         return false;
     }
@@ -371,15 +412,15 @@ static bool
 add_closure (const struct strv *closure, const struct landlock_plan *base,
              struct landlock_plan *plan, struct mur_error **err)
 {
-    *plan = (struct landlock_plan){
-        .abi = base->abi, .handled = base->handled, .scoped = base->scoped
-    };
+    *plan = (struct landlock_plan){ .abi = base->abi,
+                                    .handled = base->handled,
+                                    .scoped = base->scoped };
     for (size_t i = 0; i < base->len; i++) {
         x_grow (plan->rules, plan->len, plan->cap);
-        int fd = fcntl (base->rules[i].path_fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0)
+        struct landlock_rule rule = base->rules[i];
+        if (! rule.late_path && (rule.path_fd = fcntl (rule.path_fd, F_DUPFD_CLOEXEC, 3)) < 0)
             return mur_fail_errno (err, E_IO_003, "cannot hold a granted path");
-        plan->rules[plan->len++] = (struct landlock_rule){ fd, base->rules[i].rights };
+        plan->rules[plan->len++] = rule;
     }
     for (size_t i = 0; i < closure->len; i++)
         landlock_plan_add (plan, closure->items[i], LANDLOCK_EXECUTABLE_FILE, false, false, NULL);
@@ -395,8 +436,7 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         return false;
     const char *moved;
     if (! mount_plan_is_current (&c->mounts, &moved))
-        return mur_fail_errno (err,
-                               c->mounts.kind == MOUNT_SEALED ? E_RUN_014 : E_IO_003,
+        return mur_fail_errno (err, c->mounts.kind == MOUNT_SEALED ? E_RUN_014 : E_IO_003,
                                "compare the folder's identity %s", moved);
     struct spawn_request request = {
         .path = program->path,
@@ -414,6 +454,9 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
     };
     request.limits.max_processes =
         c->scope ? 0 : threads_of_user () + c->spec->limits.max_processes;
+    /* Programs reserve far more addresses than they use. */
+    if (c->scope && ! c->spec->memory_is_declared)
+        request.limits.memory_bytes = 0;
     _cleanup_ (landlock_plan_free) struct landlock_plan with_closure = { 0 };
     if (request.landlock && program->closure && program->closure->len) {
         if (! add_closure (program->closure, &c->landlock, &with_closure, err))

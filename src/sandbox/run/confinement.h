@@ -11,7 +11,7 @@
 
 #include "sandbox/host/probe.h"
 #include "sandbox/kernel/egress.h"
-#include "sandbox/kernel/exec_allowlist.h"
+#include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/run/spawn.h"
 
 enum confinement_tier {
@@ -33,7 +33,7 @@ struct confinement_spec {
     const char *session_id;
     enum confinement_tier tier;
     const struct host_probe *probe;
-    struct mount_folders folders;   /* sealed_etc with passwd and group written */
+    struct mount_folders folders;   /* sealed_etc with mount_synthetic_etc written */
     const char *const *shell_allow; /* NULL-terminated */
     const char *path;               /* PATH the names are resolved on */
     const char *const *staged;      /* names with a staged runtime; NULL-terminated, may be NULL */
@@ -44,6 +44,8 @@ struct confinement_spec {
     /* capabilities.network.allow, parsed; empty: nothing leaves */
     const struct allow_list *network;
     struct spawn_limits limits; /* max_processes as declared */
+    /* limits.memory_bytes was asked for; else it holds only where no control group bounds memory */
+    bool memory_is_declared;
     struct cgroup_limits cgroup;
     bool cgroup_is_optional; /* operator's resources.cgroup */
 };
@@ -67,10 +69,11 @@ const struct cgroup_scope *confinement_scope (const struct confinement *c);
 const char *confinement_temp_dir (const struct confinement *c);
 /* What is kept of one command's output at most: capabilities.resources.max_file_size_bytes. */
 uint64_t confinement_output_max (const struct confinement *c);
-/* The session's namespaces with their mounts and egress relay, made on first use. NULL with E-CAP-005,
- * E-RUN-014 when the composed root could not be built (the session must end), E-IO-003. */
-const struct session_namespaces *confinement_namespaces (struct confinement *c,
-                                                         struct mur_error **err);
+/* The session's namespaces with their mounts and egress relay, made on first use. NULL with
+ * E-CAP-005, E-RUN-014 when the composed root could not be built (the session must end), E-IO-003.
+ */
+const struct session_namespaces *
+confinement_namespaces (struct confinement *c, struct mur_error **err);
 
 struct confined_program {
     const char *path; /* what is executed */

@@ -43,7 +43,7 @@ set_last_limits (const struct spawn_limits *l)
         failed = set_limit (RLIMIT_FSIZE, l->max_file_size_bytes, l->max_file_size_bytes);
     if (! failed)
         failed = set_limit (RLIMIT_CPU, l->cpu_seconds, l->cpu_seconds + 1);
-    if (! failed)
+    if (! failed && l->memory_bytes)
         failed = set_limit (RLIMIT_AS, l->memory_bytes, l->memory_bytes);
     if (! failed)
         failed = set_limit (RLIMIT_NOFILE, l->max_open_files, l->max_open_files);

@@ -22,7 +22,7 @@ struct spawn_limits {
     uint64_t max_open_files;
     uint64_t max_file_size_bytes;
     uint64_t cpu_seconds;
-    uint64_t memory_bytes;
+    uint64_t memory_bytes; /* 0: no bound on addresses */
 };
 
 struct spawn_request {
@@ -31,8 +31,8 @@ struct spawn_request {
     char *const *env;
     int stdin_fd, stdout_fd, stderr_fd; /* borrowed; become 0, 1, 2 */
     struct spawn_limits limits;
-    const struct cgroup_scope *scope;        /* NULL: none */
-    const struct cgroup_nest *nest;          /* within the scope; NULL: the scope itself */
+    const struct cgroup_scope *scope;            /* NULL: none */
+    const struct cgroup_nest *nest;              /* within the scope; NULL: the scope itself */
     const struct session_namespaces *namespaces; /* joined; never NULL */
     const struct landlock_plan *landlock;        /* NULL below the Landlock tiers */
     const struct syscall_filter *filter;         /* never NULL */
@@ -43,7 +43,7 @@ struct spawned {
     int pidfd; /* owned */
 };
 
-/* Starts it and returns once it runs the program. Fails with E-IO-003 naming the step. On failure no
- * process is left. */
+/* Starts it and returns once it runs the program. Fails with E-IO-003 naming the step. On failure
+ * no process is left. */
 bool
 sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct mur_error **err);

@@ -54,8 +54,9 @@ struct session_namespaces {
 
 #define SESSION_NAMESPACES_NONE                                                                    \
     {                                                                                              \
-        .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .control_fd = -1,                   \
-        .listeners = {.dns_fd = -1 }                                                               \
+        .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .control_fd = -1, .listeners = {    \
+            .dns_fd = -1                                                                           \
+        }                                                                                          \
     }
 
 struct namespace_request {
@@ -86,7 +87,8 @@ const char *session_namespaces_join_outer (const struct session_namespaces *ns);
 /* In the command itself: joins the others and enters the work folder. */
 const char *session_namespaces_join (const struct session_namespaces *ns);
 
-/* "unshare(CLONE_NEWPID)": what a wall's absence is called, and what it means for a person. Static. */
+/* "unshare(CLONE_NEWPID)": what a wall's absence is called, and what it means for a person. Static.
+ */
 const char *session_wall_name (enum session_wall wall);
 const char *session_wall_meaning (enum session_wall wall);
 /* The system call filter leaves something to it. */

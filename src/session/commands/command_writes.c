@@ -247,6 +247,7 @@ command_writes_of_program (const char *name, const char *arguments, command_writ
 {
     _cleanup_strv_ struct strv words = { 0 };
     strv_push (&words, name);
-    words_split (arguments, &words);
+    if (! words_split (arguments, &words))
+        return false; /* it will not be started */
     return judge_words (&words, fn, ctx);
 }

@@ -6,9 +6,10 @@
 #include "base/diag.h"
 #include "fs/replace.h"
 #include "sandbox/host/host.h"
-#include "sandbox/kernel/compiler_helpers.h"
 #include "sandbox/kernel/environment.h"
+#include "sandbox/programs/compiler_helpers.h"
 #include "session/commands/confine_check.h"
+#include "session/commands/confine_etc.h"
 #include "session/commands/folder_size.h"
 #include "session/commands/processes_internal.h"
 #include "session/state/session.h"
@@ -57,47 +58,17 @@ name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
 }
 
 static bool
-write_synthetic (int dir_fd, const char *name, const char *text, struct mur_error **err)
-{
-    return fs_replace_at (dir_fd, name, text, strlen (text), 0644, false, err);
-}
-
-/* Who the command is, in a root that has no other passwd. */
-static bool
-write_sealed_etc (struct session *s, const char *home, struct mur_error **err)
-{
-    if (strpbrk (home, ":\n"))
-        return mur_fail (err, E_RUN_014,
-                         "the session's home %s holds a colon or a newline, which no "
-                         "passwd file can",
-                         home);
-    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->places.dirs.session_path);
-    _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
-    unsigned uid = geteuid (), gid = getegid ();
-    const char *passwd = uid == 0 ? arena_printf (s->arena, "root:x:0:0:root:%s:/bin/sh\n", home)
-                                  : arena_printf (s->arena,
-                                                  "root:x:0:0:root:/root:/bin/sh\n"
-                                                  "capsule:x:%u:%u:Murmur capsule:%s:/bin/sh\n",
-                                                  uid, gid, home);
-    const char *group =
-        gid == 0 ? "root:x:0:\n" : arena_printf (s->arena, "root:x:0:\ncapsule:x:%u:\n", gid);
-    s->processes->confined->spec.folders.sealed_etc = dir;
-    return write_synthetic (fd, "passwd", passwd, err) && write_synthetic (fd, "group", group, err);
-}
-
-static bool
 fill_folders (struct session *s, struct mur_error **err)
 {
     struct mount_folders *f = &s->processes->confined->spec.folders;
     const char *temp = arena_printf (s->arena, "%s/tmp", s->places.dirs.records_path);
     const char *home = arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
+    if (! (f->sealed_etc = confine_write_etc (s, home, err)))
+        return false;
     return name_folder (s->places.work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
            name_folder (home, &f->home, err) &&
            name_folder (s->places.dirs.runtime_path, &f->runtime, err) &&
-           name_folder (s->places.dirs.records_path, &f->records, err) &&
-           write_sealed_etc (s, home, err);
+           name_folder (s->places.dirs.records_path, &f->records, err);
 }
 
 /* --- what the policy says --- */
@@ -145,6 +116,7 @@ fill_limits (struct session *s)
                                           .max_file_size_bytes = r->max_file_size_bytes.value,
                                           .cpu_seconds = r->cpu_seconds.value,
                                           .memory_bytes = r->memory_bytes.value };
+    spec->memory_is_declared = r->memory_bytes.is_set;
     confine_cgroup_limits (s->policy, s->places.work_path, &spec->cgroup);
     spec->cgroup_is_optional = s->asked->config->cgroup_is_optional;
     s->processes->confined->workdir_max_bytes = r->workdir_max_bytes.value;
@@ -277,6 +249,34 @@ confine_start (struct session *s, struct mur_error **err)
     return true;
 }
 
+/* A recipe's value with the session's folders filled in. */
+static const char *
+filled_in (struct session *s, const char *entry)
+{
+    struct confined *c = s->processes->confined;
+    const struct {
+        const char *mark, *value;
+    } places[] = { { "{home}", c->spec.folders.home.path },
+                   { "{tmp}", confinement_temp_dir (c->confinement) } };
+    for (size_t i = 0; i < ARRAY_LEN (places); i++) {
+        const char *at = strstr (entry, places[i].mark);
+        if (at)
+            return arena_printf (s->arena, "%.*s%s%s", (int)(at - entry), entry, places[i].value,
+                                 at + strlen (places[i].mark));
+    }
+    return entry;
+}
+
+static const char *const *
+recipe_environment (struct session *s)
+{
+    const struct strv *env = &confinement_allowlist (s->processes->confined->confinement)->env;
+    const char **entries = arena_new_array (s->arena, const char *, env->len + 1);
+    for (size_t i = 0; i < env->len; i++)
+        entries[i] = filled_in (s, env->items[i]);
+    return entries;
+}
+
 void
 confine_kill_all (struct session *s)
 {
@@ -298,6 +298,8 @@ confine_set_env (struct session *s)
         return;
     struct environment_spec spec = {
         .host = environ,
+        .recipes = recipe_environment (s),
+        .path = getenv ("PATH") ? confinement_allowlist (c->confinement)->path : NULL,
         .overrides = (const char *const *)s->kit.guest_env.items,
         .baseline = names_of (s, &s->policy->shell_baseline_env),
         .strip = names_of (s, &s->policy->shell_strip_env),

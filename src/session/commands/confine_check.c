@@ -3,13 +3,14 @@
 
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
-#include "sandbox/kernel/exec_allowlist.h"
+#include "sandbox/programs/exec_allowlist.h"
+#include "sandbox/programs/recipes.h"
+#include "sandbox/programs/script.h"
+#include "sandbox/programs/shims.h"
 #include "session/grants.h"
 #include "session/state/session.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 bool
 session_may_run_native (const struct session *s)
@@ -35,25 +36,11 @@ confine_check_host (const struct session *s, bool has_native_artifact, struct mu
 static char *
 script_interpreter (const char *path)
 {
-    char head[513];
-    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read (fd, head, sizeof head - 1);
-    if (n < 2 || head[0] != '#' || head[1] != '!')
-        return NULL;
-    head[n] = '\0';
-    head[strcspn (head, "\n")] = '\0';
-    char *rest = head + 2;
-    bool was_env = false;
-    for (char *word; (word = strsep (&rest, " \t\r"));) {
-        if (! *word || (was_env && (*word == '-' || strchr (word, '='))))
-            continue;
-        const char *slash = strrchr (word, '/');
-        const char *name = slash ? slash + 1 : word;
-        if (was_env || ! str_eq (name, "env"))
-            return x_strdup (name);
-        was_env = true;
-    }
-    return x_strdup ("env");
+    _cleanup_strv_ struct strv words = { 0 };
+    script_interpreters (path, &words);
+    const char *last = words.len ? words.items[words.len - 1] : NULL;
+    const char *slash = last ? strrchr (last, '/') : NULL;
+    return last ? x_strdup (slash ? slash + 1 : last) : NULL;
 }
 
 static bool
@@ -80,19 +67,36 @@ is_reachable (const struct cap_shell *shell, const char *name, const char *path,
     return is_held;
 }
 
+/* Nothing a manager's script leads to, or a script the sealed root cannot run: what is wrong with
+ * one name goes to the end of <lost>, in words. */
+static void
+check_entry (const struct policy *p, const char *name, struct buf *lost, struct buf *shims)
+{
+    _cleanup_free_ char *candidate = exec_find_candidate (name, getenv ("PATH"));
+    _cleanup_free_ char *real = NULL, *why = NULL;
+    enum shim_kind kind =
+        candidate ? shim_resolve (name, candidate, p->request->work_root, &real, &why) : SHIM_NONE;
+    if (kind == SHIM_LOST)
+        buf_printf (shims, "%s%s", shims->len ? "; " : "", why);
+    if (kind != SHIM_NONE || p->containment_floor < CONTAINMENT_SEALED)
+        return;
+    _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
+    _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
+    _cleanup_free_ char *own = interpreter ? recipes_own_prefix (path) : NULL;
+    if (interpreter && ! own && ! is_reachable (p->shell, name, path, interpreter))
+        buf_printf (lost, "%s%s (%s, run by %s)", lost->len ? ", " : "", name, path, interpreter);
+}
+
 bool
 confine_check_entries (const struct policy *p, struct mur_error **err)
 {
-    if (! p->shell || p->containment_floor < CONTAINMENT_SEALED)
-        return true;
-    _cleanup_buf_ struct buf lost = { 0 };
-    for (size_t i = 0; i < p->shell_allow.len; i++) {
-        const char *name = p->shell_allow.items[i];
-        _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
-        _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
-        if (interpreter && ! is_reachable (p->shell, name, path, interpreter))
-            buf_printf (&lost, "%s%s (%s, run by %s)", lost.len ? ", " : "", name, path,
-                        interpreter);
+    _cleanup_buf_ struct buf lost = { 0 }, shims = { 0 };
+    for (size_t i = 0; p->shell && i < p->shell_allow.len; i++)
+        check_entry (p, p->shell_allow.items[i], &lost, &shims);
+    if (shims.len) {
+        capsule_manifest_fail (p->manifest, err, E_CAP_006, "capabilities.shell.allow", "%s",
+                               shims.data);
+        return mur_hint (err, "or put the folder of a real program before the shims on PATH");
     }
     if (! lost.len)
         return true;

@@ -7,7 +7,7 @@
 #include "artifact/names/platform.h"
 #include "base/alloc.h"
 #include "base/fdio.h"
-#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/programs/elf_closure.h"
 #include "sandbox/run/command.h"
 #include "session/commands/confine.h"
 #include "session/commands/processes_internal.h"

@@ -18,11 +18,18 @@
 
 #include <string.h>
 
-const char shell_parameters[] =
-    "{\"properties\":{\"command\":{\"description\":\"The command line. An interpreter gets it as "
-    "its "
-    "script; for any other program it is split into words, quotes honoured, nothing "
-    "expanded.\",\"type\":\"string\"}},\"required\":[\"command\"],\"type\":\"object\"}";
+const char *
+shell_parameters (const char *name)
+{
+    static const char script[] =
+        "{\"properties\":{\"command\":{\"description\":\"The script.\",\"type\":\"string\"}},"
+        "\"required\":[\"command\"],\"type\":\"object\"}";
+    static const char arguments[] =
+        "{\"properties\":{\"command\":{\"description\":\"The arguments, without the program's name; "
+        "left out when there are none. Split into words as a POSIX shell does, nothing "
+        "expanded.\",\"type\":\"string\"}},\"type\":\"object\"}";
+    return command_line_is_interpreter (name) ? script : arguments;
+}
 
 const char *
 shell_description (struct session *s, const char *name)
@@ -61,16 +68,42 @@ trimmed (const char *text)
     return x_strndup (text, len);
 }
 
-/* The command of a call, trimmed; NULL after a refusal in the runtime's own words. */
+/* The command of a call, trimmed: a script for an interpreter, arguments for any other program,
+ * which may have none. NULL: the input is neither. Owned. */
+static char *
+command_of (const char *name, const json_t *input)
+{
+    const json_t *member = json_is_object (input) ? json_object_get (input, "command") : NULL;
+    bool is_script = command_line_is_interpreter (name);
+    if (! json_is_object (input) ||
+        (member && ! json_is_null (member) && ! json_is_string (member)))
+        return NULL;
+    const char *text = json_get_string (input, "command");
+    char *command = trimmed (text ? text : "");
+    if (*command || ! is_script)
+        return command;
+    free (command);
+    return NULL;
+}
+
+/* The same with a refusal in the runtime's own words. */
 static char *
 read_command (const char *name, const json_t *input, struct call_outcome *out)
 {
-    const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
-    char *command = text ? trimmed (text) : NULL;
-    if (command && *command)
+    char *command = command_of (name, input);
+    _cleanup_strv_ struct strv words = { 0 };
+    if (command && ! command_line_is_interpreter (name) && ! words_split (command, &words)) {
+        free (command);
+        outcome_set_error (out, "%s: %s", name, words_unclosed);
+        return NULL;
+    }
+    if (command)
         return command;
-    free (command);
-    outcome_set_error (out, "%s needs a JSON object with a non-blank string \"command\"", name);
+    if (command_line_is_interpreter (name))
+        outcome_set_error (out, "%s needs a JSON object with a non-blank string \"command\"", name);
+    else
+        outcome_set_error (out, "%s needs a JSON object whose \"command\" is text, or is left out",
+                           name);
     return NULL;
 }
 
@@ -151,16 +184,17 @@ find_program (const struct session *s, const char *name)
     return exec_allowlist_find (allowed, name);
 }
 
-static void
+/* False: a quote is not closed. */
+static bool
 fill_argv (const char *name, const char *command, struct strv *argv)
 {
     strv_push (argv, name);
     if (command_line_is_interpreter (name)) {
         strv_push (argv, "-c");
         strv_push (argv, command);
-    } else {
-        words_split (command, argv);
+        return true;
     }
+    return words_split (command, argv);
 }
 
 void
@@ -174,17 +208,13 @@ shell_request_clear (struct shell_request *r)
 bool
 shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out)
 {
-    const char *text = json_is_object (input) ? json_get_string (input, "command") : NULL;
-    if (! text || ! s->processes->confined || ! shell_is_offered (s, name))
-        return false;
-    out->command = trimmed (text);
-    if (! out->command[0])
+    if (! s->processes->confined || ! shell_is_offered (s, name) ||
+        ! (out->command = command_of (name, input)))
         return false;
     const struct exec_name *program = find_program (s, name);
     out->binary = x_strdup (program && program->path ? program->path : name);
-    fill_argv (name, out->command, &out->argv);
     out->script = command_line_is_interpreter (name) ? out->command : NULL;
-    return true;
+    return fill_argv (name, out->command, &out->argv);
 }
 
 struct command *
@@ -198,7 +228,8 @@ shell_start (struct session *s, const struct call *call, const char *command,
     out->shell.command = x_strdup (command);
     if (! program || ! program->path)
         return mur_fail (err, E_IO_001, "%s is not on PATH", name), NULL;
-    fill_argv (name, command, &out->shell.argv);
+    if (! fill_argv (name, command, &out->shell.argv))
+        return mur_fail (err, E_IO_003, "%s", words_unclosed), NULL;
     out->shell.script = command_line_is_interpreter (name) ? out->shell.command : NULL;
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
@@ -212,7 +243,8 @@ struct command *
 shell_start_line (struct session *s, const char *line, struct mur_error **err)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    words_split (line, &words);
+    if (! words_split (line, &words))
+        return mur_fail (err, E_IO_003, "%s", words_unclosed), NULL;
     if (! words.len)
         return mur_fail (err, E_IO_003, "the command line is blank"), NULL;
     if (! confine_check_size (s, err))

@@ -14,8 +14,8 @@
 
 struct running_task;
 
-/* Parameters of every shell tool, compact JSON with sorted keys. */
-extern const char shell_parameters[];
+/* Parameters of one, compact JSON with sorted keys. Static. */
+const char *shell_parameters (const char *name);
 /* The description of one; in the session's arena. */
 const char *shell_description (struct session *s, const char *name);
 /* True for a listed name that no artifact's tool shadows. */

@@ -2,7 +2,7 @@
 #include "session/harness/stage_harness.h"
 
 #include "base/alloc.h"
-#include "sandbox/kernel/exec_allowlist.h"
+#include "sandbox/programs/exec_allowlist.h"
 #include "session/guests/guests.h"
 #include "session/harness/harness.h"
 #include "session/harness/harness_child.h"

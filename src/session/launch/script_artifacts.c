@@ -112,7 +112,7 @@ describe_artifact (void *ctx, const char *name, struct arena *arena, struct arti
     if (shell_is_offered (s, name)) {
         info->summary = command_summary (arena_strdup (arena, name));
         info->description = shell_description (s, name);
-        info->input_schema = shell_parameters;
+        info->input_schema = shell_parameters (name);
         return true;
     }
     _cleanup_free_ char *why = NULL;

@@ -14,9 +14,8 @@ static char *
 unwrap_script (const char *name, const char *rest)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    if (command_line_is_interpreter (name))
-        words_split (rest, &words);
-    bool is_wrapped = words.len == 2 && str_eq (words.items[0], "-c");
+    bool is_split = command_line_is_interpreter (name) && words_split (rest, &words);
+    bool is_wrapped = is_split && words.len == 2 && str_eq (words.items[0], "-c");
     return x_strdup (is_wrapped ? words.items[1] : rest);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
+#include "sandbox/programs/trust_store.h"
 #include "sandbox/run/confinement.h"
 #include "session/commands/confine.h"
 #include "session/commands/confine_check.h"
@@ -52,6 +53,21 @@ set_derived (struct policy *p, const struct exec_allowlist *list)
     }
 }
 
+/* What recipes granted, each line once. */
+static void
+set_parts (struct policy *p, const struct exec_allowlist *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->name_count; i++)
+        count += list->names[i].parts.len;
+    p->program_parts =
+        (struct str_list){ .items = arena_new_array (p->arena, const char *, count + 1) };
+    for (size_t i = 0; i < list->name_count; i++)
+        for (size_t j = 0; j < list->names[i].parts.len; j++)
+            p->program_parts.items[p->program_parts.len++] =
+                arena_printf (p->arena, "%s", list->names[i].parts.items[j]);
+}
+
 static void
 set_trust_store (struct policy *p, const struct strv *paths)
 {
@@ -74,6 +90,7 @@ grants_look (struct policy *p, const char *work_root, bool may_run_native,
     struct exec_allowlist list;
     exec_allowlist_resolve (&list, names, getenv ("PATH"), writable, confine_staged_names (p));
     set_derived (p, &list);
+    set_parts (p, &list);
     exec_allowlist_free (&list);
     _cleanup_strv_ struct strv store = { 0 };
     if (p->shell_allow.len && p->network_allow.len)
@@ -118,6 +135,7 @@ grants_record (struct session *s)
     if (c) {
         list = confinement_allowlist (c);
         set_derived (s->policy, list);
+        set_parts (s->policy, list);
         set_trust_store (s->policy, confinement_trust_store (c));
         set_io (s->policy, confinement_scope (c), confinement_cgroup_shortfall (c), &facts);
     }

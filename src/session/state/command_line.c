@@ -20,6 +20,7 @@ command_line_is_interpreter (const char *name)
 char *
 command_line_text (const char *name, const char *command)
 {
-    return command_line_is_interpreter (name) ? x_strdup (command)
-                                              : x_asprintf ("%s %s", name, command);
+    if (command_line_is_interpreter (name))
+        return x_strdup (command);
+    return *command ? x_asprintf ("%s %s", name, command) : x_strdup (name);
 }

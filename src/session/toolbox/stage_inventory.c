@@ -71,7 +71,7 @@ stage_inventory (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
         const char *name = s->policy->shell_allow.items[i];
         if (shell_is_offered (s, name))
-            add_provided (s, name, shell_description (s, name), shell_parameters);
+            add_provided (s, name, shell_description (s, name), shell_parameters (name));
     }
     qsort (s->kit.tools, s->kit.tool_count, sizeof (*s->kit.tools), tool_entry_compare);
     return true;

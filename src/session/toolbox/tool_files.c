@@ -56,7 +56,7 @@ stage_tool_files (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
         const char *name = s->policy->shell_allow.items[i];
         if (shell_is_offered (s, name) &&
-            ! write_provided (s, name, shell_description (s, name), shell_parameters, err))
+            ! write_provided (s, name, shell_description (s, name), shell_parameters (name), err))
             return false;
     }
     for (size_t i = 0; i < s->kit.provided_count; i++) {

@@ -3,6 +3,7 @@
  * The shared grammars: durations, sizes, subpaths, environment patterns, words, endpoints,
  * suggestions.
  */
+#include "base/words.h"
 #include "tests/unit/testing.h"
 
 #include "manifest/capsule/capsule.h"
@@ -123,19 +124,26 @@ static void
 assert_words (const char *text, const char *joined)
 {
     _cleanup_strv_ struct strv words = { 0 };
-    words_split (text, &words);
+    bool is_split = words_split (text, &words);
     _cleanup_free_ char *got = words.len ? strv_join (&words, "|") : NULL;
-    assert_string_equal (got ? got : "", joined);
+    assert_string_equal (! is_split ? "unclosed" : got ? got : "", joined);
 }
 
 static void
-test_words (void **state _unused_)
+test_report_16_words_are_those_of_a_shell (void **state _unused_)
 {
     assert_words ("make check", "make|check");
     assert_words ("  a  'b c'd  \"e f\" ", "a|b cd|e f");
-    assert_words ("a\\ b \"c\\\"d\" 'e\\'f'", "a b|c\"d|e'f");
-    assert_words ("'open to the end", "open to the end");
-    assert_words ("'' x", "x");
+    assert_words ("a\\ b \"c\\\"d\" 'e\\'f", "a b|c\"d|e\\f");
+    assert_words ("-nE '\\bfoo\\b' t", "-nE|\\bfoo\\b|t");
+    assert_words ("-nE \"\\bfoo\\b\" t", "-nE|\\bfoo\\b|t");
+    assert_words ("'s/\\./-/g' \"a\\$b\\`\\\\\"", "s/\\./-/g|a$b`\\");
+    assert_words ("'' x \"\" y''", "|x||y");
+    assert_words ("a\\\nb \"c\\\nd\"", "ab|cd");
+    assert_words ("end\\", "end\\");
+    assert_words ("-c 'a t.txt", "unclosed");
+    assert_words ("a \"b", "unclosed");
+    assert_words ("'e\\'f'", "unclosed");
     assert_words ("$HOME *", "$HOME|*");
     assert_words ("   ", "");
 }
@@ -262,7 +270,7 @@ main (void)
         cmocka_unit_test (test_subpaths_are_lowered_lexically),
         cmocka_unit_test (test_environment_patterns),
         cmocka_unit_test (test_credential_shaped_names),
-        cmocka_unit_test (test_words),
+        cmocka_unit_test (test_report_16_words_are_those_of_a_shell),
         cmocka_unit_test (test_references_are_whole_and_upper_case),
         cmocka_unit_test (test_endpoints),
         cmocka_unit_test (test_userinfo_is_never_shown),

@@ -8,6 +8,7 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "manifest/text/grammar.h"
+#include "sandbox/programs/trust_store.h"
 #include "sandbox/kernel/environment.h"
 #include "sandbox/run/confinement.h"
 

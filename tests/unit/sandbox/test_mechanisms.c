@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/programs/elf_closure.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/syscall_filter.h"
 

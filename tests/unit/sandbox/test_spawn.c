@@ -11,7 +11,7 @@
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "sandbox/host/probe.h"
-#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/programs/elf_closure.h"
 #include "sandbox/run/spawn.h"
 
 #include <errno.h>

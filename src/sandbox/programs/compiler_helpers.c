@@ -2,10 +2,10 @@
  *
  * Helpers of compiler drivers. See compiler_helpers.h.
  */
-#include "sandbox/kernel/compiler_helpers.h"
+#include "sandbox/programs/compiler_helpers.h"
 
 #include "base/alloc.h"
-#include "sandbox/kernel/host_query.h"
+#include "sandbox/programs/host_query.h"
 
 #include <limits.h>
 #include <string.h>

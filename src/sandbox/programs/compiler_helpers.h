@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sandbox/kernel/exec_allowlist.h"
+#include "sandbox/programs/exec_allowlist.h"
 
 struct compiler_helpers {
     struct strv uncovered; /* "cc1 (/usr/lib/gcc/x/12/cc1), started by gcc": not executable */

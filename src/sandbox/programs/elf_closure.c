@@ -3,7 +3,7 @@
  * ELF closures. See elf_closure.h. Only ELF64 of either byte order; every offset is checked against
  * the file before it is used.
  */
-#include "sandbox/kernel/elf_closure.h"
+#include "sandbox/programs/elf_closure.h"
 
 #include "base/alloc.h"
 #include "fs/root.h"

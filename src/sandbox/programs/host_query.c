@@ -2,7 +2,7 @@
  *
  * Questions to programs of the host. See host_query.h.
  */
-#include "sandbox/kernel/host_query.h"
+#include "sandbox/programs/host_query.h"
 
 #include "base/clock.h"
 #include "base/fdio.h"

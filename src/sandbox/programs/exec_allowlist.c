@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exec allowlist. See exec_allowlist.h.
+ */
+#include "sandbox/programs/exec_allowlist.h"
+
+#include "base/alloc.h"
+#include "fs/root.h"
+#include "sandbox/programs/elf_closure.h"
+#include "sandbox/programs/interpreters.h"
+#include "sandbox/programs/recipes.h"
+#include "sandbox/programs/script.h"
+#include "sandbox/programs/shims.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool
+path_is_below_any (const char *path, const char *const *roots)
+{
+    for (size_t i = 0; roots && roots[i]; i++)
+        if (fs_path_is_within (path, roots[i]))
+            return true;
+    return false;
+}
+
+void
+strv_push_once (struct strv *v, const char *s)
+{
+    if (! strv_contains (v, s))
+        strv_push (v, s);
+}
+
+static bool
+is_program (const char *candidate, char resolved[PATH_MAX])
+{
+    struct stat st;
+    return realpath (candidate, resolved) && stat (resolved, &st) == 0 && S_ISREG (st.st_mode) &&
+           access (resolved, X_OK) == 0;
+}
+
+char *
+exec_find_candidate (const char *name, const char *path)
+{
+    _cleanup_free_ char *dirs = x_strdup (path ? path : "");
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        char resolved[PATH_MAX];
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, name);
+        if (dir[0] == '/' && is_program (candidate, resolved))
+            return steal_ptr (&candidate);
+    }
+    return NULL;
+}
+
+char *
+exec_find_on_path (const char *name, const char *path)
+{
+    char resolved[PATH_MAX];
+    _cleanup_free_ char *candidate = exec_find_candidate (name, path);
+    return candidate && is_program (candidate, resolved) ? x_strdup (resolved) : NULL;
+}
+
+/* What one resolution needs; `seen` keeps every program from being looked at twice. */
+struct search {
+    struct exec_allowlist *list;
+    struct exec_name *owner; /* the listed name on whose behalf it is looked */
+    const char *path;
+    const char *const *writable_roots;
+    struct strv seen;
+    bool is_asked; /* its owner's programs may be run for their answers */
+};
+
+static const char *
+work_dir_of (const struct search *s)
+{
+    return s->writable_roots ? s->writable_roots[0] : NULL;
+}
+
+static void add_program (struct search *s, const char *name, const char *candidate);
+
+/* A helper, by name or by path. Not found: it is not installed. */
+static void
+add_helper (void *ctx, const char *name)
+{
+    struct search *s = ctx;
+    static const char extra[] = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+    if (name[0] == '/') {
+        add_program (s, strrchr (name, '/') + 1, name);
+        return;
+    }
+    _cleanup_free_ char *dirs = x_asprintf ("%s:%s", s->path ? s->path : "", extra);
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        char resolved[PATH_MAX];
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, name);
+        if (dir[0] != '/' || ! is_program (candidate, resolved))
+            continue;
+        _cleanup_free_ char *real = NULL, *why = NULL;
+        enum shim_kind kind = shim_resolve (name, candidate, work_dir_of (s), &real, &why);
+        if (kind == SHIM_PASSED || kind == SHIM_LOST)
+            continue;
+        add_program (s, name, kind == SHIM_RESOLVED ? real : candidate);
+        return;
+    }
+}
+
+static bool
+may_be_interpreter (const char *name)
+{
+    return str_starts (name, "python") || str_starts (name, "pypy") || str_starts (name, "perl");
+}
+
+/* Grants a program with its parts: libraries, what a script is run by, its recipe. */
+static void
+add_program (struct search *s, const char *name, const char *candidate)
+{
+    char resolved[PATH_MAX];
+    if (! is_program (candidate, resolved))
+        return;
+    bool is_new = ! strv_contains (&s->seen, resolved);
+    strv_push_once (&s->seen, resolved);
+    bool is_listed = s->owner->path && str_eq (s->owner->path, resolved);
+    bool is_writable = path_is_below_any (resolved, s->writable_roots);
+    if (is_new && (is_listed || ! is_writable))
+        elf_closure (resolved, &s->list->files);
+    if (is_writable || ! s->is_asked)
+        return;
+    const char *base = strrchr (resolved, '/') + 1;
+    if (is_new && (is_listed || may_be_interpreter (base)))
+        s->owner->is_interpreter |=
+            interpreter_derive (s->list, s->owner, resolved, candidate, s->writable_roots) &&
+            is_listed;
+    struct strv interpreters = { 0 };
+    if (is_new)
+        script_interpreters (resolved, &interpreters);
+    const struct recipe_use use = { .list = s->list,
+                                    .owner = s->owner,
+                                    .name = name,
+                                    .program = resolved,
+                                    .candidate = candidate,
+                                    .is_shell_script =
+                                        interpreters.len && script_is_shell (&interpreters),
+                                    .add_helper = add_helper,
+                                    .ctx = s };
+    for (size_t i = 0; i < interpreters.len; i++)
+        add_helper (s, interpreters.items[i]);
+    strv_free (&interpreters);
+    _cleanup_free_ char *key = x_asprintf ("%s as %s", resolved, name);
+    if (! strv_contains (&s->seen, key)) {
+        strv_push (&s->seen, key);
+        recipes_apply (&use);
+    }
+}
+
+/* Commands look names up themselves: a version's own folder comes before the shims'. */
+static void
+put_before (struct exec_allowlist *list, const char *dir, const char *real)
+{
+    _cleanup_free_ char *wanted = x_strdup (real);
+    *strrchr (wanted, '/') = '\0';
+    _cleanup_free_ char *old = x_asprintf (":%s:", list->path);
+    _cleanup_free_ char *pair = x_asprintf (":%s:%s:", wanted, dir);
+    _cleanup_free_ char *shims = x_asprintf (":%s:", dir);
+    char *at = strstr (old, shims);
+    if (! at || strstr (old, pair))
+        return;
+    *at = '\0';
+    free (list->path);
+    list->path = x_asprintf ("%s:%s:%s", old[0] ? old + 1 : "", wanted, at + 1);
+    size_t len = strlen (list->path);
+    list->path[len - 1] = '\0';
+    if (list->path[0] == ':')
+        memmove (list->path, list->path + 1, len - 1);
+}
+
+/* One match of a listed name. */
+static void
+take_match (struct search *s, const char *dir, const char *candidate)
+{
+    struct exec_name *n = s->owner;
+    char resolved[PATH_MAX];
+    _cleanup_free_ char *real = NULL, *why = NULL;
+    enum shim_kind kind = path_is_below_any (candidate, s->writable_roots)
+                              ? SHIM_NONE
+                              : shim_resolve (n->name, candidate, work_dir_of (s), &real, &why);
+    if (kind == SHIM_PASSED)
+        return;
+    if (kind == SHIM_LOST) {
+        if (! n->path)
+            strv_push (&s->list->lost, why);
+        return;
+    }
+    const char *found = kind == SHIM_RESOLVED ? real : candidate;
+    if (! is_program (found, resolved))
+        return;
+    if (! n->path) {
+        n->path = x_strdup (resolved);
+        n->unlinked = x_strdup (found);
+        if (kind == SHIM_RESOLVED)
+            put_before (s->list, dir, real);
+    }
+    if (! str_eq (found, resolved)) {
+        strv_push (&s->list->links, found);
+        strv_push (&s->list->links, resolved);
+    }
+    add_program (s, n->name, found);
+}
+
+/* Every executable regular file of this name on PATH. */
+static void
+resolve_name (struct search *s)
+{
+    _cleanup_free_ char *dirs = x_strdup (s->path ? s->path : "");
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        char resolved[PATH_MAX];
+        if (dir[0] != '/')
+            continue;
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, s->owner->name);
+        if (is_program (candidate, resolved))
+            take_match (s, dir, candidate);
+    }
+}
+
+static bool
+is_among (const char *name, const char *const *names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        if (str_eq (names[i], name))
+            return true;
+    return false;
+}
+
+void
+exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, const char *path,
+                        const char *const *writable_roots, const char *const *unasked)
+{
+    *list = (struct exec_allowlist){ .path = x_strdup (path ? path : "") };
+    struct search s = { .list = list, .path = path, .writable_roots = writable_roots };
+    size_t count = 0;
+    while (names && names[count])
+        count++;
+    list->names = x_new_array (struct exec_name, count);
+    for (size_t i = 0; i < count; i++) {
+        struct exec_name *n = &list->names[list->name_count++];
+        n->name = x_strdup (names[i]);
+        s.owner = n;
+        s.is_asked = ! is_among (n->name, unasked);
+        if (! strchr (n->name, '/'))
+            resolve_name (&s);
+    }
+    strv_free (&s.seen);
+}
+
+void
+exec_allowlist_add_starters (struct exec_allowlist *list)
+{
+    static const char *const starters[] = { "/usr/bin/env", "/bin/sh" };
+    char resolved[PATH_MAX];
+    for (size_t i = 0; i < ARRAY_LEN (starters); i++)
+        if (is_program (starters[i], resolved))
+            elf_closure (resolved, &list->files);
+}
+
+void
+exec_allowlist_free (struct exec_allowlist *list)
+{
+    for (size_t i = 0; i < list->name_count; i++) {
+        free (list->names[i].name);
+        free (list->names[i].path);
+        free (list->names[i].unlinked);
+        strv_free (&list->names[i].derived);
+        strv_free (&list->names[i].parts);
+    }
+    free (list->names);
+    strv_free (&list->files);
+    strv_free (&list->run_trees);
+    strv_free (&list->links);
+    strv_free (&list->env);
+    strv_free (&list->lost);
+    free (list->path);
+    strv_free (&list->readable);
+    strv_free (&list->notes);
+    *list = (struct exec_allowlist){ 0 };
+}
+
+const struct exec_name *
+exec_allowlist_find (const struct exec_allowlist *list, const char *name)
+{
+    for (size_t i = 0; i < list->name_count; i++)
+        if (str_eq (list->names[i].name, name))
+            return &list->names[i];
+    return NULL;
+}
