@@ -11,7 +11,7 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 # A folder may include headers of its own rank and of those below.
 RANKS = [
     {"base"},
-    {"home", "fs"},
+    {"home", "fs", "mcp"},
     {"engine", "net", "artifact", "manifest"},
     {"sandbox", "host", "trace", "policy"},
     {"session", "door", "spawn", "roost"},
@@ -31,10 +31,11 @@ ROOMS = {
         {"calls", "task"},
         {"plan", "harness"},
         {"loop"},
+        {"served"},
         {"stage"},
         {"launch"},
     ],
-    "cli": [{"line"}, {"running", "packages", "records", "health"}, {"run"}, {""}, {"pages"}],
+    "cli": [{"line"}, {"running", "packages", "records", "health"}, {"run"}, {"mcp"}, {""}, {"pages"}],
     "artifact": [{"names"}, {"package"}, {"store"}, {"sources"}],
     "trace": [{"lines"}, {"read"}, {"tell", "export"}],
     "manifest": [{"text"}, {"capsule"}, {"settings"}],

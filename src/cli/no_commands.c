@@ -4,6 +4,7 @@
  * and unit tests run so.
  */
 #include "cli/health/commands.h"
+#include "cli/mcp/commands.h"
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
 #include "cli/run/commands.h"
@@ -29,6 +30,7 @@ NOTHING (cmd_doctor)
 NOTHING (cmd_eval_show)
 NOTHING (cmd_eval_diff)
 NOTHING (cmd_eval_run)
+NOTHING (cmd_mcp_serve)
 NOTHING (cmd_version)
 NOTHING (cmd_explain)
 NOTHING (cmd_config_set)

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
+#include "cli/mcp/commands.h"
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
 #include "cli/run/commands.h"
@@ -163,6 +164,20 @@ static const struct cli_option run_options[] = {
       .is_hidden = true,
       .help = "what the delegating session's work folder held" },
     { .name = "--contained-launch", .is_hidden = true, .help = "this launch is a delegated child" },
+    NONE
+};
+
+static const struct cli_option mcp_serve_options[] = {
+    { .name = "--workdir",
+      .kind = CLI_VALUE,
+      .value_name = "<WORKDIR>",
+      .help = "work folder (default: a new workdir/<session> beside the manifest)" },
+    { .name = "--containment",
+      .kind = CLI_VALUE,
+      .value_name = "<advisory|scoped|sealed>",
+      .help = "the least containment this launch accepts; never lowers the manifest's or the "
+              "configuration's" },
+    { .name = "--no-env-file", .help = "do not read .env" },
     NONE
 };
 
@@ -597,6 +612,16 @@ static const struct cli_command commands[] = {
       "mur conversation truncate ctx_0190f3c2 --keep 20", CONTEXT_POS,
       conversation_truncate_options, cmd_conversation_truncate },
 
+    { "mcp serve", "Serve a capsule to one MCP client on standard input and output",
+      "What the manifest names under exports.mcp is served, and nothing else: tools, the capsule "
+      "itself as one tool, skills, files. Every call passes the gates, the policy and the trace a "
+      "model's call passes. Standard output holds the protocol alone; it ends when the client "
+      "does.",
+      "mur mcp serve\nmur mcp serve ./reviewer --workdir .\nmur mcp serve acme/reviewer@1.2.0",
+      POS ({ "CAPSULE", false, false,
+             "capsule folder or manifest, or scope/name@version (default: .)" }),
+      mcp_serve_options, cmd_mcp_serve },
+
     { "new", "Create a capsule from a template",
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
       "`agent-tool` (an agent with a tool of "
@@ -666,6 +691,7 @@ static const struct cli_group groups[] = {
     { "trace", "Read, compare and remove recorded sessions" },
     { "eval", "Score capsules on a data set" },
     { "conversation", "Read, cut and remove conversation records" },
+    { "mcp", "Serve a capsule to MCP clients" },
     { "control", "Settings and secrets of a running capsule" },
     { "beta", "Features that must be enabled" },
     { "config", "Change the configuration" },

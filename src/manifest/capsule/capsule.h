@@ -392,10 +392,23 @@ struct exported_peer_tasks {
     struct opt_bool accept;
 };
 
+struct exported_agent {
+    const char *name; /* ask_... */
+    const char *description;
+};
+
+/* What MCP clients get. */
+struct exported_mcp {
+    struct str_list tools; /* names as the model sees them */
+    struct exported_agent *agent;
+    struct opt_bool skills, files;
+};
+
 struct exports {
     struct exported_files *files;
     struct exported_peer_files *peer_files;
     struct exported_peer_tasks *peer_tasks;
+    struct exported_mcp *mcp;
 };
 
 struct control {

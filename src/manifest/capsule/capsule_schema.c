@@ -502,6 +502,25 @@ static const struct schema_key peer_tasks_keys[] = {
 };
 static const struct schema peer_tasks_schema = SCHEMA (peer_tasks_keys, exported_peer_tasks);
 
+static const struct schema_key exported_agent_keys[] = {
+    KEY (exported_agent, name, KEY_TRIMMED,
+         .doc = "The tool's name: ask_ and a-z, 0-9, _. Required."),
+    KEY (exported_agent, description, KEY_TRIMMED, .doc = "What a client's model reads. Required."),
+    END,
+};
+static const struct schema exported_agent_schema = SCHEMA (exported_agent_keys, exported_agent);
+
+static const struct schema_key exported_mcp_keys[] = {
+    KEY (exported_mcp, tools, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Tools served to MCP clients, by the names the model sees."),
+    KEY (exported_mcp, agent, KEY_BLOCK, .block = &exported_agent_schema,
+         .doc = "The capsule itself as one tool."),
+    KEY (exported_mcp, skills, KEY_BOOL, .doc = "Whether skills are served, as prompts too."),
+    KEY (exported_mcp, files, KEY_BOOL, .doc = "Whether exports.files is served as resources."),
+    END,
+};
+static const struct schema exported_mcp_schema = SCHEMA (exported_mcp_keys, exported_mcp);
+
 static const struct schema_key exports_keys[] = {
     KEY (exports, files, KEY_BLOCK, .block = &exported_files_schema,
          .doc = "Files served at the door."),
@@ -509,6 +528,8 @@ static const struct schema_key exports_keys[] = {
          .doc = "Files handed to one peer."),
     KEY (exports, peer_tasks, KEY_BLOCK, .block = &peer_tasks_schema,
          .doc = "Tasks of formation members."),
+    KEY (exports, mcp, KEY_BLOCK, .block = &exported_mcp_schema,
+         .doc = "What MCP clients get: mur mcp serve, and /mcp at the door."),
     END,
 };
 const struct schema exports_schema = SCHEMA (exports_keys, exports);

@@ -122,7 +122,7 @@ call_wasm (struct session *s, struct running_task *task, const struct call *call
         return;
     }
     _cleanup_buf_ struct buf file = { 0 };
-    if (call->is_plan_step && ! result.data && result.data_path) {
+    if ((call->is_plan_step || call->is_served) && ! result.data && result.data_path) {
         if (! fs_read (s->places.work, result.data_path, DATA_FILE_MAX, &file, &err)) {
             outcome_set_error (out, "tool %s left its result at a path that cannot be read: %s",
                                tool->tool_name, err->message);
@@ -183,7 +183,7 @@ dispatch_call (struct session *s, struct running_task *task, const struct call *
 {
     const char *name = call->name;
     const struct provided_tool *provided = provided_find (s, name);
-    out->is_unfenced = call->is_plan_step;
+    out->is_unfenced = call->is_plan_step || call->is_served;
     if (provided) {
         call_provided (s, task, provided, call->input, out);
         return;

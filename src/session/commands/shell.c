@@ -277,8 +277,12 @@ shell_run (struct session *s, struct running_task *task, const struct call *call
             mur_error_free (err);
         return;
     }
-    if (call->is_plan_step) { /* ended with its step, never moved to the background */
-        if (command_wait (c, -1, task->cancel))
+    if (call->is_plan_step ||
+        call->is_served) { /* ended with its step, never moved to the background */
+        loop_lock_release (&s->loop_lock);
+        bool has_ended = command_wait (c, -1, task->cancel);
+        loop_lock_take (&s->loop_lock);
+        if (has_ended)
             set_finished (s, name, line, c, out);
         else
             command_kill (c);

@@ -34,6 +34,7 @@
 #include "session/launch/termination.h"
 #include "session/loop/loop.h"
 #include "session/model/controller.h"
+#include "session/served/served.h"
 #include "session/stage/grants_report.h"
 #include "session/stage/staged.h"
 #include "session/state/deadline.h"
@@ -190,7 +191,7 @@ begin (struct session *s, bool has_own, const struct launch_options *options,
     options->announce (options->ctx, s, door_url (s->door));
     host_probe_stop ();
     lost_commands_report (s);
-    return termination_listen (s, err);
+    return termination_listen (s, err) && served_start (s, err);
 }
 
 /* --- after the loop --- */
@@ -230,6 +231,7 @@ tear_down (struct session *s, enum session_ending ending)
 {
     if (s->registry)
         refuse_queued (s);
+    served_end (s);
     hooks_end (s, session_ending_name (ending));
     if (s->trace)
         background_abandon_begin (s);

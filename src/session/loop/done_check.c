@@ -59,12 +59,14 @@ run (struct session *s, struct running_task *t, struct check *c)
     int64_t timeout_ms = c->declared->timeout_secs.value < INT64_MAX / 1000
                              ? (int64_t)c->declared->timeout_secs.value * 1000
                              : -1;
+    bool was_mine = loop_lock_pause (&s->loop_lock);
     bool has_ended = command_wait (c->command, timeout_ms, t->cancel);
     if (! has_ended) {
         c->outcome = cancel_is_raised (t->cancel) ? CHECK_STOPPED : CHECK_TIMED_OUT;
         command_kill (c->command);
         command_wait (c->command, -1, NULL);
     }
+    loop_lock_resume (&s->loop_lock, was_mine);
     c->result = command_look (c->command);
     if (has_ended)
         c->outcome = c->result.exit_code == 0 ? CHECK_PASSED : CHECK_FAILED;

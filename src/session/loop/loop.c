@@ -156,6 +156,19 @@ ends_session (const struct mur_error *e)
     return e && (e->code == E_RUN_013 || e->code == E_RUN_014);
 }
 
+/* A harness's run takes the lock itself, for as long as its bridge is open. */
+static void
+run_task (struct session *s, const struct task *task, struct task_outcome *run)
+{
+    if (s->harness) {
+        task_run (s, task, run);
+        return;
+    }
+    loop_lock_take (&s->loop_lock);
+    task_run (s, task, run);
+    loop_lock_release (&s->loop_lock);
+}
+
 void
 loop_run (struct session *s, bool has_own, struct launch_outcome *out)
 {
@@ -174,7 +187,7 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
             break;
         struct task_outcome run = { 0 };
         warm_client (s);
-        task_run (s, task, &run);
+        run_task (s, task, &run);
         runs++;
         bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
         bool is_fatal = ends_session (run.error);

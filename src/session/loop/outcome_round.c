@@ -64,10 +64,12 @@ wait_for_all (struct session *s, struct running_task *t)
         if (delegations + calls != said)
             announce (s, t, delegations, calls);
         said = delegations + calls;
+        bool was_mine = loop_lock_pause (&s->loop_lock);
         if (delegations)
             delegations_sleep (handoff_delegations (s), &seen);
         else
             member_calls_sleep (handoff_member_calls (s), &seen_calls);
+        loop_lock_resume (&s->loop_lock, was_mine);
     }
     cancel_remove (t->cancel, listener);
     return ! cancel_is_raised (t->cancel);

@@ -19,8 +19,9 @@
 
 /* --- one call --- */
 
-static void
-run_call (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
+void
+tool_call_run (struct session *s, struct running_task *t, const struct call *c,
+               struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
     if (gate_has_input (c, o) && gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
@@ -57,7 +58,7 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
                           .input_text = input_text,
                           .input_error = json_get_string (block, "input_error") };
         _cleanup_outcome_ struct call_outcome o = { 0 };
-        run_call (s, t, &c, &o);
+        tool_call_run (s, t, &c, &o);
         if (attempt_take_refusals (s, t))
             return false;
         if (t->fatal) {

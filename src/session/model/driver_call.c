@@ -124,12 +124,14 @@ run_try (struct session *s, const struct driver_caller *c, const char *request, 
                                  .cancel = c->cancel };
     struct guest_store store = { 0 };
     a->arena = arena_new ();
+    bool was_mine = loop_lock_pause (&s->loop_lock);
     if (guest_store_open (s, &setup, &store, &a->how, &a->err))
         a->how = host_tool_run (store.guest, request, len, NULL, a->arena, &a->result, c->cancel,
                                 &a->err);
     if (store.http)
         guest_http_observe (store.http, &a->seen);
     guest_store_close (&store);
+    loop_lock_resume (&s->loop_lock, was_mine);
     if (c->task) {
         a->has_streamed = frames->has_text;
         frames_settle (frames);
@@ -391,7 +393,10 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
     }
     trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
     free (text);
-    if (! cancel_sleep (c->cancel, delay_ms)) {
+    bool was_mine = loop_lock_pause (&s->loop_lock);
+    bool has_slept = cancel_sleep (c->cancel, delay_ms);
+    loop_lock_resume (&s->loop_lock, was_mine);
+    if (! has_slept) {
         out->outcome = DRIVER_CANCELED;
         return true;
     }

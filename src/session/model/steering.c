@@ -47,12 +47,14 @@ steering_take_driver (struct session *s, struct cancel *cancel)
 {
     struct steering *st = s->steering;
     uint64_t listener = cancel_add (cancel, wake, st);
+    bool was_mine = loop_lock_pause (&s->loop_lock);
     pthread_mutex_lock (&st->lock);
     while (st->is_driver_busy && ! (cancel && cancel_is_raised (cancel)))
         pthread_cond_wait (&st->changed, &st->lock);
     bool is_ours = ! st->is_driver_busy;
     st->is_driver_busy = true;
     pthread_mutex_unlock (&st->lock);
+    loop_lock_resume (&s->loop_lock, was_mine);
     cancel_remove (cancel, listener);
     return is_ours;
 }

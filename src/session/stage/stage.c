@@ -29,6 +29,7 @@
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"
 #include "session/model/controller.h"
+#include "session/served/served.h"
 #include "session/stage/places.h"
 #include "session/stage/provided_table.h"
 #include "session/stage/stage_script.h"
@@ -237,9 +238,9 @@ http_end (struct session *s)
 
 /* From the top down: what is freed may still ask what stands below it. */
 static void (*const part_frees[]) (struct session *s) = {
-    hooks_free,           door_end,     staged_free, going_free,  harness_free,      told_free,
-    stage_artifacts_free, handoff_free, http_end,    guests_free, stage_driver_free, steering_free,
-    processes_free,       places_free,
+    hooks_free,    served_free,          door_end,     staged_free, going_free,  harness_free,
+    told_free,     stage_artifacts_free, handoff_free, http_end,    guests_free, stage_driver_free,
+    steering_free, processes_free,       places_free,
 };
 
 void

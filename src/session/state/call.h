@@ -25,6 +25,7 @@ struct call {
     /* Its plan records it and fences the whole report: nothing is fenced here, a missing field is
      * no line of its own, a command is waited for, a result may lie in a file. */
     bool is_plan_step;
+    bool is_served; /* to an MCP client: nothing is fenced, a command is waited for */
     /* Of a caller whose wait may end before the task does; NULL: the task's own cancel. */
     struct cancel *abandon; /* a command goes to the background */
     struct cancel *stop;    /* a tool is stopped */

@@ -49,6 +49,7 @@ struct staged_artifact {
     struct strv native_closure;  /* further files its start needs */
     char *description;
     char *parameters;
+    char *output_schema; /* compact JSON, of type object; NULL: none, or of plain text */
     struct strv required;
     bool is_schema_malformed;
     bool is_upstream_none;

@@ -65,6 +65,7 @@ struct session {
     struct going *going;
     struct staged *staged;
     struct launched *launched;
+    struct served *served;
 };
 
 enum termination_cause termination_cause (const struct session *s);

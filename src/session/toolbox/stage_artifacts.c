@@ -62,6 +62,14 @@ take_schema (struct staged_artifact *a, const struct yaml_node *node)
 }
 
 static void
+take_output_schema (struct staged_artifact *a, const struct yaml_node *node)
+{
+    _cleanup_json_ json_t *schema = node ? schema_json (node) : NULL;
+    if (json_is_object (schema) && str_eq (json_get_string (schema, "type"), "object"))
+        a->output_schema = json_text (schema, JSON_TEXT_SORTED);
+}
+
+static void
 take_manifest (struct staged_artifact *a, const struct package *p)
 {
     const struct artifact_manifest *m = p->manifest;
@@ -69,8 +77,10 @@ take_manifest (struct staged_artifact *a, const struct package *p)
     a->manifest_len = p->manifest_len;
     a->description = m->description ? x_strdup (m->description) : NULL;
     a->is_upstream_none = m->has_upstream_none;
-    if (a->role == ROLE_TOOL)
+    if (a->role == ROLE_TOOL) {
         take_schema (a, m->input_schema);
+        take_output_schema (a, m->output_schema);
+    }
 }
 
 /* A skill without a description is described by its first line that is not blank. */
@@ -388,6 +398,7 @@ staged_artifact_clear (struct staged_artifact *a)
     component_freep (&a->component);
     free (a->description);
     free (a->parameters);
+    free (a->output_schema);
     strv_free (&a->required);
     free (a->config_env);
     allow_list_free (&a->allow);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands about MCP: one source each, a row in the table of commands.
+ */
+#pragma once
+
+#include "cli/line/command.h"
+
+cli_run_fn cmd_mcp_serve;

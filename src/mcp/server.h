@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The serving half of MCP, without a transport: a judged request in, an answer out.
+ *
+ * What is served comes from a service's functions; which thread runs them is the transport's
+ * choice. Always true: a list is answered in one page and in an order that does not change by
+ * itself; a tool's failure is a result, a request that names nothing is an error.
+ */
+#pragma once
+
+#include "base/cancel.h"
+#include "mcp/request.h"
+
+struct mcp_sink {
+    /* Sends a message that belongs to this request before its answer; <text> is taken over. */
+    void (*send) (void *ctx, char *text);
+    void *ctx;
+};
+
+/* One served request, as a service's function sees it. */
+struct mcp_call {
+    const struct mcp_request *request;
+    const json_t *params;        /* never NULL */
+    const char *name;            /* what the method's parameter names; NULL for lists */
+    const json_t *arguments;     /* an object; of tools/call */
+    const struct mcp_sink *sink; /* NULL: nothing can be sent before the answer */
+    struct cancel *cancel;       /* raised when the client wants no answer any more */
+};
+
+/* Fills answer->result (owned by it) or refuses with mcp_refuse. */
+typedef void mcp_serve_fn (void *ctx, const struct mcp_call *call, struct mcp_answer *answer);
+
+struct mcp_service {
+    void *ctx;
+    const char *name, *version, *instructions; /* the last may be NULL */
+    unsigned offers;                           /* of mcp_offer */
+    bool tells_changes;                        /* listChanged */
+    /* By method; NULL: there is none. What a list's function puts in result is its array. */
+    mcp_serve_fn *tools_list, *tools_call, *resources_list, *resources_read, *prompts_list,
+        *prompts_get, *skills_list, *skills_get, *tasks_get, *tasks_update, *tasks_cancel;
+};
+
+/* Serves it; never for MCP_LISTEN, which is the transport's. <peer> is opened by `initialize`. */
+void mcp_serve (const struct mcp_service *s, struct mcp_peer *peer, const struct mcp_request *r,
+                const struct mcp_sink *sink, struct cancel *cancel, struct mcp_answer *answer);
+/* {name, version}; owned. */
+json_t *mcp_service_info (const struct mcp_service *s);
+/* The first message of a subscription: what of the request is honoured. Owned. */
+char *mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r);
+/* True when this subscription asked for changes of the tools. */
+bool mcp_listens_for_tools (const struct mcp_request *r);
+/* The notification that tools changed: to a subscription, or (NULL) to a legacy peer. Owned. */
+char *mcp_tools_changed_text (const struct mcp_request *subscription);
+/* The result that ends a subscription in good order. */
+void mcp_listen_end (const struct mcp_request *r, struct mcp_answer *answer);
+/* A tool's result of one text; owned. */
+json_t *mcp_text_result (const char *text, size_t len, bool is_error);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is served, its beginning and its end. See served.h.
+ */
+#include "session/served/served.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/version.h"
+#include "door/tasks/intake.h"
+#include "session/serve.h"
+#include "session/served/served_internal.h"
+
+#include <unistd.h>
+
+static bool
+check_tools (const struct session *s, const struct exported_mcp *m, struct mur_error **err)
+{
+    for (size_t i = 0; i < m->tools.len; i++) {
+        if (session_tool (s, m->tools.items[i]))
+            continue;
+        _cleanup_strv_ struct strv names = { 0 };
+        for (size_t k = 0; k < s->kit.tool_count; k++)
+            strv_push (&names, s->kit.tools[k].name);
+        _cleanup_free_ char *all = strv_join (&names, ", ");
+        mur_fail (err, E_MCP_010, "exports.mcp.tools: this capsule has no tool named %s",
+                  m->tools.items[i]);
+        return mur_hint (err, "its tools are: %s", all);
+    }
+    return true;
+}
+
+static bool
+check_exported (const struct session *s, struct mur_error **err)
+{
+    const struct exports *e = s->manifest->exports;
+    const struct exported_mcp *m = e ? e->mcp : NULL;
+    if (! m || (! m->tools.len && ! m->agent && ! m->skills.value && ! m->files.value)) {
+        mur_fail (err, E_MCP_010, "%s serves nothing to MCP clients", s->manifest->name);
+        return mur_hint (err, "name what it serves in its murmur.yaml: exports: {mcp: {tools: "
+                              "[...]}}");
+    }
+    if (m->agent && session_tool (s, m->agent->name))
+        return mur_fail (err, E_MCP_010, "exports.mcp.agent.name: %s is the name of a tool",
+                         m->agent->name);
+    return check_tools (s, m, err);
+}
+
+struct served *
+served_new (struct session *s, struct mur_error **err)
+{
+    if (! check_exported (s, err))
+        return NULL;
+    struct served *v = x_new0 (struct served);
+    *v =
+        (struct served){ .s = s, .exported = s->manifest->exports->mcp, .in_fd = -1, .out_fd = -1 };
+    v->service = (struct mcp_service){
+        .ctx = v,
+        .name = s->manifest->name,
+        .version = s->manifest->version ? s->manifest->version : MUR_VERSION,
+        .offers = MCP_OFFERS_TOOLS,
+        .tells_changes = true,
+        .tools_list = served_tools_list,
+        .tools_call = served_tools_call,
+    };
+    v->task.id = x_strdup (id_new ("tsk").text);
+    v->task.context_id = x_strdup (id_new ("ctx").text);
+    v->task.source = x_strdup ("mcp");
+    v->task.origin = ORIGIN_PEER;
+    v->task.cancel = cancel_new ();
+    s->loop_lock.is_shared = true;
+    return v;
+}
+
+void
+served_free (struct session *s)
+{
+    struct served *v = s->served;
+    if (! v)
+        return;
+    free (v->task.id);
+    free (v->task.context_id);
+    free (v->task.source);
+    cancel_unref (v->task.cancel);
+    if (v->in_fd >= 0)
+        close (v->in_fd);
+    if (v->out_fd >= 0)
+        close (v->out_fd);
+    free (v);
+}
+
+const struct mcp_service *
+served_service (const struct served *v)
+{
+    return &v->service;
+}
+
+uint64_t
+served_generation (struct served *v)
+{
+    loop_lock_take (&v->s->loop_lock);
+    uint64_t generation = v->s->kit.tools_generation;
+    loop_lock_release (&v->s->loop_lock);
+    return generation;
+}
+
+bool
+session_serve_stdio (struct session *s, int in_fd, int out_fd, struct mur_error **err)
+{
+    s->served = served_new (s, err);
+    if (! s->served) {
+        close (in_fd);
+        close (out_fd);
+        return false;
+    }
+    s->served->in_fd = in_fd;
+    s->served->out_fd = out_fd;
+    return true;
+}
+
+/* The client is gone: nothing is waited for any more. */
+static void
+on_client_gone (void *ctx)
+{
+    struct session *s = ctx;
+    _cleanup_strv_ struct strv ids = { 0 };
+    registry_cancel_all (s->registry, &ids);
+    registry_interrupt (s->registry);
+}
+
+bool
+served_start (struct session *s, struct mur_error **err)
+{
+    struct served *v = s->served;
+    if (! v || v->in_fd < 0)
+        return true;
+    int in_fd = v->in_fd, out_fd = v->out_fd;
+    v->in_fd = v->out_fd = -1;
+    v->stdio = stdio_server_start (v, in_fd, out_fd, on_client_gone, s, err);
+    return v->stdio != NULL;
+}
+
+void
+served_end (struct session *s)
+{
+    struct served *v = s->served;
+    if (! v)
+        return;
+    stdio_server_stop (v->stdio);
+    v->stdio = NULL;
+    if (v->has_begun)
+        TRACE (s->trace, NULL, task_end, .task_id = v->task.id, .exit_status = "ok",
+               .duration_ms = clock_monotonic_ms () - v->started_ms, .turns = v->calls,
+               .tool_calls = v->calls);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Served tools: the list, and a call. See served.h.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "session/loop/tool_calls.h"
+#include "session/served/served_internal.h"
+#include "session/state/running_task.h"
+
+static bool
+is_exported (const struct served *v, const char *name)
+{
+    for (size_t i = 0; i < v->exported->tools.len; i++)
+        if (str_eq (v->exported->tools.items[i], name))
+            return true;
+    return false;
+}
+
+/* --- the list --- */
+
+static json_t *
+schema_of (const struct tool_entry *t)
+{
+    json_t *schema = json_loads (t->parameters, 0, NULL);
+    if (! json_is_object (schema)) {
+        json_decref (schema);
+        schema = json_object ();
+    }
+    if (! str_eq (json_get_string (schema, "type"), "object"))
+        json_set_string (schema, "type", "object");
+    return schema;
+}
+
+static const char *
+output_schema_of (const struct tool_entry *t)
+{
+    return t->artifact ? t->artifact->output_schema : NULL;
+}
+
+static json_t *
+tool_json (const struct tool_entry *t)
+{
+    json_t *tool = json_object ();
+    json_set_string (tool, "name", t->name);
+    if (t->description)
+        json_set_string (tool, "description", t->description);
+    json_object_set_new (tool, "inputSchema", schema_of (t));
+    if (output_schema_of (t))
+        json_object_set_new (tool, "outputSchema", json_loads (output_schema_of (t), 0, NULL));
+    return tool;
+}
+
+void
+served_tools_list (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    struct served *v = ctx;
+    (void)call;
+    answer->result = json_array ();
+    loop_lock_take (&v->s->loop_lock);
+    for (size_t i = 0; i < v->s->kit.tool_count; i++)
+        if (is_exported (v, v->s->kit.tools[i].name))
+            json_array_append_new (answer->result, tool_json (&v->s->kit.tools[i]));
+    loop_lock_release (&v->s->loop_lock);
+    if (v->exported->agent)
+        json_array_append_new (answer->result, served_ask_tool (v));
+}
+
+/* --- a call --- */
+
+/* The task all served calls belong to begins with the first of them. */
+static void
+begin (struct served *v)
+{
+    static char *const none[] = { NULL };
+    if (v->has_begun)
+        return;
+    v->has_begun = true;
+    v->started_ms = clock_monotonic_ms ();
+    TRACE (v->s->trace, NULL, task_start, .task_id = v->task.id, .context_id = v->task.context_id,
+           .source = "mcp", .origin = task_origin_name (v->task.origin), .trust = "untrusted",
+           .lane = "peer", .part_kinds = none, .reference_task_ids = none);
+}
+
+static void
+raise_call (void *ctx)
+{
+    cancel_raise (ctx);
+}
+
+static void
+run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
+{
+    struct session *s = v->s;
+    _cleanup_free_ char *input_text = json_text (call->arguments, JSON_TEXT_SORTED);
+    _cleanup_free_ char *id = json_text (call->request->message.id, JSON_TEXT_SORTED);
+    struct running_task t = { .task = &v->task,
+                              .cancel = call->cancel,
+                              .started_ms = clock_monotonic_ms () };
+    uint64_t listener = cancel_add (v->task.cancel, raise_call, call->cancel);
+    loop_lock_take (&s->loop_lock);
+    begin (v);
+    t.counts.turns = ++v->calls;
+    const struct call c = { .turn = t.counts.turns,
+                            .id = id,
+                            .name = call->name,
+                            .input = call->arguments,
+                            .input_text = input_text,
+                            .is_served = true };
+    tool_call_run (s, &t, &c, o);
+    loop_lock_release (&s->loop_lock);
+    cancel_remove (v->task.cancel, listener);
+    /* A served call cannot end the session: what could not be recorded did not run. */
+    mur_error_freep (&t.fatal);
+}
+
+/* A tool with an output schema answers structure; text that is none is its failure. */
+static void
+set_structure (const char *schema, const struct call_outcome *o, struct mcp_answer *answer)
+{
+    if (! schema || o->status != TOOL_PASSED)
+        return;
+    json_t *value =
+        json_loadb (o->text.data ? o->text.data : "", o->text.len, JSON_DECODE_ANY, NULL);
+    if (value) {
+        json_object_set_new (answer->result, "structuredContent", value);
+        return;
+    }
+    static const char text[] = "the tool did not return what its output schema says: not JSON";
+    json_decref (answer->result);
+    answer->result = mcp_text_result (text, sizeof text - 1, true);
+}
+
+void
+served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    struct served *v = ctx;
+    if (v->exported->agent && str_eq (call->name, v->exported->agent->name)) {
+        served_ask (v, call, answer);
+        return;
+    }
+    if (! is_exported (v, call->name)) {
+        mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no tool named %s", call->name);
+        return;
+    }
+    /* What goes to a client is not fenced: its own program decides what its model reads. */
+    _cleanup_outcome_ struct call_outcome o = { 0 };
+    run (v, call, &o);
+    answer->result =
+        mcp_text_result (o.text.data ? o.text.data : "", o.text.len, o.status != TOOL_PASSED);
+    loop_lock_take (&v->s->loop_lock);
+    const struct tool_entry *t = session_tool (v->s, call->name);
+    _cleanup_free_ char *schema =
+        t && output_schema_of (t) ? x_strdup (output_schema_of (t)) : NULL;
+    loop_lock_release (&v->s->loop_lock);
+    set_structure (schema, &o, answer);
+}
