@@ -409,6 +409,7 @@ wait_for_calls (struct stdio_server *x)
 {
     pthread_mutex_lock (&x->lock);
     x->is_closing = true;
+    eventfd_write (x->wake_fd, 1);
     for (struct work *w = x->open; w; w = w->next)
         cancel_raise (w->cancel);
     while (x->open_count)
@@ -421,7 +422,6 @@ stdio_server_stop (struct stdio_server *x)
 {
     if (! x)
         return;
-    eventfd_write (x->wake_fd, 1);
     wait_for_calls (x);
     pthread_join (x->reader, NULL);
     end_subscriptions (x);
