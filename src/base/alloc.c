@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Allocation that cannot fail. See alloc.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 
 #include <stdint.h>

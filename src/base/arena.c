@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Arenas: a chain of blocks, each twice the one before up to 1 MiB. See arena.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
 #include "base/alloc.h"

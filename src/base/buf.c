@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Byte buffers, string vectors and the few string helpers everybody needs. See buf.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Cancels. See cancel.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cancel.h"
 
 #include "base/alloc.h"
@@ -67,12 +64,6 @@ cancel_raise (struct cancel *c)
         pthread_cond_broadcast (&c->raised);
     }
     pthread_mutex_unlock (&c->lock);
-}
-
-void
-cancel_reset (struct cancel *c)
-{
-    atomic_store (&c->is_raised, false);
 }
 
 bool

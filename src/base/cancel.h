@@ -22,7 +22,6 @@ void cancel_unref (struct cancel *c);
 /* Raises it (idempotent) and calls every listener. */
 void cancel_raise (struct cancel *c);
 /* Lowers it again for the next piece of work. Only its owner, with nobody listening. */
-void cancel_reset (struct cancel *c);
 bool cancel_is_raised (const struct cancel *c);
 
 /* Registers a listener; the returned id is handed to cancel_remove. c may be NULL (never raised, id

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Clocks. See clock.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -48,10 +45,4 @@ void
 clock_rfc3339 (uint64_t unix_ms, char out[25])
 {
     format (unix_ms, "Z", out, 25);
-}
-
-void
-clock_rfc3339_offset (uint64_t unix_ms, char out[30])
-{
-    format (unix_ms, "+00:00", out, 30);
 }

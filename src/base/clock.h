@@ -14,5 +14,3 @@ uint64_t clock_monotonic_ms (void);
 uint64_t clock_monotonic_us (void);
 /* "2026-01-02T03:04:05.678Z" of a Unix time in ms. */
 void clock_rfc3339 (uint64_t unix_ms, char out[25]);
-/* "2026-01-02T03:04:05.678+00:00", the form of the running records. */
-void clock_rfc3339_offset (uint64_t unix_ms, char out[30]);

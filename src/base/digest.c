@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Digests and encodings. See digest.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/digest.h"
 
 #include "base/alloc.h"
@@ -26,7 +23,7 @@ hex_encode (const void *data, size_t len, char *out)
     out[2 * len] = '\0';
 }
 
-void
+static void
 sha256_bytes (const void *data, size_t len, unsigned char out[32])
 {
     SHA256_CTX context;
@@ -41,12 +38,6 @@ sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1])
     unsigned char raw[32];
     sha256_bytes (data, len, raw);
     hex_encode (raw, sizeof raw, out);
-}
-
-bool
-sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1])
-{
-    return sha256_hex_fd_upto (fd, UINT64_MAX, out);
 }
 
 bool

@@ -12,9 +12,6 @@
 
 /* 64 lower-case hex digits and a NUL. */
 void sha256_hex (const void *data, size_t len, char out[SHA256_HEX_LEN + 1]);
-void sha256_bytes (const void *data, size_t len, unsigned char out[32]);
-/* Hashes what is left to read of a descriptor. Returns false with errno set when a read fails. */
-bool sha256_hex_fd (int fd, char out[SHA256_HEX_LEN + 1]);
 /* The same of at most <limit> bytes: a file that grows meanwhile has no end. */
 bool sha256_hex_fd_upto (int fd, uint64_t limit, char out[SHA256_HEX_LEN + 1]);
 /* A digest fed piece by piece; the last call frees it. */

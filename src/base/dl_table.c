@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Loading tables of functions. See dl_table.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/dl_table.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The one error value and the table of diagnostic codes. See error.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Whole reads and writes. See fdio.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fdio.h"
 
 #include "base/clock.h"

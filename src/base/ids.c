@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UUIDv7 ids. See ids.h. Layout: 48 bits of Unix ms, version 7, a 12-bit counter, variant, 62
- * random bits (RFC 9562 6.2 method 1: the counter keeps ids of one millisecond in order; an
- * overflowing counter borrows the next millisecond).
+ * UUIDv7 ids. Layout: 48 bits of Unix ms, version 7, a 12-bit counter, variant, 62 random bits (RFC
+ * 9562 6.2 method 1: the counter keeps ids of one millisecond in order; an overflowing counter
+ * borrows the next millisecond).
  */
 #include "base/ids.h"
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Glue around Jansson. See json.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
 #include "base/alloc.h"

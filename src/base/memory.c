@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Giving memory back. See memory.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/memory.h"
 
 #include "base/tokens.h"

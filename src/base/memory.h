@@ -2,9 +2,8 @@
  *
  * Giving memory back when a process begins to wait.
  *
- * Callers: session/loop/loop.c and spawn/formation/formation.c, when there was nothing to do for a
- * moment. Always true: nothing a program can see changes; what is needed again comes back from the
- * page cache with the next touch.
+ * Always true: nothing a program can see changes; what is needed again comes back from the page
+ * cache with the next touch.
  */
 #pragma once
 

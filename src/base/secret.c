@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Secrets and redaction. See secret.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/secret.h"
 
 #include "base/alloc.h"

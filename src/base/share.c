@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Files that come with the program. See share.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/share.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl100k_base: text is cut into pieces (words with their leading blank, short numbers, punctuation,
- * blanks), each piece is merged pair by pair, lowest rank first, and the pieces left are the
- * tokens. See tokens.h.
- *
  * The table is one file, mapped read-only and shared by every process: a header, an open-addressed
  * hash of token numbers, the token texts, and the character classes of Unicode that the cutting
  * needs. Ranks are token numbers.

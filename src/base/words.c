@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Words of a command line. See words.h; the rules are those of XCU 2.2 (quoting) and 2.3 (tokens).
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/words.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The door's listener and the order of decisions for one request (spec/door.md 2). See door.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/door.h"
 
 #include "base/alloc.h"

@@ -2,9 +2,8 @@
  *
  * The door: the HTTP surface of a running agent capsule (spec/door.md).
  *
- * Callers: session/launch/launch.c only. Order: door_bind, (session_start is written), door_serve,
- * registry work, announce, door_close. Always true: no handler waits for the agent loop; door_close
- * returns with no thread left.
+ * Order: door_bind, (session_start is written), door_serve, registry work, announce, door_close.
+ * Always true: no handler waits for the agent loop; door_close returns with no thread left.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The JSON-RPC envelope. See envelope.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/envelope.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One open stream of the door. See event_stream.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/event_stream.h"
 
 #include "base/alloc.h"

@@ -3,8 +3,7 @@
  * One open stream of the door: opening event, replay, live events, heartbeats, and when it ends
  * (spec/door.md 8.5).
  *
- * Callers: rpc.c. The watcher is made before anything is routed or read, so that nothing falls
- * between.
+ * The watcher is made before anything is routed or read, so that nothing falls between.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * JSON-RPC at the door. See rpc.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/rpc.h"
 
 #include "base/alloc.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * JSON-RPC at the door: envelope, version, method table, methods (spec/door.md 4 and 7).
- *
- * Callers: door.c only, on the server's thread.
  */
 #pragma once
 

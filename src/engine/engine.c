@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine, its components and its ticker. See engine.h.
- *
  * The ticker exists from the first call on and advances the epoch every 100 ms while some call
  * runs; it sleeps otherwise and is joined at once when the engine goes.
  */

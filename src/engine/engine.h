@@ -3,10 +3,9 @@
  * The component engine: compile or load a component, instantiate it as a guest with exactly what it
  * was granted, call it, abandon the call. The only folder that knows Wasmtime.
  *
- * Callers: artifact/ (precompile), host/ (typed interfaces), session/ (guests). One engine per
- * process, made on first need. Always true: a guest sees only the preopens, variables, interfaces
- * and HTTP handler of its guest_spec; a dropped call has really stopped before guest_call returns;
- * no host callback runs after guest_free returns.
+ * One engine per process, made on first need. Always true: a guest sees only the preopens,
+ * variables, interfaces and HTTP handler of its guest_spec; a dropped call has really stopped
+ * before guest_call returns; no host callback runs after guest_free returns.
  */
 #pragma once
 

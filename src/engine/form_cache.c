@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiled forms on disk. See form_cache.h.
- *
  * A form lies as <key>-<engine key>.cwasm beside <the same>.cwasm.sha256: its digest on line 1, and
  * on line 2 the stamp of the file when its bytes were last verified. A form whose stamp still holds
  * is not hashed again.

@@ -4,9 +4,8 @@
  * compiled again (spec/artifacts.md 12).
  *
  * A form is native code, so where it is read from is the security boundary: a private directory of
- * this user, out of reach of what a capsule can write. Callers: session/ (launch), artifact/ (mur
- * precompile, build, install). Always true: any doubt about a form is a miss; the cache never fails
- * a launch and never changes an error.
+ * this user, out of reach of what a capsule can write. Always true: any doubt about a form is a
+ * miss; the cache never fails a launch and never changes an error.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Building and reading value trees. See value.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/value.h"
 
 #include <string.h>
@@ -80,12 +77,6 @@ struct value
 value_enum (const char *name)
 {
     return (struct value){ .kind = VALUE_ENUM, .variant = { name, NULL } };
-}
-
-struct value
-value_variant (struct arena *a, const char *name, const struct value *payload)
-{
-    return (struct value){ .kind = VALUE_VARIANT, .variant = { name, boxed (a, payload) } };
 }
 
 struct value

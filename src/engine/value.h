@@ -86,8 +86,7 @@ struct value value_string_n (struct arena *a, const char *s, size_t len);
 struct value value_option_string (struct arena *a, const char *s);
 struct value value_some (struct arena *a, struct value payload);
 struct value value_none (void);
-struct value value_enum (const char *name); /* borrowed: a literal */
-struct value value_variant (struct arena *a, const char *name, const struct value *payload);
+struct value value_enum (const char *name);                           /* borrowed: a literal */
 struct value value_ok (struct arena *a, const struct value *payload); /* payload may be NULL */
 struct value value_err (struct arena *a, const struct value *payload);
 struct value value_list (struct arena *a, const struct value *items, size_t len);

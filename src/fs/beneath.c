@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Opening what others ask for below a held directory. See beneath.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/beneath.h"
 
 #include "base/alloc.h"

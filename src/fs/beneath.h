@@ -3,10 +3,10 @@
  * Opening what others ask for below a held directory, and saying precisely why not (spec/door.md
  * 12).
  *
- * Callers: door/planes/export_folder.c. Unlike fs/root.h nothing here is a fault of the session:
- * the path came from a client, so nothing is latched and no diagnostic is made. Always true: what
- * is opened in the end is walked from the held directory with no link followed; links are only ever
- * resolved to learn whether their target lies beneath it.
+ * Unlike fs/root.h nothing here is a fault of the session: the path came from a client, so nothing
+ * is latched and no diagnostic is made. Always true: what is opened in the end is walked from the
+ * held directory with no link followed; links are only ever resolved to learn whether their target
+ * lies beneath it.
  */
 #pragma once
 

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *
+/* A name beside <name> that no reader takes for the real thing: ".<name>.<uuid>.tmp". Owned. */
+static char *
 fs_temp_name (const char *name)
 {
     char unique[37];

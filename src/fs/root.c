@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Held-descriptor walks below one directory. See root.h.
- *
  * Every operation splits its path, checks each segment, walks the parents with O_NOFOLLOW |
  * O_DIRECTORY and only then touches the last segment. What a capsule planted (a link, a FIFO, a
  * second name) is refused and latched, never followed.

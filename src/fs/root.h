@@ -3,7 +3,6 @@
  * A held directory below which the runtime reads and writes without following any link
  * (spec/session.md 3.4, spec/containment.md 13), and the latch that remembers every refusal.
  *
- * Callers: everything that touches the work folder, the runtime directory or the records directory.
  * Always true: paths are relative; an empty, ".", ".." or absolute segment is refused before any
  * system call; every refusal is E-RUN-050 and is pushed to the latch, also when the caller then
  * drops the error.

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Trees of plain files. See tree.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/tree.h"
 
 #include "base/alloc.h"

@@ -3,8 +3,8 @@
  * Trees of plain files: their digest, and copies of them that are the same to the byte and mode
  * (spec/records.md 9).
  *
- * Callers: cli/run/cmd_eval_run.c and session/launch/eval.c. Always true: no link is followed on
- * either side; a tree that holds a link, a device, a socket or a FIFO is refused.
+ * Always true: no link is followed on either side; a tree that holds a link, a device, a socket or
+ * a FIFO is refused.
  */
 #pragma once
 

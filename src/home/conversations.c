@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Conversation records as files. See conversations.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "home/conversations.h"
 
 #include "base/alloc.h"

@@ -3,10 +3,9 @@
  * Conversation records as files: ~/.murmur/conversations/<record>/<context>/conversation.jsonl
  * (spec/records.md 4).
  *
- * Callers: mur conversation, retention. The session appends to records itself
- * (session/conversation/conversation.h). Always true: reading creates nothing and follows no link
- * below conversations/; a message line is a JSON object with a string role, anything else in the
- * file is invisible here; a cut keeps the bytes of what stays.
+ * The session appends to records itself (session/conversation/conversation.h). Always true: reading
+ * creates nothing and follows no link below conversations/; a message line is a JSON object with a
+ * string role, anything else in the file is invisible here; a cut keeps the bytes of what stays.
  */
 #pragma once
 

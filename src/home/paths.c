@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where ~/.murmur is and the directories beneath it. See paths.h.
- *
  * Levels are opened one below the other with O_NOFOLLOW; a level is created only when opening it
  * failed, so a warm launch costs one open a level. The home directory itself may be reached through
  * links: it is the user's.

@@ -3,10 +3,10 @@
  * Everything under ~/.murmur: where it is, which directories exist, their modes (spec/records.md 2,
  * spec/session.md 3.1).
  *
- * Callers: everything that keeps something in the user's home. No other file builds a path below
- * ~/.murmur by itself. Always true: a directory made here is 0700 whatever the umask; group and
- * other bits of an older one are taken away, owner bits are never added; below records/ no link is
- * followed. Configuration files are YAML and so live one floor higher: manifest/settings/config.h.
+ * No other file builds a path below ~/.murmur by itself. Always true: a directory made here is 0700
+ * whatever the umask; group and other bits of an older one are taken away, owner bits are never
+ * added; below records/ no link is followed. Configuration files are YAML and so live one floor
+ * higher: manifest/settings/config.h.
  */
 #pragma once
 

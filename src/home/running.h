@@ -3,10 +3,8 @@
  * Running records: ~/.murmur/running/<session>.json, how other processes find a session with a door
  * (spec/door.md 16, spec/records.md 5).
  *
- * Callers: session/ writes and removes its own; cli/ (ps, watch, cancel, stop, token, control)
- * scans. Always true: a record is a hint; only a pid that is gone or has another start time
- * licenses removal; a pid is signalled only right after both were checked again; pid 0 and
- * negatives never.
+ * Always true: a record is a hint; only a pid that is gone or has another start time licenses
+ * removal; a pid is signalled only right after both were checked again; pid 0 and negatives never.
  */
 #pragma once
 
@@ -31,7 +29,6 @@ struct running_record {
     char *workdir;
     char *records_dir;
     bool outlives_launcher;
-    bool ends_by_itself;                    /* after its tasks, without being told to */
     char *started_at;                       /* RFC 3339, nanoseconds, "+00:00" */
     struct secret *door_token;              /* NULL: public door */
     struct running_credential *credentials; /* never "operator" */

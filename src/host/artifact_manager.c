@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:artifact-manager/manage. See artifact_manager.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/artifact_manager.h"
 
 static struct value

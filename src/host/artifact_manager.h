@@ -2,8 +2,6 @@
  *
  * Host side of murmur:artifact-manager/manage@0.1.0: what a script capsule sees and changes of its
  * artifacts (spec/artifacts.md 15.5).
- *
- * Callers: session/.
  */
 #pragma once
 

@@ -1,10 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The script capsule's entry. See capsule.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/capsule.h"
 
-const char host_capsule_interface[] = "murmur:capsule/run@0.1.0";
+static const char host_capsule_interface[] = "murmur:capsule/run@0.1.0";
 
 enum guest_ending
 host_capsule_run (struct guest *g, struct cancel *cancel, struct mur_error **err)

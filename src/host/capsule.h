@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calling a script capsule: murmur:capsule/run@0.1.0 (spec/artifacts.md 15.4).
- *
- * Callers: session/ (script launch).
  */
 #pragma once
 
 #include "engine/engine.h"
-
-extern const char host_capsule_interface[]; /* "murmur:capsule/run@0.1.0" */
 
 /* Calls run () -> nothing. Returns how it ended; for all but GUEST_OK *err is set, a missing export
  * naming the expected instance and advising a rebuild. */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:conversation/read. See conversation.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/conversation.h"
 
 #define LIMIT_MAX 100

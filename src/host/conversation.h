@@ -2,8 +2,6 @@
  *
  * Host side of murmur:conversation/read@0.2.0: a hook reads the conversation's record, newest first
  * (spec/artifacts.md 15.13).
- *
- * Callers: session/hooks/hooks.c.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Hook calls. See hook.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/hook.h"
 
 #include "base/alloc.h"

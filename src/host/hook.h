@@ -3,8 +3,7 @@
  * Calling a hook: murmur:hook/lifecycle@0.9.0, its events and what it may answer
  * (spec/artifacts.md 15.10).
  *
- * Callers: session/hooks/hooks.c. Also the shape of a message, shared with the interfaces a hook
- * imports.
+ * Also the shape of a message, shared with the interfaces a hook imports.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:runtime/inference. See inference.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/inference.h"
 
 #include <string.h>

@@ -2,8 +2,6 @@
  *
  * Host side of murmur:runtime/inference@0.4.0: a hook asks the session's own driver for one
  * completion (spec/artifacts.md 15.11).
- *
- * Callers: session/hooks/hooks.c.
  */
 #pragma once
 

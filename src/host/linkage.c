@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The table of host interfaces by kind of guest. See linkage.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/linkage.h"
 
 #include "host/artifact_manager.h"

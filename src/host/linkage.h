@@ -4,7 +4,6 @@
  * imports offered").
  *
  * A new level, or a new interface, is a row here, an adapter file beside this one and its WIT text.
- * Callers: session/.
  */
 #pragma once
 

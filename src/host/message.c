@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:message/send. See message.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/message.h"
 
 /* send: func (peer-url: string, message: message) -> result<task-result, string> */

@@ -3,7 +3,7 @@
  * Host side of murmur:message/send@0.1.0: a script capsule sends one A2A message to a peer
  * (spec/artifacts.md 15.7).
  *
- * The callback decides (capabilities.network.allow) and sends. Callers: session/.
+ * The callback decides (capabilities.network.allow) and sends.
  */
 #pragma once
 

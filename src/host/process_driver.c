@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Process driver calls. See process_driver.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/process_driver.h"
 
 #include "base/alloc.h"

@@ -2,9 +2,8 @@
  *
  * Calling a process driver: murmur:driver/process@0.3.0 (spec/artifacts.md 15.14).
  *
- * Callers: session/harness_*.c. Each function fills plain C from the guest's answer; everything
- * lives in the caller's arena. Always true: a guest that answers in another shape, or cannot
- * answer, is an error, never a guess.
+ * Each function fills plain C from the guest's answer; everything lives in the caller's arena.
+ * Always true: a guest that answers in another shape, or cannot answer, is an error, never a guess.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:stream/events. See stream.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/stream.h"
 
 /* emit-chunk: func (chunk: string) */

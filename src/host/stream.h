@@ -4,7 +4,6 @@
  * (spec/artifacts.md 15.9).
  *
  * The functions never fail and return nothing; which of them count is the session's business.
- * Callers: session/.
  */
 #pragma once
 

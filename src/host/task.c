@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:task/task. See task.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/task.h"
 
 /* request-input: func (prompt: string) -> string */

@@ -2,8 +2,6 @@
  *
  * Host side of murmur:task/task@0.1.0: a tool asks the person behind the task
  * (spec/artifacts.md 15.8).
- *
- * Callers: session/.
  */
 #pragma once
 

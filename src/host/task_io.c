@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:task-io/read. See task_io.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/task_io.h"
 
 #include "base/buf.h"

@@ -2,8 +2,6 @@
  *
  * Host side of murmur:task-io/read@0.1.0: a hook reads the running task's text and output in pieces
  * (spec/artifacts.md 15.12).
- *
- * Callers: session/hooks/hooks.c.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:runtime/tokens. See tokens.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/tokens.h"
 
 #include "base/tokens.h"

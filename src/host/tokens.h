@@ -2,8 +2,6 @@
  *
  * Host side of murmur:runtime/tokens@0.4.0: the runtime's own count of a text
  * (spec/artifacts.md 15.11). Needs no grant and no context.
- *
- * Callers: host/linkage.c.
  */
 #pragma once
 

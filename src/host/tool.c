@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Tool calls and tool results. See tool.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/tool.h"
 
 #include "base/alloc.h"
@@ -16,7 +13,8 @@ static const char *const status_names[] = {
     [TOOL_ERROR] = "error",
 };
 
-const char *
+/* "passed", "failed", "error". */
+static const char *
 tool_status_name (enum tool_status status)
 {
     return status_names[status];

@@ -2,7 +2,7 @@
  *
  * Calling a tool or an http driver: murmur:tool/run@0.1.0 (spec/artifacts.md 15.2).
  *
- * Callers: session/ dispatch. Also the shape of a tool result, shared with murmur:tool-registry.
+ * Also the shape of a tool result, shared with murmur:tool-registry.
  */
 #pragma once
 
@@ -33,8 +33,6 @@ struct tool_result {
     size_t metadata_count;
 };
 
-/* "passed", "failed", "error". */
-const char *tool_status_name (enum tool_status status);
 /* The first value under this key, or NULL. */
 const char *tool_metadata_get (const struct tool_result *r, const char *key);
 

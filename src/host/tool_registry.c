@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * murmur:tool-registry/invoke. See tool_registry.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "host/tool_registry.h"
 
 /* invoke: func (name: string, input: tool-input) -> result<tool-result, string> */

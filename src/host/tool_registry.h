@@ -2,8 +2,6 @@
  *
  * Host side of murmur:tool-registry/invoke@0.1.0: a script capsule calls a tool by name
  * (spec/artifacts.md 15.3).
- *
- * Callers: session/ puts { &host_tool_registry, &callbacks } among a guest's bindings.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Base64. See base64.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/base64.h"
 
 #include "base/alloc.h"

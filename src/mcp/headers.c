@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Headers of streamable HTTP. See headers.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/headers.h"
 
 #include "base/alloc.h"

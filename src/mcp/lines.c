@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Lines of a stdio transport. See lines.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/lines.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * JSON-RPC messages. See message.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/message.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The tables of the protocol. See protocol.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/protocol.h"
 
 #include "base/buf.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Judging and answering requests. See request.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/request.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Serving. See server.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mcp/server.h"
 
 #include "base/alloc.h"

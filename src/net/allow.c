@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Allow rules. See allow.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/allow.h"
 
 #include "base/alloc.h"
@@ -124,18 +121,6 @@ allow_list_add (struct allow_list *list, const char *entry, struct mur_error **e
     x_grow (list->rules, list->len, list->cap);
     list->rules[list->len++] = rule;
     return true;
-}
-
-void
-allow_list_copy (struct allow_list *list, const struct allow_rule *rule)
-{
-    x_grow (list->rules, list->len, list->cap);
-    list->rules[list->len++] = (struct allow_rule){
-        .text = x_strdup (rule->text),
-        .scheme = rule->scheme ? x_strdup (rule->scheme) : NULL,
-        .host = x_strdup (rule->host),
-        .port = rule->port,
-    };
 }
 
 void

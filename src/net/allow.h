@@ -2,9 +2,8 @@
  *
  * Allow rules: which hosts a guest may address (spec/containment.md 3.1).
  *
- * Callers: policy/ (parse, clamp), net/guest_http.c (match), later the egress side of sandbox/ and
- * peer_fetch. Always true: a host compares exactly, in lower case; there are no wildcards; an empty
- * list matches nothing.
+ * Always true: a host compares exactly, in lower case; there are no wildcards; an empty list
+ * matches nothing.
  */
 #pragma once
 
@@ -29,7 +28,6 @@ struct allow_list {
  * wrong with it. */
 bool allow_list_add (struct allow_list *list, const char *entry, struct mur_error **err);
 /* Appends a copy of a rule. */
-void allow_list_copy (struct allow_list *list, const struct allow_rule *rule);
 void allow_list_free (struct allow_list *list);
 #define _cleanup_allow_list_ _cleanup_ (allow_list_free)
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Loading libcurl. See curl_api.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/curl_api.h"
 
 #include "base/cleanup.h"

@@ -2,8 +2,6 @@
  *
  * libcurl as one table of functions, loaded by the first request: linking it would cost every start
  * 5 ms (DESIGN 3).
- *
- * Callers: net/http_client.c only.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The credential gateway. See gateway.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/gateway.h"
 
 #include "base/alloc.h"
@@ -65,7 +62,8 @@ gateway_endpoint_fault (const char *endpoint)
     return NULL;
 }
 
-char *
+/* The endpoint with any userinfo shown as "***": for messages. Owned. */
+static char *
 gateway_endpoint_masked (const char *endpoint)
 {
     const char *mark = strstr (endpoint, "://");
@@ -180,12 +178,6 @@ const char *
 gateway_host (const struct gateway *g)
 {
     return g->host;
-}
-
-const char *
-gateway_artifact (const struct gateway *g)
-{
-    return g->spec.artifact;
 }
 
 bool

@@ -4,8 +4,7 @@
  * 4).
  *
  * A guest addresses http://127.0.0.1:9<path>; the request leaves with the endpoint's scheme and
- * authority and exactly one rendered auth header. Callers: session/ builds one per artifact entry
- * with `gateway:`, net/guest_http.c sends through it. Always true: the key is read anew for each
+ * authority and exactly one rendered auth header. Always true: the key is read anew for each
  * request; a guest header named like the auth header never passes; no key, rendered header or
  * userinfo appears in an error; a keyed gateway without a key sends nothing.
  */
@@ -89,8 +88,6 @@ DEFINE_CLEANUP (struct gateway, gateway_free)
 
 /* NULL, or what manifest.md 5.4 holds against this endpoint. Static storage. */
 const char *gateway_endpoint_fault (const char *endpoint);
-/* The endpoint with any userinfo shown as "***": for messages. Owned. */
-char *gateway_endpoint_masked (const char *endpoint);
 /* NULL, or what manifest.md 14.2 holds against upstream_auth. Static storage. */
 const char *gateway_auth_fault (const char *header, const char *value);
 
@@ -99,12 +96,11 @@ const char *gateway_guest_endpoint (const struct gateway *g);
 /* The endpoint's host, with a port only when one was written: session_start.gateways[].host.
  * Borrowed. */
 const char *gateway_host (const struct gateway *g);
-const char *gateway_artifact (const struct gateway *g); /* borrowed */
 bool gateway_is_metered (const struct gateway *g);
 /* True for exactly scheme "http" with authority "127.0.0.1:9". */
 bool gateway_is_addressed (const char *scheme, const char *authority);
 
-/* --- used by net/guest_http.c --- */
+/* --- one exchange through it --- */
 
 /* The key to send now; reports a rotation or an unreadable store. False: keyed, but no key is to be
  * had. <*header> is the rendered header value, NULL when keyless; <*key> the key it was made of.

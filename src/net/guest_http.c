@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outbound HTTP of guests. See guest_http.h.
- *
  * An exchange is one request of a guest. Through the gateway its body is collected first, because a
  * 401 may have to be answered by sending the same bytes again; otherwise it streams. Locks: a
  * transfer's own lock (held around our callbacks) comes before exchange->lock, so a transfer is

@@ -3,9 +3,8 @@
  * Outbound HTTP of one guest: who may send what where (spec/containment.md 3.2), and what the
  * session learns from it.
  *
- * Callers: session/ makes one per guest store, gives it to guest_spec (http = &guest_http_handler,
- * http_ctx = it) and reads what was observed once the call is over. Always true: nothing is sent
- * before it was admitted; what is not admitted is HTTP-request-denied and no packet leaves.
+ * Always true: nothing is sent before it was admitted; what is not admitted is HTTP-request-denied
+ * and no packet leaves.
  */
 #pragma once
 

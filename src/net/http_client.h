@@ -3,12 +3,10 @@
  * HTTP out: one libcurl multi handle on one thread, both started by the first request; connections
  * are pooled for the client's life, so fifty turns use one connection.
  *
- * Callers: net/guest_http.c (guests), net/gateway.c, artifact/ sources, spawn/ completion, cli/
- * (doors of running sessions). Always true: redirects are not followed (http_fetch may when asked),
- * no cookies, no netrc, no decompression; every socket is close-on-exec from birth; a name
- * resolving to a link-local or metadata address is refused and the connection goes to the address
- * that was checked. A request whose body may have reached a server is never sent a second time by
- * itself.
+ * Always true: redirects are not followed (http_fetch may when asked), no cookies, no netrc, no
+ * decompression; every socket is close-on-exec from birth; a name resolving to a link-local or
+ * metadata address is refused and the connection goes to the address that was checked. A request
+ * whose body may have reached a server is never sent a second time by itself.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Names of the HTTP client. See http_names.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http_names.h"
 
 #include "base/alloc.h"

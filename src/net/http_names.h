@@ -2,8 +2,6 @@
  *
  * Names of the HTTP client: looked up with net/resolver (hosts file, then DNS, five seconds at
  * most), both families at once, and remembered for a minute.
- *
- * Callers: http_client.c, on its one thread.
  */
 #pragma once
 

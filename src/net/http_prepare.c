@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Header lines and proxies of a request. See http_prepare.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http_prepare.h"
 
 #include "base/alloc.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a request needs before libcurl sees it: its header lines, and the proxy it goes through.
- *
- * Callers: net/http_client.c only.
  */
 #pragma once
 

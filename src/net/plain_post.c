@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A plain POST. See plain_post.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/plain_post.h"
 
 #include "base/alloc.h"

@@ -3,9 +3,8 @@
  * One POST over a connection of its own, in plain TCP: what span collectors are sent
  * (spec/records.md 11).
  *
- * Callers: trace/lines/otel.c, on its own thread. Beside the pooled client because of what a
- * collector is promised: these head lines and no others, a connection each, and no half-close after
- * the body.
+ * Beside the pooled client because of what a collector is promised: these head lines and no others,
+ * a connection each, and no half-close after the body.
  */
 #pragma once
 

@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The resolver. See resolver.h. c-ares keeps the servers and the hosts file; this file keeps time
- * and descriptors.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/resolver.h"
 
 #include "base/alloc.h"

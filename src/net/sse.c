@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Server-sent events, both directions. See sse.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/sse.h"
 
 #include <string.h>

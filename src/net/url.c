@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Splitting authorities and URLs. See url.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/url.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The capsule's network ceiling. See ceiling.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/ceiling.h"
 
 #include "base/alloc.h"

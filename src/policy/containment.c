@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The containment decision. See containment.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/containment.h"
 
 #include "base/alloc.h"
@@ -22,7 +19,7 @@ containment_tier_name (enum containment_tier t)
     return tiers[t].name;
 }
 
-enum containment_class
+static enum containment_class
 containment_tier_class (enum containment_tier t)
 {
     return tiers[t].class;

@@ -17,7 +17,6 @@ enum containment_tier {
 
 /* "none", "seccomp-only", "landlock+seccomp", "mountns+pivot_root+landlock+seccomp". Static. */
 const char *containment_tier_name (enum containment_tier t);
-enum containment_class containment_tier_class (enum containment_tier t);
 
 /* Facts of the host, from one probe. */
 struct host_containment {

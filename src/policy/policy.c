@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Lowering a manifest into the effective policy. See policy.h; refusals are in check.c, warnings in
- * warn.c.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/policy.h"
 
 #include "base/alloc.h"
@@ -142,7 +138,9 @@ apply_word (struct opt_u64 *out, const char *flag, const char *value, const char
     return mur_fail (err, E_IO_003, "%s must be one of: %s; got '%s'", flag, list.data, value);
 }
 
-bool
+/* A value of --lifecycle-task-acceptance / --lifecycle-after-task. E-IO-003. Applied by
+ * policy_lower. */
+static bool
 policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
                               const char *after_task, struct mur_error **err)
 {

@@ -90,11 +90,6 @@ struct policy *policy_lower (const struct capsule_manifest *m, const struct poli
 void policy_free (struct policy *p);
 DEFINE_CLEANUP (struct policy, policy_free)
 
-/* A value of --lifecycle-task-acceptance / --lifecycle-after-task. E-IO-003. Applied by
- * policy_lower. */
-bool policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
-                                   const char *after_task, struct mur_error **err);
-
 /* --- refusals, each in its place of manifest.md 18.4 --- */
 
 /* E-CAP-016: every env.allow name the credential filter takes away. First of all, also under

@@ -15,10 +15,7 @@ struct report_write {
 extern const struct report_write report_writes[]; /* ends with a NULL path */
 
 /* "advisory", "enforced" or "absent". Static. */
-const char *report_restriction (const struct containment *c);
 void report_not_protected (const struct report_facts *f, struct strv *out);
-/* "whole-workdir", "scoped-subtree", "nothing", "records-hooks". Static. */
-const char *report_surface (const struct artifact_grant *g);
 /* "murmur-runtime", "environment", "unresolved" or NULL. Static. */
 const char *report_runtime_reach (const struct policy *p, const struct report_facts *f, size_t i);
 void report_interpreters (const struct policy *p, struct strv *out);

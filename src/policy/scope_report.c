@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The grants report as JSON. See scope_report.h; the text form is in scope_text.c and says the
- * same.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/scope_report.h"
 
 #include "base/alloc.h"
@@ -77,7 +73,7 @@ report_facts_fill (struct policy *p, const struct containment *c, struct report_
 
 /* --- parts both forms share --- */
 
-const char *
+static const char *
 report_restriction (const struct containment *c)
 {
     static const char *const words[] = {
@@ -116,7 +112,8 @@ report_not_protected (const struct report_facts *f, struct strv *out)
                          dirs[i].dir->not_protected_because);
 }
 
-const char *
+/* "whole-workdir", "scoped-subtree", "nothing", "records-hooks". Static. */
+static const char *
 report_surface (const struct artifact_grant *g)
 {
     return g->opens_records_hooks ? "records-hooks"

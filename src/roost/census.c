@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading the running records of an earlier daemon. See census.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "roost/census.h"
 
 #include "base/alloc.h"

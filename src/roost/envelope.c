@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The envelope check. See envelope.h. The axes are a table; their order is the order of refusal.
+ * The envelope check. The axes are a table; their order is the order of refusal.
  */
 #include "roost/envelope.h"
 

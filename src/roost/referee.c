@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The referee. See referee.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "roost/referee.h"
 
 #include "artifact/names/name.h"

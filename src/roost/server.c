@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread a connection, one request each. See server.h. At most MAX_CONNECTIONS at once: the
- * next is accepted when one ends, so a flood waits in the kernel's queue and costs no memory here.
- * A stop ends every read at once: what came is judged, nobody is waited for.
+ * One thread a connection, one request each. At most MAX_CONNECTIONS at once: the next is accepted
+ * when one ends, so a flood waits in the kernel's queue and costs no memory here. A stop ends every
+ * read at once: what came is judged, nobody is waited for.
  */
 #include "roost/server.h"
 

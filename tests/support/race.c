@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preloaded into a session: at one step of its task loop, told by the trace line the step ends with, something else is set off
- * and the loop is held for a moment, so that the two meet somewhere in the next step.
+ * Preloaded into a session: at one step of its task loop, told by the trace line the step ends
+ * with, something else is set off and the loop is held for a moment, so that the two meet somewhere
+ * in the next step.
  *
- * RACE_AT=EVENT:N is the N-th such line of a task (counted from each task_start on). RACE_DO=signal sends SIGTERM to the
- * session, deadline lets its deadline timer run out, tell writes a byte to the descriptor RACE_FD. RACE_HOLD_US bounds the
- * moment; each is drawn anew. Children are left alone.
+ * RACE_AT=EVENT:N is the N-th such line of a task (counted from each task_start on). RACE_DO=signal
+ * sends SIGTERM to the session, deadline lets its deadline timer run out, tell writes a byte to the
+ * descriptor RACE_FD. RACE_HOLD_US bounds the moment; each is drawn anew. Children are left alone.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -3,9 +3,8 @@
  * How artifacts are named: parts, full names, versions and their order, install references, grant
  * patterns (spec/artifacts.md 2).
  *
- * Pure text: no file and no network. Callers: manifest/, the rest of artifact/, session/, cli/.
- * Always true: a full name that passed name_check_full holds exactly one '/', and both parts are
- * safe path segments.
+ * Pure text: no file and no network. Always true: a full name that passed name_check_full holds
+ * exactly one '/', and both parts are safe path segments.
  */
 #pragma once
 

@@ -3,7 +3,6 @@
  * An opened artifact: one buffer of a .mur.zip from which hash, manifest, contracts and payload are
  * all taken (spec/artifacts.md 3, 16.2).
  *
- * Callers: resolve.c, store.c, the install and build commands, session/stage (payloads).
  * Always true: the hash is of the very bytes everything else is read from; nothing is unpacked but
  * the entries asked for, each by exact name and below the decompression ceiling.
  */

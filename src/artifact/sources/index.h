@@ -2,7 +2,6 @@
  *
  * artifacts-index.json, schema 2: what one scope's releases offer (spec/artifacts.md 9).
  *
- * Callers: source.c (resolving), `mur index` (index_build.c), `mur search`, `mur new --roster`.
  * Always true: a parsed index obeys every rule of its schema, so readers need not check again; the
  * text is a pure function of the content.
  */

@@ -2,9 +2,9 @@
  *
  * `mur install`: bring artifacts into a store and pin them (spec/artifacts.md 10).
  *
- * Callers: cli/packages/cmd_install.c. Always true: everything that can be refused without a store
- * is refused before one is touched; fetches run side by side, the lock is written once, by one
- * thread, after them; one failure never loses the pins of the successes.
+ * Always true: everything that can be refused without a store is refused before one is touched;
+ * fetches run side by side, the lock is written once, by one thread, after them; one failure never
+ * loses the pins of the successes.
  */
 #pragma once
 

@@ -75,7 +75,7 @@ remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error
 
 /* --- a whole release --- */
 
-void
+static void
 release_packages_clear (struct release_packages *p)
 {
     for (size_t i = 0; i < p->len; i++)

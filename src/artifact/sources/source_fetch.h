@@ -20,8 +20,6 @@ struct release_packages {
     size_t len;
     uint64_t owner_id;
 };
-
-void release_packages_clear (struct release_packages *p);
 bool remote_fetch_release (struct remote *r, const struct lock *lock, const char *owner,
                            const char *repo, const char *scope, const char *tag,
                            struct release_packages *out, struct mur_error **err);

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Admission of a roster. See admission.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "artifact/store/admission.h"
 
 #include "base/alloc.h"

@@ -3,9 +3,8 @@
  * Admitting a roster: every member found, verified, read, and fit to be wired to the others
  * (spec/manifest.md 16, spec/spawn.md C3).
  *
- * Callers: `mur run --roster`, `mur doctor` in a formation's folder. Always true: nothing is
- * written or started; the first member at fault refuses the roster; each admitted member is bound
- * to the sha256 of the very bytes its manifest was read from.
+ * Always true: nothing is written or started; the first member at fault refuses the roster; each
+ * admitted member is bound to the sha256 of the very bytes its manifest was read from.
  */
 #pragma once
 

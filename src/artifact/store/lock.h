@@ -2,7 +2,6 @@
  *
  * murmur.lock, version 3: which bytes a project runs (spec/artifacts.md 7).
  *
- * Callers: install and pulls (pinning), session/stage (verification, first write), doctor.
  * Always true: a file that breaks any rule is refused whole (E-RUN-003) and left as it is; a write
  * is validated first and replaces the file in one rename; entries keep their order and everything
  * this code did not mean to change.

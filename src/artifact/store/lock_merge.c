@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A merge by entries, with what was read as the common ground. See lock_merge.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "artifact/store/lock_merge.h"
 
 #include "base/alloc.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Two programs changed one murmur.lock: what both meant is kept.
- *
- * Callers: lock.c, which holds the file meanwhile.
  */
 #pragma once
 

@@ -119,9 +119,6 @@ struct store_write {
  * be NULL) is the archive. */
 bool store_put (const struct store *s, struct package *p, const struct store_write *w, char **path,
                 struct mur_error **err);
-/* Removes every payload of name@version. Absent is fine. */
-bool
-store_remove (const struct store *s, const char *name, const char *version, struct mur_error **err);
 
 /* --- listing --- */
 

@@ -112,7 +112,8 @@ take_platforms (const json_t *list, struct strv *out)
     }
 }
 
-bool
+/* Parses it. Returns false when it is no such JSON. */
+static bool
 store_meta_parse (const char *text, size_t len, struct store_meta *out)
 {
     *out = (struct store_meta){ 0 };

@@ -19,5 +19,3 @@ void store_meta_of_package (struct package *p, const char *name, const char *ver
                             const char *platform, struct store_meta *out);
 /* The pretty JSON text of a sidecar. Owned. */
 char *store_meta_text (const struct store_meta *m);
-/* Parses it. Returns false when it is no such JSON. */
-bool store_meta_parse (const char *text, size_t len, struct store_meta *out);

@@ -327,16 +327,3 @@ store_put (const struct store *s, struct package *p, const struct store_write *w
         *path = store_archive_path (dir, stem);
     return ok;
 }
-
-bool
-store_remove (const struct store *s, const char *name, const char *version, struct mur_error **err)
-{
-    if (! s->root || ! name_is_full (name) || ! version_is_segment (version))
-        return true;
-    _cleanup_free_ char *parent = x_asprintf ("%s/%s", s->root, name);
-    _cleanup_close_ int fd = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT || errno == ENOTDIR ||
-               mur_fail_errno (err, E_IO_003, "cannot open %s", parent);
-    return ! exists_at (fd, version) || fs_remove_tree_at (fd, version, err);
-}

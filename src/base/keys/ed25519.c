@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Ed25519 through the shared libcrypto. See ed25519.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/keys/ed25519.h"
 
 #include "base/digest.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Formation tokens. See formation_token.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/keys/formation_token.h"
 
 #include "base/alloc.h"

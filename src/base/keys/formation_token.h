@@ -3,9 +3,8 @@
  * Formation tokens: mft1.<base64url payload>.<base64url Ed25519 signature>, by which a member's
  * door knows another member of its formation (spec/spawn.md C1, spec/door.md 10.4).
  *
- * The launcher signs, nobody else can. Order of judging: shape, signature, payload, formation,
- * audience. Callers: spawn/formation/formation.c mints, spawn/formation/membership.c and
- * door/callers/auth.c verify; ed25519_load comes first.
+ * ed25519_load comes first. The launcher signs, nobody else can. Order of judging: shape,
+ * signature, payload, formation, audience.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * MAC tokens. See token.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/keys/token.h"
 
 #include "base/alloc.h"

@@ -5,15 +5,8 @@
 
 #include <string.h>
 
-#define COLUMN        30 /* where the explanations of options begin */
-#define NARROW        60 /* below this width an explanation stands under its name */
-#define NARROW_COLUMN 10
-
-/* What is written, and how wide it may be. */
-struct page {
-    struct buf *out;
-    size_t width;
-};
+#define WIDTH  96 /* columns a help line may take */
+#define COLUMN 30 /* where the explanations of options begin */
 
 /* The order of `mur --help`: what a person does most comes first. A name is a command or a group.
  */
@@ -21,22 +14,20 @@ static const struct {
     const char *title;
     const char *names;
 } chapters[] = {
-    { "Run", "run send answer ps watch cancel stop token control mcp" },
+    { "Run", "run ps watch cancel stop token control mcp" },
     { "Look back", "trace conversation eval" },
     { "Make and share", "new build publish install list search index precompile" },
     { "This installation", "doctor config beta version explain help" },
 };
 
-/* Appends <text> wrapped to the page, the first line at the present column, further lines indented.
- */
+/* Appends <text> wrapped to WIDTH, the first line at the present column, further lines indented. */
 static void
-wrapped (const struct page *p, const char *text, size_t column, size_t indent)
+wrapped (struct buf *out, const char *text, size_t column, size_t indent)
 {
-    struct buf *out = p->out;
     const char *at = text;
     while (*at) {
         size_t len = strcspn (at, " \n");
-        if (column > indent && column + len > p->width) {
+        if (column > indent && column + len > WIDTH) {
             while (out->len && out->data[out->len - 1] == ' ')
                 buf_truncate (out, out->len - 1);
             buf_printf (out, "\n%*s", (int)indent, "");
@@ -47,7 +38,7 @@ wrapped (const struct page *p, const char *text, size_t column, size_t indent)
         at += len;
         if (*at == ' ') {
             at++;
-            if (*at && column < p->width) {
+            if (*at && column < WIDTH) {
                 buf_putc (out, ' ');
                 column++;
             }
@@ -61,18 +52,15 @@ wrapped (const struct page *p, const char *text, size_t column, size_t indent)
 
 /* One row: a name in a column, its explanation beside it, or below it when the name is long. */
 static void
-row (const struct page *p, const char *name, const char *text, size_t column)
+row (struct buf *out, const char *name, const char *text, size_t column)
 {
-    struct buf *out = p->out;
-    if (p->width < NARROW)
-        column = NARROW_COLUMN;
     buf_printf (out, "  %s", name);
     size_t used = strlen (name) + 2;
     if (used + 2 > column)
         buf_printf (out, "\n%*s", (int)column, "");
     else
         buf_printf (out, "%*s", (int)(column - used), "");
-    wrapped (p, text, column, column);
+    wrapped (out, text, column, column);
     buf_putc (out, '\n');
 }
 
@@ -102,7 +90,7 @@ cli_usage_line (const struct cli_command *c)
 }
 
 static void
-option_row (const struct page *p, const struct cli_option *o)
+option_row (struct buf *out, const struct cli_option *o)
 {
     _cleanup_buf_ struct buf name = { 0 };
     _cleanup_buf_ struct buf text = { 0 };
@@ -122,7 +110,7 @@ option_row (const struct page *p, const struct cli_option *o)
     }
     if (o->fallback)
         buf_printf (&text, " (default: %s)", o->fallback);
-    row (p, name.data, text.data, COLUMN);
+    row (out, name.data, text.data, COLUMN);
 }
 
 static void
@@ -136,32 +124,30 @@ indented_lines (struct buf *out, const char *text)
 }
 
 static void
-command_help (const struct cli_command *c, const struct page *p)
+command_help (const struct cli_command *c, struct buf *out)
 {
-    struct buf *out = p->out;
-    wrapped (p, c->summary, 0, 0);
-    buf_puts (out, "\n\n");
+    buf_printf (out, "%s\n\n", c->summary);
     _cleanup_free_ char *usage = cli_usage_line (c);
     buf_printf (out, "usage: %s\n", usage);
     if (c->details) {
         buf_putc (out, '\n');
-        wrapped (p, c->details, 0, 0);
+        wrapped (out, c->details, 0, 0);
         buf_putc (out, '\n');
     }
     if (! c->run)
         buf_puts (out, "\nThis version of mur does not have this command yet.\n");
     if (c->positionals->name) {
         buf_puts (out, "\nArguments:\n");
-        for (const struct cli_positional *at = c->positionals; at->name; at++) {
-            _cleanup_free_ char *name = x_asprintf (at->is_required ? "<%s>" : "[%s]", at->name);
-            row (p, name, at->help, COLUMN);
+        for (const struct cli_positional *p = c->positionals; p->name; p++) {
+            _cleanup_free_ char *name = x_asprintf (p->is_required ? "<%s>" : "[%s]", p->name);
+            row (out, name, p->help, COLUMN);
         }
     }
     buf_puts (out, "\nOptions:\n");
     for (const struct cli_option *o = c->options; o->name; o++)
         if (! o->is_hidden)
-            option_row (p, o);
-    row (p, "-h, --help", "print this", COLUMN);
+            option_row (out, o);
+    row (out, "-h, --help", "print this", COLUMN);
     if (c->example) {
         buf_puts (out, "\nExamples:\n");
         indented_lines (out, c->example);
@@ -169,19 +155,17 @@ command_help (const struct cli_command *c, const struct page *p)
 }
 
 static void
-group_help (const struct cli_table *table, const struct cli_group *g, const struct page *p)
+group_help (const struct cli_table *table, const struct cli_group *g, struct buf *out)
 {
-    struct buf *out = p->out;
-    wrapped (p, g->summary, 0, 0);
-    buf_printf (out, "\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->name);
+    buf_printf (out, "%s\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->summary, g->name);
     size_t skip = strlen (g->name) + 1;
     for (size_t i = 0; i < table->command_count; i++)
         if (str_starts (table->commands[i].name, g->name) &&
             table->commands[i].name[skip - 1] == ' ')
-            row (p, table->commands[i].name + skip, table->commands[i].summary, 16);
-    row (p, "help", "Show the help of one of them", 16);
+            row (out, table->commands[i].name + skip, table->commands[i].summary, 16);
+    row (out, "help", "Show the help of one of them", 16);
     buf_puts (out, "\nOptions:\n");
-    row (p, "-h, --help", "print this", COLUMN);
+    row (out, "-h, --help", "print this", COLUMN);
 }
 
 static const char *
@@ -193,20 +177,19 @@ summary_of (const struct cli_table *table, const char *name)
 }
 
 static void
-program_help (const struct cli_table *table, const struct page *p)
+program_help (const struct cli_table *table, struct buf *out)
 {
-    struct buf *out = p->out;
     buf_puts (out, "Runs packaged AI agents in isolation.\n\nusage: mur <COMMAND>\n");
     for (size_t i = 0; i < ARRAY_LEN (chapters); i++) {
         buf_printf (out, "\n%s:\n", chapters[i].title);
         _cleanup_free_ char *names = x_strdup (chapters[i].names);
         char *rest = names;
         for (char *name; (name = strsep (&rest, " "));)
-            row (p, name, summary_of (table, name), 16);
+            row (out, name, summary_of (table, name), 16);
     }
     buf_puts (out, "\nOptions:\n");
-    row (p, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
-    row (p, "-V, --version", "print the version", 18);
+    row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
+    row (out, "-V, --version", "print the version", 18);
     buf_puts (out, "\nExamples:\n");
     indented_lines (out, "mur new agent hello && cd hello\n"
                          "mur run --task \"say hello\"\n"
@@ -214,16 +197,15 @@ program_help (const struct cli_table *table, const struct page *p)
 }
 
 bool
-cli_help (const struct cli_table *table, const char *topic, size_t width, struct buf *out)
+cli_help (const struct cli_table *table, const char *topic, struct buf *out)
 {
-    const struct page p = { out, width };
     const struct cli_command *c = topic ? cli_find_command (table, topic) : NULL;
     const struct cli_group *g = topic ? cli_find_group (table, topic) : NULL;
     if (c)
-        command_help (c, &p);
+        command_help (c, out);
     else if (g)
-        group_help (table, g, &p);
+        group_help (table, g, out);
     else if (! topic)
-        program_help (table, &p);
+        program_help (table, out);
     return c || g || ! topic;
 }

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The nearest known word. See suggest.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/line/suggest.h"
 
 #include "manifest/text/schema.h"

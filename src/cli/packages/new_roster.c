@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The scaffold of a formation. See new_roster.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/packages/new_roster.h"
 
 #include "artifact/names/platform.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A new folder from template files. See scaffold.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/packages/scaffold.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The templates of `mur new`. See templates.h. An integration test builds and runs each as it
- * comes.
+ * The templates of `mur new`. An integration test builds and runs each as it comes.
  */
 #include "cli/packages/templates.h"
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Text of the manual pages. See roff.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/pages/roff.h"
 
 void

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Recorded sessions as commands meet them. See recorded.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/records/recorded.h"
 
 #include "home/paths.h"

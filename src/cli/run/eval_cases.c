@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Data sets. See eval_cases.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/eval_cases.h"
 
 #include "base/alloc.h"

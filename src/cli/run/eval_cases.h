@@ -2,8 +2,8 @@
  *
  * The data set of `mur eval run`: JSON lines, one case each (spec/records.md 9).
  *
- * Callers: cmd_eval_run.c. Always true: a case that was read can be run: its folders hold plain
- * files only and its check is a command; whether the task's file exists is looked at when it runs.
+ * Always true: a case that was read can be run: its folders hold plain files only and its check is
+ * a command; whether the task's file exists is looked at when it runs.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Inputs from a launcher. See launcher_inputs.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/launcher_inputs.h"
 
 #include "base/alloc.h"

@@ -3,8 +3,7 @@
  * What a launcher hands to a `mur run` beside its arguments: a grant on standard input, the
  * spawner's handle, the formation's id and channel, lifelines (spec/spawn.md A9, A10, A13).
  *
- * Callers: cmd_run.c, before anything of a session exists and before .env is read. Always true: no
- * message holds a value that was handed over.
+ * Always true: no message holds a value that was handed over.
  */
 #pragma once
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `mur run` with somebody looking on: what an evaluation does around a launch.
- *
- * Callers: cmd_eval_run.c; cmd_run.c runs it.
  */
 #pragma once
 

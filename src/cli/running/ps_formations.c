@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Formations in `mur ps`. See ps_formations.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/running/ps_formations.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Running sessions by address. See running_session.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/running/running_session.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What doors say about tasks, in words. See task_words.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/running/task_words.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Door authentication. See auth.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/callers/auth.h"
 
 #include "base/alloc.h"
@@ -38,7 +35,9 @@ static const enum door_method member_methods[] = { METHOD_SEND_MESSAGE, METHOD_G
                                                    METHOD_CANCEL_TASK, METHOD_LIST_TASKS,
                                                    METHOD_SUBSCRIBE_TO_TASK };
 
-bool
+/* True for a name of the scope set: the served methods but GetExtendedAgentCard, and
+ * resources/files. */
+static bool
 auth_scope_is_known (const char *scope)
 {
     enum door_method method = door_method_find (scope);

@@ -2,9 +2,8 @@
  *
  * Door authentication: the tokens of one session, and who a request comes from (spec/door.md 10).
  *
- * Callers: session/ mints at staging and tells the tokens to the running record; door.c and rpc.c
- * ask. The key lives in this object's memory alone and is overwritten when it goes: tokens die with
- * the process.
+ * The key lives in this object's memory alone and is overwritten when it goes: tokens die with the
+ * process.
  */
 #pragma once
 
@@ -21,10 +20,6 @@ struct auth_declaration {
     const char *const *scopes; /* names of the scope set, checked by the manifest */
     size_t scope_count;
 };
-
-/* True for a name of the scope set: the served methods but GetExtendedAgentCard, and
- * resources/files. */
-bool auth_scope_is_known (const char *scope);
 
 /* Mints `operator` (every scope) and each declared credential. <realm> is the capsule's name. */
 struct door_auth *

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The agent card and the method table. See card.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/card/card.h"
 
 #include "manifest/capsule/door_methods.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The control plane. See control_plane.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/control_plane.h"
 
 #include "base/alloc.h"

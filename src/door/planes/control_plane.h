@@ -3,9 +3,8 @@
  * The control plane: /control, where whoever holds the session's control token reads and changes
  * what the manifest lets a controller change (spec/door.md 15).
  *
- * Callers: door.c routes here before the door's own token is looked at; session/model/controller.c
- * gives the functions. Always true: nothing of a body is read before every check that needs none; a
- * secret's value reaches the function that takes it and nothing else.
+ * Always true: nothing of a body is read before every check that needs none; a secret's value
+ * reaches the function that takes it and nothing else.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Exported folders. See export_folder.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/export_folder.h"
 
 #include "base/alloc.h"

@@ -2,10 +2,8 @@
  *
  * One exported folder: reading a file of it, listing it, and every reason not to (spec/door.md 12).
  *
- * Callers: door/planes/resources.c and door/planes/peer_files.c, on the workers of
- * door/planes/plane_worker.h. Always true: nothing outside the held work folder is opened, whatever
- * links lie in it; size, time, bytes and hash of a file come from one descriptor; a file is served
- * whole or not at all.
+ * Always true: nothing outside the held work folder is opened, whatever links lie in it; size,
+ * time, bytes and hash of a file come from one descriptor; a file is served whole or not at all.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The peer plane. See peer_files.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/peer_files.h"
 
 #include "base/alloc.h"

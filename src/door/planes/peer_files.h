@@ -2,9 +2,8 @@
  *
  * The peer plane: one file, handed to one capsule, by a handle that names both (spec/door.md 13).
  *
- * Callers: door.c routes GET /resources/peer/<handle> here before any door token is looked at;
- * session/ mints for share-file. Always true: a handle is good for its audience, this process and
- * its time alone; the key lives in this object's memory; the bytes are those of the moment.
+ * Always true: a handle is good for its audience, this process and its time alone; the key lives in
+ * this object's memory; the bytes are those of the moment.
  */
 #pragma once
 

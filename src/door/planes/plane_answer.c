@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Paths and answers of the planes. See plane_answer.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/plane_answer.h"
 
 #include "base/alloc.h"

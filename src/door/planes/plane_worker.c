@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The planes' threads. See plane_worker.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/plane_worker.h"
 
 #include "base/alloc.h"

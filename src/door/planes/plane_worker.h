@@ -3,9 +3,8 @@
  * The threads that answer plane requests: reading and hashing files must hold neither the door's
  * thread nor the task loop.
  *
- * Callers: door.c makes one and ends it before the server closes; resources.c and peer_files.c hand
- * it exchanges. Threads are started when there is work and wait then; nothing runs in a session
- * nobody asks for files.
+ * Threads are started when there is work and wait then; nothing runs in a session nobody asks for
+ * files.
  */
 #pragma once
 

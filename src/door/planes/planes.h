@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whose files the planes of a door serve (spec/door.md 12, 13).
- *
- * Callers: session/launch/launch.c fills the facts, door.c hands them to resources.c and
- * peer_files.c.
  */
 #pragma once
 

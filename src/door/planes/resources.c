@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The resource plane. See resources.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/resources.h"
 
 #include "base/alloc.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The resource plane: GET /resources/files (spec/door.md 12).
- *
- * Callers: door.c, after the token, the consent and the scope.
  */
 #pragma once
 

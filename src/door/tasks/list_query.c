@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The parameters of ListTasks. See list_query.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/tasks/list_query.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading messages. See message.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/tasks/message.h"
 
 #include "base/alloc.h"
@@ -81,7 +78,8 @@ check_parts (const json_t *parts, struct message_fault *fault)
     return true;
 }
 
-void
+/* A Markdown code fence: more backticks than any run in the body, at least three. */
+static void
 message_append_fence (struct buf *out, const char *info, const char *body)
 {
     size_t longest = 0, run = 0;

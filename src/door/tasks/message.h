@@ -35,7 +35,5 @@ void message_clear (struct message *m);
 bool message_read (const json_t *params, bool has_harness, struct message *out,
                    struct message_fault *fault);
 
-/* A Markdown code fence: more backticks than any run in the body, at least three. */
-void message_append_fence (struct buf *out, const char *info, const char *body);
 /* One line of "Referenced tasks:"; view NULL: not held, or not to be seen. */
 void message_append_reference (struct buf *out, const char *id, const struct task_view *view);

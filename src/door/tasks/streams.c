@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The session's event sequence. See streams.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/tasks/streams.h"
 
 #include "base/alloc.h"
@@ -47,7 +44,7 @@ struct streams {
 
 /* --- events --- */
 
-struct event *
+static struct event *
 event_ref (struct event *e)
 {
     atomic_fetch_add (&e->refs, 1);
@@ -120,16 +117,6 @@ bool
 streams_is_threaded (const struct streams *s)
 {
     return s->is_threaded;
-}
-
-void
-streams_close (struct streams *s)
-{
-    pthread_mutex_lock (&s->lock);
-    s->is_closed = true;
-    for (struct watcher *w = s->watchers; w; w = w->next)
-        w->wake (w->ctx);
-    pthread_mutex_unlock (&s->lock);
 }
 
 /* --- writing, under the lock --- */

@@ -3,10 +3,9 @@
  * The session's event sequence: numbered, buffered for replay, and handed to every watcher
  * (spec/door.md 8).
  *
- * Callers: session/ writes what a running task shows; door/tasks/registry.c writes states;
- * door/event_stream.c reads. Always true: numbering, buffering and handing out happen under one
- * lock, so ids are in order everywhere; writing never waits for a watcher: one that is too slow
- * loses its oldest events and is told how many.
+ * Always true: numbering, buffering and handing out happen under one lock, so ids are in order
+ * everywhere; writing never waits for a watcher: one that is too slow loses its oldest events and
+ * is told how many.
  */
 #pragma once
 
@@ -49,9 +48,6 @@ struct stream_artifact {
 void streams_artifact (struct streams *s, const struct task *task,
                        const struct stream_artifact *artifact);
 
-/* The broadcast ends: watches write capsule-closed and end. */
-void streams_close (struct streams *s);
-
 /* --- written by the registry --- */
 
 /* One status of a task, as an object {state, message?, timestamp} (taken over). */
@@ -72,8 +68,6 @@ json_t *streams_metadata (json_t *value);
 /* --- read by the door --- */
 
 struct event; /* one numbered event, reference-counted */
-
-struct event *event_ref (struct event *e);
 void event_unref (struct event *e);
 uint64_t event_id (const struct event *e);
 /* The StreamResponse text; NULL: nothing of it is for a plain client. */

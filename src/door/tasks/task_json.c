@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The A2A task object. See task_json.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/tasks/task_json.h"
 
 #include "base/alloc.h"
@@ -32,7 +29,8 @@ text_parts (const char *text)
     return parts;
 }
 
-json_t *
+/* {artifactId, name, parts: [text]}. */
+static json_t *
 artifact_json (const char *name, const char *text)
 {
     json_t *artifact = json_object ();

@@ -38,8 +38,6 @@ json_t *task_view_response (const struct task_view *v);
 /* {"murmur": ...}, or NULL. */
 json_t *task_view_metadata (const struct task_view *v);
 
-/* {artifactId, name, parts: [text]}. */
-json_t *artifact_json (const char *name, const char *text);
 /* A text message of the agent. <context_id>, <task_id> may be NULL. */
 json_t *agent_message_json (const char *message_id, const char *context_id, const char *task_id,
                             const char *text);

@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading murmur.yaml as a capsule: types first, then values in the order of refusals
- * (spec/manifest.md 2.1). See capsule.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/capsule/capsule.h"
 
 #include "base/alloc.h"

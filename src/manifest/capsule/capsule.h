@@ -85,7 +85,7 @@ enum workdir_exec {
 struct cap_filesystem {
     const char *scope;
     struct opt_u64 workdir_exec; /* enum workdir_exec */
-    struct str_list read_only; /* trimmed, blanks dropped */
+    struct str_list read_only;   /* trimmed, blanks dropped */
     struct opt_bool records;
 };
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The methods of a door. See door_methods.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/capsule/door_methods.h"
 
 const struct door_method_row door_methods[DOOR_METHOD_COUNT] = {

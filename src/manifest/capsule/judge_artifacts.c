@@ -178,6 +178,56 @@ judge_overflow (struct entry *en, struct mur_error **err)
     return true;
 }
 
+/* --- gateway --- */
+
+/* Decides how the key comes, from what is written alone: never from the address. */
+static bool
+judge_credential (struct reading *rd, struct artifact_entry *e, size_t index,
+                  struct mur_error **err)
+{
+    struct gateway_block *g = e->gateway;
+    if (g->written_keyless.value && g->written_api_key)
+        return refuse_value (rd, err, path_of (rd, "artifacts[%zu].gateway.api_key", index),
+                             "keyless: true excludes an api_key, an empty one too");
+    const char *written = yaml_text (g->written_api_key);
+    char *key = written ? text_trim (rd->r.arena, written) : NULL;
+    g->is_keyless = g->written_keyless.value;
+    if (! g->is_keyless && (! key || ! *key)) {
+        schema_fail (&rd->r, err, E_CAP_018, path_of (rd, "artifacts[%zu].gateway", index),
+                     "%s sends to %s without a credential decision", e->name,
+                     endpoint_masked (rd->r.arena, g->endpoint.text));
+        return mur_hint (err,
+                         "set api_key: ${NAME}, or keyless: true if the provider wants no key");
+    }
+    if (! key)
+        return true;
+    g->key_reference = reference_name (rd->r.arena, key);
+    if (g->key_reference)
+        return true;
+    g->has_literal = true;
+    if (rd->how == MANIFEST_WITH_SECRETS)
+        g->key_literal = secret_new (key, strlen (key));
+    secret_wipe (key, strlen (key));
+    return true;
+}
+
+/* The gateway of one entry: endpoint, then the credential decision. */
+static bool
+judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struct mur_error **err)
+{
+    struct gateway_block *g = e->gateway;
+    const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
+    const char *why;
+    if (is_blank (g->written_endpoint))
+        return refuse_value (rd, err, path,
+                             "%s needs the provider's address, such as https://api.example.com",
+                             e->name);
+    if (! endpoint_parse (rd->r.arena, g->written_endpoint, &g->endpoint, &why))
+        return refuse_value (rd, err, path, "'%s' of %s is refused: %s",
+                             endpoint_masked (rd->r.arena, g->endpoint.text), e->name, why);
+    return judge_credential (rd, e, index, err);
+}
+
 static bool
 judge_config_and_gateway (struct entry *en, struct mur_error **err)
 {
@@ -212,53 +262,4 @@ judge_artifacts (struct reading *rd, struct mur_error **err)
                 return false;
     }
     return true;
-}
-
-/* --- gateway --- */
-
-/* Decides how the key comes, from what is written alone: never from the address. */
-static bool
-judge_credential (struct reading *rd, struct artifact_entry *e, size_t index,
-                  struct mur_error **err)
-{
-    struct gateway_block *g = e->gateway;
-    if (g->written_keyless.value && g->written_api_key)
-        return refuse_value (rd, err, path_of (rd, "artifacts[%zu].gateway.api_key", index),
-                             "keyless: true excludes an api_key, an empty one too");
-    const char *written = yaml_text (g->written_api_key);
-    char *key = written ? text_trim (rd->r.arena, written) : NULL;
-    g->is_keyless = g->written_keyless.value;
-    if (! g->is_keyless && (! key || ! *key)) {
-        schema_fail (&rd->r, err, E_CAP_018, path_of (rd, "artifacts[%zu].gateway", index),
-                     "%s sends to %s without a credential decision", e->name,
-                     endpoint_masked (rd->r.arena, g->endpoint.text));
-        return mur_hint (err,
-                         "set api_key: ${NAME}, or keyless: true if the provider wants no key");
-    }
-    if (! key)
-        return true;
-    g->key_reference = reference_name (rd->r.arena, key);
-    if (g->key_reference)
-        return true;
-    g->has_literal = true;
-    if (rd->how == MANIFEST_WITH_SECRETS)
-        g->key_literal = secret_new (key, strlen (key));
-    secret_wipe (key, strlen (key));
-    return true;
-}
-
-bool
-judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struct mur_error **err)
-{
-    struct gateway_block *g = e->gateway;
-    const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
-    const char *why;
-    if (is_blank (g->written_endpoint))
-        return refuse_value (rd, err, path,
-                             "%s needs the provider's address, such as https://api.example.com",
-                             e->name);
-    if (! endpoint_parse (rd->r.arena, g->written_endpoint, &g->endpoint, &why))
-        return refuse_value (rd, err, path, "'%s' of %s is refused: %s",
-                             endpoint_masked (rd->r.arena, g->endpoint.text), e->name, why);
-    return judge_credential (rd, e, index, err);
 }

@@ -43,9 +43,6 @@ size_t find_repeat (const char *const *items, size_t len);
 
 /* (5) */
 bool judge_artifacts (struct reading *rd, struct mur_error **err);
-/* The gateway of one entry: endpoint, then the credential decision. */
-bool
-judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struct mur_error **err);
 /* (7), and inside (5). <path> is the block's. */
 bool judge_capabilities (struct reading *rd, struct capabilities *c, const char *path,
                          struct mur_error **err);

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading an artifact's own murmur.yaml. See artifact_manifest.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/settings/artifact_manifest.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and merges the two configuration files. See config.h; config_write.c changes them.
- *
  * Each file is read into a struct config of its own by one table-less pass over its tree, then the
  * project's is laid over the global one, key by key with the rule of spec/cli.md 8: "project wins"
  * holds for harmless keys only.
@@ -23,13 +21,8 @@ static const char *const floors[] = {
     [CONFIG_FLOOR_SEALED] = "sealed",
 };
 
-const char *
-config_floor_name (enum config_floor floor)
-{
-    return floors[floor];
-}
-
-bool
+/* Parses "advisory", "scoped" or "sealed". */
+static bool
 config_floor_parse (const char *text, enum config_floor *floor)
 {
     for (int i = CONFIG_FLOOR_ADVISORY; i <= CONFIG_FLOOR_SEALED; i++)

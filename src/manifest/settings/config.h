@@ -2,10 +2,8 @@
  *
  * Configuration: ~/.murmur/config.yaml and <cwd>/.murmur/config.yaml, merged (spec/cli.md 8).
  *
- * Callers: policy (containment floor, spend ceiling, cgroup), artifact (sources, index), net
- * (credentials, re-read while a capsule runs), `mur config set`, `mur beta`, `mur doctor`. Always
- * true: credentials and inference.api_key come from the global file alone; containment is the
- * maximum and the spend ceiling the minimum of both; a value is never printed.
+ * Always true: credentials and inference.api_key come from the global file alone; containment is
+ * the maximum and the spend ceiling the minimum of both; a value is never printed.
  */
 #pragma once
 
@@ -77,9 +75,6 @@ const struct secret *config_credential (const struct config *c, const char *name
 /* A source's token resolved: "${VAR}" or the name of a set variable gives that variable's value,
  * else the literal. Owned; NULL when the entry has none or ${VAR} is unset. */
 struct secret *config_source_token (const struct config_source *s);
-const char *config_floor_name (enum config_floor floor);
-/* Parses "advisory", "scoped" or "sealed". */
-bool config_floor_parse (const char *text, enum config_floor *floor);
 
 /* Writes one supported key into the project file (<cwd>/.murmur/config.yaml) or the global one,
  * keeping every other known key; temp + rename, the global file 0600 before its name is visible.

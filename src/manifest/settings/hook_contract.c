@@ -40,18 +40,6 @@ static const enum hook_commit honoured[] = {
     [BIND_ON_SESSION_END] = COMMIT_NONE,
 };
 
-const char *
-hook_binding_name (enum hook_binding b)
-{
-    return bindings[b];
-}
-
-const char *
-hook_commit_name (enum hook_commit c)
-{
-    return commits[c];
-}
-
 struct subject {
     const struct artifact_manifest *m;
     const char *bare, *version;

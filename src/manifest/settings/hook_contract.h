@@ -42,5 +42,3 @@ struct hook_contract {
 bool
 artifact_manifest_hook (const struct artifact_manifest *m, const char *bare, const char *version,
                         struct hook_contract *out, struct mur_error **err);
-const char *hook_binding_name (enum hook_binding b); /* "" for BIND_ALL */
-const char *hook_commit_name (enum hook_commit c);

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading roster.yaml. See roster.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/settings/roster.h"
 
 #include "artifact/names/name.h"

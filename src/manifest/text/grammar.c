@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The small grammars of manifests. See grammar.h; endpoints are in endpoint.c.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/text/grammar.h"
 
 #include "base/alloc.h"
@@ -160,7 +157,8 @@ env_pattern_matches (const char *pattern, const char *name)
     return memcmp (opens ? name + name_len - core_len : name, core, core_len) == 0;
 }
 
-const char *const *
+/* The built-in credential backstop, NULL-terminated. Static. */
+static const char *const *
 env_backstop (void)
 {
     static const char *const patterns[] = {

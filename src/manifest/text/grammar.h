@@ -42,8 +42,6 @@ bool segment_is_valid (const char *text);
 
 /* Environment patterns: X, P*, *S, *M*, *. */
 bool env_pattern_matches (const char *pattern, const char *name);
-/* The built-in credential backstop, NULL-terminated. Static. */
-const char *const *env_backstop (void);
 /* The pattern of the backstop, else of <strip>, that takes <name> away, or NULL. *is_builtin says
  * which. */
 const char *

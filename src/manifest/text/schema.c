@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Schema tables at work: reading types and judging values. See schema.h; suggestions are in
- * suggest.c.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/text/schema.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading YAML: libyaml's events become a tree in an arena. See yaml.h.
- *
  * Always true: children wait on one shared stack and move to the arena when their container closes,
  * so a container costs exactly its size; every node pushed, an alias with all it stands for, counts
  * against YAML_NODES_MAX before it is kept, so no later walk over the tree is longer than that.

@@ -2,10 +2,10 @@
  *
  * HTTP in: one listener, one thread, libmicrohttpd driven from our own epoll loop.
  *
- * Callers: door/. Handlers run on the server's thread and must not block; an answer may come later,
- * from any thread. Always true: the limits of spec/door.md 19.3 hold before any handler sees a
- * request; a held answer or an idle stream is never timed out; no header or body byte of a client
- * appears in an error page.
+ * Handlers run on the server's thread and must not block; an answer may come later, from any
+ * thread. Always true: the limits of spec/door.md 19.3 hold before any handler sees a request; a
+ * held answer or an idle stream is never timed out; no header or body byte of a client appears in
+ * an error page.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The probe of this process. See host.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/host/host.h"
 
 #include "base/fdio.h"

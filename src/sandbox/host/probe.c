@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host probe. See probe.h. Each attempt runs in its own forked child and reports the step it
- * failed at.
+ * The host probe. Each attempt runs in its own forked child and reports the step it failed at.
  */
 #include "sandbox/host/probe.h"
 

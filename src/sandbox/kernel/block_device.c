@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Whole disks of paths. See block_device.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/block_device.h"
 
 #include "base/alloc.h"

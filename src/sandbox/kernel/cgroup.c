@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Control-group scopes. See cgroup.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/cgroup.h"
 
 #include "base/alloc.h"

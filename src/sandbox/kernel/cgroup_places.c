@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Places in the control-group hierarchies. See cgroup_places.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/cgroup_places.h"
 
 #include "base/alloc.h"

@@ -2,8 +2,6 @@
  *
  * Where the control-group hierarchies are mounted, where this process is in them, and asking the
  * user's service manager for a place of its own (spec/containment.md 14.2).
- *
- * Callers: sandbox/kernel/cgroup.c.
  */
 #pragma once
 

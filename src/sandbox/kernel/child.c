@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Helpers between fork and exec. See child.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/child.h"
 
 #include <errno.h>
@@ -14,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-char *
+/* Decimal text of a number, written backwards from the end of buf; returns its start. */
+static char *
 child_decimal (uint64_t value, char buf[21])
 {
     char *at = buf + 20;

@@ -41,9 +41,6 @@ void child_reset_signals (void);
 /* Moves the three descriptors to 0, 1, 2. On failure returns the name of the step, else NULL. */
 const char *child_place_streams (const int wanted[3]);
 
-/* Decimal text of a number, written backwards from the end of buf; returns its start. */
-char *child_decimal (uint64_t value, char buf[21]);
-
 /* Maps only the caller's own uid and gid, denying setgroups. Raises dumpable around the writes and
  * restores it: a non-dumpable process does not own its own /proc files. On failure returns the name
  * of the step, else NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The egress thread. See egress.h. One epoll holds the listeners, the DNS socket, the resolver's
- * descriptors and both ends of every relay; nothing in it blocks.
+ * The egress thread. One epoll holds the listeners, the DNS socket, the resolver's descriptors and
+ * both ends of every relay; nothing in it blocks.
  */
 #include "sandbox/kernel/egress.h"
 #include "net/url.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Landlock plans. See landlock.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/landlock.h"
 
 #include "base/alloc.h"

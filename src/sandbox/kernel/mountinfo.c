@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading mountinfo. See mountinfo.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/mountinfo.h"
 
 #include "base/cleanup.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A session's loopback and listeners. See network_listeners.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/network_listeners.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asking systemd for a scope. See service_manager.h. The bus is libsystemd's, loaded here alone.
+ * Asking systemd for a scope. The bus is libsystemd's, loaded here alone.
  */
 #include "sandbox/kernel/service_manager.h"
 

@@ -3,8 +3,7 @@
  * The user's systemd: where it owns the control groups, it is the one to ask for a group of one's
  * own (spec/containment.md 14.2).
  *
- * Callers: sandbox/kernel/cgroup_places.c. Best effort: whatever goes wrong, the process stays
- * where it is.
+ * Best effort: whatever goes wrong, the process stays where it is.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The watcher process. See watcher.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/kernel/watcher.h"
 
 #include "base/alloc.h"

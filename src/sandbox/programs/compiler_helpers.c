@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Helpers of compiler drivers. See compiler_helpers.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/compiler_helpers.h"
 
 #include "base/alloc.h"

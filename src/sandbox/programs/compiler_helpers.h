@@ -2,8 +2,6 @@
  *
  * The programs a compiler driver starts, and whether a sealed root lets it (spec/containment.md
  * 12.5).
- *
- * Callers: session/commands/confine.c, once a sealed session; the answer is only ever warned of.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ELF closures. See elf_closure.h. Only ELF64 of either byte order; every offset is checked against
- * the file before it is used.
+ * ELF closures. Only ELF64 of either byte order; every offset is checked against the file before it
+ * is used.
  */
 #include "sandbox/programs/elf_closure.h"
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The exec allowlist. See exec_allowlist.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/exec_allowlist.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Questions to programs of the host. See host_query.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/host_query.h"
 
 #include "base/clock.h"

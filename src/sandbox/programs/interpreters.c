@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Interpreters that find their library by asking themselves. See interpreters.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/interpreters.h"
 
 #include "base/alloc.h"

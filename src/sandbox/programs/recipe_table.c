@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The recipes, one row a family. See recipe_table.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/recipe_table.h"
 
 #include "base/cleanup.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Applying recipes. See recipes.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/recipes.h"
 
 #include "base/alloc.h"

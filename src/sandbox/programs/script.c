@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The first line of scripts. See script.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/script.h"
 
 #include "base/alloc.h"

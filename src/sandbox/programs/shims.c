@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Version managers' shims. See shims.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/shims.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Which certificate files a command that may use the network can read. See trust_store.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/trust_store.h"
 
 #include "base/alloc.h"

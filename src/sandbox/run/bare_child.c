@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A child without containment. See bare_child.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/run/bare_child.h"
 
 #include "sandbox/kernel/child.h"

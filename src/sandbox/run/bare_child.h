@@ -3,9 +3,8 @@
  * Starting a program that is not confined: the harness of inference.transport: process, which is
  * outside of every containment class (spec/containment.md 15.4).
  *
- * Callers: session/harness/harness_child.c. Always true: it leads a process group of its own, holds
- * the three given streams and nothing else of ours, and is killed when the thread that started it
- * ends.
+ * Always true: it leads a process group of its own, holds the three given streams and nothing else
+ * of ours, and is killed when the thread that started it ends.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One session's confinement. See confinement.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/run/confinement.h"
 
 #include "base/alloc.h"

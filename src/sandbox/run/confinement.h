@@ -3,9 +3,8 @@
  * What every native subprocess of one session is confined by: made once from the policy and the
  * host probe, then used for each spawn (spec/containment.md 7.1).
  *
- * Callers: session/ (shell tool, native tools, done checks). Thread-safe after confinement_new: the
- * namespaces are made by the first spawn, exactly once. Always true: a subprocess that cannot
- * be confined as decided is never started.
+ * Thread-safe after confinement_new: the namespaces are made by the first spawn, exactly once.
+ * Always true: a subprocess that cannot be confined as decided is never started.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The spawn sequence. See spawn.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/run/spawn.h"
 
 #include "base/alloc.h"

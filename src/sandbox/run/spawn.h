@@ -3,8 +3,8 @@
  * Starting one contained subprocess: the order of steps between fork and exec (spec/containment.md
  * 7).
  *
- * Callers: sandbox/command.c. Everything a child needs is computed before; the child runs one
- * linear list of async-signal-safe steps and reports the one that failed. No step is ever skipped.
+ * Everything a child needs is computed before; the child runs one linear list of async-signal-safe
+ * steps and reports the one that failed. No step is ever skipped.
  */
 #pragma once
 

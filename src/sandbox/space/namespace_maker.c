@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Making a session's namespaces, in order. See namespace_maker.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/space/namespace_maker.h"
 
 #include "base/alloc.h"

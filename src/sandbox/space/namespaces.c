@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The runtime's side of a session's namespaces. See namespaces.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/space/namespaces.h"
 
 #include "base/alloc.h"

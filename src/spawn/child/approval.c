@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Asking for an approval. See approval.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/approval.h"
 
 #include "base/alloc.h"

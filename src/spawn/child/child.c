@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The child's process and its kill ladder. See child.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/child.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Asking a child's door. See child_door.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/child_door.h"
 
 #include "base/alloc.h"

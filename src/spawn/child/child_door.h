@@ -3,8 +3,8 @@
  * What a launcher asks at the door of its child: to take the task, and what became of it
  * (spec/spawn.md A14, A19).
  *
- * Callers: session/handoff/delegate.c. Always true: no origin is claimed, so a child that refuses
- * peers takes its parent's task too; no message holds the door's token.
+ * Always true: no origin is claimed, so a child that refuses peers takes its parent's task too; no
+ * message holds the door's token.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Asking a door. See door_ask.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/door_ask.h"
 
 #include "base/alloc.h"

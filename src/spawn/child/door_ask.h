@@ -3,8 +3,7 @@
  * One question to another capsule's door: a JSON-RPC request over HTTP and its answer, and what is
  * read of tasks in it.
  *
- * Callers: spawn/child/child_door.c (a child of ours), session/handoff/member_calls.c (another
- * member). Always true: no message holds a token.
+ * Always true: no message holds a token.
  */
 #pragma once
 

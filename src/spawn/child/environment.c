@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A child's environment. See environment.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/environment.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Taking and reading the lifeline. See lifeline.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/lifeline.h"
 
 #include "base/diag.h"

@@ -4,8 +4,7 @@
  * went (spec/spawn.md A10, C7).
  *
  * The launcher holds the only write end of a pipe and never writes; the end of the stream means
- * "wind down". Callers: cli/run/launcher_inputs.c takes them before anything of a session exists,
- * session/launch/termination.c and session/launch/script.c watch them.
+ * "wind down".
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Draining a child's output. See output.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/output.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The narrow read of a packed manifest. See packed.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/packed.h"
 
 #include "base/alloc.h"

@@ -3,8 +3,8 @@
  * What a launcher reads of a child's packed manifest before there is a child: the few declarations
  * that decide how it is started, and nothing else of it (spec/spawn.md A4, A6).
  *
- * Callers: session/handoff/delegate.c, cli/health/doctor_environment.c. Always true: no ${VAR} is
- * resolved, and a manifest that says something odd elsewhere is still readable here.
+ * Always true: no ${VAR} is resolved, and a manifest that says something odd elsewhere is still
+ * readable here.
  */
 #pragma once
 

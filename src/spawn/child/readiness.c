@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Judging a readiness line. See readiness.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/readiness.h"
 
 #include "base/alloc.h"

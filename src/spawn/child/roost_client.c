@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Asking mur-roost. See roost_client.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/roost_client.h"
 
 #include "base/alloc.h"

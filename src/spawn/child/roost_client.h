@@ -2,7 +2,7 @@
  *
  * One request to mur-roost: plain http, JSON both ways, a token in a header (spec/spawn.md A3).
  *
- * Callers: approval.c, registration.c. Always true: what was sent is in no message.
+ * Always true: what was sent is in no message.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The work-folder snapshot. See snapshot.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/snapshot.h"
 
 #include "base/alloc.h"

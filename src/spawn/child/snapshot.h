@@ -2,9 +2,8 @@
  *
  * A child that begins with a copy of its parent's work folder (spec/spawn.md A6).
  *
- * Callers: launch.c, after the child's folder was made and before there is a process. Always true:
- * both sides are walked by held descriptors and no link is followed on either; nothing but regular
- * files, directories and links is made; no set-id bit is.
+ * Always true: both sides are walked by held descriptors and no link is followed on either; nothing
+ * but regular files, directories and links is made; no set-id bit is.
  */
 #pragma once
 

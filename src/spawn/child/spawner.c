@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading the spawner's handle. See spawner.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/spawner.h"
 
 #include "base/alloc.h"

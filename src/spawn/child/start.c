@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Pipes and the program's path. See start.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/start.h"
 
 #include <fcntl.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The work folder of a child. See work_folder.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/work_folder.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launching a formation. See formation.h.
- *
  * One thread a peer waits for its readiness; this thread waits for them, for signals and for the
  * entry. Signals are blocked from the start, so that no thread made here takes them.
  */

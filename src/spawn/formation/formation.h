@@ -3,9 +3,9 @@
  * A formation: launching every member of an admitted roster and ending them together (spec/spawn.md
  * C2, C4-C7).
  *
- * Callers: cli/cmd_roster.c. Always true: the entry starts after every peer is ready, or not at
- * all; when formation_run returns no member is left; should this process die by any means, the
- * members learn it through their lifelines and wind down.
+ * Always true: the entry starts after every peer is ready, or not at all; when formation_run
+ * returns no member is left; should this process die by any means, the members learn it through
+ * their lifelines and wind down.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One member of a formation. See member.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/formation/member.h"
 
 #include "base/alloc.h"

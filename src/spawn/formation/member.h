@@ -3,9 +3,8 @@
  * One member of a formation as its launcher holds it: lifeline and channel, process, readiness, end
  * (spec/spawn.md C4, C5, C7).
  *
- * Callers: spawn/formation/formation.c. Always true: lifelines and channels exist before the first
- * process; a member's group is signalled only while its leader is not reaped; no token is in argv,
- * environment or message.
+ * Always true: lifelines and channels exist before the first process; a member's group is signalled
+ * only while its leader is not reaped; no token is in argv, environment or message.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading the formation channel. See membership.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/formation/membership.h"
 
 #include "base/alloc.h"

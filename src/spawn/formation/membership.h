@@ -3,9 +3,8 @@
  * A session's place in a formation, as its launcher wrote it on the formation channel: who it is,
  * whom it may call and with which token, and where they are (spec/spawn.md C5).
  *
- * Callers: cli/run/launcher_inputs.c takes it before anything of a session exists; the door
- * verifies with its key, guests and member calls ask it for addresses. Always true: no message
- * holds a line of the channel; a real address or a token never reaches a model.
+ * Always true: no message holds a line of the channel; a real address or a token never reaches a
+ * model.
  */
 #pragma once
 

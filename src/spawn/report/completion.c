@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Completions: record, notice, procedure. See completion.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/report/completion.h"
 
 #include "base/alloc.h"

@@ -3,10 +3,8 @@
  * Completion: the record of how a delegated child ended, and its notice to the door of the parent
  * (spec/spawn.md A16).
  *
- * Callers: session/ reports a session that was delegated; the launcher's watcher reports a child
- * that could not, and reads what a child wrote. Always true: completion.json in the child's records
- * directory is replaced by a rename, so a reader finds one whole record; the parent believes the
- * record, never the notice.
+ * Always true: completion.json in the child's records directory is replaced by a rename, so a
+ * reader finds one whole record; the parent believes the record, never the notice.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Registering and deregistering. See registration.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/report/registration.h"
 
 #include "base/alloc.h"

@@ -2,9 +2,7 @@
  *
  * A session's registration with mur-roost (spec/spawn.md A13).
  *
- * Callers: session/launch/roost_session.c; `mur doctor` probes; the words of a refusal also
- * cli/run/launcher_inputs.c. Always true: no token is in any message; the credential exists in
- * memory alone.
+ * Always true: no token is in any message; the credential exists in memory alone.
  */
 #pragma once
 

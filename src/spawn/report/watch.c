@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The completion watcher. See watch.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/report/watch.h"
 
 #include "base/alloc.h"

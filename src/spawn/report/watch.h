@@ -3,9 +3,9 @@
  * Watching a delegated child to its end, so that there is always a completion record and its parent
  * always hears of it (spec/spawn.md A17). One thread a child.
  *
- * Callers: session/handoff/delegations.c. Always true: while a child that its parent ends winds
- * down, nothing is done here, so that nothing races the child's own record; what a child wrote is
- * taken back only by its parent having ended it.
+ * Always true: while a child that its parent ends winds down, nothing is done here, so that nothing
+ * races the child's own record; what a child wrote is taken back only by its parent having ended
+ * it.
  */
 #pragma once
 

@@ -98,7 +98,8 @@ tool_response (const json_t *stored, json_t *parts)
     return json_pack ("[o]", part);
 }
 
-json_t *
+/* One stored message ({role, content: [...]}) in the conventions' form, or NULL. */
+static json_t *
 gen_ai_message (const json_t *stored)
 {
     const char *role = json_get_string (stored, "role");

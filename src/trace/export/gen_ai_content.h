@@ -8,8 +8,6 @@
 #include "base/json.h"
 #include "fs/root.h"
 
-/* One stored message ({role, content: [...]}) in the conventions' form, or NULL. */
-json_t *gen_ai_message (const json_t *stored);
 /* The messages of the blobs named, as JSON text; NULL when one cannot be read. Owned. */
 char *gen_ai_input_messages (struct fs_root *records, const json_t *shas);
 /* The answer in a response's blob, as JSON text of one message; NULL likewise. Owned. */

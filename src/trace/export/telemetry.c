@@ -77,14 +77,6 @@ attributes_int (struct attributes *a, const char *key, int64_t value)
 }
 
 void
-attributes_double (struct attributes *a, const char *key, double value)
-{
-    struct attribute *new = attributes_add (a, key, ATTRIBUTE_DOUBLE);
-    if (new)
-        new->real = value;
-}
-
-void
 attributes_bool (struct attributes *a, const char *key, bool value)
 {
     struct attribute *new = attributes_add (a, key, ATTRIBUTE_BOOL);

@@ -48,7 +48,6 @@ void attributes_string_named (struct attributes *a, const char *key, const char 
 /* One string as a list of one. */
 void attributes_strings (struct attributes *a, const char *key, const char *value);
 void attributes_int (struct attributes *a, const char *key, int64_t value);
-void attributes_double (struct attributes *a, const char *key, double value);
 void attributes_bool (struct attributes *a, const char *key, bool value);
 const struct attribute *attributes_find (const struct attributes *a, const char *key);
 void attributes_free (struct attributes *a);

@@ -49,7 +49,7 @@ derive (const char *event_id, const char *what, size_t hex_len, char *out)
     out[hex_len] = '\0';
 }
 
-void
+static void
 trace_id_of (const char *event_id, char out[TRACE_ID_LEN + 1])
 {
     derive (event_id, "trace", TRACE_ID_LEN, out);

@@ -19,7 +19,6 @@ struct trace_context {
 bool trace_context_parse (const char *text, struct trace_context *out);
 /* "00-<trace>-<span>-<flags>". */
 void trace_context_text (const struct trace_context *c, char out[TRACEPARENT_LEN + 1]);
-void trace_id_of (const char *event_id, char out[TRACE_ID_LEN + 1]);
 /* <what> tells several spans of one line apart. */
 void span_id_of (const char *event_id, const char *what, char out[SPAN_ID_LEN + 1]);
 /* The context a task's own spans have: its caller's trace when there is one, its own span below. */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The tables of events.def. See events.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/lines/events.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds and appends trace lines. See writer.h.
- *
  * The line is built in one buffer kept for the session, under the trace lock, so an event costs no
  * allocation once the buffer has grown and ids rise in file order.
  */

@@ -2,9 +2,9 @@
  *
  * The trace writer: one whole line a write(2), in the order events happen (spec/records.md 3.1).
  *
- * Callers: session/, door/ and every other part that records what it did. Thread-safe; a call
- * returns once its line is in the file. Always true: a line names a parent that is already in the
- * file; the writer alone knows the running task's and turn's node, taken from the lines it wrote.
+ * Thread-safe; a call returns once its line is in the file. Always true: a line names a parent that
+ * is already in the file; the writer alone knows the running task's and turn's node, taken from the
+ * lines it wrote.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Recorded sessions by address. See address.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/read/address.h"
 
 #include "base/alloc.h"

@@ -2,8 +2,7 @@
  *
  * Recorded sessions by address: @1, a full id, a suffix, a literal path (spec/cli.md 1).
  *
- * Callers: mur trace, mur eval, mur run --resume. One resolver for all; running sessions are
- * addressed elsewhere.
+ * One resolver for all; running sessions are addressed elsewhere.
  */
 #pragma once
 

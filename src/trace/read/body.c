@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Captured bodies by selector. See body.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/read/body.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reading a formation's traces. See formation.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/read/formation_internal.h"
 
 #include "base/alloc.h"

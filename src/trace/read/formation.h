@@ -3,10 +3,8 @@
  * The traces of one formation, read together: its members and the calls between them
  * (spec/records.md 8.2).
  *
- * Callers: show.c (the section of a member), cli/records/cmd_trace.c (a formation's address),
- * cli/running/cmd_ps.c, cli/running/stop_formation.c. Always true:
- * reads only; a trace is a member's because its first line says so; what is torn or malformed in it
- * is left out line by line.
+ * Always true: reads only; a trace is a member's because its first line says so; what is torn or
+ * malformed in it is left out line by line.
  */
 #pragma once
 

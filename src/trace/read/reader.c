@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads traces back. See reader.h. What a line must hold comes from events.def, as what the writer
- * puts there.
+ * Reads traces back. What a line must hold comes from events.def, as what the writer puts there.
  */
 #include "trace/read/reader.h"
 

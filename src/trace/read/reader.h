@@ -2,10 +2,9 @@
  *
  * Reads a trace.jsonl back, strictly (spec/records.md 3.8).
  *
- * Callers: trace/tell/show.c and its siblings, `mur run --resume` (the context of a session's first
- * task). Always true: unknown events and unknown keys are skipped; a line that is not JSON, or a
- * known event without a required key, is E-TRC-001 naming <path>:<line>; only TRACE_TOLERANT bears
- * a missing session_end and a torn last line.
+ * Always true: unknown events and unknown keys are skipped; a line that is not JSON, or a known
+ * event without a required key, is E-TRC-001 naming <path>:<line>; only TRACE_TOLERANT bears a
+ * missing session_end and a torn last line.
  */
 #pragma once
 

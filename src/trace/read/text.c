@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The small pieces reports are made of. See text.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/read/text.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Scores of a session. See eval.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/tell/eval.h"
 
 #include "base/alloc.h"
@@ -103,7 +100,7 @@ take_line (struct eval_scores *s, const char *text, size_t len, size_t line, str
     return strcmp (type, "dataset_run") != 0 || take_run (s, object, line, err);
 }
 
-struct eval_scores *
+static struct eval_scores *
 eval_parse (const char *path, const char *text, size_t len, struct mur_error **err)
 {
     struct eval_scores *s = x_new0 (struct eval_scores);

@@ -36,8 +36,6 @@ struct eval_scores {
 /* Reads a file. NULL with E-IO-001 (absent, named), E-IO-003 or E-EVAL-001. */
 struct eval_scores *eval_read (const char *path, struct mur_error **err);
 /* The same from bytes; <path> is for messages. */
-struct eval_scores *
-eval_parse (const char *path, const char *text, size_t len, struct mur_error **err);
 void eval_free (struct eval_scores *s);
 DEFINE_CLEANUP (struct eval_scores, eval_free)
 #define _cleanup_eval_ _cleanup_ (eval_freep)

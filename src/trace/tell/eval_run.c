@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Records of eval runs. See eval_run.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/tell/eval_run.h"
 
 #include "base/alloc.h"

@@ -3,8 +3,8 @@
  * The record of one `mur eval run` (evr_<id>.json) read back: its arms side by side
  * (spec/records.md 9).
  *
- * Callers: cli/records/cmd_eval.c, cli/run/cmd_eval_run.c. A record is a JSON object with ordered
- * keys; what is read from a file was checked, so the readers here trust its shape.
+ * A record is a JSON object with ordered keys; what is read from a file was checked, so the readers
+ * here trust its shape.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Sums over a trace. See metrics.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/tell/metrics.h"
 
 #include "base/alloc.h"
@@ -23,7 +20,8 @@ is_ok (const struct trace_event *e)
     return str_eq (json_get_string (e->object, "status"), "ok");
 }
 
-bool
+/* An inference of the agent loop (no origin), counted as a turn: not a failed http call. */
+static bool
 trace_is_turn (const struct trace_event *e)
 {
     if (! str_eq (e->type, "inference") || json_object_get (e->object, "origin"))

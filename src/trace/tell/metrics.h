@@ -31,6 +31,3 @@ struct trace_metrics {
 
 void trace_metrics_read (const struct trace *t, struct trace_metrics *m);
 void trace_metrics_free (struct trace_metrics *m);
-
-/* An inference of the agent loop (no origin), counted as a turn: not a failed http call. */
-bool trace_is_turn (const struct trace_event *e);

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur trace show`: the order of its sections. See show.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/tell/show.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur trace steps`. See steps.h.
- *
  * How an event's row reads is a template in a table: {key} is a member's text, a dotted key goes
  * into objects, and a suffix says how: %d duration, %c count with commas, %i short id, %m ✓ or ✗,
  * %+ one more than the number, %? nothing at all. [...] is left out when a key in it is missing,

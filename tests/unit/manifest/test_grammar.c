@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "tests/unit/testing.h"
 
+#include "base/words.h"
 #include "manifest/capsule/capsule.h"
 
 #include <string.h>

@@ -8,8 +8,8 @@
 #include "base/fdio.h"
 #include "fs/root.h"
 #include "manifest/text/grammar.h"
-#include "sandbox/programs/trust_store.h"
 #include "sandbox/kernel/environment.h"
+#include "sandbox/programs/trust_store.h"
 #include "sandbox/run/confinement.h"
 
 #include <fcntl.h>

@@ -5,16 +5,16 @@
  */
 #include "tests/unit/testing.h"
 
-#include "sandbox/programs/elf_closure.h"
 #include "sandbox/kernel/landlock.h"
 #include "sandbox/kernel/syscall_filter.h"
+#include "sandbox/programs/elf_closure.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -131,8 +131,9 @@ forked (long pid)
 static int
 namespaces_by_clone (void)
 {
-    static const unsigned long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWNET,   CLONE_NEWPID,
-                                           CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP };
+    static const unsigned long flags[] = { CLONE_NEWUSER,  CLONE_NEWNS,  CLONE_NEWNET,
+                                           CLONE_NEWPID,   CLONE_NEWIPC, CLONE_NEWUTS,
+                                           CLONE_NEWCGROUP };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (forked (syscall (SYS_clone, flags[i] | SIGCHLD, 0, 0, 0, 0)) != EPERM ||
             forked (syscall (SYS_clone, flags[i] | CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)) != EPERM)
