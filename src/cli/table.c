@@ -502,7 +502,7 @@ check_cancel (const struct cli_args *args)
 static char *
 check_new (const struct cli_args *args)
 {
-    static const char *const templates[] = { "script", "agent", "agent-tool" };
+    static const char *const templates[] = { "script", "agent", "agent-tool", "coder" };
     const char *template = cli_positional (args, "TEMPLATE");
     if (cli_has (args, "--roster"))
         return NULL;
@@ -512,7 +512,7 @@ check_new (const struct cli_args *args)
         if (str_eq (template, templates[i]))
             return cli_positional (args, "NAME") ? NULL
                                                  : x_strdup ("the new folder's name is missing");
-    return x_asprintf ("there is no template '%s' (script, agent, agent-tool)", template);
+    return x_asprintf ("there is no template '%s' (script, agent, agent-tool, coder)", template);
 }
 
 static const struct cli_command commands[] = {
@@ -625,10 +625,11 @@ static const struct cli_command commands[] = {
     { "new", "Create a capsule from a template",
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
       "`agent-tool` (an agent with a tool of "
-      "its own, in C). Each builds and runs as it comes. --roster creates a formation of two "
+      "its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
+      "made inside the walls). Each builds and runs as it comes. --roster creates a formation of two "
       "capsules.",
       "mur new agent hello\nmur new --roster team",
-      POS ({ "TEMPLATE", false, false, "script, agent or agent-tool" },
+      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool or coder" },
            { "NAME", false, false, "the new folder" }),
       new_options, cmd_new, check_new,
       "mur new reads the artifact index of --index, else of registry.index_url in the "

@@ -5,12 +5,14 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 
 import pytest
 
+from tests.support.hosts import needs
 from tests.support.lab import BUILD, ROOT
 from tests.support.polling import eventually, pid_exists, tree_of
 
@@ -536,6 +538,18 @@ def test_cli_new_agent_runs_as_it_comes(lab):
     result = lab.mur("run", "--task", "look around", cwd=lab.directory / "hello").ok()
     assert "look around" in lab.session(result).result_text
     assert "note.txt" in lab.session(result).result_text
+
+
+def test_cli_new_coder_runs_what_it_wrote_and_keeps_its_class(lab):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    needs(lab, "scoped")
+    lab.mur("new", "coder", "hello").ok()
+    result = lab.mur("run", "--task", "add a check", cwd=lab.directory / "hello").ok()
+    session = lab.session(result)
+    assert [event["exit_code"] for event in session.trace.all("shell")] == [0, 0]
+    assert "check" in session.result_text
+    assert session.trace.one("session_start")["effective_grants"]["achieved_containment"] == "scoped"
 
 
 def build_guest(folder):

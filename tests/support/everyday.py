@@ -23,10 +23,8 @@ class Job:
     files: dict = field(default_factory=dict)
     walled: bool = False
     needs: tuple = ()  # further programs the host must have
-    network: tuple = ()
     unix_sockets: bool = False
     is_heavy: bool = False
-    is_root_only: bool = False
 
     @property
     def id(self):
@@ -142,7 +140,7 @@ PYTHON = [
            "if __name__ == '__main__':\n    with ProcessPoolExecutor(2) as p: print(list(p.map(f, [1,2])))\n", r"^\[2, 3\]$"),
     python("multiprocessing Manager, shared_memory", "from multiprocessing import Manager, shared_memory, Lock\n"
            "if __name__ == '__main__':\n    Lock()\n    m = shared_memory.SharedMemory(create=True, size=64); m.buf[0] = 7; print(m.buf[0]); m.close(); m.unlink()\n"
-           "    with Manager() as g:\n        d = g.dict(); d['a'] = 1; print(dict(d))\n", r"^7\n\{'a': 1\}$"),
+           "    with Manager() as g:\n        d = g.dict(); d['a'] = 1; print(dict(d))\n", r"^7\n\{'a': 1\}$", unix_sockets=True),
     python("threads, queue", "import threading,queue\nq=queue.Queue()\nt=threading.Thread(target=lambda:q.put(5));t.start();t.join();print(q.get())\n", "^5$"),
     python("asyncio, subprocess, sockets", """
 import asyncio, sys

@@ -139,12 +139,56 @@ static const struct template_file agent_tool_files[] = {
     { 0 }
 };
 
+/* --- an agent that writes and runs code --- */
+
+static const struct template_file coder_files[] = {
+    { "murmur.yaml",
+      "# An agent that works on code: it writes a test, runs it and commits it. Offline; the script "
+      "below plays the model.\n" AGENT_HEAD "  - {name: std/files, version: \"0.1.0\"}\n"
+      "inference:\n"
+      "  model: scripted\n"
+      "  system_prompt: You write code, run its tests and commit what passes.\n"
+      "  driver:\n"
+      "    artifact: std/driver-scripted\n"
+      "    config:\n"
+      "      steps:\n"
+      "        - tool_calls:\n"
+      "            - {name: files, input: {action: write, path: check.sh, content: \"#!/bin/sh\\ntest "
+      "$((6 * 7)) = 42 && echo passed\\n\"}}\n"
+      "        - tool_calls:\n"
+      "            - {name: bash, input: {command: \"chmod +x check.sh && ./check.sh\"}}\n"
+      "        - tool_calls:\n"
+      "            - {name: bash, input: {command: \"git init -q && git add check.sh && git -c "
+      "user.name=@NAME@ -c user.email=@NAME@@localhost commit -q -m check && git log --format=%s\"}}\n"
+      "        - text: \"You said: {{task}}. {{result}}\"\n"
+      "capabilities:\n"
+      "  # Names of programs: each brings the helpers and libraries it needs, nothing of your home.\n"
+      "  shell: {allow: [bash, cat, chmod, ls, mkdir, rm, git]}\n"
+      "  # What the work makes may run, inside every wall.\n"
+      "  filesystem: {workdir_exec: walled}\n" },
+    { "README.md",
+      "# @NAME@\n"
+      "\n"
+      "An agent that writes code, runs it and commits it. The script in murmur.yaml plays "
+      "the model; put a driver with a provider in its place.\n"
+      "\n"
+      "    mur run --task \"add a check\"    # runs it\n"
+      "    mur run --explain-scope         # what its programs bring, and what they never get\n"
+      "\n"
+      "Add the programs your project needs to `shell.allow` by name: make, gcc, node, npm, "
+      "python3, cargo, go.\n" },
+    { 0 }
+};
+
 static const struct project_template templates[] = {
     { "script", script_files,
       "<murmur>/scripts/build-guests --folder .\n"
       "mur run --task \"the world\"\n" },
     { "agent", agent_files,
       "mur run --task \"look around\"\n"
+      "mur trace show\n" },
+    { "coder", coder_files,
+      "mur run --task \"add a check\"\n"
       "mur trace show\n" },
     { "agent-tool", agent_tool_files,
       "<murmur>/scripts/build-guests --folder tool\n"

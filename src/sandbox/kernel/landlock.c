@@ -28,12 +28,13 @@
 #define IOCTL       LANDLOCK_ACCESS_FS_IOCTL_DEV
 #define HIGHEST_ABI 7 /* no right of a later one is ever handled */
 
-/* MAKE_CHAR, MAKE_BLOCK and MAKE_SOCK are granted nowhere. */
+/* MAKE_CHAR and MAKE_BLOCK are granted nowhere. */
 static const uint64_t grants[] = {
     [LANDLOCK_WRITABLE_TREE] = READ | WRITE | LIST | LANDLOCK_ACCESS_FS_REMOVE_DIR |
                                LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
                                LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_FIFO |
                                LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | TRUNCATE,
+    [LANDLOCK_SOCKETS] = LANDLOCK_ACCESS_FS_MAKE_SOCK,
     [LANDLOCK_READABLE_TREE] = READ | LIST,
     [LANDLOCK_READABLE_FILE] = READ,
     [LANDLOCK_EXECUTABLE_FILE] = EXECUTE | READ,

@@ -23,6 +23,7 @@ enum landlock_grant {
     LANDLOCK_EXECUTABLE_TREE, /* execute, read and list */
     LANDLOCK_DEVICE_READ,
     LANDLOCK_DEVICE_WRITE,
+    LANDLOCK_SOCKETS,  /* sockets may be made in a folder, beside what else it is granted */
     LANDLOCK_TERMINAL, /* a terminal or a folder of them: the only devices that take ioctl */
 };
 

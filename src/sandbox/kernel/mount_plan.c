@@ -161,6 +161,18 @@ add_synthetic (struct draft *d, const struct mount_folders *f, bool is_over_host
     }
 }
 
+/* Read only under every name that leads there, and no link out of it: it is a mount of its own. */
+static void
+add_protected (struct draft *d, const struct mount_folders *f)
+{
+    for (size_t i = 0; f->protected && f->protected[i]; i++) {
+        char resolved[PATH_MAX];
+        if (realpath (f->protected[i], resolved) && ! str_eq (resolved, f->work.path) &&
+            fs_path_is_within (resolved, f->work.path))
+            add_tree (d, resolved, false);
+    }
+}
+
 void
 mount_plan_none (struct mount_plan *plan, const struct mount_folders *f, struct arena *a)
 {
@@ -188,6 +200,7 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
                 add_tree (&d, f->read_only[i], false);
         for (size_t i = 0; f->guarded && f->guarded[i]; i++)
             add_tree (&d, f->guarded[i], false);
+        add_protected (&d, f);
         add_synthetic (&d, f, true);
         plan->has_shm = is_folder ("/dev/shm");
         plan->has_pts = is_folder ("/dev/pts");
@@ -306,6 +319,7 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
     add_folder (&d, &f->temp, "/tmp", false);
     move_behind_last (&d);
     add_folder (&d, &f->work, f->work.path, false);
+    add_protected (&d, f);
     add_folder (&d, &f->runtime, f->runtime.path, true);
     add_folder (&d, &f->records, f->records.path, true);
     add_folder (&d, &f->home, f->home.path, false);

@@ -70,8 +70,10 @@ struct mount_folders {
         read_only; /* further trees and files a command needs at their own paths; NULL-terminated */
     const char *const *guarded; /* trees that stay where they are but cannot be written there (below
                                    sealed); NULL-terminated, may be NULL */
-    const char *const *links;   /* pairs, NULL-terminated, may be NULL: a link and where it leads
-                                   (sealed: made where nothing else shows it) */
+    const char *const *protected; /* what of the work folder nothing of the session may change,
+                                     where it is there; NULL-terminated, may be NULL */
+    const char *const *links;     /* pairs, NULL-terminated, may be NULL: a link and where it leads
+                                     (sealed: made where nothing else shows it) */
     const char *const *staged_trees; /* required read-only trees at their own paths (sealed);
                                         NULL-terminated, may be NULL */
 };

@@ -30,6 +30,7 @@ struct exec_allowlist {
     struct strv links;     /* pairs: a link on PATH, and where it leads */
     struct strv env;       /* NAME=value for commands, {home} and {tmp} not yet filled in */
     char *path;            /* PATH as commands have it: a version's folder before its shims */
+    bool needs_sockets;    /* some recipe's program talks to its own parts over unix sockets */
     struct strv notes;     /* one line for each derivation that failed */
     struct strv lost;      /* one line for each name that cannot start, and why */
 };

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #define RECIPE_WORDS 40
 
 /* A question the program answers itself; its output is one path, or several between NUL bytes. */
@@ -35,6 +37,7 @@ struct recipe {
     /* NAME=value for every command of the session; {home} and {tmp} are the session's. */
     const char *env[6];
     const char *never;
+    bool needs_sockets; /* it talks to its own parts over unix sockets */
 };
 
 extern const struct recipe recipes[];

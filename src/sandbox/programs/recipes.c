@@ -222,6 +222,7 @@ ask (const struct recipe_use *use, const struct recipe_question *q)
 static void
 apply (const struct recipe_use *use, const struct recipe *r, const char *prefix)
 {
+    use->list->needs_sockets |= r->needs_sockets && str_eq (use->name, use->owner->name);
     for (size_t i = 0; i < ARRAY_LEN (r->run) && r->run[i]; i++)
         for_pattern (use->list, r->run[i], prefix, grant_run);
     for (size_t i = 0; i < ARRAY_LEN (r->read) && r->read[i]; i++)

@@ -40,6 +40,15 @@ struct confinement {
 
 /* --- Landlock --- */
 
+/* Asked for; and without asking where a program needs sockets of its own and none of the host is
+ * there to be reached. */
+static bool
+allows_sockets (const struct confinement *c)
+{
+    return c->spec->allows_unix_sockets ||
+           (c->allowlist.needs_sockets && c->spec->tier == CONFINEMENT_SEALED);
+}
+
 static bool
 grant_folders (struct confinement *c, struct mur_error **err)
 {
@@ -56,6 +65,9 @@ grant_folders (struct confinement *c, struct mur_error **err)
         if (! landlock_plan_add (&c->landlock, folders[i].path, folders[i].grant,
                                  c->spec->workdir_exec, true, err))
             return false;
+    for (size_t i = 0; i < ARRAY_LEN (folders) && allows_sockets (c); i++)
+        if (folders[i].grant == LANDLOCK_WRITABLE_TREE)
+            landlock_plan_add (&c->landlock, folders[i].path, LANDLOCK_SOCKETS, false, false, NULL);
     return true;
 }
 
@@ -108,6 +120,8 @@ grant_own_mounts (struct confinement *c)
             LANDLOCK_READABLE_FILE);
     if (m->has_shm)
         landlock_plan_add_late (&c->landlock, "/dev/shm", LANDLOCK_WRITABLE_TREE);
+    if (m->has_shm && allows_sockets (c))
+        landlock_plan_add_late (&c->landlock, "/dev/shm", LANDLOCK_SOCKETS);
     if (m->has_pts) {
         landlock_plan_add_late (&c->landlock, "/dev/pts", LANDLOCK_TERMINAL);
         landlock_plan_add_late (&c->landlock, "/dev/ptmx", LANDLOCK_TERMINAL);
@@ -231,7 +245,7 @@ build_filter (struct confinement *c, struct mur_error **err)
 {
     const struct attempt_failure *missing = c->spec->probe->missing;
     const struct syscall_surface surface = {
-        .allows_unix_sockets = c->spec->allows_unix_sockets,
+        .allows_unix_sockets = allows_sockets (c),
         .has_own_ipc = ! missing[WALL_IPC].step,
         .has_own_processes = ! missing[WALL_PROCESSES].step,
         .reads_attributes = c->spec->tier == CONFINEMENT_SEALED,
@@ -302,6 +316,12 @@ const struct strv *
 confinement_trust_store (const struct confinement *c)
 {
     return &c->trust_store;
+}
+
+const struct strv *
+confinement_public (const struct confinement *c)
+{
+    return &c->public;
 }
 
 const char *

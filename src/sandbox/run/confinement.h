@@ -61,6 +61,8 @@ DEFINE_CLEANUP (struct confinement, confinement_free)
 const struct exec_allowlist *confinement_allowlist (const struct confinement *c);
 /* Certificate files and directories its commands may read. */
 const struct strv *confinement_trust_store (const struct confinement *c);
+/* What every program may read, whatever is allowed. */
+const struct strv *confinement_public (const struct confinement *c);
 /* Why there is no control group although one was wanted (optional), or NULL. */
 const char *confinement_cgroup_shortfall (const struct confinement *c);
 const struct cgroup_scope *confinement_scope (const struct confinement *c);

@@ -62,7 +62,8 @@ call_line_shell (struct session *s, struct running_task *t, uint64_t turn,
         TRACE (s->trace, NULL, shell, .turn = turn, .task_id = t->task->id, .binary = f->binary,
                .command = f->command, .exit_code = TRACE_NUM (f->exit_code),
                .stdout_bytes = f->stdout_bytes, .stderr_bytes = f->stderr_bytes,
-               .duration_ms = f->duration_ms, .resource_limit = f->resource_limit);
+               .duration_ms = f->duration_ms, .resource_limit = f->resource_limit,
+               .refusals = f->refusals.items);
     }
     t->counts.shell_calls++;
     s->tally.totals.shell_calls++;

@@ -65,6 +65,11 @@ fill_folders (struct session *s, struct mur_error **err)
     const char *home = arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
     if (! (f->sealed_etc = confine_write_etc (s, home, err)))
         return false;
+    const struct str_list *protected = &s->policy->read_only_paths;
+    const char **paths = arena_new_array (s->arena, const char *, protected->len + 1);
+    for (size_t i = 0; i < protected->len; i++)
+        paths[i] = arena_printf (s->arena, "%s/%s", s->places.work_path, protected->items[i]);
+    f->protected = paths;
     return name_folder (s->places.work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
            name_folder (home, &f->home, err) &&
            name_folder (s->places.dirs.runtime_path, &f->runtime, err) &&
@@ -309,6 +314,47 @@ confine_set_env (struct session *s)
         .temp_dir = confinement_temp_dir (c->confinement),
     };
     command_environment_build (&spec, &c->env);
+}
+
+/* Lists of paths as one, in the arena, NULL-terminated. */
+static const char *const *
+joined (struct arena *a, const struct strv *const *lists, size_t count)
+{
+    size_t total = 0, len = 0;
+    for (size_t i = 0; i < count; i++)
+        total += lists[i]->len;
+    const char **out = arena_new_array (a, const char *, total + 1);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < lists[i]->len; j++)
+            out[len++] = lists[i]->items[j];
+    return out;
+}
+
+struct refusal_walls
+confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *), void *ctx)
+{
+    struct confined *c = s->processes->confined;
+    const struct exec_allowlist *list = confinement_allowlist (c->confinement);
+    if (! c->refusal_programs) {
+        const struct strv *const programs[] = { &list->files, &list->run_trees };
+        const struct strv *const readable[] = { &list->readable,
+                                                confinement_trust_store (c->confinement),
+                                                confinement_public (c->confinement) };
+        c->refusal_programs = joined (s->arena, programs, ARRAY_LEN (programs));
+        c->refusal_readable = joined (s->arena, readable, ARRAY_LEN (readable));
+    }
+    return (struct refusal_walls){ .work_dir = s->places.work_path,
+                                   .home_dir = c->spec.folders.home.path,
+                                   .temp_dir = c->spec.folders.temp.path,
+                                   .programs = c->refusal_programs,
+                                   .readable = c->refusal_readable,
+                                   .read_only = names_of (s, &s->policy->read_only_paths),
+                                   .path = list->path,
+                                   .may_run_work = c->spec.workdir_exec,
+                                   .allows_unix_sockets = c->spec.allows_unix_sockets,
+                                   .is_sealed = c->spec.tier == CONFINEMENT_SEALED,
+                                   .reaches = reaches,
+                                   .ctx = ctx };
 }
 
 void

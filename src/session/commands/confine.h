@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "session/commands/refusals.h"
 
 struct confinement;
 struct session;
@@ -32,3 +33,8 @@ void confine_end (struct session *s);
 /* Measures the work folder, temp and home when the last look is old. False, with E-RUN-013 naming
  * both byte counts, once they have passed capabilities.resources.workdir_max_bytes. */
 bool confine_check_size (struct session *s, struct mur_error **err);
+
+/* What refusals of this session's commands are judged by; <reaches> is asked for hosts. The lists
+ * are in the session's arena. */
+struct refusal_walls
+confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *), void *ctx);

@@ -16,7 +16,8 @@ struct confined {
     struct allow_list network;
     struct confinement *confinement;
     struct commands *commands;
-    struct strv env; /* of every command */
+    struct strv env;                                               /* of every command */
+    const char *const *refusal_programs, *const *refusal_readable; /* made once, in the arena */
     uint64_t workdir_max_bytes;
     uint64_t measure_at_ms; /* monotonic; when the folders are looked at next */
     uint64_t observed_bytes;

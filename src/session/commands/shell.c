@@ -11,12 +11,14 @@
 #include "session/commands/background.h"
 #include "session/commands/confine.h"
 #include "session/commands/processes_internal.h"
+#include "session/commands/refusals.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
 #include <string.h>
+#include <strings.h>
 
 const char *
 shell_parameters (const char *name)
@@ -141,6 +143,31 @@ is_cut (const struct command_result *r)
     return r->out.total_bytes > COMMAND_KEPT_BYTES || r->err.total_bytes > COMMAND_KEPT_BYTES;
 }
 
+static bool
+reaches (void *ctx, const char *host)
+{
+    const struct allow_list *rules = ctx;
+    for (size_t i = 0; i < rules->len; i++)
+        if (strcasecmp (rules->rules[i].host, host) == 0)
+            return true;
+    return false;
+}
+
+/* What the walls refused it, told to the model and kept for the trace. */
+static void
+add_refusals (struct session *s, const struct command_result *r, struct call_outcome *out)
+{
+    struct confined *c = s->processes->confined;
+    const struct refusal_walls walls =
+        confine_refusal_walls (s, reaches, (void *)(uintptr_t)c->spec.network);
+    refusals_find (&walls, r->exit_code, r->err.kept.data, r->err.kept.len, &out->shell.refusals);
+    if (r->exit_code != 0)
+        refusals_find (&walls, r->exit_code, r->out.kept.data, r->out.kept.len,
+                       &out->shell.refusals);
+    for (size_t i = 0; i < out->shell.refusals.len; i++)
+        buf_printf (&out->text, "\nRefused by this capsule: %s", out->shell.refusals.items[i]);
+}
+
 static void
 set_finished (struct session *s, const char *name, const char *line, struct command *c,
               struct call_outcome *out)
@@ -155,6 +182,7 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     append_notes (&notes, &r, log);
     if (notes.len)
         buf_append (&out->text, notes.data, notes.len);
+    add_refusals (s, &r, out);
     out->is_truncated = is_cut (&r);
     out->has_shell = true;
     if (s->hooks) {

@@ -25,6 +25,7 @@ struct shell_facts {
     int exit_code;     /* finished, like the rest */
     uint64_t stdout_bytes, stderr_bytes, duration_ms;
     const char *resource_limit; /* static, or NULL */
+    struct strv refusals;       /* what the walls refused it, a line each */
 };
 
 struct call_outcome {
