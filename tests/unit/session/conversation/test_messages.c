@@ -149,7 +149,7 @@ test_long_cache_keys_are_cut_and_hashed (void **state)
 }
 
 int
-main (void)
+unit_messages (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_fence_leaves_clean_text_as_it_is),

@@ -112,7 +112,7 @@ test_foreign_and_torn_ledger_lines_count_nothing (void **state)
 }
 
 int
-main (void)
+unit_spend (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_a_session_refusal_latches),

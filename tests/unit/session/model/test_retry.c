@@ -108,7 +108,7 @@ test_retry_after_forms (void **state)
 }
 
 int
-main (void)
+unit_retry (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_statuses_that_are_retried),

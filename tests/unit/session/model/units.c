@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The units of the room model, in one program.
+ */
+
+int unit_retry (void);
+
+int
+main (void)
+{
+    int failed = 0;
+    failed += unit_retry ();
+    return failed;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The units of the room plan, in one program.
+ */
+
+int unit_plan (void);
+int unit_plan_refs (void);
+
+int
+main (void)
+{
+    int failed = 0;
+    failed += unit_plan ();
+    failed += unit_plan_refs ();
+    return failed;
+}
