@@ -5,6 +5,7 @@
 
 int unit_plan (void);
 int unit_plan_refs (void);
+int unit_plan_run (void);
 
 int
 main (void)
@@ -12,5 +13,6 @@ main (void)
     int failed = 0;
     failed += unit_plan ();
     failed += unit_plan_refs ();
+    failed += unit_plan_run ();
     return failed;
 }

@@ -24,20 +24,30 @@ test_words_of_a_line (void **state)
         { "a \"b 'c' d\"", "a|b 'c' d" },
         { "a b\\ c", "a|b c" },
         { "a \"b\\\"c\"", "a|b\"c" },
-        { "a 'b\\'c", "a|b'c" },
+        { "a 'b\\'c", "a|b\\c" },
         { "pre'mid'post", "premidpost" },
-        { "a '' b", "a|b" },
+        { "a '' b", "a||b" },
         { "$HOME `id` $(id) *", "$HOME|`id`|$(id)|*" },
         { "a\vb\fc\rd", "a|b|c|d" },
         { "trailing\\", "trailing\\" },
-        { "open 'quote stays", "open|quote stays" },
         { "é ü", "é|ü" },
     };
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
         _cleanup_strv_ struct strv words = { 0 };
-        words_split (rows[i].line, &words);
+        assert_true (words_split (rows[i].line, &words));
         _cleanup_free_ char *joined = strv_join (&words, "|");
         assert_string_equal (joined ? joined : "", rows[i].words);
+    }
+}
+
+static void
+test_a_quote_that_is_not_closed_is_no_line (void **state)
+{
+    (void)state;
+    static const char *const lines[] = { "open 'quote", "open \"quote", "a 'b' \"c", "'" };
+    for (size_t i = 0; i < ARRAY_LEN (lines); i++) {
+        _cleanup_strv_ struct strv words = { 0 };
+        assert_false (words_split (lines[i], &words));
     }
 }
 
@@ -74,7 +84,7 @@ test_how_a_line_is_shown (void **state)
         const char *name, *command, *shown;
     } rows[] = { { "bash", "ls | wc", "ls | wc" },
                  { "ls", "-l /tmp", "ls -l /tmp" },
-                 { "git", "", "git " } };
+                 { "git", "", "git" } };
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
         _cleanup_free_ char *shown = command_line_text (rows[i].name, rows[i].command);
         assert_string_equal (shown, rows[i].shown);
@@ -86,6 +96,7 @@ unit_command_line (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_words_of_a_line),
+        cmocka_unit_test (test_a_quote_that_is_not_closed_is_no_line),
         cmocka_unit_test (test_words_are_appended),
         cmocka_unit_test (test_interpreters),
         cmocka_unit_test (test_how_a_line_is_shown),

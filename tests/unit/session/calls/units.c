@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The units of the room calls, in one program.
+ */
+
+int unit_dispatch (void);
+int unit_gate (void);
+
+int
+main (void)
+{
+    int failed = 0;
+    failed += unit_dispatch ();
+    failed += unit_gate ();
+    return failed;
+}
