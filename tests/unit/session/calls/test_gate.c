@@ -29,7 +29,8 @@ close_stand (struct stand *st)
 static struct call
 call_of (const char *name, const json_t *input)
 {
-    return (struct call){ .turn = 3, .id = "call_1", .name = name, .input = input, .input_text = "{}" };
+    return (
+        struct call){ .turn = 3, .id = "call_1", .name = name, .input = input, .input_text = "{}" };
 }
 
 static void
@@ -39,14 +40,10 @@ test_required_fields (void **state)
     static const struct {
         const char *tool, *input, *missing; /* NULL: none is */
     } rows[] = {
-        { "two", "{'a':1,'b':2}", NULL },
-        { "two", "{'a':null,'b':false}", NULL },
-        { "two", "{'a':1}", "b" },
-        { "two", "{}", "a, b" },
-        { "two", "[]", "a, b" },
-        { "none", "{}", NULL },
-        { "skill", "{}", NULL },
-        { "unknown", "{}", NULL },
+        { "two", "{'a':1,'b':2}", NULL }, { "two", "{'a':null,'b':false}", NULL },
+        { "two", "{'a':1}", "b" },        { "two", "{}", "a, b" },
+        { "two", "[]", "a, b" },          { "none", "{}", NULL },
+        { "skill", "{}", NULL },          { "unknown", "{}", NULL },
     };
     struct stand st;
     open_with (&st, NULL);
@@ -108,7 +105,8 @@ test_a_malformed_schema_checks_nothing_and_is_told_once (void **state)
 
 /* --- protected paths --- */
 
-#define READ_ONLY "capabilities:\n  filesystem: {read_only: [docs, src/gen]}\n  shell: {allow: [sh, rm, cp]}\n"
+#define READ_ONLY                                                                                  \
+    "capabilities:\n  filesystem: {read_only: [docs, src/gen]}\n  shell: {allow: [sh, rm, cp]}\n"
 
 static void
 test_what_a_tools_input_says_it_writes (void **state)
@@ -128,16 +126,20 @@ test_what_a_tools_input_says_it_writes (void **state)
         { "{}", "{'file_name':'docs/x','new_str':'text'}", "docs" },
         { "{}", "{'edits':[{'path':'docs/x','text':'t'}]}", "docs" },
         { "{}", "{'a':{'b':{'destination':'docs/x'}}}", "docs" },
-        { "{'properties':{'where':{'format':'murmur-destination'}}}", "{'where':'docs/x'}", "docs" },
-        { "{'properties':{'all':{'items':{'format':'murmur-destination'}}}}", "{'all':['x','docs/y']}", "docs" },
-        { "{'properties':{'raw':{'format':'murmur-opaque'}}}", "{'raw':{'destination':'docs/x'}}", NULL },
+        { "{'properties':{'where':{'format':'murmur-destination'}}}", "{'where':'docs/x'}",
+          "docs" },
+        { "{'properties':{'all':{'items':{'format':'murmur-destination'}}}}",
+          "{'all':['x','docs/y']}", "docs" },
+        { "{'properties':{'raw':{'format':'murmur-opaque'}}}", "{'raw':{'destination':'docs/x'}}",
+          NULL },
         { "{}", "{'destination':'/etc/passwd'}", NULL },
         { "{}", "{'destination':5}", NULL },
     };
     struct stand st;
     open_with (&st, READ_ONLY);
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
-        _cleanup_json_ json_t *schema = value_of (rows[i].schema), *input = value_of (rows[i].input);
+        _cleanup_json_ json_t *schema = value_of (rows[i].schema),
+                              *input = value_of (rows[i].input);
         _cleanup_free_ char *text = json_text (schema, JSON_TEXT_SORTED);
         struct artifact_grant grant = { .opens_work_dir = true };
         struct staged_artifact a = { .tool_name = "t", .grant = &grant };
@@ -160,16 +162,23 @@ test_what_a_command_says_it_writes (void **state)
     static const struct {
         const char *tool, *command, *path; /* NULL: nothing protected */
     } rows[] = {
-        { "sh", "echo x > docs/y", "docs/y" },  { "sh", "cat docs/y", NULL },
-        { "sh", "echo x >> 'docs/a b'", "docs/a b" }, { "sh", "true; rm -rf docs", "docs" },
-        { "rm", "-f docs/y", "docs/y" },        { "rm", "-f other", NULL },
-        { "cp", "docs/y other", NULL },         { "cp", "other docs/y", "docs/y" },
-        { "sh", "echo docs", NULL },            { "sh", "ls $(rm docs/z)", "docs/z" },
+        { "sh", "echo x > docs/y", "docs/y" },
+        { "sh", "cat docs/y", NULL },
+        { "sh", "echo x >> 'docs/a b'", "docs/a b" },
+        { "sh", "true; rm -rf docs", "docs" },
+        { "rm", "-f docs/y", "docs/y" },
+        { "rm", "-f other", NULL },
+        { "cp", "docs/y other", NULL },
+        { "cp", "other docs/y", "docs/y" },
+        { "sh", "echo docs", NULL },
+        { "sh", "ls $(rm docs/z)", "docs/z" },
     };
     struct stand st;
     open_with (&st, READ_ONLY);
     for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
-        const struct tool_entry tool = { .name = rows[i].tool, .parameters = "{}", .is_provided = true };
+        const struct tool_entry tool = { .name = rows[i].tool,
+                                         .parameters = "{}",
+                                         .is_provided = true };
         _cleanup_json_ json_t *input = json_pack ("{s:s}", "command", rows[i].command);
         struct read_only_hit hit = { 0 };
         bool hits = read_only_hits (&st.s, &tool, input, &hit);
@@ -209,7 +218,9 @@ test_paths_of_a_scoped_tool_begin_in_its_scope (void **state)
     (void)state;
     struct stand st;
     open_with (&st, READ_ONLY);
-    struct artifact_grant grant = { .opens_work_dir = true, .scope = "docs", .scope_dir = (char[]){ "docs" } };
+    struct artifact_grant grant = { .opens_work_dir = true,
+                                    .scope = "docs",
+                                    .scope_dir = (char[]){ "docs" } };
     struct staged_artifact a = { .tool_name = "t", .grant = &grant };
     const struct tool_entry tool = { .name = "t", .parameters = "{}", .artifact = &a };
     _cleanup_json_ json_t *input = value_of ("{'destination':'x'}");
@@ -228,7 +239,8 @@ test_a_refused_write_is_recorded_as_nothing_else (void **state)
     open_with (&st, READ_ONLY);
     stand_artifact (&st, "t", ROLE_TOOL, "{}");
     stand_tools (&st);
-    _cleanup_json_ json_t *input = value_of ("{'destination':'docs/x'}"), *fine = value_of ("{'destination':'x'}");
+    _cleanup_json_ json_t *input = value_of ("{'destination':'docs/x'}"),
+                          *fine = value_of ("{'destination':'x'}");
     _cleanup_outcome_ struct call_outcome refused = { 0 }, passed = { 0 };
     const struct call c = call_of ("t", input), other = call_of ("t", fine);
     assert_false (gate_may_run (&st.s, &st.t, &c, &refused));

@@ -4,11 +4,13 @@
  */
 
 int unit_retry (void);
+int unit_selection (void);
 
 int
 main (void)
 {
     int failed = 0;
     failed += unit_retry ();
+    failed += unit_selection ();
     return failed;
 }

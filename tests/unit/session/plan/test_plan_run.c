@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a plan runs when: waves, references, conditions, retries and what a failure does, with tools that answer here.
+ * What of a plan runs when: waves, references, conditions, retries and what a failure does, with
+ * tools that answer here.
  */
 #include "tests/unit/session/stand.h"
 
@@ -73,7 +74,8 @@ static const struct provided_tool tools[] = {
 };
 static const struct provided_tool *const rows[] = { &tools[0], &tools[1], &tools[2], &tools[3] };
 
-/* Runs the plan; the words: what ran | what is reported, id:status | the failed step or "-". Owned. */
+/* Runs the plan; the words: what ran | what is reported, id:status | the failed step or "-". Owned.
+ */
 static char *
 run (const char *steps)
 {
@@ -104,8 +106,10 @@ run (const char *steps)
     struct buf words = { 0 };
     buf_printf (&words, "%s |", ran.len ? ran.data : "");
     for (size_t i = 0; i < plan.reported_len; i++)
-        buf_printf (&words, " %s:%s", plan.reported[i]->id, step_status_name (plan.reported[i]->status));
-    buf_printf (&words, " | %s%s", end.failed_step ? end.failed_step : "-", end.is_canceled ? " canceled" : "");
+        buf_printf (&words, " %s:%s", plan.reported[i]->id,
+                    step_status_name (plan.reported[i]->status));
+    buf_printf (&words, " | %s%s", end.failed_step ? end.failed_step : "-",
+                end.is_canceled ? " canceled" : "");
     assert_int_equal (stand_lines (&st, "plan_step"), plan.reported_len);
     assert_null (end.reason);
     told_free (&st.s);
@@ -115,8 +119,9 @@ run (const char *steps)
     return buf_steal (&words);
 }
 
-#define STEP(id, tool, more) "{\"id\":\"" id "\",\"tool\":\"" tool "\",\"input\":{\"id\":\"" id "\"}" more "}"
-#define AFTER(id)            ",\"depends_on\":[\"" id "\"]"
+#define STEP(id, tool, more)                                                                       \
+    "{\"id\":\"" id "\",\"tool\":\"" tool "\",\"input\":{\"id\":\"" id "\"}" more "}"
+#define AFTER(id) ",\"depends_on\":[\"" id "\"]"
 
 static void
 test_plans (void **state)
@@ -127,15 +132,19 @@ test_plans (void **state)
         unsigned failing;
     } plans[] = {
         { "nothing to do", "[]", " | | -", 0 },
-        { "in their order", "[" STEP ("a", "pass", "") "," STEP ("b", "pass", "") "]", "a b | a:success b:success | -", 0 },
+        { "in their order", "[" STEP ("a", "pass", "") "," STEP ("b", "pass", "") "]",
+          "a b | a:success b:success | -", 0 },
         { "what it depends on comes first",
-          "[" STEP ("a", "pass", AFTER ("c")) "," STEP ("b", "pass", "") "," STEP ("c", "pass", "") "]",
+          "[" STEP ("a", "pass", AFTER ("c")) "," STEP ("b", "pass", "") "," STEP ("c", "pass",
+                                                                                   "") "]",
           "b c a | b:success c:success a:success | -", 0 },
         { "what it refers to comes first",
-          "[{\"id\":\"a\",\"tool\":\"pass\",\"input\":{\"id\":\"a\",\"say\":\"$b.output\"}}," STEP ("b", "pass", "") "]",
+          "[{\"id\":\"a\",\"tool\":\"pass\",\"input\":{\"id\":\"a\",\"say\":\"$b.output\"}}," STEP (
+              "b", "pass", "") "]",
           "b a | b:success a:success | -", 0 },
         { "a failure ends the plan",
-          "[" STEP ("a", "break", "") "," STEP ("b", "pass", AFTER ("a")) "]", "a | a:failed | a", 0 },
+          "[" STEP ("a", "break", "") "," STEP ("b", "pass", AFTER ("a")) "]", "a | a:failed | a",
+          0 },
         { "of one wave what comes after it is not reported",
           "[" STEP ("a", "pass", "") "," STEP ("b", "break", "") "," STEP ("c", "pass", "") "]",
           "a b c | a:success b:failed | b", 0 },
@@ -143,25 +152,33 @@ test_plans (void **state)
           "[" STEP ("a", "break", ",\"on_error\":\"skip\"") "," STEP ("b", "pass", AFTER ("a")) "]",
           "a b | a:skipped b:success | -", 0 },
         { "a failure it goes on after",
-          "[" STEP ("a", "break", ",\"on_error\":\"continue\"") "," STEP ("b", "pass", AFTER ("a")) "]",
+          "[" STEP ("a", "break", ",\"on_error\":\"continue\"") "," STEP ("b", "pass",
+                                                                          AFTER ("a")) "]",
           "a b | a:failed b:success | -", 0 },
-        { "tried again", "[" STEP ("a", "flaky", ",\"retries\":2") "]", "a a a | a:success | -", 2 },
-        { "tried again for nothing", "[" STEP ("a", "flaky", ",\"retries\":1") "]", "a a | a:failed | a", 5 },
+        { "tried again", "[" STEP ("a", "flaky", ",\"retries\":2") "]", "a a a | a:success | -",
+          2 },
+        { "tried again for nothing", "[" STEP ("a", "flaky", ",\"retries\":1") "]",
+          "a a | a:failed | a", 5 },
         { "a condition that holds",
-          "[" STEP ("a", "pass", "") "," STEP ("b", "pass", ",\"if\":\"$a.status == 'success'\"") "]",
+          "[" STEP ("a", "pass", "") "," STEP ("b", "pass",
+                                               ",\"if\":\"$a.status == 'success'\"") "]",
           "a b | a:success b:success | -", 0 },
         { "a condition that does not",
-          "[" STEP ("a", "pass", "") "," STEP ("b", "pass", ",\"if\":\"$a.status == 'failed'\"") ","
-              STEP ("c", "pass", AFTER ("b")) "]",
+          "[" STEP ("a", "pass", "") "," STEP (
+              "b", "pass", ",\"if\":\"$a.status == 'failed'\"") "," STEP ("c", "pass",
+                                                                          AFTER ("b")) "]",
           "a c | a:success b:skipped c:success | -", 0 },
-        { "a condition that is none", "[" STEP ("a", "pass", ",\"if\":\"maybe\"") "]", " | a:failed | a", 0 },
+        { "a condition that is none", "[" STEP ("a", "pass", ",\"if\":\"maybe\"") "]",
+          " | a:failed | a", 0 },
         { "a condition on an output",
-          "[{\"id\":\"a\",\"tool\":\"pass\",\"input\":{\"id\":\"a\",\"say\":\"7\"}},"
-              STEP ("b", "pass", ",\"if\":\"$a.output > '5' && $a.output != '8'\"") "]",
+          "[{\"id\":\"a\",\"tool\":\"pass\",\"input\":{\"id\":\"a\",\"say\":\"7\"}}," STEP (
+              "b", "pass", ",\"if\":\"$a.output > '5' && $a.output != '8'\"") "]",
           "a b | a:success b:success | -", 0 },
         { "steps that wait for each other",
-          "[" STEP ("a", "pass", AFTER ("b")) "," STEP ("b", "pass", AFTER ("a")) "]", " | a:failed | a", 0 },
-        { "a step that waits for itself", "[" STEP ("a", "pass", AFTER ("a")) "]", " | a:failed | a", 0 },
+          "[" STEP ("a", "pass", AFTER ("b")) "," STEP ("b", "pass", AFTER ("a")) "]",
+          " | a:failed | a", 0 },
+        { "a step that waits for itself", "[" STEP ("a", "pass", AFTER ("a")) "]",
+          " | a:failed | a", 0 },
         { "stopped in the middle",
           "[" STEP ("a", "stop", "") "," STEP ("b", "pass", AFTER ("a")) "]",
           "a | a:failed b:skipped | - canceled", 0 },
@@ -181,8 +198,17 @@ test_many_steps_in_a_row (void **state)
     _cleanup_buf_ struct buf steps = { 0 };
     buf_puts (&steps, "[");
     for (int i = 0; i < 300; i++)
-        buf_printf (&steps, "%s{\"id\":\"s%d\",\"tool\":\"pass\",\"input\":{\"id\":\"s%d\"},\"depends_on\":[%s%s%s]}", i ? "," : "",
-                    i, i, i < 299 ? "\"s" : "", i < 299 ? (char[]){ (char)('0' + (i + 1) / 100), (char)('0' + (i + 1) / 10 % 10), (char)('0' + (i + 1) % 10), 0 } + (i + 1 < 10 ? 2 : i + 1 < 100 ? 1 : 0) : "", i < 299 ? "\"" : "");
+        buf_printf (
+            &steps,
+            "%s{\"id\":\"s%d\",\"tool\":\"pass\",\"input\":{\"id\":\"s%d\"},\"depends_on\":[%s%s%s]}",
+            i ? "," : "", i, i, i < 299 ? "\"s" : "",
+            i < 299 ? (char[]){ (char)('0' + (i + 1) / 100), (char)('0' + (i + 1) / 10 % 10),
+                                (char)('0' + (i + 1) % 10), 0 } +
+                          (i + 1 < 10    ? 2
+                           : i + 1 < 100 ? 1
+                                         : 0)
+                    : "",
+            i < 299 ? "\"" : "");
     buf_puts (&steps, "]");
     failing = 0;
     _cleanup_free_ char *words = run (steps.data);
