@@ -16,6 +16,7 @@ static struct {
     int fallback_fd;
     bool out_is_closed; /* EPIPE seen by out_write */
     int out_errno;      /* first other failure of out_write */
+    int line_errno;     /* the same of a line on stdout that is no report */
 } sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fallback_fd = -1 };
 
 static const char *const prefixes[] = {
@@ -49,12 +50,24 @@ diag_wants_colour (int fd)
     return isatty (fd) && ! (no_color && *no_color);
 }
 
+/* Under the lock. */
 static void
-emit (int fd, const char *data, size_t len, bool may_fall_back)
+note_failure (int fd, int error)
+{
+    if (fd == STDOUT_FILENO && error != EPIPE && ! sink.line_errno)
+        sink.line_errno = error;
+}
+
+/* <plain>: what goes to the fallback when the stream refuses; NULL: nothing does. */
+static void
+emit_as (int fd, const struct buf *shown, const struct buf *plain)
 {
     pthread_mutex_lock (&sink.lock);
-    if (! fd_write_all (fd, data, len) && may_fall_back && sink.fallback_fd >= 0)
-        (void)fd_write_all (sink.fallback_fd, data, len);
+    bool is_written = fd_write_all (fd, shown->data, shown->len);
+    if (! is_written)
+        note_failure (fd, errno);
+    if (! is_written && plain && sink.fallback_fd >= 0)
+        (void)fd_write_all (sink.fallback_fd, plain->data, plain->len);
     pthread_mutex_unlock (&sink.lock);
 }
 
@@ -85,6 +98,56 @@ make_printable (struct buf *line)
     *line = safe;
 }
 
+/* Where a line of stderr begins with a word that says what kind it is, and that word's colour. */
+static const struct {
+    const char *word;
+    const char *ink;
+} heads[] = {
+    { "error[", "\033[1;31m" },
+    { "warning", "\033[33m" },
+    { "  hint:", "\033[36m" },
+    { "note:", "\033[2m" },
+};
+
+/* The length of the head at the start of <line>, behind a prefix of ours; 0 when there is none. */
+static size_t
+head_len (const char *line, const char **ink)
+{
+    size_t prefix = line[0] == '[' ? strcspn (line, "]\n") + 2 : 0;
+    const char *start = prefix < strlen (line) ? line + prefix : line;
+    for (size_t i = 0; i < ARRAY_LEN (heads); i++)
+        if (str_starts (start, heads[i].word)) {
+            *ink = heads[i].ink;
+            return (size_t)(start - line) + strcspn (start, ":\n");
+        }
+    return 0;
+}
+
+/* Lines for a person: on a terminal their heads are coloured. */
+static void
+emit_stderr (const struct buf *text)
+{
+    if (! diag_wants_colour (STDERR_FILENO)) {
+        emit_as (STDERR_FILENO, text, text);
+        return;
+    }
+    _cleanup_buf_ struct buf shown = { 0 };
+    for (const char *line = text->data; *line;) {
+        size_t len = strcspn (line, "\n");
+        const char *ink = "";
+        size_t head = head_len (line, &ink);
+        if (head)
+            buf_printf (&shown, "%s%.*s\033[0m", ink, (int)head, line);
+        buf_append (&shown, line + head, len - head);
+        line += len;
+        if (*line) {
+            buf_putc (&shown, '\n');
+            line++;
+        }
+    }
+    emit_as (STDERR_FILENO, &shown, text);
+}
+
 static void
 emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
 {
@@ -93,7 +156,10 @@ emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
     buf_vprintf (&line, fmt, ap);
     buf_putc (&line, '\n');
     make_printable (&line);
-    emit (fd, line.data, line.len, true);
+    if (fd == STDERR_FILENO)
+        emit_stderr (&line);
+    else
+        emit_as (fd, &line, &line);
 }
 
 void
@@ -107,7 +173,7 @@ diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
     va_end (ap);
     buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
     make_printable (&line);
-    emit (STDERR_FILENO, line.data, line.len, true);
+    emit_stderr (&line);
 }
 
 void
@@ -136,7 +202,18 @@ diag_error (const struct mur_error *e)
     if (e->hint)
         buf_printf (&line, "  hint: %s\n", e->hint);
     make_printable (&line);
-    emit (STDERR_FILENO, line.data, line.len, true);
+    emit_stderr (&line);
+}
+
+void
+diag_progress (const char *fmt, ...)
+{
+    if (! isatty (STDERR_FILENO))
+        return;
+    va_list ap;
+    va_start (ap, fmt);
+    emit_line (STDERR_FILENO, "note: ", fmt, ap);
+    va_end (ap);
 }
 
 void
@@ -162,7 +239,7 @@ diag_secret_line (const char *line)
 {
     _cleanup_buf_ struct buf whole = { 0 };
     buf_printf (&whole, "%s\n", line);
-    emit (STDOUT_FILENO, whole.data, whole.len, false);
+    emit_as (STDOUT_FILENO, &whole, NULL);
     explicit_bzero (whole.data, whole.len);
 }
 
@@ -207,8 +284,8 @@ out_is_refused (void)
 bool
 out_finish (struct mur_error **err)
 {
-    if (! sink.out_errno)
+    if (! sink.out_errno && ! sink.line_errno)
         return true;
-    errno = sink.out_errno;
+    errno = sink.out_errno ? sink.out_errno : sink.line_errno;
     return mur_fail_errno (err, E_IO_003, "cannot write to standard output");
 }

@@ -23,6 +23,8 @@ void diag_warn (enum diag_source source, enum diag_code code, const char *fmt, .
 /* "note: <text>" and "warning: <text>" without a code. */
 void diag_note (const char *fmt, ...) _printf_ (1, 2);
 void diag_plain_warning (const char *fmt, ...) _printf_ (1, 2);
+/* A note for a person who waits: nothing when stderr is no terminal. */
+void diag_progress (const char *fmt, ...) _printf_ (1, 2);
 /* "error[CODE]: <message>" and the hint line. */
 void diag_error (const struct mur_error *e);
 
@@ -39,8 +41,8 @@ void out_puts (const char *s);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
 /* True once the reader of stdout has left, or a write to it failed. */
 bool out_is_refused (void);
-/* The remembered failure as E-IO-003 naming the OS error; true when there was none. Called once, at
- * the end of main. */
+/* The remembered failure, of a report or a line, as E-IO-003 naming the OS error; true when there
+ * was none. Called once, at the end of main. */
 bool out_finish (struct mur_error **err);
 
 /* Where refused lines go from now on (borrowed descriptor, -1 for nowhere). */

@@ -9,6 +9,7 @@
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
 #include "cli/run/commands.h"
+#include "cli/run/run_options.h"
 #include "cli/running/commands.h"
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
@@ -34,138 +35,6 @@
         0                                                                                          \
     }
 #define HELP_SESSION "@N (newest first), a full session id, or its last characters (default: @1)"
-
-/* Everything a roster launch does not take. */
-#define NOT_WITH_ROSTER                                                                            \
-    "--manifest --capsule --capsule-version --system-prompt --workdir --bind --context "           \
-    "--forget-session --resume --resume-mode --lifecycle-task-acceptance --lifecycle-after-task "  \
-    "--explain-scope --spawn-grant-stdin --readiness-tokens --inherited-deadline "                 \
-    "--workdir-identity --capsule-sha256 --store-root"
-
-static const struct cli_option run_options[] = {
-    { .name = "--manifest",
-      .kind = CLI_VALUE,
-      .value_name = "<PATH>",
-      .fallback = "./murmur.yaml",
-      .conflicts = "--capsule",
-      .help = "the capsule's manifest" },
-    { .name = "--capsule",
-      .kind = CLI_VALUE,
-      .value_name = "<NAME>",
-      .requires = "--capsule-version",
-      .help = "run an installed capsule by its full name instead of a manifest" },
-    { .name = "--capsule-version",
-      .kind = CLI_VALUE,
-      .value_name = "<VERSION>",
-      .requires = "--capsule",
-      .help = "its version" },
-    { .name = "--roster",
-      .kind = CLI_VALUE_OR_NONE,
-      .value_name = "[<PATH>]",
-      .none_value = "roster.yaml",
-      .conflicts = NOT_WITH_ROSTER,
-      .help = "launch every member of a roster (a project folder or a roster.yaml)" },
-    { .name = "--task",
-      .kind = CLI_VALUE,
-      .value_name = "<TEXT|FILE>",
-      .help = "the first task: the content of an existing file, else the text itself" },
-    { .name = "--system-prompt",
-      .kind = CLI_VALUE,
-      .value_name = "<TEXT>",
-      .help = "use this system prompt instead of the manifest's; empty for none" },
-    { .name = "--deadline",
-      .kind = CLI_VALUE,
-      .value_name = "<SECS>",
-      .is_number = true,
-      .min = 1,
-      .max = 315360000,
-      .help = "end the session this many seconds after its start" },
-    { .name = "--workdir",
-      .kind = CLI_VALUE,
-      .value_name = "<WORKDIR>",
-      .help = "work folder (default: a new workdir/<session> beside the manifest)" },
-    { .name = "--bind",
-      .kind = CLI_VALUE,
-      .value_name = "<ADDR>",
-      .fallback = "127.0.0.1",
-      .help = "address the capsule's door listens on" },
-    { .name = "--context",
-      .kind = CLI_VALUE,
-      .value_name = "<ID>",
-      .help = "continue or start this conversation context" },
-    { .name = "--forget-session",
-      .requires = "--context",
-      .conflicts = "--resume",
-      .help = "let a harness start its own session for the context anew" },
-    { .name = "--resume",
-      .kind = CLI_VALUE_OR_NONE,
-      .value_name = "[<SESSION>]",
-      .none_value = "@1",
-      .help = "continue the conversation of a recorded session (bare: the newest)" },
-    { .name = "--resume-mode",
-      .kind = CLI_VALUE,
-      .value_name = "<MODE>",
-      .choices = "full|compact",
-      .requires = "--resume",
-      .help = "take the conversation over in full, or compacted" },
-    { .name = "--lifecycle-task-acceptance",
-      .kind = CLI_VALUE,
-      .value_name = "<none|single|queue>",
-      .help = "which tasks the door takes, instead of the manifest's choice" },
-    { .name = "--lifecycle-after-task",
-      .kind = CLI_VALUE,
-      .value_name = "<exit|sleep>",
-      .help = "what follows a task, instead of the manifest's choice" },
-    { .name = "--containment",
-      .kind = CLI_VALUE,
-      .value_name = "<advisory|scoped|sealed>",
-      .help = "the least containment this launch accepts; never lowers the manifest's or the "
-              "configuration's" },
-    { .name = "--no-env-file", .help = "do not read .env" },
-    { .name = "--explain-scope",
-      .help = "print what the capsule would be granted and stop; nothing is created or started" },
-    { .name = "--json",
-      .help = "print one line of JSON once the capsule is reachable, and no other" },
-    { .name = "--verbose",
-      .letter = 'v',
-      .help = "also print folders, manifest, driver and skills" },
-    { .name = "--spawn-grant-stdin", .help = "read a spawn grant from standard input, one line" },
-    { .name = "--capsule-sha256",
-      .kind = CLI_VALUE,
-      .value_name = "<HEX>",
-      .requires = "--capsule --capsule-version",
-      .is_hidden = true,
-      .help = "the digest the capsule was admitted with" },
-    { .name = "--store-root",
-      .kind = CLI_VALUE,
-      .value_name = "<DIR>",
-      .requires = "--capsule --capsule-version --workdir",
-      .is_hidden = true,
-      .help = "the project whose store holds the capsule" },
-    { .name = "--inherited-deadline",
-      .kind = CLI_VALUE,
-      .value_name = "<MS>",
-      .is_number = true,
-      .is_hidden = true,
-      .help = "the launcher's own deadline, Unix milliseconds" },
-    { .name = "--readiness-tokens",
-      .requires = "--json",
-      .is_hidden = true,
-      .help = "add the door's tokens to the line of --json" },
-    { .name = "--workdir-identity",
-      .kind = CLI_VALUE,
-      .value_name = "<DEV:INO>",
-      .requires = "--workdir",
-      .is_hidden = true,
-      .help = "what --workdir must be" },
-    { .name = "--parent-workdir-snapshot",
-      .kind = CLI_VALUE,
-      .value_name = "<JSON>",
-      .is_hidden = true,
-      .help = "what the delegating session's work folder held" },
-    { .name = "--contained-launch", .is_hidden = true, .help = "this launch is a delegated child" },
-    NONE
-};
 
 static const struct cli_option mcp_serve_options[] = {
     { .name = "--workdir",
@@ -195,6 +64,39 @@ static const struct cli_option watch_options[] = {
       .value_name = "<HOST:PORT>",
       .conflicts = "SESSION",
       .help = "a door by address; its token comes from MURMUR_DOOR_TOKEN" },
+    { .name = "--wait",
+      .conflicts = "--url",
+      .help = "when no such session runs yet, wait until it does" },
+    NONE
+};
+
+#define OPT_DETACH(text)                                                                           \
+    {                                                                                              \
+        .name = "--detach", .help = text                                                           \
+    }
+#define OPT_URL                                                                                    \
+    {                                                                                              \
+        .name = "--url", .kind = CLI_VALUE, .value_name = "<HOST:PORT>", .conflicts = "TEXT",      \
+        .help = "a door by address instead of a session; its token comes from MURMUR_DOOR_TOKEN"   \
+    }
+
+static const struct cli_option send_options[] = {
+    { .name = "--context",
+      .kind = CLI_VALUE,
+      .value_name = "<ID>",
+      .help = "go on with this conversation context" },
+    OPT_DETACH ("print the new task's id and do not wait for its end"),
+    OPT_URL,
+    NONE
+};
+
+static const struct cli_option answer_options[] = {
+    { .name = "--task",
+      .kind = CLI_VALUE,
+      .value_name = "<ID>",
+      .help = "the task that asks (default: the only one)" },
+    OPT_DETACH ("do not wait for the task's end"),
+    OPT_URL,
     NONE
 };
 
@@ -482,6 +384,9 @@ static const struct cli_option no_options[] = { NONE };
         }                                                                                          \
     }
 #define SESSION_POS POS ({ "SESSION", false, false, HELP_SESSION })
+#define TEXT_POS                                                                                   \
+    POS ({ "SESSION", false, false, HELP_SESSION },                                                \
+         { "TEXT", false, false, "the text; - for what standard input holds" })
 #define CONTEXT_POS POS ({ "CONTEXT_ID", true, false, "the conversation's context id" })
 
 /* `cancel` names a session and a task, or a door and a task. */
@@ -497,6 +402,13 @@ check_cancel (const struct cli_args *args)
     if (! has_url && ! has_second)
         return x_strdup ("a session and a task are needed (or --url and a task)");
     return NULL;
+}
+
+/* One positional of `send` and `answer` is the text, two are a session and the text. */
+static char *
+check_text (const struct cli_args *args)
+{
+    return cli_positional (args, "SESSION") ? NULL : x_strdup ("the text to send is missing");
 }
 
 static char *
@@ -525,7 +437,7 @@ static const struct cli_command commands[] = {
       "mur run --task \"summarise notes.txt\" --workdir .\n"
       "mur run --explain-scope\n"
       "mur run --json --manifest bots/triage/murmur.yaml",
-      NO_POS, run_options, cmd_run },
+      NO_POS, cli_run_options, cmd_run, NULL, NULL, "--task" },
     { "ps", "List running capsules",
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json.",
@@ -535,6 +447,15 @@ static const struct cli_command commands[] = {
       "holds. Ctrl-C ends the watch, not the capsule. At a terminal it is a live view, with "
       "thinking and tokens; a pipe gets plain lines.",
       "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, cmd_watch },
+    { "send", "Send a task to a running capsule",
+      "Follows the task to its end: a live view at a terminal, the answer alone in a pipe. Without "
+      "a session the newest is meant. A task that asks something ends the command with its "
+      "question; `mur answer` goes on.",
+      "mur send \"And now?\"\nmur send @2 \"How is it?\"\ngit diff | mur send @1 -", TEXT_POS,
+      send_options, cmd_send, check_text },
+    { "answer", "Answer a task that asks", "Follows the task as `mur send` does.",
+      "mur answer \"yes\"\nmur answer @2 \"the second one\"", TEXT_POS, answer_options, cmd_answer,
+      check_text },
     { "cancel", "Cancel one task of a running capsule", NULL, "mur cancel @1 tsk_0190f3c2",
       POS ({ "SESSION", false, false,
              "@N, a full session id, or its last characters (with --url: the task)" },
@@ -699,4 +620,37 @@ static const struct cli_group groups[] = {
     { NULL, NULL },
 };
 
-const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups };
+static const struct cli_habit habits[] = {
+    { "ls", "list", true },
+    { "conversation list", "conversation ls", true },
+    { "trace ls", "trace list", true },
+    { "beta ls", "beta list", true },
+    { "ask", "send" },
+    { "exec", "send" },
+    { "message", "send" },
+    { "prompt", "send" },
+    { "reply", "answer" },
+    { "attach", "watch" },
+    { "follow", "watch" },
+    { "log", "watch" },
+    { "logs", "watch" },
+    { "tail", "watch" },
+    { "kill", "stop" },
+    { "down", "stop" },
+    { "start", "run" },
+    { "launch", "run" },
+    { "up", "run" },
+    { "status", "ps" },
+    { "history", "trace list" },
+    { "show", "trace show" },
+    { "init", "new" },
+    { "create", "new" },
+    { "pack", "build" },
+    { "push", "publish" },
+    { "add", "install" },
+    { "pull", "install" },
+    { "check", "doctor" },
+    { NULL, NULL },
+};
+
+const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups, habits };

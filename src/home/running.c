@@ -143,6 +143,8 @@ record_json (const struct running_record *r)
     json_set_string (o, "records_dir", r->records_dir);
     json_set_bool (o, "outlives_launcher", r->outlives_launcher);
     json_set_string (o, "started_at", r->started_at);
+    if (r->ends_by_itself)
+        json_set_bool (o, "ends_by_itself", true);
     if (r->door_token)
         json_object_set_new (o, "door_token", secret_json (r->door_token));
     if (r->credential_count) {
@@ -313,6 +315,7 @@ take_record (const json_t *o, struct running_record *r)
 {
     const json_t *outlives = json_object_get (o, "outlives_launcher");
     r->outlives_launcher = json_is_true (outlives);
+    r->ends_by_itself = json_is_true (json_object_get (o, "ends_by_itself"));
     return json_is_boolean (outlives) && take_string (o, "session_id", &r->session_id) &&
            id_is_valid (r->session_id, "ses_") && take_string (o, "url", &r->url) &&
            take_pid (o, "pid", &r->pid) && take_string (o, "process_start", &r->process_start) &&

@@ -29,6 +29,7 @@ struct running_record {
     char *workdir;
     char *records_dir;
     bool outlives_launcher;
+    bool ends_by_itself;                    /* after its tasks, without being told to */
     char *started_at;                       /* RFC 3339, nanoseconds, "+00:00" */
     struct secret *door_token;              /* NULL: public door */
     struct running_credential *credentials; /* never "operator" */

@@ -31,6 +31,16 @@ struct launch_options {
     void *ctx;
 };
 
+/* The event sequence of an announced agent, NULL of a script. Borrowed; lives as long as <s>. */
+struct streams *session_streams (const struct session *s);
+
+struct launch_counts {
+    uint64_t turns, input_tokens, output_tokens, duration_ms;
+};
+/* What the session has used, once its launch ended. */
+struct launch_counts session_counts (const struct session *s);
+const char *session_id_text (const struct session *s);
+
 /* Takes nothing over. Returns true when the launch ended ok; else *err carries the code of the exit
  * and *ending the status word. */
 bool session_launch (struct session *s, const struct launch_options *options,

@@ -17,7 +17,7 @@ COMMANDS = {
     "publish": (["[ARTIFACT_PATH]"], ["--platform <PLATFORM>"]),
     "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile"]),
     "precompile": (["<ZIP>"], ["--workdir <WORKDIR>", "--json"]),
-    "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt",
+    "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",
                  "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment",
                  "--explain-scope"]),
@@ -34,7 +34,9 @@ COMMANDS = {
     "eval show": (["[SESSION]"], ["--workdir", "--json"]),
     "eval diff": (["[A]", "[B]"], ["--workdir", "--run [<RUN>]", "--json"]),
     "eval run": (["[CAPSULE]"], ["--dataset <DATASET>", "--variant <VARIANT>", "--repeat <REPEAT>"]),
-    "watch": (["[SESSION]"], ["--url <HOST:PORT>"]),
+    "watch": (["[SESSION]"], ["--url <HOST:PORT>", "--wait"]),
+    "send": (["[SESSION]", "[TEXT]"], ["--context <ID>", "--detach", "--url <HOST:PORT>"]),
+    "answer": (["[SESSION]", "[TEXT]"], ["--task <ID>", "--detach", "--url <HOST:PORT>"]),
     "cancel": (["[SESSION]", "[TASK_ID]"], ["--url <HOST:PORT>"]),
     "control show": (["[SESSION]"], ["--json"]),
     "control set": (["<SETTING>", "<VALUE>", "[SESSION]"], []),
@@ -80,7 +82,7 @@ def test_cli_12_a_command_takes_what_the_table_says(lab, command):
 
 
 @pytest.mark.parametrize("group,members", [
-    ("trace", ["show", "steps", "diff", "report", "list", "rm"]), ("eval", ["show", "diff", "run"]),
+    ("trace", ["show", "steps", "diff", "report", "export", "list", "rm"]), ("eval", ["show", "diff", "run"]),
     ("conversation", ["ls", "show", "rm", "truncate"]), ("control", ["show", "set", "secret", "forget"]),
     ("beta", ["list", "enable", "disable"]), ("config", ["set"]),
 ])

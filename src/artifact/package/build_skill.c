@@ -3,25 +3,21 @@
  * `mur build --skill`: a skill written for anybody, a folder or zip with SKILL.md, packed as an
  * artifact.
  *
- * Always true: only regular files at the root are taken, in order of their names; a link is left
- * out.
+ * Always true: the files are packed in order of their names; SKILL.md as UTF-8.
  */
 #include "artifact/names/name.h"
 #include "artifact/names/wit.h"
 #include "artifact/package/build.h"
-#include "artifact/package/package.h"
+#include "artifact/package/skill_files.h"
+#include "artifact/package/skill_head.h"
 #include "base/alloc.h"
-#include "base/fdio.h"
-#include "fs/root.h"
+#include "base/diag.h"
+#include "base/text_form.h"
 #include "manifest/settings/artifact_manifest.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define SKILL_FILES_MAX 10000
+#include <unistd.h>
 
 /* --- the name --- */
 
@@ -48,87 +44,16 @@ infer_name (const char *source)
     return name;
 }
 
-/* --- gathering files --- */
-
 static int
 by_name (const void *a, const void *b)
 {
     return strcmp (((const struct build_entry *)a)->name, ((const struct build_entry *)b)->name);
 }
 
-static bool
-check_count (const struct build_plan *files, const char *source, struct mur_error **err)
-{
-    return files->len < SKILL_FILES_MAX ||
-           mur_fail (err, E_IO_003, "%s: more than %d files", source, SKILL_FILES_MAX);
-}
-
-static bool
-gather_dir (const char *source, int dir_fd, struct build_plan *files, struct mur_error **err)
-{
-    _cleanup_closedir_ DIR *d = fdopendir (dir_fd);
-    if (! d)
-        return mur_fail_errno (err, E_IO_003, "cannot read %s", source);
-    for (struct dirent *e; (e = readdir (d));) {
-        struct stat st;
-        if (fstatat (dirfd (d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || ! S_ISREG (st.st_mode))
-            continue;
-        _cleanup_close_ int fd =
-            openat (dirfd (d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        _cleanup_buf_ struct buf bytes = { 0 };
-        if ((uint64_t)st.st_size > PACKAGE_FILE_MAX)
-            return mur_fail (err, E_IO_003, "%s/%s is larger than %llu bytes", source, e->d_name,
-                             PACKAGE_FILE_MAX);
-        if (fd < 0 || ! fd_read_all (fd, PACKAGE_FILE_MAX, &bytes))
-            return mur_fail_errno (err, E_IO_003, "cannot read %s/%s", source, e->d_name);
-        size_t len = bytes.len;
-        build_plan_add (files, x_strdup (e->d_name), buf_steal (&bytes), len);
-        if (! check_count (files, source, err))
-            return false;
-    }
-    return true;
-}
-
-static bool
-gather_zip (const char *source, struct build_plan *files, struct mur_error **err)
-{
-    _cleanup_buf_ struct buf archive = { 0 };
-    if (! fs_read_regular (source, PACKAGE_FILE_MAX, &archive, err))
-        return false;
-    _cleanup_ (zip_closep) struct zip *zip = zip_open (archive.data, archive.len, source, err);
-    if (! zip)
-        return false;
-    for (size_t i = 0; i < zip_count (zip); i++) {
-        const struct zip_entry *entry = zip_at (zip, i);
-        if (! zip_name_is_root (entry->name))
-            continue;
-        _cleanup_buf_ struct buf bytes = { 0 };
-        if (! zip_read (zip, entry, zip_ceiling (), &bytes, NULL, err))
-            return false;
-        size_t len = bytes.len;
-        build_plan_add (files, x_strdup (entry->name), buf_steal (&bytes), len);
-        if (! check_count (files, source, err))
-            return false;
-    }
-    return true;
-}
-
-static bool
-gather (const char *source, struct build_plan *files, struct mur_error **err)
-{
-    int fd = open (source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOTDIR)
-        return gather_zip (source, files, err);
-    if (fd < 0)
-        return mur_fail_errno (err, errno == ENOENT ? E_IO_001 : E_IO_003, "cannot read %s",
-                               source);
-    return gather_dir (source, fd, files, err);
-}
-
 /* --- the manifest --- */
 
 static char *
-generated_manifest (const struct skill_request *r, const char *name, const char *version)
+generated_manifest (const char *summary, const char *name, const char *version)
 {
     struct buf out = { 0 };
     buf_puts (&out, "name: ");
@@ -140,9 +65,9 @@ generated_manifest (const struct skill_request *r, const char *name, const char 
     else
         buf_printf (&out, "\"%s\"", version);
     buf_puts (&out, "\nruntime: skill\n");
-    if (r->summary) {
+    if (summary) {
         buf_puts (&out, "description: ");
-        yaml_put_text (&out, r->summary);
+        yaml_put_text (&out, summary);
         buf_putc (&out, '\n');
     }
     return buf_steal (&out);
@@ -222,6 +147,16 @@ move_entry (struct build_plan *plan, struct build_entry *from, const char *name)
     from->name = NULL;
 }
 
+/* A text with a mark or in UTF-16 is packed as UTF-8: the model reads nothing else. */
+static void
+make_text (struct build_entry *skill)
+{
+    struct buf text = { skill->bytes, skill->len, skill->len };
+    text_form_normalise (&text);
+    skill->len = text.len;
+    skill->bytes = buf_steal (&text);
+}
+
 static bool
 plan_skill (const struct skill_request *r, struct build_plan *files, const char *name,
             const char *version, struct build_plan *plan, struct mur_error **err)
@@ -233,14 +168,14 @@ plan_skill (const struct skill_request *r, struct build_plan *files, const char 
     struct build_entry *manifest = find_any_case (files, "murmur.yaml", &caught);
     if (caught)
         return mur_propagate (err, steal_ptr (&caught));
-    if (! skill)
-        return mur_fail (err, E_IO_001, "%s: no SKILL.md in it", r->source);
+    make_text (skill);
     if (manifest && ! take_manifest (r, manifest, err))
         return false;
     if (manifest) {
         move_entry (plan, manifest, "murmur.yaml");
     } else {
-        char *text = generated_manifest (r, name, version);
+        _cleanup_free_ char *own = skill_head_description (skill->bytes, skill->len);
+        char *text = generated_manifest (r->summary ? r->summary : own, name, version);
         build_plan_add (plan, x_strdup ("murmur.yaml"), text, strlen (text));
     }
     move_entry (plan, skill, "skill.md");
@@ -265,8 +200,15 @@ build_skill (const struct skill_request *r, struct build_result *result, struct 
     if (! build_check_name (name, err) || ! version_check_segment (version, err))
         return false;
     _cleanup_plan_ struct build_plan files = { 0 }, plan = { 0 };
-    if (! gather (r->source, &files, err) || ! plan_skill (r, &files, name, version, &plan, err))
+    _cleanup_strv_ struct strv left_out = { 0 };
+    if (! skill_files_gather (r->source, &files, &left_out, err) ||
+        ! plan_skill (r, &files, name, version, &plan, err))
         return false;
+    if (left_out.len) {
+        _cleanup_free_ char *names = strv_join (&left_out, ", ");
+        diag_warn (DIAG_PLAIN, W_BLD_004,
+                   "left out of the package, which holds the files beside SKILL.md: %s", names);
+    }
     _cleanup_free_ char *cwd = getcwd (NULL, 0);
     if (! cwd)
         return mur_fail_errno (err, E_IO_003, "cannot name the current folder");

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "base/text_form.h"
 #include "cli/health/doctor.h"
 #include "manifest/text/dotenv.h"
 #include "spawn/child/packed.h"
@@ -154,6 +155,7 @@ read_dotenv_names (const char *project, struct strv *names)
     _cleanup_buf_ struct buf text = { 0 };
     if (fd < 0 || ! fd_read_all (fd, 1024 * 1024, &text) || ! text.len)
         return;
+    text_form_normalise (&text);
     _cleanup_dotenv_ struct dotenv file = { 0 };
     if (dotenv_parse (text.data, text.len, path, &file, NULL))
         for (size_t i = 0; i < file.len; i++)

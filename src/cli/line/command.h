@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,7 @@ struct cli_command {
      * text (owned). */
     char *(*check) (const struct cli_args *args);
     const char *registry_hint; /* the one hint line after an unknown --registry, or NULL */
+    const char *stray_option;  /* "--task": what an argument too many was meant for, or NULL */
 };
 
 /* "trace", "eval", ...: their members are the commands named "<group> <member>". Ends with a NULL
@@ -76,10 +78,18 @@ struct cli_group {
     const char *summary;
 };
 
+/* A word people type because other programs have it. Ends with a NULL word. */
+struct cli_habit {
+    const char *typed; /* "logs" */
+    const char *meant; /* "watch" */
+    bool is_alias;     /* it is taken for that; else the hint says so */
+};
+
 struct cli_table {
     const struct cli_command *commands;
     size_t command_count;
     const struct cli_group *groups; /* ends with a NULL name */
+    const struct cli_habit *habits;
 };
 
 /* NULL: there is none of that name. */

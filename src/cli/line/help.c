@@ -5,8 +5,15 @@
 
 #include <string.h>
 
-#define WIDTH  96 /* columns a help line may take */
-#define COLUMN 30 /* where the explanations of options begin */
+#define COLUMN        30 /* where the explanations of options begin */
+#define NARROW        60 /* below this width an explanation stands under its name */
+#define NARROW_COLUMN 10
+
+/* What is written, and how wide it may be. */
+struct page {
+    struct buf *out;
+    size_t width;
+};
 
 /* The order of `mur --help`: what a person does most comes first. A name is a command or a group.
  */
@@ -14,20 +21,22 @@ static const struct {
     const char *title;
     const char *names;
 } chapters[] = {
-    { "Run", "run ps watch cancel stop token control mcp" },
+    { "Run", "run send answer ps watch cancel stop token control mcp" },
     { "Look back", "trace conversation eval" },
     { "Make and share", "new build publish install list search index precompile" },
     { "This installation", "doctor config beta version explain help" },
 };
 
-/* Appends <text> wrapped to WIDTH, the first line at the present column, further lines indented. */
+/* Appends <text> wrapped to the page, the first line at the present column, further lines indented.
+ */
 static void
-wrapped (struct buf *out, const char *text, size_t column, size_t indent)
+wrapped (const struct page *p, const char *text, size_t column, size_t indent)
 {
+    struct buf *out = p->out;
     const char *at = text;
     while (*at) {
         size_t len = strcspn (at, " \n");
-        if (column > indent && column + len > WIDTH) {
+        if (column > indent && column + len > p->width) {
             while (out->len && out->data[out->len - 1] == ' ')
                 buf_truncate (out, out->len - 1);
             buf_printf (out, "\n%*s", (int)indent, "");
@@ -38,7 +47,7 @@ wrapped (struct buf *out, const char *text, size_t column, size_t indent)
         at += len;
         if (*at == ' ') {
             at++;
-            if (*at && column < WIDTH) {
+            if (*at && column < p->width) {
                 buf_putc (out, ' ');
                 column++;
             }
@@ -52,15 +61,18 @@ wrapped (struct buf *out, const char *text, size_t column, size_t indent)
 
 /* One row: a name in a column, its explanation beside it, or below it when the name is long. */
 static void
-row (struct buf *out, const char *name, const char *text, size_t column)
+row (const struct page *p, const char *name, const char *text, size_t column)
 {
+    struct buf *out = p->out;
+    if (p->width < NARROW)
+        column = NARROW_COLUMN;
     buf_printf (out, "  %s", name);
     size_t used = strlen (name) + 2;
     if (used + 2 > column)
         buf_printf (out, "\n%*s", (int)column, "");
     else
         buf_printf (out, "%*s", (int)(column - used), "");
-    wrapped (out, text, column, column);
+    wrapped (p, text, column, column);
     buf_putc (out, '\n');
 }
 
@@ -90,7 +102,7 @@ cli_usage_line (const struct cli_command *c)
 }
 
 static void
-option_row (struct buf *out, const struct cli_option *o)
+option_row (const struct page *p, const struct cli_option *o)
 {
     _cleanup_buf_ struct buf name = { 0 };
     _cleanup_buf_ struct buf text = { 0 };
@@ -110,7 +122,7 @@ option_row (struct buf *out, const struct cli_option *o)
     }
     if (o->fallback)
         buf_printf (&text, " (default: %s)", o->fallback);
-    row (out, name.data, text.data, COLUMN);
+    row (p, name.data, text.data, COLUMN);
 }
 
 static void
@@ -124,30 +136,32 @@ indented_lines (struct buf *out, const char *text)
 }
 
 static void
-command_help (const struct cli_command *c, struct buf *out)
+command_help (const struct cli_command *c, const struct page *p)
 {
-    buf_printf (out, "%s\n\n", c->summary);
+    struct buf *out = p->out;
+    wrapped (p, c->summary, 0, 0);
+    buf_puts (out, "\n\n");
     _cleanup_free_ char *usage = cli_usage_line (c);
     buf_printf (out, "usage: %s\n", usage);
     if (c->details) {
         buf_putc (out, '\n');
-        wrapped (out, c->details, 0, 0);
+        wrapped (p, c->details, 0, 0);
         buf_putc (out, '\n');
     }
     if (! c->run)
         buf_puts (out, "\nThis version of mur does not have this command yet.\n");
     if (c->positionals->name) {
         buf_puts (out, "\nArguments:\n");
-        for (const struct cli_positional *p = c->positionals; p->name; p++) {
-            _cleanup_free_ char *name = x_asprintf (p->is_required ? "<%s>" : "[%s]", p->name);
-            row (out, name, p->help, COLUMN);
+        for (const struct cli_positional *at = c->positionals; at->name; at++) {
+            _cleanup_free_ char *name = x_asprintf (at->is_required ? "<%s>" : "[%s]", at->name);
+            row (p, name, at->help, COLUMN);
         }
     }
     buf_puts (out, "\nOptions:\n");
     for (const struct cli_option *o = c->options; o->name; o++)
         if (! o->is_hidden)
-            option_row (out, o);
-    row (out, "-h, --help", "print this", COLUMN);
+            option_row (p, o);
+    row (p, "-h, --help", "print this", COLUMN);
     if (c->example) {
         buf_puts (out, "\nExamples:\n");
         indented_lines (out, c->example);
@@ -155,17 +169,19 @@ command_help (const struct cli_command *c, struct buf *out)
 }
 
 static void
-group_help (const struct cli_table *table, const struct cli_group *g, struct buf *out)
+group_help (const struct cli_table *table, const struct cli_group *g, const struct page *p)
 {
-    buf_printf (out, "%s\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->summary, g->name);
+    struct buf *out = p->out;
+    wrapped (p, g->summary, 0, 0);
+    buf_printf (out, "\n\nusage: mur %s <COMMAND>\n\nCommands:\n", g->name);
     size_t skip = strlen (g->name) + 1;
     for (size_t i = 0; i < table->command_count; i++)
         if (str_starts (table->commands[i].name, g->name) &&
             table->commands[i].name[skip - 1] == ' ')
-            row (out, table->commands[i].name + skip, table->commands[i].summary, 16);
-    row (out, "help", "Show the help of one of them", 16);
+            row (p, table->commands[i].name + skip, table->commands[i].summary, 16);
+    row (p, "help", "Show the help of one of them", 16);
     buf_puts (out, "\nOptions:\n");
-    row (out, "-h, --help", "print this", COLUMN);
+    row (p, "-h, --help", "print this", COLUMN);
 }
 
 static const char *
@@ -177,19 +193,20 @@ summary_of (const struct cli_table *table, const char *name)
 }
 
 static void
-program_help (const struct cli_table *table, struct buf *out)
+program_help (const struct cli_table *table, const struct page *p)
 {
+    struct buf *out = p->out;
     buf_puts (out, "Runs packaged AI agents in isolation.\n\nusage: mur <COMMAND>\n");
     for (size_t i = 0; i < ARRAY_LEN (chapters); i++) {
         buf_printf (out, "\n%s:\n", chapters[i].title);
         _cleanup_free_ char *names = x_strdup (chapters[i].names);
         char *rest = names;
         for (char *name; (name = strsep (&rest, " "));)
-            row (out, name, summary_of (table, name), 16);
+            row (p, name, summary_of (table, name), 16);
     }
     buf_puts (out, "\nOptions:\n");
-    row (out, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
-    row (out, "-V, --version", "print the version", 18);
+    row (p, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
+    row (p, "-V, --version", "print the version", 18);
     buf_puts (out, "\nExamples:\n");
     indented_lines (out, "mur new agent hello && cd hello\n"
                          "mur run --task \"say hello\"\n"
@@ -197,15 +214,16 @@ program_help (const struct cli_table *table, struct buf *out)
 }
 
 bool
-cli_help (const struct cli_table *table, const char *topic, struct buf *out)
+cli_help (const struct cli_table *table, const char *topic, size_t width, struct buf *out)
 {
+    const struct page p = { out, width };
     const struct cli_command *c = topic ? cli_find_command (table, topic) : NULL;
     const struct cli_group *g = topic ? cli_find_group (table, topic) : NULL;
     if (c)
-        command_help (c, out);
+        command_help (c, &p);
     else if (g)
-        group_help (table, g, out);
+        group_help (table, g, &p);
     else if (! topic)
-        program_help (table, out);
+        program_help (table, &p);
     return c || g || ! topic;
 }

@@ -11,6 +11,23 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* --- how wide help may be --- */
+
+/* The terminal's columns, within what can be read; a pipe gets the full width. */
+static size_t
+help_width (int fd)
+{
+    struct winsize size = { 0 };
+    if (ioctl (fd, TIOCGWINSZ, &size) != 0 || ! size.ws_col)
+        return CLI_HELP_WIDTH;
+    size_t columns = (size_t)size.ws_col - 1;
+    return columns < CLI_HELP_NARROWEST ? CLI_HELP_NARROWEST
+           : columns > CLI_HELP_WIDTH   ? CLI_HELP_WIDTH
+                                        : columns;
+}
 
 /* --- usage errors --- */
 
@@ -45,13 +62,23 @@ did_you_mean (const struct suggestion *s)
     return s->word ? x_asprintf ("did you mean '%s'?", s->word) : NULL;
 }
 
+/* "-t" is near every option that begins with a t. */
+static void
+offer_letter (struct suggestion *near, const char *typed, const char *name)
+{
+    if (typed[0] == '-' && typed[1] && ! typed[2] && name[2] == typed[1] && ! near->word)
+        near->word = name;
+}
+
 static enum cli_outcome
 unknown_option (const struct cli_command *command, const char *typed)
 {
     struct suggestion near = { 0 };
     for (const struct cli_option *o = command->options; o->name; o++)
-        if (! o->is_hidden)
+        if (! o->is_hidden) {
             suggestion_offer (&near, typed, o->name);
+            offer_letter (&near, typed, o->name);
+        }
     char *hint = did_you_mean (&near);
     if (str_eq (typed, "--registry") && command->registry_hint) {
         free (hint);
@@ -147,7 +174,7 @@ static enum cli_outcome
 show_help (const struct cli_table *table, const char *topic)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    cli_help (table, topic, &text);
+    cli_help (table, topic, help_width (STDOUT_FILENO), &text);
     out_write (text.data, text.len);
     return CLI_SHOWN;
 }
@@ -247,8 +274,11 @@ take_word (struct cli_args *args, const char *word)
     while (p[count].name)
         count++;
     bool is_full = args->word_count >= count && ! (count && p[count - 1].is_repeated);
-    if (is_full)
-        return command_error (args->command, x_asprintf ("unexpected argument '%s'", word), NULL);
+    if (is_full) {
+        const char *option = args->command->stray_option;
+        return command_error (args->command, x_asprintf ("unexpected argument '%s'", word),
+                              option ? x_asprintf ("did you mean %s \"%s\"?", option, word) : NULL);
+    }
     args->words = x_reallocarray (args->words, args->word_count + 1, sizeof (*args->words));
     args->words[args->word_count++] = word;
     return CLI_RUN;
@@ -285,6 +315,24 @@ parse_command (const struct cli_command *command, struct line *line, struct cli_
 
 /* --- finding the command --- */
 
+/* What is typed out of a habit; NULL: none. */
+static const struct cli_habit *
+habit_of (const struct cli_table *table, const char *typed)
+{
+    for (const struct cli_habit *h = table->habits; h->typed; h++)
+        if (strcmp (h->typed, typed) == 0)
+            return h;
+    return NULL;
+}
+
+static const struct cli_command *
+find_command (const struct cli_table *table, const char *name)
+{
+    const struct cli_command *command = cli_find_command (table, name);
+    const struct cli_habit *habit = command ? NULL : habit_of (table, name);
+    return habit && habit->is_alias ? cli_find_command (table, habit->meant) : command;
+}
+
 static enum cli_outcome
 unknown_command (const struct cli_table *table, const char *group, const char *typed)
 {
@@ -300,6 +348,9 @@ unknown_command (const struct cli_table *table, const char *group, const char *t
         suggestion_offer (&near, typed, g->name);
     if (typed[0] == '-')
         return usage_error (group, NULL, x_asprintf ("unknown option '%s'", typed), NULL);
+    const struct cli_habit *habit = *group ? NULL : habit_of (table, typed);
+    if (habit)
+        near.word = habit->meant;
     return usage_error (group, NULL,
                         x_asprintf ("unknown command '%s%s%s'", group, *group ? " " : "", typed),
                         did_you_mean (&near));
@@ -330,7 +381,7 @@ static enum cli_outcome
 bare (const struct cli_table *table, const char *topic)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    cli_help (table, topic, &text);
+    cli_help (table, topic, help_width (STDERR_FILENO), &text);
     buf_truncate (&text, text.len - 1); /* the line writer adds its own end */
     diag_stderr_line ("%s", text.data);
     return CLI_USAGE_ERROR;
@@ -347,7 +398,7 @@ parse_group (const struct cli_group *group, struct line *line, struct cli_args *
     if (str_eq (word, "help"))
         return help_of (group->name, line);
     _cleanup_free_ char *name = x_asprintf ("%s %s", group->name, word);
-    const struct cli_command *command = cli_find_command (line->table, name);
+    const struct cli_command *command = find_command (line->table, name);
     return command ? parse_command (command, line, out)
                    : unknown_command (line->table, group->name, word);
 }
@@ -371,6 +422,6 @@ cli_parse (const struct cli_table *table, int argc, char *const *argv, struct cl
     const struct cli_group *group = cli_find_group (table, word);
     if (group)
         return parse_group (group, &line, args);
-    const struct cli_command *command = strchr (word, ' ') ? NULL : cli_find_command (table, word);
+    const struct cli_command *command = strchr (word, ' ') ? NULL : find_command (table, word);
     return command ? parse_command (command, &line, args) : unknown_command (table, "", word);
 }

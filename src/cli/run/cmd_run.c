@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "cli/line/args.h"
 #include "cli/run/commands.h"
 #include "cli/run/launcher_inputs.h"
@@ -17,6 +18,7 @@
 #include "cli/run/run_explain.h"
 #include "cli/run/run_inputs.h"
 #include "cli/run/run_steps.h"
+#include "cli/run/run_view.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/text/dotenv.h"
@@ -37,8 +39,9 @@
 struct run {
     const struct cli_args *args;
     const struct run_steps *steps; /* NULL: nobody looks on */
-    bool is_json;
-    struct arena *arena; /* of the request's texts */
+    bool is_json, is_print, is_quiet;
+    struct run_view *view; /* what the run shows of itself; NULL: nothing */
+    struct arena *arena;   /* of the request's texts */
     struct stage_request request;
     /* The request has these as read only. */
     struct capsule_manifest *manifest;
@@ -63,6 +66,7 @@ run_clear (struct run *r)
     config_freep (&r->config);
     host_decision_clear (&r->decision);
     host_probe_stop ();
+    run_view_freep (&r->view);
     lock_freep (&r->request.lock);
     buf_free (&r->task);
     launcher_inputs_clear (&r->launcher);
@@ -375,19 +379,11 @@ check_resume_record (struct run *r, struct mur_error **err)
                                has_harness (r) ? "harness session to resume" : "record to load");
 }
 
-/* The contents of an existing file, else the text itself. */
 static bool
 read_task (struct run *r, struct mur_error **err)
 {
     const char *value = cli_value (r->args, "--task");
-    struct stat st;
-    if (! value)
-        return true;
-    if (stat (value, &st) == 0 && ! S_ISDIR (st.st_mode))
-        return fs_read_path (value, TASK_TEXT_LIMIT_BYTES, &r->task, err) ||
-               mur_context (err, "--task");
-    buf_puts (&r->task, value);
-    return true;
+    return ! value || run_read_task (value, &r->task, err);
 }
 
 static bool
@@ -446,16 +442,47 @@ check_workdir (struct run *r, struct mur_error **err)
 
 /* --- staging and launching --- */
 
+/* A terminal that cannot move its cursor gets the answer only. */
+static enum run_view_mode
+view_mode (const struct run *r)
+{
+    if (r->is_print)
+        return RUN_VIEW_PRINT;
+    if (r->is_json || ! isatty (STDOUT_FILENO))
+        return RUN_VIEW_NONE;
+    return r->is_quiet || str_eq (getenv ("TERM"), "dumb") ? RUN_VIEW_ANSWER : RUN_VIEW_LIVE;
+}
+
 static void
 announce (void *ctx, struct session *s, const char *url)
 {
-    const struct run *r = ctx;
+    struct run *r = ctx;
     if (r->steps)
         return;
-    if (r->is_json)
+    if (r->is_json && ! r->is_print)
         readiness_print_json (s, url, cli_has (r->args, "--readiness-tokens"));
-    else
-        readiness_print_human (s, url, cli_has (r->args, "--verbose"));
+    else if (! r->is_quiet && ! r->is_json)
+        readiness_print_human (s, url, cli_has (r->args, "--verbose"),
+                               r->is_print ? diag_stderr_line : diag_stdout_line);
+    struct run_view_style style = { view_mode (r), cli_has (r->args, "--task"), r->is_json };
+    r->view = run_view_start (&style, session_streams (s));
+}
+
+/* --print --json: one object, keys in name order. */
+static void
+print_result (const struct run *r, const struct session *s, enum session_ending ending)
+{
+    struct launch_counts counts = session_counts (s);
+    _cleanup_json_ json_t *result = json_object ();
+    json_set_string (result, "answer", run_view_answer (r->view));
+    json_set_u64 (result, "duration_ms", counts.duration_ms);
+    json_set_u64 (result, "input_tokens", counts.input_tokens);
+    json_set_u64 (result, "output_tokens", counts.output_tokens);
+    json_set_string (result, "session_id", session_id_text (s));
+    json_set_string (result, "status", session_ending_name (ending));
+    json_set_u64 (result, "turns", counts.turns);
+    _cleanup_free_ char *text = json_text (result, JSON_TEXT_ORDERED);
+    out_printf ("%s\n", text);
 }
 
 static bool
@@ -476,6 +503,9 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
         return false;
     struct launch_options options = { announce, r };
     bool is_ok = session_launch (s, &options, ending, err);
+    run_view_stop (r->view);
+    if (r->is_print && r->is_json)
+        print_result (r, s, *ending);
     if (steps)
         steps->ended (steps->ctx, s);
     return is_ok;
@@ -513,13 +543,16 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
         return roster_run (args, err);
     struct run r = { .args = args,
                      .is_json = cli_has (args, "--json"),
+                     .is_print = cli_has (args, "--print"),
+                     .is_quiet = cli_has (args, "--quiet"),
                      .arena = arena_new (),
                      .request = { .process_start_ms = clock_monotonic_ms () } };
     enum session_ending ending = ENDING_FAILED;
     bool has_launch = true;
     bool ok = run_all (&r, &ending, &has_launch, err);
-    if (! r.is_json && (has_launch || ! ok))
-        diag_stdout_line ("status:  %s", session_ending_name (ending));
+    if (! r.is_json && ! r.is_quiet && (has_launch || ! ok))
+        (r.is_print ? diag_stderr_line : diag_stdout_line) ("status:  %s",
+                                                            session_ending_name (ending));
     run_clear (&r);
     return ok ? CLI_OK : CLI_FAILED;
 }

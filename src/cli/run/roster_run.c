@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "cli/run/run_inputs.h"
 #include "cli/running/door_client.h"
 #include "fs/root.h"
 #include "home/paths.h"
@@ -76,6 +77,11 @@ static int
 launch (const struct cli_args *args, const struct admission *a, const char *dir,
         uint64_t started_ms, struct mur_error **err)
 {
+    /* Read here: the entry member's standard input is not ours. */
+    _cleanup_buf_ struct buf piped = { 0 };
+    bool is_piped = str_eq (given (args, "--task"), "-");
+    if (is_piped && ! run_read_task ("-", &piped, err))
+        return CLI_FAILED;
     struct http_client *client = http_client_new ();
     _cleanup_free_ const char **digests = x_new_array (const char *, a->roster->len);
     for (size_t i = 0; i < a->roster->len; i++)
@@ -84,7 +90,7 @@ launch (const struct cli_args *args, const struct admission *a, const char *dir,
         .roster = a->roster,
         .sha256 = digests,
         .project_dir = dir,
-        .task = given (args, "--task"),
+        .task = is_piped ? (piped.data ? piped.data : "") : given (args, "--task"),
         .containment = given (args, "--containment"),
         .is_json = cli_has (args, "--json"),
         .is_verbose = cli_has (args, "--verbose"),

@@ -3,12 +3,64 @@
 
 #include "artifact/package/package.h"
 #include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fdio.h"
 #include "base/json.h"
+#include "base/text_form.h"
+#include "fs/root.h"
+#include "session/launch.h"
 #include "trace/read/address.h"
 #include "trace/read/reader.h"
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- the task --- */
+
+static bool
+read_stdin (struct buf *task, struct mur_error **err)
+{
+    if (isatty (STDIN_FILENO))
+        diag_progress ("type the task; Ctrl-D ends it");
+    if (! fd_read_all (STDIN_FILENO, TASK_TEXT_LIMIT_BYTES, task))
+        return mur_fail_errno (err, E_IO_003, "--task -: cannot read standard input");
+    return true;
+}
+
+/* A word that was meant to be a file more likely than to be a task. */
+static bool
+looks_like_path (const char *value)
+{
+    static const char *const endings[] = { ".md", ".txt", ".text", ".markdown" };
+    if (! value[0] || value[strcspn (value, " \t\r\n")])
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN (endings); i++)
+        if (str_ends (value, endings[i]))
+            return true;
+    return value[0] == '/' || str_starts (value, "./") || str_starts (value, "../");
+}
+
+bool
+run_read_task (const char *value, struct buf *task, struct mur_error **err)
+{
+    struct stat st;
+    bool is_ok = true;
+    if (strcmp (value, "-") == 0) {
+        is_ok = read_stdin (task, err);
+    } else if (stat (value, &st) == 0 && ! S_ISDIR (st.st_mode)) {
+        is_ok =
+            fs_read_path (value, TASK_TEXT_LIMIT_BYTES, task, err) || mur_context (err, "--task");
+    } else {
+        if (looks_like_path (value))
+            diag_note ("--task: there is no file %s, so these words are the task", value);
+        buf_puts (task, value);
+        return true;
+    }
+    text_form_normalise (task);
+    return is_ok;
+}
 
 /* --- resuming --- */
 

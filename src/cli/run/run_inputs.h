@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /* A recorded session to go on with: its id, the path of its trace and the context of its first
@@ -15,6 +16,10 @@ struct resumed {
 bool run_resolve_resume (const char *address, const char *work_root, struct resumed *out,
                          struct mur_error **err);
 void resumed_clear (struct resumed *r);
+
+/* The task --task names: the content of an existing file, of standard input ("-"), else the value
+ * itself; text with a mark or in UTF-16 as UTF-8. E-IO-001, E-IO-003. */
+bool run_read_task (const char *value, struct buf *task, struct mur_error **err);
 
 /* The component of a script capsule's folder: capsule.wasm, else its only .wasm. Owned. E-RUN-004,
  * E-IO-003. */

@@ -2,43 +2,29 @@
  *
  * `mur watch`: follows a running session through its door (spec/cli.md 3, spec/door.md 8.5, 17).
  *
- * The network thread only hands bytes over; this thread parses, prints, and notices when the reader
- * of stdout leaves. A connection that breaks while the door still answers is taken up again behind
- * the last event seen. Exit 0 only when the capsule said it is closed, or the reader left.
+ * A connection that breaks while the door still answers is taken up again behind the last event
+ * seen. Exit 0 when the capsule said it is closed, its trace says that it ended, or the reader
+ * left.
  */
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_client.h"
+#include "cli/running/door_stream.h"
 #include "cli/running/running_session.h"
 #include "cli/running/watch_view.h"
-#include "net/sse.h"
+#include "trace/read/reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
-#define MOST_WAITING   (1024 * 1024) /* bytes not yet shown; then the door has to wait */
-#define REFUSAL_LIMIT  (64 * 1024)
-#define MOST_RESUMES   3           /* in a row without a new event */
-#define SILENCE_MS     (60 * 1000) /* four heartbeats */
+#define MOST_RESUMES   3 /* in a row without a new event */
+#define WAIT_STEP_US   100000
 #define TRACE_READ_MAX (4 * 1024 * 1024)
-
-/* What the network thread and this one share. */
-struct feed {
-    pthread_mutex_t lock;
-    int wake_fd; /* an eventfd: there are bytes, or it is over */
-    struct buf waiting;
-    bool is_paused, is_over;
-    int status;
-    char *failure; /* what ended it, in words */
-};
 
 /* Tokens spent, summed from the session's trace as it grows. */
 struct tally {
@@ -48,14 +34,8 @@ struct tally {
 };
 
 struct watch {
-    const char *url;
-    const struct secret *token;
     struct watch_view *view;
-    struct sse_parser parser;
-    char last_id[24]; /* of the last complete event, "" before the first */
-    size_t events;
-    bool is_closed;     /* the capsule said so */
-    struct buf refusal; /* an answer that is no stream */
+    bool is_closed; /* the capsule said so */
 };
 
 /* --- tokens --- */
@@ -124,52 +104,6 @@ tally_words (void *ctx)
     return buf_steal (&words);
 }
 
-/* --- the network thread's side --- */
-
-static void
-feed_wake (struct feed *f)
-{
-    uint64_t one = 1;
-    (void)! write (f->wake_fd, &one, sizeof (one));
-}
-
-static void
-on_head (void *ctx, int status, const struct http_header *headers, size_t header_count)
-{
-    struct feed *f = ctx;
-    (void)headers;
-    (void)header_count;
-    pthread_mutex_lock (&f->lock);
-    f->status = status;
-    pthread_mutex_unlock (&f->lock);
-}
-
-static bool
-on_body (void *ctx, const void *data, size_t len)
-{
-    struct feed *f = ctx;
-    pthread_mutex_lock (&f->lock);
-    bool has_room = f->waiting.len < MOST_WAITING;
-    f->is_paused = ! has_room;
-    if (has_room)
-        buf_append (&f->waiting, data, len);
-    pthread_mutex_unlock (&f->lock);
-    feed_wake (f);
-    return has_room;
-}
-
-static void
-on_end (void *ctx, enum http_failure failure, const char *detail)
-{
-    struct feed *f = ctx;
-    pthread_mutex_lock (&f->lock);
-    f->is_over = true;
-    if (failure != HTTP_OK)
-        f->failure = x_strdup (detail ? detail : http_failure_text (failure));
-    pthread_mutex_unlock (&f->lock);
-    feed_wake (f);
-}
-
 /* --- events --- */
 
 static void
@@ -188,197 +122,76 @@ show (struct buf *out, struct buf *notes)
 }
 
 static bool
-on_event (void *ctx, const char *id, const char *data, size_t len)
+on_event (void *ctx, const json_t *response)
 {
     struct watch *w = ctx;
-    _cleanup_json_ json_t *response = json_loadb (data, len, 0, NULL);
-    const json_t *result = json_object_get (response, "result");
-    if (*id) {
-        snprintf (w->last_id, sizeof (w->last_id), "%s", id);
-        w->events++;
-    }
     _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
-    if (result && ! watch_view_event (w->view, result, &out, &notes))
+    if (! watch_view_event (w->view, response, &out, &notes))
         w->is_closed = true;
     show (&out, &notes);
     return ! w->is_closed && ! out_is_refused ();
 }
 
-/* Takes what waits and shows it. Returns false when the watch is done. */
-static bool
-take (struct watch *w, struct feed *f, struct http_transfer *transfer)
-{
-    pthread_mutex_lock (&f->lock);
-    struct buf bytes = f->waiting;
-    f->waiting = (struct buf){ 0 };
-    bool was_paused = f->is_paused, is_stream = f->status == 200;
-    f->is_paused = false;
-    pthread_mutex_unlock (&f->lock);
-    if (was_paused)
-        http_transfer_resume (transfer);
-    bool goes_on = true;
-    bool is_refusal = ! is_stream || w->refusal.len ||
-                      (! w->parser.line.len && ! w->events && bytes.len && bytes.data[0] == '{');
-    if (bytes.len && is_refusal) {
-        if (w->refusal.len + bytes.len < REFUSAL_LIMIT)
-            buf_append (&w->refusal, bytes.data, bytes.len);
-    } else if (bytes.len) {
-        goes_on = sse_feed (&w->parser, bytes.data, bytes.len, on_event, w);
-    }
-    buf_free (&bytes);
-    return goes_on;
-}
-
-/* Waits for bytes. False when the reader of stdout has left. */
-static bool
-wait_for_bytes (const struct feed *f)
-{
-    struct pollfd fds[] = { { .fd = f->wake_fd, .events = POLLIN }, { .fd = STDOUT_FILENO } };
-    while (poll (fds, 2, -1) < 0)
-        if (errno != EINTR)
-            return false;
-    uint64_t count;
-    if (fds[0].revents)
-        (void)! read (f->wake_fd, &count, sizeof (count));
-    return ! (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL));
-}
-
-/* --- one connection --- */
-
-static struct http_transfer *
-subscribe (const struct watch *w, struct http_client *client, struct feed *feed)
-{
-    static const char body[] =
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"murmur.WatchSession\",\"params\":{}}";
-    static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
-    _cleanup_free_ char *url = x_asprintf ("http://%s/", w->url);
-    char *bearer = w->token ? x_asprintf ("Bearer %s", secret_reveal (w->token)) : NULL;
-    struct http_header headers[5] = {
-        { "content-type", "application/json", strlen ("application/json") },
-        { "accept", "text/event-stream", strlen ("text/event-stream") },
-        { "a2a-version", "1.0", strlen ("1.0") },
-    };
-    size_t count = 3;
-    if (*w->last_id)
-        headers[count++] = (struct http_header){ "last-event-id", w->last_id, strlen (w->last_id) };
-    if (bearer)
-        headers[count++] = (struct http_header){ "authorization", bearer, strlen (bearer) };
-    struct http_request request = { .method = "POST",
-                                    .url = url,
-                                    .headers = headers,
-                                    .header_count = count,
-                                    .body_kind = HTTP_BODY_BUFFER,
-                                    .body = body,
-                                    .body_len = strlen (body),
-                                    .connect_timeout_ms = 2000,
-                                    .first_byte_timeout_ms = 30000,
-                                    .between_bytes_timeout_ms = SILENCE_MS };
-    struct http_transfer *transfer = http_start (client, &request, &events, feed);
-    if (bearer)
-        secret_wipe (bearer, strlen (bearer));
-    free (bearer);
-    return transfer;
-}
-
-enum outcome {
-    DONE,        /* the capsule is closed, or the reader left */
-    BROKEN,      /* a stream that had begun ended; *why says how (owned) */
-    UNREACHABLE, /* no answer; *why says how */
-    REFUSED,     /* the door refused; *err says why */
-};
-
-static enum outcome
-refused (const struct watch *w, int status, struct mur_error **err)
-{
-    if (status == 401 || status == 403) {
-        mur_fail (err, E_IO_003, "the door at %s refused this watch with HTTP %d", w->url, status);
-        mur_hint (err,
-                  "its token is taken from the session's record, for --url from MURMUR_DOOR_TOKEN");
-        return REFUSED;
-    }
-    const char *text = w->refusal.data ? w->refusal.data : "";
-    _cleanup_json_ json_t *answer = json_loads (text, 0, NULL);
-    const char *message = json_get_string (json_object_get (answer, "error"), "message");
-    if (message)
-        mur_fail (err, E_IO_003, "the door at %s answered murmur.WatchSession with: %s", w->url,
-                  message);
-    else
-        mur_fail (err, E_IO_003, "what answers at %s is no capsule (HTTP %d)", w->url, status);
-    return REFUSED;
-}
-
-static enum outcome
-follow (struct watch *w, struct http_client *client, char **why, struct mur_error **err)
-{
-    struct feed feed = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                         .wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK) };
-    if (feed.wake_fd < 0) {
-        mur_fail_errno (err, E_IO_003, "cannot make an event descriptor");
-        return REFUSED;
-    }
-    struct http_transfer *transfer = subscribe (w, client, &feed);
-    bool is_reading = true, is_over = false;
-    while (is_reading && ! is_over) {
-        bool has_reader = wait_for_bytes (&feed);
-        pthread_mutex_lock (&feed.lock);
-        is_over = feed.is_over;
-        pthread_mutex_unlock (&feed.lock);
-        is_reading = has_reader && take (w, &feed, transfer);
-    }
-    http_transfer_release (transfer);
-    close (feed.wake_fd);
-    buf_free (&feed.waiting);
-    sse_parser_free (&w->parser);
-    w->parser = (struct sse_parser){ 0 };
-    enum outcome outcome = is_reading ? BROKEN : DONE;
-    if (outcome == BROKEN && (w->refusal.len || (feed.status && feed.status != 200)))
-        outcome = refused (w, feed.status, err);
-    else if (outcome == BROKEN && ! feed.status)
-        outcome = UNREACHABLE;
-    *why = feed.failure ? feed.failure : x_strdup ("the capsule ended the connection");
-    return outcome;
-}
-
 /* --- the watch --- */
 
-static bool
-lost (const struct watch *w, const char *why, struct mur_error **err)
+/* How a session that runs no more says it ended: the word of its trace's last line. NULL: it does
+ * not. Owned. */
+static char *
+recorded_ending (const struct running_record *record)
 {
-    if (*w->last_id)
-        mur_fail (err, E_IO_003, "the connection to %s was lost after event %s: %s", w->url,
-                  w->last_id, why);
+    _cleanup_free_ char *path = x_asprintf ("%s/trace.jsonl", record->records_dir);
+    _cleanup_trace_ struct trace *trace = trace_read (path, TRACE_TOLERANT, NULL);
+    const struct trace_event *end = trace ? trace_find (trace, "session_end", 0) : NULL;
+    const char *status = end ? json_get_string (end->object, "exit_status") : NULL;
+    return status ? x_strdup (status) : NULL;
+}
+
+/* The connection is gone: a session that ended by itself is the end of its watch, one that was
+ * stopped or killed lost it (spec/door.md 17). */
+static bool
+gone (const struct door_stream *s, const struct running_record *record, const char *why,
+      struct mur_error **err)
+{
+    _cleanup_free_ char *ending =
+        record && record->ends_by_itself ? recorded_ending (record) : NULL;
+    if (ending && strcmp (ending, "canceled") != 0) {
+        diag_stderr_line ("session ended: %s", ending);
+        return true;
+    }
+    if (*s->last_id)
+        mur_fail (err, E_IO_003, "the connection to %s was lost after event %s: %s", s->url,
+                  s->last_id, why);
     else
-        mur_fail (err, E_IO_003, "the connection to %s was lost before its first event: %s", w->url,
-                  why);
-    mur_hint (err, "a capsule that exits or is stopped ends its watches like this; `mur ps` lists "
-                   "what runs");
-    return false;
+        mur_fail (err, E_IO_003, "nothing to watch at %s: %s", s->url, why);
+    return mur_hint (err, "a capsule that is stopped ends its watches like this; `mur ps` lists "
+                          "what runs");
 }
 
 /* Follows until the end, taking up broken connections while the door still answers. */
 static bool
-watch (struct watch *w, struct http_client *client, struct mur_error **err)
+watch (struct door_stream *s, struct watch *w, const struct running_record *record,
+       struct http_client *client, struct mur_error **err)
 {
     _cleanup_free_ char *first_why = NULL; /* of the break after the last event */
     for (unsigned idle = 0;; idle++) {
-        size_t before = w->events;
+        size_t before = s->events;
         _cleanup_free_ char *why = NULL;
-        enum outcome outcome = follow (w, client, &why, err);
+        enum door_stream_end end = door_stream_follow (s, client, &why, err);
         _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
         watch_view_end (w->view, &out);
         show (&out, &notes);
         if (w->is_closed)
             diag_stderr_line ("[murmur] capsule closed");
-        if (outcome == DONE || outcome == REFUSED)
-            return outcome == DONE;
-        if (w->events > before) {
+        if (end == DOOR_STREAM_DONE || end == DOOR_STREAM_REFUSED)
+            return end == DOOR_STREAM_DONE;
+        if (s->events > before) {
             idle = 0;
             free (steal_ptr (&first_why));
         }
         if (! first_why)
             first_why = steal_ptr (&why);
-        if (outcome == UNREACHABLE || idle >= MOST_RESUMES)
-            return lost (w, first_why, err);
+        if (end == DOOR_STREAM_UNREACHABLE || idle >= MOST_RESUMES)
+            return gone (s, record, first_why, err);
     }
 }
 
@@ -413,21 +226,45 @@ watch_door (const char *url, const struct secret *token, const struct running_re
     else
         diag_stderr_line ("watching %s", url);
     diag_stderr_line ("Ctrl-C ends the watch, not the capsule");
-    struct watch w = { .url = url, .token = token, .view = watch_view_new (&style) };
-    bool is_ok = watch (&w, client, err);
+    struct watch w = { .view = watch_view_new (&style) };
+    struct door_stream stream = {
+        .url = url, .token = token, .method = "murmur.WatchSession", .event = on_event, .ctx = &w
+    };
+    bool is_ok = watch (&stream, &w, record, client, err);
     watch_view_free (w.view);
-    buf_free (&w.refusal);
+    door_stream_clear (&stream);
     buf_free (&tally.line);
     if (tally.fd >= 0)
         close (tally.fd);
     return is_ok;
 }
 
+/* The session, which with --wait may not have begun yet. */
+static const struct running_entry *
+find_session (const char *address, bool waits, struct running_scan *scan, struct mur_error **err)
+{
+    for (bool is_told = false;; is_told = true) {
+        struct mur_error *caught = NULL;
+        const struct running_entry *e = running_session (address, scan, &caught);
+        if (e || ! waits || caught->code != E_RUN_022) {
+            if (! e)
+                mur_propagate (err, caught);
+            return e;
+        }
+        mur_error_free (caught);
+        running_scan_free (scan);
+        *scan = (struct running_scan){ 0 };
+        if (! is_told)
+            diag_progress ("waiting for a session to begin");
+        usleep (WAIT_STEP_US);
+    }
+}
+
 static bool
-watch_session (const char *address, struct http_client *client, struct mur_error **err)
+watch_session (const char *address, bool waits, struct http_client *client, struct mur_error **err)
 {
     _cleanup_ (running_scan_free) struct running_scan scan = { 0 };
-    const struct running_entry *e = running_session (address, &scan, err);
+    const struct running_entry *e = find_session (address, waits, &scan, err);
     if (! e)
         return false;
     const struct running_record *r = &e->record;
@@ -448,7 +285,8 @@ cmd_watch (const struct cli_args *args, struct mur_error **err)
         _cleanup_secret_ struct secret *token = door_token_of_environment ();
         is_ok = watch_door (url, token, NULL, client, err);
     } else {
-        is_ok = watch_session (cli_positional (args, "SESSION"), client, err);
+        is_ok =
+            watch_session (cli_positional (args, "SESSION"), cli_has (args, "--wait"), client, err);
     }
     http_client_free (client);
     return is_ok ? CLI_OK : CLI_FAILED;

@@ -9,6 +9,7 @@
 cli_run_fn cmd_cancel;
 cli_run_fn cmd_control_show, cmd_control_set, cmd_control_secret, cmd_control_forget;
 cli_run_fn cmd_ps;
+cli_run_fn cmd_send, cmd_answer;
 cli_run_fn cmd_stop;
 cli_run_fn cmd_token;
 cli_run_fn cmd_watch;

@@ -27,15 +27,14 @@ door_token_of_environment (void)
 
 /* --- one call --- */
 
-static char *
-request_text (const struct door_call *call)
+char *
+door_call_text (const char *method, const json_t *params)
 {
     _cleanup_json_ json_t *request = json_object ();
     json_set_string (request, "jsonrpc", "2.0");
     json_set_u64 (request, "id", 1);
-    json_set_string (request, "method", call->method);
-    json_object_set_new (request, "params",
-                         call->params ? json_deep_copy (call->params) : json_object ());
+    json_set_string (request, "method", method);
+    json_object_set_new (request, "params", params ? json_deep_copy (params) : json_object ());
     return json_text (request, JSON_TEXT_ORDERED);
 }
 
@@ -45,7 +44,7 @@ post (struct http_client *client, const struct door_call *call, struct http_resp
       struct mur_error **err)
 {
     _cleanup_free_ char *url = x_asprintf ("http://%s/", call->url);
-    _cleanup_free_ char *body = request_text (call);
+    _cleanup_free_ char *body = door_call_text (call->method, call->params);
     char *bearer = call->token ? x_asprintf ("Bearer %s", secret_reveal (call->token)) : NULL;
     struct http_header headers[] = {
         { "content-type", "application/json", strlen ("application/json") },

@@ -27,6 +27,8 @@ struct door_call {
     uint64_t timeout_ms;
 };
 
+/* The body of a call. <params> NULL: none. Owned. */
+char *door_call_text (const char *method, const json_t *params);
 /* Calls and returns the result (owned). NULL with E-IO-003: the door did not answer, refused (401
  * and 403 are named with MURMUR_DOOR_TOKEN), or answered an error, whose code is left in *rpc_code
  * (else 0). */

@@ -91,7 +91,7 @@ turn_words (const char *context_id, const struct watched_task *task)
 static void
 head_task (struct watch_view *v, const struct watched_task *task, const char *context_id)
 {
-    if (! v->style.is_terminal || str_eq (v->shown_task, task->id))
+    if (! v->style.is_terminal || v->style.is_own || str_eq (v->shown_task, task->id))
         return;
     view_break_flow (v);
     free (v->shown_task);

@@ -19,7 +19,9 @@ struct dotenv {
     size_t cap;
 };
 
-/* Reads the lines of a text. E-IO-003 naming <file> and the 1-based line. */
+/* Reads NAME=value lines as the usual readers do: `export ` before a name, # comments (behind a
+ * value with a blank before), values in double (with \n \t \" \$ \\), single or back quotes over
+ * several lines. The text has no mark. E-IO-003 naming <file> and the 1-based line. */
 bool dotenv_parse (const char *text, size_t len, const char *file, struct dotenv *out,
                    struct mur_error **err);
 void dotenv_clear (struct dotenv *d);

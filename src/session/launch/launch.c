@@ -284,6 +284,26 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     return outcome.error ? mur_propagate (err, outcome.error) : true;
 }
 
+struct streams *
+session_streams (const struct session *s)
+{
+    return s->registry ? registry_streams (s->registry) : NULL;
+}
+
+struct launch_counts
+session_counts (const struct session *s)
+{
+    const struct tally *t = &s->tally;
+    return (struct launch_counts){ t->totals.turns, t->totals.input_tokens, t->totals.output_tokens,
+                                   clock_monotonic_ms () - t->launched_ms };
+}
+
+const char *
+session_id_text (const struct session *s)
+{
+    return s->id.text;
+}
+
 bool
 session_launch (struct session *s, const struct launch_options *options,
                 enum session_ending *ending, struct mur_error **err)

@@ -79,26 +79,26 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
 }
 
 void
-readiness_print_human (const struct session *s, const char *url, bool is_verbose)
+readiness_print_human (const struct session *s, const char *url, bool is_verbose,
+                       readiness_line_fn *line)
 {
     if (url[0])
-        diag_stdout_line ("murmur: url %s", url);
+        line ("murmur: url %s", url);
     if (url[0] && s->staged->auth)
-        diag_stdout_line ("murmur: auth bearer (mur token %s)", s->id.text);
-    diag_stdout_line ("session: %s", s->id.text);
+        line ("murmur: auth bearer (mur token %s)", s->id.text);
+    line ("session: %s", s->id.text);
     if (! is_verbose)
         return;
-    diag_stdout_line ("workdir: %s", s->places.work_path);
-    diag_stdout_line ("records: %s", s->places.dirs.records_path);
-    diag_stdout_line ("manifest: %s v%s", s->manifest->name, s->manifest->version);
+    line ("workdir: %s", s->places.work_path);
+    line ("records: %s", s->places.dirs.records_path);
+    line ("manifest: %s v%s", s->manifest->name, s->manifest->version);
     if (s->choices.primary.artifact)
-        diag_stdout_line ("driver: %s (%s)", s->choices.primary.artifact->full_name,
-                          s->choices.primary.model);
+        line ("driver: %s (%s)", s->choices.primary.artifact->full_name, s->choices.primary.model);
     size_t skills = 0;
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         skills += s->kit.artifacts[i].role == ROLE_SKILL;
     if (skills)
-        diag_stdout_line ("skills: %zu installed", skills);
+        line ("skills: %zu installed", skills);
     if (s->asked->formation_id)
-        diag_stdout_line ("formation: %s", s->asked->formation_id);
+        line ("formation: %s", s->asked->formation_id);
 }

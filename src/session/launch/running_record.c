@@ -7,6 +7,7 @@
 #include "door/callers/auth.h"
 #include "door/door.h"
 #include "home/running.h"
+#include "session/loop/loop.h"
 #include "session/stage/staged.h"
 #include "session/state/session.h"
 #include "spawn/child/lifeline.h"
@@ -59,6 +60,7 @@ running_record_begin (struct session *s)
     r.workdir = x_strdup (s->places.work_path);
     r.records_dir = x_strdup (s->places.dirs.records_path);
     r.formation_id = copy_of (s->asked->formation_id);
+    r.ends_by_itself = ! loop_sleeps (s);
     r.spawned_by = copy_of (s->asked->spawner->session_id);
     fill_membership (s->asked->membership, &r);
     if (s->staged->auth)

@@ -5,6 +5,7 @@
 #include "session/loop/loop.h"
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/memory.h"
 #include "door/tasks/intake.h"
 #include "net/http_client.h"
@@ -77,8 +78,8 @@ is_queue (const struct session *s)
     return s->policy->lifecycle.task_acceptance.value == ACCEPT_QUEUE;
 }
 
-static bool
-sleeps (const struct session *s)
+bool
+loop_sleeps (const struct session *s)
 {
     return is_queue (s) && s->policy->lifecycle.after_task.value == AFTER_SLEEP;
 }
@@ -87,7 +88,7 @@ sleeps (const struct session *s)
 static uint64_t
 wait_for_next (const struct session *s, bool has_own, unsigned runs)
 {
-    if (sleeps (s))
+    if (loop_sleeps (s))
         return UINT64_MAX;
     if (s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE || has_own || runs)
         return 0;
@@ -111,7 +112,7 @@ next_task (struct session *s, uint64_t wait_ms, const struct task **task)
 static bool
 is_over (const struct session *s, bool has_own, unsigned runs)
 {
-    if (! runs || sleeps (s) || s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
+    if (! runs || loop_sleeps (s) || s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
         return false;
     return ! (is_queue (s) && has_own);
 }
@@ -121,7 +122,7 @@ is_over (const struct session *s, bool has_own, unsigned runs)
 static bool
 counts (const struct session *s, const struct task *task, const struct task_outcome *run)
 {
-    return task->origin == ORIGIN_USER || ! sleeps (s) ||
+    return task->origin == ORIGIN_USER || ! loop_sleeps (s) ||
            (termination_cause (s) != NOT_TERMINATED && run->ending == ATTEMPT_CANCELED);
 }
 
@@ -169,10 +170,23 @@ run_task (struct session *s, const struct task *task, struct task_outcome *run)
     loop_lock_release (&s->loop_lock);
 }
 
+/* Whoever started a capsule without a task sees nothing else until one comes, or none does. */
+static void
+tell_waiting (const struct session *s, uint64_t wait_ms)
+{
+    if (wait_ms == UINT64_MAX)
+        diag_progress ("waiting for tasks; send one with: mur send %s \"...\"", s->id.text);
+    else if (wait_ms)
+        diag_note ("waiting %llu s for a task; send one with: mur send %s \"...\"",
+                   (unsigned long long)wait_ms / 1000, s->id.text);
+}
+
 void
 loop_run (struct session *s, bool has_own, struct launch_outcome *out)
 {
     unsigned runs = 0;
+    uint64_t first_wait = has_own ? 0 : wait_for_next (s, false, 0);
+    tell_waiting (s, first_wait);
     while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
         const struct task *task;
         background_report (s);
@@ -183,6 +197,8 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         }
         if (next == REGISTRY_POKED)
             continue;
+        if (next == REGISTRY_NOTHING && ! runs && first_wait && ! registry_is_closed (s->registry))
+            diag_note ("no task came, so nothing was done; give one with --task");
         if (next != REGISTRY_TASK)
             break;
         struct task_outcome run = { 0 };

@@ -22,5 +22,8 @@ struct launch_outcome {
  * queued. */
 void loop_run (struct session *s, bool has_own, struct launch_outcome *out);
 
+/* Whether the capsule goes on after its tasks until it is told to end. */
+bool loop_sleeps (const struct session *s);
+
 /* The whole record of a task that was cancelled while it was queued. */
 void loop_record_canceled (struct session *s, const struct task *task);

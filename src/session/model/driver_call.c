@@ -360,6 +360,17 @@ accept (struct session *s, struct try *a, uint64_t estimate, struct driver_answe
     out->continuation_id = id && id[0] ? x_strdup (id) : NULL;
 }
 
+/* Whoever watches is told why nothing moves. */
+static void
+show_retry (struct session *s, const struct driver_caller *c, const struct retry_failure *f,
+            uint32_t retries_done, uint64_t delay_ms)
+{
+    struct retry_policy policy = policy_of (s);
+    _cleanup_free_ char *words = retry_words (&policy, f, retries_done, delay_ms);
+    if (c->task)
+        streams_working (registry_streams (s->registry), c->task->task, words, 0);
+}
+
 /* True when the attempt is over for good; false: wait and try again. */
 static bool
 judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t estimate,
@@ -393,6 +404,7 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
     }
     trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
     free (text);
+    show_retry (s, c, &f, out->attempts - 1, delay_ms);
     bool was_mine = loop_lock_pause (&s->loop_lock);
     bool has_slept = cancel_sleep (c->cancel, delay_ms);
     loop_lock_resume (&s->loop_lock, was_mine);

@@ -4,7 +4,11 @@
  */
 #include "session/model/retry.h"
 
+#include "base/alloc.h"
+
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -112,4 +116,34 @@ retry_parse_after (const char *text, uint64_t now_unix_ms, uint64_t *ms)
     uint64_t at_ms = (uint64_t)unix_s * 1000;
     *ms = at_ms > now_unix_ms ? at_ms - now_unix_ms : 0;
     return true;
+}
+
+static const char *
+trouble_of (const struct retry_failure *f)
+{
+    if (f->provider_status == 429)
+        return "the provider is busy";
+    if (f->provider_status == 503 || f->provider_status == 529)
+        return "the provider is overloaded";
+    if (f->provider_status >= 500)
+        return "the provider failed";
+    if (f->connection != RETRY_CONNECTION_FINE)
+        return "the connection to the provider broke";
+    return "the provider gave no answer";
+}
+
+char *
+retry_words (const struct retry_policy *policy, const struct retry_failure *f,
+             uint32_t retries_done, uint64_t delay_ms)
+{
+    char status[16] = "";
+    if (f->provider_status >= 300)
+        snprintf (status, sizeof (status), " (%d)", f->provider_status);
+    /* In tenths below ten seconds: "again in 0 s" would read as never waiting. */
+    _cleanup_free_ char *wait =
+        delay_ms < 10000
+            ? x_asprintf ("%" PRIu64 ".%" PRIu64, delay_ms / 1000, delay_ms % 1000 / 100)
+            : x_asprintf ("%" PRIu64, (delay_ms + 500) / 1000);
+    return x_asprintf ("%s%s, attempt %" PRIu32 " of %" PRIu32 ", again in %s s", trouble_of (f),
+                       status, retries_done + 2, policy->max_retries + 1, wait);
 }

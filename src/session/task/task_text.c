@@ -5,6 +5,7 @@
 #include "session/task/task_text.h"
 
 #include "base/diag.h"
+#include "base/text_form.h"
 #include "session/stage.h"
 #include "session/state/session.h"
 
@@ -12,7 +13,11 @@
 
 #define TASK_FILE "task.md"
 
-static const char *const sources[] = { "task.md", "input.txt" };
+/* A harness reads its work folder itself, so that input.txt there is its own affair. */
+static const struct {
+    const char *name;
+    bool is_for_harness;
+} sources[] = { { "task.md", true }, { "input.txt", false } };
 
 /* Copies one file when it is there; false when there is nothing by that name. */
 static bool
@@ -23,8 +28,10 @@ import_file (struct session *s, const char *name)
         return false;
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *err = NULL;
-    if (fs_read (s->places.work, name, TASK_TEXT_LIMIT_BYTES, &text, &err))
+    if (fs_read (s->places.work, name, TASK_TEXT_LIMIT_BYTES, &text, &err)) {
+        text_form_normalise (&text);
         fs_write (s->places.runtime, TASK_FILE, text.data, text.len, 0666, false, &err);
+    }
     if (err && err->code != E_RUN_050)
         diag_plain_warning ("%s of the work folder was not taken: %s", name, err->message);
     return true;
@@ -34,9 +41,10 @@ bool
 task_text_import (struct session *s)
 {
     struct stat st;
+    bool is_harness = s->manifest->inference->transport == TRANSPORT_PROCESS;
     for (size_t i = 0; i < ARRAY_LEN (sources) && ! fs_exists (s->places.runtime, TASK_FILE, &st);
          i++)
-        if (import_file (s, sources[i]))
+        if ((sources[i].is_for_harness || ! is_harness) && import_file (s, sources[i].name))
             break;
     return fs_exists (s->places.runtime, TASK_FILE, &st);
 }

@@ -3,9 +3,11 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/wit.h"
+#include "artifact/package/skill_head.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/text_form.h"
 #include "host/process_driver.h"
 #include "host/tool.h"
 #include "manifest/settings/artifact_manifest.h"
@@ -83,7 +85,7 @@ take_manifest (struct staged_artifact *a, const struct package *p)
     }
 }
 
-/* A skill without a description is described by its first line that is not blank. */
+/* A skill without a description is described by its own head. */
 static void
 describe_skill (struct staged_artifact *a)
 {
@@ -91,12 +93,7 @@ describe_skill (struct staged_artifact *a)
     if (a->description && a->description[strspn (a->description, " \t\r\n")])
         return;
     free (a->description);
-    a->description = NULL;
-    const char *line = a->skill_text.data ? a->skill_text.data : "";
-    line += strspn (line, " \t\r\n");
-    size_t len = strcspn (line, "\r\n");
-    if (len && utf8_is_valid (line, len))
-        a->description = x_strndup (line, len);
+    a->description = skill_head_description (a->skill_text.data, a->skill_text.len);
 }
 
 /* --- skills from a folder --- */
@@ -131,6 +128,7 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
     }
     if (! fs_read_path (path, SKILL_LIMIT_BYTES, &a->skill_text, err))
         return mur_context (err, "while reading skill %s", a->tool_name);
+    text_form_normalise (&a->skill_text);
     struct yaml_writer w;
     yaml_writer_init (&w);
     yaml_add_text (&w, "name", a->tool_name);

@@ -171,7 +171,7 @@ test_hidden_options_are_parsed_and_not_shown (void **state)
     assert_true (cli_has (args, "--readiness-tokens"));
     cli_args_free (args);
     _cleanup_buf_ struct buf help = { 0 };
-    assert_true (cli_help (&cli_table, "run", &help));
+    assert_true (cli_help (&cli_table, "run", CLI_HELP_WIDTH, &help));
     assert_null (strstr (help.data, "--readiness-tokens"));
     assert_non_null (strstr (help.data, "--spawn-grant-stdin"));
 }
@@ -291,7 +291,7 @@ test_every_command_has_tidy_help_with_all_its_options (void **state)
     for (size_t i = 0; i < cli_table.command_count; i++) {
         const struct cli_command *c = &cli_table.commands[i];
         _cleanup_buf_ struct buf help = { 0 };
-        assert_true (cli_help (&cli_table, c->name, &help));
+        assert_true (cli_help (&cli_table, c->name, CLI_HELP_WIDTH, &help));
         assert_lines_are_tidy (c->name, help.data);
         for (const struct cli_option *o = c->options; o->name; o++)
             if (! o->is_hidden && ! strstr (help.data, o->name))
@@ -307,7 +307,7 @@ test_the_program_help_names_every_command_and_group (void **state)
 {
     (void)state;
     _cleanup_buf_ struct buf help = { 0 };
-    assert_true (cli_help (&cli_table, NULL, &help));
+    assert_true (cli_help (&cli_table, NULL, CLI_HELP_WIDTH, &help));
     assert_lines_are_tidy ("mur", help.data);
     for (size_t i = 0; i < cli_table.command_count; i++) {
         _cleanup_free_ char *first =
@@ -387,7 +387,7 @@ test_the_table_is_the_chapters (void **state)
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "
           "--lifecycle-after-task --workdir --json --verbose --bind --no-env-file --containment "
-          "--explain-scope" },
+          "--explain-scope --print --quiet" },
         { "conversation ls", "--record --message --json" },
         { "conversation show", "--record --json" },
         { "conversation rm", "--record" },
@@ -403,8 +403,10 @@ test_the_table_is_the_chapters (void **state)
         { "eval diff", "--workdir --run --json" },
         { "eval run", "--dataset --variant --repeat" },
         { "mcp serve", "--workdir --containment --no-env-file" },
-        { "watch", "--url" },
+        { "watch", "--url --wait" },
         { "cancel", "--url" },
+        { "send", "--context --detach --url" },
+        { "answer", "--task --detach --url" },
         { "control show", "--json" },
         { "control set", "" },
         { "control secret", "" },

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The part of the command table that is `mur run`'s (spec/cli.md 2): its options are as many as all
+ * others'.
+ */
+#pragma once
+
+#include "cli/line/command.h"
+
+extern const struct cli_option cli_run_options[]; /* ends with a NULL name */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/run/run_view.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/running/watch_view.h"
+#include "door/tasks/streams.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct run_view {
+    struct run_view_style style;
+    struct watch_view *watch; /* NULL unless live */
+    struct watcher *watcher;
+    struct streams *streams;
+    uint64_t before_live; /* the last event that does not come live */
+    int wake_fd;
+    atomic_bool is_ending;
+    pthread_t thread;
+    char *first_task; /* the id of the task seen first */
+    char *answer;     /* of the task at hand, until it is printed; at the end of the first */
+};
+
+static void
+on_wake (void *ctx)
+{
+    const struct run_view *v = ctx;
+    uint64_t one = 1;
+    (void)! write (v->wake_fd, &one, sizeof (one));
+}
+
+/* --- one event --- */
+
+static void
+show_live (struct run_view *v, const json_t *event)
+{
+    _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
+    watch_view_event (v->watch, event, &out, &notes);
+    if (out.len)
+        out_write (out.data, out.len);
+}
+
+static char *
+parts_text (const json_t *parts)
+{
+    struct buf text = { 0 };
+    size_t i;
+    const json_t *part;
+    json_array_foreach (parts, i, part)
+    {
+        const char *piece = json_get_string (part, "text");
+        buf_puts (&text, piece ? piece : "");
+    }
+    return buf_steal (&text);
+}
+
+static void
+print_answer (const char *text)
+{
+    out_puts (text);
+    if (! str_ends (text, "\n"))
+        out_puts ("\n");
+}
+
+static void
+take_answer (struct run_view *v, const json_t *update)
+{
+    const json_t *artifact = json_object_get (update, "artifact");
+    const char *task = json_get_string (update, "taskId");
+    bool is_own = str_eq (task, v->first_task);
+    if (! str_eq (json_get_string (artifact, "name"), "response") ||
+        (v->style.has_task && ! is_own))
+        return;
+    _cleanup_free_ char *text = parts_text (json_object_get (artifact, "parts"));
+    if (! v->style.is_json)
+        print_answer (text);
+    if (is_own && ! v->answer)
+        v->answer = steal_ptr (&text);
+}
+
+/* What is said while nothing else moves: every status but that a turn begins. */
+static void
+show_notice (const json_t *update)
+{
+    const json_t *message = json_object_get (json_object_get (update, "status"), "message");
+    const char *text =
+        json_get_string (json_array_get (json_object_get (message, "parts"), 0), "text");
+    if (text && ! str_starts (text, "inference turn ") &&
+        str_eq (json_get_string (json_object_get (update, "status"), "state"),
+                "TASK_STATE_WORKING"))
+        diag_progress ("%s", text);
+}
+
+static void
+take_event (struct run_view *v, const struct event *event)
+{
+    if (! v->first_task)
+        v->first_task = x_strdup (event_task_id (event));
+    bool is_live = v->style.mode == RUN_VIEW_LIVE;
+    const char *text = event_text (event, is_live);
+    _cleanup_json_ json_t *response = text ? json_loads (text, 0, NULL) : NULL;
+    const json_t *artifact = json_object_get (response, "artifactUpdate");
+    const json_t *status = json_object_get (response, "statusUpdate");
+    if (is_live && response)
+        show_live (v, response);
+    else if (artifact)
+        take_answer (v, artifact);
+    else if (status && v->style.mode == RUN_VIEW_PRINT)
+        show_notice (status);
+}
+
+/* --- the thread --- */
+
+static void
+take_replay (struct run_view *v)
+{
+    struct replay replay;
+    streams_replay (v->streams, 0, NULL, &replay);
+    for (size_t i = 0; i < replay.len; i++)
+        if (event_id (replay.events[i]) <= v->before_live)
+            take_event (v, replay.events[i]);
+    replay_free (&replay);
+}
+
+/* Takes all there is; false once there will be no more. */
+static bool
+take_waiting (struct run_view *v)
+{
+    for (;;) {
+        struct event *event = NULL;
+        uint64_t lost_through;
+        switch (watcher_take (v->watcher, &event, &lost_through)) {
+        case WATCHER_EVENT:
+            take_event (v, event);
+            event_unref (event);
+            break;
+        case WATCHER_LAGGED:
+            diag_progress ("events up to %" PRIu64 " came too fast to be shown", lost_through);
+            break;
+        case WATCHER_EMPTY:
+            return true;
+        case WATCHER_CLOSED:
+            return false;
+        }
+    }
+}
+
+static void *
+follow (void *ctx)
+{
+    struct run_view *v = ctx;
+    take_replay (v);
+    for (bool is_ending = false; ! is_ending;) {
+        struct pollfd wake = { .fd = v->wake_fd, .events = POLLIN };
+        while (poll (&wake, 1, -1) < 0 && errno == EINTR)
+            ;
+        uint64_t count;
+        (void)! read (v->wake_fd, &count, sizeof (count));
+        is_ending = atomic_load (&v->is_ending);
+        if (! take_waiting (v))
+            break;
+    }
+    return NULL;
+}
+
+/* --- the outside --- */
+
+static unsigned
+terminal_width (void)
+{
+    struct winsize size = { 0 };
+    return ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+struct run_view *
+run_view_start (const struct run_view_style *style, struct streams *streams)
+{
+    if (style->mode == RUN_VIEW_NONE || ! streams)
+        return NULL;
+    struct run_view *v = x_new0 (struct run_view);
+    v->style = *style;
+    v->streams = streams;
+    v->wake_fd = eventfd (0, EFD_CLOEXEC);
+    struct watch_style watch = { .is_terminal = true,
+                                 .has_colour = diag_wants_colour (STDOUT_FILENO),
+                                 .is_own = true,
+                                 .width = terminal_width () };
+    if (style->mode == RUN_VIEW_LIVE)
+        v->watch = watch_view_new (&watch);
+    v->watcher = watcher_new (streams, on_wake, v, &v->before_live);
+    if (v->wake_fd >= 0 && pthread_create (&v->thread, NULL, follow, v) == 0)
+        return v;
+    run_view_free (v);
+    return NULL;
+}
+
+void
+run_view_stop (struct run_view *v)
+{
+    if (! v || ! v->watcher)
+        return;
+    atomic_store (&v->is_ending, true);
+    on_wake (v);
+    pthread_join (v->thread, NULL);
+    if (v->watch) {
+        _cleanup_buf_ struct buf out = { 0 };
+        watch_view_end (v->watch, &out);
+        if (out.len)
+            out_write (out.data, out.len);
+    }
+    watcher_free (v->watcher);
+    v->watcher = NULL;
+}
+
+const char *
+run_view_answer (const struct run_view *v)
+{
+    return v ? v->answer : NULL;
+}
+
+void
+run_view_free (struct run_view *v)
+{
+    if (! v)
+        return;
+    if (v->watcher)
+        watcher_free (v->watcher);
+    watch_view_free (v->watch);
+    if (v->wake_fd >= 0)
+        close (v->wake_fd);
+    free (v->first_task);
+    free (v->answer);
+    free (v);
+}

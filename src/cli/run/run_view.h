@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `mur run` shows of its own session while it runs: the live view of `mur watch` on a
+ * terminal, the answer alone for --print, and how a provider's retries go on in either.
+ *
+ * Always true: a thread of its own writes, so a slow reader never holds the session up; what stdout
+ * carries without a terminal and without --print is written elsewhere and stays as it was.
+ */
+#pragma once
+
+#include "session/launch.h"
+
+enum run_view_mode {
+    RUN_VIEW_NONE,
+    RUN_VIEW_LIVE,   /* everything, on a terminal's stdout */
+    RUN_VIEW_ANSWER, /* answers on a terminal's stdout, nothing else (--quiet) */
+    RUN_VIEW_PRINT,  /* --print: the answer on stdout, notices on a terminal's stderr */
+};
+
+struct run_view_style {
+    enum run_view_mode mode;
+    bool has_task; /* the launch has a task of its own: only its answer is printed */
+    bool is_json;  /* --print: kept for run_view_answer instead of printed */
+};
+
+struct run_view;
+
+/* Follows the events of an announced session. NULL when there is nothing to show. */
+struct run_view *run_view_start (const struct run_view_style *style, struct streams *streams);
+/* Shows what is still to be shown and stops. Before the session is freed; NULL does nothing. */
+void run_view_stop (struct run_view *v);
+/* The answer of the first task, after run_view_stop; NULL when it gave none. Borrowed. */
+const char *run_view_answer (const struct run_view *v);
+void run_view_free (struct run_view *v);
+DEFINE_CLEANUP (struct run_view, run_view_free)
