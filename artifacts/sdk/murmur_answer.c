@@ -311,6 +311,7 @@ known_stop (const char *word)
         { "blocklist", filtered },
         { "recitation", filtered },
         { "error", failed },
+        { "failed", failed },
         { "network_error", failed },
         { "abort", failed },
         { "aborted", failed },
@@ -340,13 +341,10 @@ plain_word (const char *word)
 }
 
 void
-mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_node reason)
+mur_answer_stop_word (struct mur_answer *answer, const char *word)
 {
-    char *word = mur_json_text (json, reason);
-    if (word == NULL || *word == '\0' || strcmp (word, "null") == 0) {
-        free (word);
+    if (*word == '\0' || strcmp (word, "null") == 0)
         return;
-    }
     char *plain = plain_word (word);
     const char *known = known_stop (plain);
     free (plain);
@@ -358,22 +356,32 @@ mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_nod
                      mur_format ("the provider broke off its answer (%.80s)", word));
     else if (known != NULL)
         answer->stop_reason = known;
-    if (known == NULL && answer->stop_reason == NULL && answer->stop_word == NULL)
-        answer->stop_word = word;
-    else
-        free (word);
+    else if (answer->stop_reason == NULL && answer->stop_word == NULL)
+        answer->stop_word = copy_bytes (word, strlen (word));
+}
+
+void
+mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_node reason)
+{
+    char *word = mur_json_text (json, reason);
+    if (word != NULL)
+        mur_answer_stop_word (answer, word);
+    free (word);
 }
 
 bool
 mur_is_media (const char *type)
 {
     static const char *const kinds[] = { "image", "audio", "video", "document", "file" };
+    static const char *const ends[] = { "", "_url", "_file", "_generation_call" };
     bool is_input = type != NULL && strncmp (type, "input_", 6) == 0;
     const char *kind = is_input ? type + 6 : type;
     for (size_t i = 0; kind != NULL && i < sizeof kinds / sizeof *kinds; i++) {
         size_t len = strlen (kinds[i]);
-        if (strncmp (kind, kinds[i], len) == 0 && (kind[len] == '\0' || kind[len] == '_'))
-            return true;
+        for (size_t e = 0; strncmp (kind, kinds[i], len) == 0 && e < sizeof ends / sizeof *ends;
+             e++)
+            if (strcmp (kind + len, ends[e]) == 0)
+                return true;
     }
     return false;
 }

@@ -115,6 +115,7 @@ void mur_answer_fail (struct mur_answer *answer, enum mur_transient transient, c
 /* The provider's word for the end, in any of the spellings servers use. A word that is not known is
  * an end when something was written, and is told to the runtime. */
 void mur_answer_stop (struct mur_answer *answer, const struct mur_json *json, mur_node reason);
+void mur_answer_stop_word (struct mur_answer *answer, const char *word);
 /* Fails for a kind of content that murmur cannot keep, by its name: "image", "audio" ... */
 void mur_answer_no_media (struct mur_answer *answer, const char *type);
 /* True for "image", "image_url", "input_audio", "document", ... */

@@ -191,7 +191,9 @@ is_error (const struct mur_json *json)
     enum mur_json_kind kind = mur_json_kind (json, error);
     if (kind == MUR_JSON_OBJECT ? mur_json_count (json, error) > 0 : kind == MUR_JSON_STRING)
         return true;
-    if (mur_json_is (json, mur_json_get (json, top, "type"), "error") ||
+    if (mur_json_count (json, mur_json_get (json, mur_json_get (json, top, "response"), "error")) >
+            0 ||
+        mur_json_is (json, mur_json_get (json, top, "type"), "error") ||
         mur_json_is (json, mur_json_get (json, top, "object"), "error"))
         return true;
     if (mur_json_count (json, mur_json_get (json, top, "errors")) > 0)

@@ -6,214 +6,16 @@
 import json
 import re
 import urllib.request
-from dataclasses import dataclass, field
 
 import pytest
 
 from tests.support import warm_forms
 from tests.support.lab import BUILD
 from tests.support.model_server import Reply
+from tests.support.provider_forms import KEY, PROVIDERS, Turn, dumped
 
 FILES = {"name": "std/files", "version": "0.1.0"}
-KEY = "sk-lab-key-0123456789"
 UNICODE = "naïve 漢字 🦉"
-
-
-@dataclass
-class Turn:
-    """One answer of the model, before a provider's form is given to it."""
-
-    text: str = ""
-    thinking: str = ""
-    calls: list = field(default_factory=list)  # (name, input) each; an input may be text that is no JSON
-    stop: str | None = None  # the provider's word; None: what follows from the rest
-    more: list = field(default_factory=list)  # further members or blocks, as the provider words them
-
-
-def written(arguments):
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def pieces(text, size=5):
-    return [text[at:at + size] for at in range(0, len(text), size)]
-
-
-def dumped(value):
-    return json.dumps(value, ensure_ascii=False).encode()
-
-
-class Messages:
-    name, driver, path, key_header = "anthropic", "std/driver-anthropic@0.1.0", "/v1/messages", ("x-api-key", KEY)
-    refusal_stop, cut_stop = "refusal", "max_tokens"
-    usage = {"input_tokens": 11, "output_tokens": 7, "cached_tokens": 5, "cache_write_tokens": 3}
-
-    def check(self, request):
-        body = request.json
-        assert request.method == "POST" and request.headers["content-type"] == "application/json"
-        assert request.headers["anthropic-version"] == "2023-06-01"
-        assert set(body) <= {"model", "max_tokens", "system", "messages", "tools", "stream", "thinking", "temperature"}
-        assert isinstance(body["model"], str) and body["max_tokens"] > 0
-        assert request.body.count(b'"cache_control"') <= 4
-        for tool in body.get("tools", []):
-            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool["name"]) and tool["input_schema"]["type"] == "object"
-            assert set(tool) <= {"name", "description", "input_schema", "cache_control"}
-        asked, role = [], None
-        for message in body["messages"]:
-            assert set(message) == {"role", "content"} and message["role"] in ("user", "assistant")
-            assert message["role"] != role and message["content"]
-            role = message["role"]
-            for block in message["content"]:
-                self.check_block(block)
-            answered = [block["tool_use_id"] for block in message["content"] if block["type"] == "tool_result"]
-            assert answered == asked
-            asked = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
-        assert body["messages"][0]["role"] == body["messages"][-1]["role"] == "user"
-
-    def check_block(self, block):
-        keys = {"text": {"text"}, "tool_use": {"id", "name", "input"}, "tool_result": {"tool_use_id", "content"},
-                "thinking": {"thinking", "signature"}, "redacted_thinking": {"data"}}.get(block["type"])
-        if keys is not None:
-            assert keys <= set(block) <= keys | {"type", "cache_control", "is_error"}
-        if block["type"] == "text":
-            assert block["text"].strip()
-        if block["type"] == "tool_use":
-            assert re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]) and isinstance(block["input"], dict)
-
-    def blocks(self, turn):
-        blocks = [{"type": "thinking", "thinking": turn.thinking, "signature": "sig=="}] if turn.thinking else []
-        blocks += turn.more
-        blocks += [{"type": "text", "text": turn.text}] if turn.text else []
-        return blocks + [{"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": arguments}
-                         for index, (name, arguments) in enumerate(turn.calls)]
-
-    def stop(self, turn):
-        return turn.stop if turn.stop is not None else "tool_use" if turn.calls else "end_turn"
-
-    def whole(self, turn):
-        return dumped({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": self.blocks(turn),
-                       "stop_reason": self.stop(turn), "stop_sequence": None,
-                       "usage": {"input_tokens": 11, "output_tokens": 7, "cache_read_input_tokens": 5,
-                                 "cache_creation_input_tokens": 3}})
-
-    def events(self, turn):
-        yield {"type": "message_start", "message": {
-            "id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "m", "stop_reason": None,
-            "usage": {"input_tokens": 11, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 1}}}
-        yield {"type": "ping"}
-        for index, block in enumerate(self.blocks(turn)):
-            deltas = []
-            start = dict(block)
-            if block["type"] == "text":
-                start, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": p} for p in pieces(block["text"])]
-            elif block["type"] == "thinking":
-                start = {"type": "thinking", "thinking": "", "signature": ""}
-                deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
-                deltas.append({"type": "signature_delta", "signature": block["signature"]})
-            elif block["type"] == "tool_use":
-                start = {**block, "input": {}}
-                deltas = [{"type": "input_json_delta", "partial_json": p}
-                          for p in ["", *pieces(written(block["input"]), 30_000)]]
-            yield {"type": "content_block_start", "index": index, "content_block": start}
-            for delta in deltas:
-                yield {"type": "content_block_delta", "index": index, "delta": delta}
-            yield {"type": "content_block_stop", "index": index}
-        yield {"type": "a_type_of_tomorrow", "value": 1}
-        yield {"type": "message_delta", "delta": {"stop_reason": self.stop(turn), "stop_sequence": None},
-               "usage": {"output_tokens": 7}}
-        yield {"type": "message_stop"}
-
-    def stream(self, turn, newline="\n"):
-        return b"".join(f"event: {event['type']}{newline}data: ".encode() + dumped(event) + (newline * 2).encode()
-                        for event in self.events(turn))
-
-    def error(self, kind, message):
-        return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
-
-
-class ChatCompletions:
-    name, driver, path, key_header = "openai", "std/driver-openai@0.1.0", "/v1/chat/completions", ("authorization", f"Bearer {KEY}")
-    refusal_stop, cut_stop = "content_filter", "length"
-    usage = {"input_tokens": 14, "output_tokens": 7, "cached_tokens": 5, "thinking_tokens": 2}
-    counts = {"prompt_tokens": 19, "completion_tokens": 7, "total_tokens": 26, "prompt_tokens_details": {"cached_tokens": 5},
-              "completion_tokens_details": {"reasoning_tokens": 2}}
-
-    def check(self, request):
-        body = request.json
-        assert request.method == "POST" and request.headers["content-type"] == "application/json"
-        assert set(body) <= {"model", "max_tokens", "max_completion_tokens", "messages", "tools", "stream", "stream_options",
-                             "prompt_cache_key", "temperature"}
-        assert body.get("max_tokens", body.get("max_completion_tokens")) > 0
-        assert ("stream_options" in body) == body.get("stream", False)
-        for tool in body.get("tools", []):
-            assert set(tool) == {"type", "function"} and tool["type"] == "function"
-            assert set(tool["function"]) <= {"name", "description", "parameters"}
-            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["function"]["name"])
-        asked = []
-        for position, message in enumerate(body["messages"]):
-            role = message["role"]
-            assert role == "system" if position == 0 else role in ("user", "assistant", "tool")
-            if role == "tool":
-                assert set(message) == {"role", "tool_call_id", "content"} and isinstance(message["content"], str)
-                assert message["tool_call_id"] == asked.pop(0)
-                continue
-            assert not asked
-            if role == "assistant":
-                assert set(message) <= {"role", "content", "tool_calls", "reasoning_content", "reasoning"}
-                assert isinstance(message["content"], str) or message["tool_calls"]
-                for call in message.get("tool_calls", []):
-                    assert call["type"] == "function" and isinstance(json.loads(call["function"]["arguments"]), dict)
-                    asked.append(call["id"])
-        assert not asked and body["messages"][-1]["role"] != "assistant"
-
-    def message(self, turn):
-        message = {"role": "assistant", "content": turn.text or None}
-        if turn.thinking:
-            message["reasoning_content"] = turn.thinking
-        if turn.calls:
-            message["tool_calls"] = [{"id": f"call_{index}", "type": "function",
-                                      "function": {"name": name, "arguments": written(arguments)}}
-                                     for index, (name, arguments) in enumerate(turn.calls)]
-        for member in turn.more:
-            message.update(member)
-        return message
-
-    def stop(self, turn):
-        return turn.stop if turn.stop is not None else "tool_calls" if turn.calls else "stop"
-
-    def whole(self, turn):
-        return dumped({"id": "c1", "object": "chat.completion", "model": "m", "usage": self.counts, "choices": [
-            {"index": 0, "message": self.message(turn), "finish_reason": self.stop(turn), "logprobs": None}]})
-
-    def events(self, turn):
-        message = self.message(turn)
-        calls = message.pop("tool_calls", [])
-        yield {"role": "assistant", "content": ""}
-        for key in message:
-            if key not in ("role", "content", "reasoning_content"):
-                yield {key: message[key]}
-        for key in ("reasoning_content", "content"):
-            for piece in pieces(message.get(key) or ""):
-                yield {key: piece}
-        for index, call in enumerate(calls):
-            function = call["function"]
-            yield {"tool_calls": [{**call, "index": index, "function": {"name": function["name"], "arguments": ""}}]}
-            for piece in pieces(function["arguments"], 30_000):
-                yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-
-    def stream(self, turn, newline="\n"):
-        base = {"id": "c1", "object": "chat.completion.chunk", "model": "m"}
-        chunks = [{**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}
-                  for delta in self.events(turn)]
-        chunks.append({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": self.stop(turn)}], "usage": None})
-        chunks.append({**base, "choices": [], "usage": self.counts})
-        lines = [b": a comment", *(b"data: " + dumped(chunk) for chunk in chunks), b"data: [DONE]"]
-        return b"".join(line + (newline * 2).encode() for line in lines)
-
-    def error(self, kind, message):
-        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
-
-
-PROVIDERS = [Messages(), ChatCompletions()]
 
 
 @pytest.fixture(params=PROVIDERS, ids=lambda provider: provider.name)
@@ -373,13 +175,14 @@ def test_std_drivers_send_the_same_bytes_for_the_same_task(desk):
 
 
 def test_std_drivers_know_their_models_limits(lab, model, provider):
-    name, limit = {"anthropic": ("claude-sonnet-4-5", 64000), "openai": ("gpt-5-mini", 128000)}[provider.name]
+    name, limit = {"anthropic": ("claude-sonnet-4-5", 64000)}.get(provider.name, ("gpt-5-mini", 128000))
     task = Desk(lab, model, provider, inference={"model": name, "max_tokens": None}).script(Turn(text="x"))
 
     task.ends()
 
     body = model.requests[0].json
-    assert body["model"] == name and limit in (body.get("max_tokens"), body.get("max_completion_tokens"))
+    assert body["model"] == name and limit in [body.get(key) for key in (
+        "max_tokens", "max_completion_tokens", "max_output_tokens")]
 
 
 # --- Config ------------------------------------------------------------------------------------------------------------
@@ -395,16 +198,19 @@ def test_std_drivers_add_members_and_headers_of_their_config(desk):
 
 
 def test_std_drivers_refuse_to_have_their_own_members_replaced(desk):
-    task = desk(config={"request": {"messages": []}}, retry={"max_retries": 0})
+    task = desk(retry={"max_retries": 0})
+    member = "input" if task.provider.name == "responses" else "messages"
+    task = desk(config={"request": {member: []}}, retry={"max_retries": 0})
 
-    assert "request.messages: the driver writes it itself" in task.fails().result_text
+    assert f"request.{member}: the driver writes it itself" in task.fails().result_text
     assert task.model.requests == []
 
 
 @pytest.mark.parametrize("endpoint, config, paths", [
-    ("", {}, ["/v1/messages", "/v1/chat/completions"]), ("/v1", {}, ["/v1/messages", "/v1/chat/completions"]),
-    ("/some/api", {}, ["/some/api/v1/messages", "/some/api/chat/completions"]),
-    ("/x", {"path": "/y?z=1"}, ["/x/y?z=1"] * 2)])
+    ("", {}, ["/v1/messages", "/v1/chat/completions", "/v1/responses"]),
+    ("/v1", {}, ["/v1/messages", "/v1/chat/completions", "/v1/responses"]),
+    ("/some/api", {}, ["/some/api/v1/messages", "/some/api/chat/completions", "/some/api/responses"]),
+    ("/x", {"path": "/y?z=1"}, ["/x/y?z=1"] * 3)])
 def test_std_drivers_find_the_interface_below_any_endpoint(lab, model, provider, endpoint, config, paths):
     task = Desk(lab, model, provider, config=config, gateway={"endpoint": model.url + endpoint, "keyless": True})
     task.script(Turn(text="x")).ends()
@@ -556,7 +362,7 @@ def test_std_drivers_take_a_stop_reason_they_do_not_know_as_an_end_and_name_it(d
 
 
 def test_std_drivers_tell_a_call_that_is_none(desk, provider):
-    stop = {"anthropic": "tool_use", "openai": "tool_calls"}[provider.name]
+    stop = {"anthropic": "tool_use"}.get(provider.name, "tool_calls")
     session = desk().script(Turn(text="I call", stop=stop)).fails()
 
     assert session.trace.one("task_failed")["cause"] == "malformed_response"
@@ -727,6 +533,6 @@ def test_std_driver_openai_tells_the_models_own_refusal(chat):
 # --- The components ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["driver-anthropic", "driver-openai"])
+@pytest.mark.parametrize("name", ["driver-anthropic", "driver-openai", "driver-responses"])
 def test_std_drivers_are_small(name):
     assert (BUILD / f"guests/{name}.wasm").stat().st_size <= 120 << 10
