@@ -32,15 +32,33 @@ append_escape (struct buf *b, unsigned char c)
     }
 }
 
+/* Characters at which readers other than ours end a line: U+0085, U+2028, U+2029. The length in
+ * UTF-8; 0 for anything else. */
+static size_t
+line_end_len (const char *s, size_t len)
+{
+    if (len >= 2 && memcmp (s, "\xc2\x85", 2) == 0)
+        return 2;
+    return len >= 3 && memcmp (s, "\xe2\x80", 2) == 0 && ((unsigned char)s[2] & 0xfe) == 0xa8 ? 3
+                                                                                              : 0;
+}
+
 static void
 append_valid (struct buf *b, const char *s, size_t len)
 {
     size_t from = 0;
     for (size_t i = 0; i < len; i++) {
-        if (is_plain ((unsigned char)s[i]))
+        unsigned char c = (unsigned char)s[i];
+        size_t end_len = c < 0x80 ? 0 : line_end_len (s + i, len - i);
+        if (! end_len && is_plain (c))
             continue;
         buf_append (b, s + from, i - from);
-        append_escape (b, (unsigned char)s[i]);
+        if (end_len)
+            buf_printf (b, "\\u%04x",
+                        end_len == 2 ? 0x85u : 0x2000u + ((unsigned char)s[i + 2] & 0x3f));
+        else
+            append_escape (b, c);
+        i += end_len ? end_len - 1 : 0;
         from = i + 1;
     }
     buf_append (b, s + from, len - from);

@@ -40,12 +40,44 @@ answer_nothing_here (struct http_exchange *x)
     http_reply (x, 404, NULL, 0, NULL, 0);
 }
 
+/* Two words for a person instead of a blank page. */
+static void
+answer_browser (struct http_exchange *x)
+{
+    static const char page[] =
+        "<!doctype html><meta charset=utf-8><title>murmur</title><p>This is the door of a murmur "
+        "capsule: programs talk to it over A2A. <a href=\"" CARD_PATH "\">Its card</a>. From a "
+        "terminal: <code>mur send</code>, <code>mur watch</code>.";
+    static const struct http_header html = { "content-type", "text/html; charset=utf-8", 24 };
+    http_reply (x, 404, &html, 1, page, sizeof page - 1);
+}
+
 static bool
 is_rpc (const struct http_exchange *x)
 {
     const char *target = http_exchange_target (x);
     return strcmp (http_exchange_method (x), "POST") == 0 &&
            (strcmp (target, "/") == 0 || *target == '\0') && plane_has_json_type (x);
+}
+
+/* Also with a query, as caches and probes append one, and for its head alone. */
+static bool
+asks_for_card (const struct http_exchange *x)
+{
+    const char *method = http_exchange_method (x);
+    const char *target = http_exchange_target (x);
+    size_t len = strcspn (target, "?");
+    return (strcmp (method, "GET") == 0 || strcmp (method, "HEAD") == 0) &&
+           len == strlen (CARD_PATH) && strncmp (target, CARD_PATH, len) == 0;
+}
+
+/* A browser that was pointed at the door. */
+static bool
+is_browser_at_root (const struct http_exchange *x)
+{
+    const char *accept = http_exchange_header (x, "accept", NULL);
+    return strcmp (http_exchange_method (x), "GET") == 0 &&
+           strcmp (http_exchange_target (x), "/") == 0 && accept && strstr (accept, "text/html");
 }
 
 static bool
@@ -105,7 +137,6 @@ static size_t
 on_head (void *ctx, struct http_exchange *x)
 {
     struct door *d = ctx;
-    const char *target = http_exchange_target (x);
     if (plane_is_under (x, PLANE_PEER)) {
         (void)peer_files_refuse (d->peer_files, x);
         return 0;
@@ -116,8 +147,7 @@ on_head (void *ctx, struct http_exchange *x)
         refuse_control (x); /* its body is not read */
         return 0;
     }
-    bool is_get = strcmp (http_exchange_method (x), "GET") == 0;
-    if (is_get && strcmp (target, CARD_PATH) == 0) {
+    if (asks_for_card (x)) {
         http_reply (x, 200, &json_content, 1, d->public_card, strlen (d->public_card));
         return 0;
     }
@@ -156,6 +186,8 @@ on_request (void *ctx, struct http_exchange *x)
         resources_serve (d->resources, x);
     else if (is_rpc (x) && len > 0)
         rpc_answer (d->rpc, x, credential);
+    else if (is_browser_at_root (x))
+        answer_browser (x);
     else
         answer_nothing_here (x);
 }

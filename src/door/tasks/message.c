@@ -172,7 +172,7 @@ read_ids (const json_t *message, struct message *out, struct message_fault *faul
         return refuse (fault, "Invalid params: message.contextId must be a string");
     if (task_id && json_string_length (task_id))
         out->task_id = x_strdup (json_string_value (task_id));
-    if (context_id)
+    if (context_id && json_string_length (context_id))
         out->context_id = x_strdup (json_string_value (context_id));
     return true;
 }

@@ -266,6 +266,15 @@ has_ambiguous_end (const struct http_exchange *x)
     return first && http_exchange_header (x, "transfer-encoding", NULL);
 }
 
+/* A body in a coding that is not read here has no end that could be found. */
+static bool
+has_unknown_coding (const struct http_exchange *x)
+{
+    size_t codings;
+    const char *coding = http_exchange_header (x, "transfer-encoding", &codings);
+    return coding && (codings > 1 || strcasecmp (coding, "chunked") != 0);
+}
+
 static void
 read_head (struct http_exchange *x, const char *method)
 {
@@ -285,6 +294,10 @@ read_head (struct http_exchange *x, const char *method)
     }
     if (x->has_bad_name || has_ambiguous_end (x)) {
         refuse_with (x, 400);
+        return;
+    }
+    if (has_unknown_coding (x)) {
+        refuse_with (x, 501);
         return;
     }
     x->body_limit = s->handler->head (s->ctx, x);

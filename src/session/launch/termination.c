@@ -149,6 +149,9 @@ on_signal (struct session *s)
     struct signalfd_siginfo info;
     if (read (s->launched->termination->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
         return;
+    /* A closed terminal is told twice, by the shell and by the kernel. */
+    if (info.ssi_signo == SIGHUP && s->launched->termination->signals)
+        return;
     if (++s->launched->termination->signals > 1)
         force_exit (s);
     if (s->cause == NOT_TERMINATED)

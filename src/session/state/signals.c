@@ -8,6 +8,10 @@ signals_of_ending (void)
     sigemptyset (&signals);
     sigaddset (&signals, SIGTERM);
     sigaddset (&signals, SIGINT);
+    /* Ignored from birth under nohup: a blocked signal would be seen all the same. */
+    struct sigaction hangup;
+    if (sigaction (SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset (&signals, SIGHUP);
     return signals;
 }
 
