@@ -302,6 +302,9 @@ static const struct cli_option install_options[] = {
     { .name = "--all-platforms",
       .help = "native payloads of every platform, into the global store" },
     { .name = "--no-precompile", .help = "do not compile components now" },
+    { .name = "--resolve",
+      .conflicts = "--global --all-platforms ARTIFACT",
+      .help = "first put together the two sides of a murmur.lock with conflict marks" },
     NONE
 };
 

@@ -15,7 +15,7 @@ COMMANDS = {
     "doctor": ([], ["--bind <ADDR>"]),
     "build": (["[SOURCE]"], ["-o, --output <OUTPUT>", "--skill [<NAME>]", "--version <VERSION>", "--summary <TEXT>"]),
     "publish": (["[ARTIFACT_PATH]"], ["--platform <PLATFORM>"]),
-    "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile"]),
+    "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),
     "precompile": (["<ZIP>"], ["--workdir <WORKDIR>", "--json"]),
     "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",

@@ -317,8 +317,8 @@ def test_door_13_extensions_are_echoed_on_results_that_used_them_alone(door):
     ("GET /", []), ("POST /x", ["content-type: application/json"]), ("POST /?a=1", ["content-type: application/json"]),
     ("POST /", ["content-type: text/plain"]), ("POST /", []), ("PUT /", ["content-type: application/json"]),
     ("OPTIONS /", ["origin: http://evil"]), ("OPTIONS /.well-known/agent-card.json", []),
-    ("HEAD /.well-known/agent-card.json", []), ("POST /.well-known/agent-card.json", ["content-type: application/json"]),
-    ("GET /.well-known/agent-card.json?x", []), ("GET /.well-known/agent-card.json/", []),
+    ("HEAD /.well-known/agent-card.jsonx", []), ("POST /.well-known/agent-card.json", ["content-type: application/json"]),
+    ("GET /.well-known/agent-card.jsonx?x", []), ("GET /.well-known/agent-card.json/", []),
     ("GET /resources", []), ("GET /controls", [])])
 def test_door_whatever_no_step_takes_is_an_empty_404(door, request_line, lines):
     body = b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}' if not request_line.startswith(("GET", "HEAD")) else b""

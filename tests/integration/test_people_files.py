@@ -4,6 +4,7 @@
 # table of reports that showed each fault.
 
 import os
+import re
 import zipfile
 
 import pytest
@@ -135,3 +136,74 @@ def test_report_32_an_env_file_that_cannot_be_read_is_refused_where_it_goes_wron
     agent.write(".env", text)
     result = agent.run("--task", "go").failed("E-IO-003")
     assert f".env:{line}: {words}" in result.stderr
+
+
+# --- conflict marks of a merge ---
+
+
+def two_branches(lab, ours, theirs):
+    """A project whose lock two branches changed: each a list of (name, version, digest)."""
+    def entries(pins):
+        return "".join(f"- name: {name}\n  resolved_version: {version}\n  sha256:\n    any: {digest * 64}\n  origin: operator\n"
+                       for name, version, digest in pins)
+    project = lab.agent(steps=[{"text": "done"}], tools=["std/files@0.1.0"])
+    project.mur("install").ok()
+    own = project.directory.joinpath("murmur.lock").read_text()
+    project.write("murmur.lock", f"{own}<<<<<<< HEAD\n{entries(ours)}=======\n{entries(theirs)}>>>>>>> topic\n")
+    return project, own
+
+
+def test_report_lock_conflict_marks_are_named_with_the_command_that_mends_them(lab):
+    project, own = two_branches(lab, [("acme/a", "1.0.0", "a")], [("acme/b", "2.0.0", "b")])
+    line = len(own.splitlines()) + 1
+    for arguments in (["run", "--task", "x"], ["install"]):
+        result = project.mur(*arguments).failed("E-RUN-003")
+        assert f"murmur.lock:{line}: a conflict mark of a merge" in result.stderr
+        assert "mur install --resolve" in result.stderr
+
+
+def test_report_lock_install_resolve_keeps_the_pins_of_both_sides(lab):
+    project, own = two_branches(lab, [("acme/a", "1.0.0", "a"), ("acme/c", "1.0.0", "c")],
+                                [("acme/b", "2.0.0", "b"), ("acme/c", "1.0.0", "c")])
+    result = project.mur("install", "--resolve").ok()
+    assert "murmur.lock: 5 pins of both sides kept" in result.stdout
+    lock = (project / "murmur.lock").read_text()
+    assert lock.startswith(own) and "<<<" not in lock and ">>>" not in lock
+    assert [lock.count(f"name: acme/{name}") for name in "abc"] == [1, 1, 1]
+    project.run("--task", "x").ok()
+    assert "no conflict marks" in project.mur("install", "--resolve").ok().stderr
+
+
+def test_report_lock_of_two_versions_the_manifests_is_taken(lab):
+    project, own = two_branches(lab, [], [])
+    entry = next(part for part in re.split(r"(?m)^(?=- name: )", own) if "std/files" in part)
+    for ours, theirs in (("0.1.0", "9.9.9"), ("9.9.9", "0.1.0")):
+        sides = [entry.replace("0.1.0", version) for version in (ours, "0.0.1", theirs)]
+        project.write("murmur.lock", own.replace(
+            entry, f"<<<<<<< HEAD\r\n{sides[0]}||||||| base\n{sides[1]}=======\n{sides[2]}>>>>>>> topic\n"))
+        project.mur("install", "--resolve").ok()
+        assert (project / "murmur.lock").read_text() == own
+
+
+def test_report_lock_other_bytes_of_one_version_are_not_chosen_between(lab):
+    project, _ = two_branches(lab, [("acme/a", "1.0.0", "a")], [("acme/a", "1.0.0", "b")])
+    before = (project / "murmur.lock").read_text()
+    assert "not the same bytes" in project.mur("install", "--resolve").failed("E-REG-005").stderr
+    assert (project / "murmur.lock").read_text() == before
+
+
+def test_report_conflict_marks_in_a_manifest_are_named(lab):
+    project = lab.project("p")
+    project.write("murmur.yaml", "name: p\n<<<<<<< HEAD\nversion: \"1\"\n=======\nversion: \"2\"\n>>>>>>> topic\n")
+    assert "murmur.yaml:2:1: a conflict mark of a merge" in project.run("--task", "x").failed("E-MAN-002").stderr
+
+
+@pytest.mark.parametrize("text, line", [
+    ("name: p\nversion: \"1\"\ninference:\n\tmodel: x\n", 4), ("name: p\nartifacts:\n\t- a\n", 3),
+    ("name: p\nlimits:\n  a: 1\n \tb: 2\n", 4),
+])
+def test_newcomer_C9_a_tab_is_called_a_tab(lab, text, line):
+    project = lab.project("p")
+    project.write("murmur.yaml", text)
+    result = project.run("--task", "x").failed("E-MAN-002")
+    assert "a tab: YAML is indented with blanks" in result.stderr and f"murmur.yaml:{line}:" in result.stderr

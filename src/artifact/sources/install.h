@@ -38,6 +38,10 @@ install_all_platforms (struct install *in, const struct install_ref *ref, struct
  * no error is set for it. */
 bool install_manifest (struct install *in, bool *any_failed, struct mur_error **err);
 
+/* Mends a murmur.lock that a merge left with conflict marks; nothing without any. Before
+ * install_open. E-IO-001 without a project, E-RUN-003, E-REG-005, E-MAN-*. */
+bool install_resolve_lock (struct mur_error **err);
+
 /* --- shared by the halves (internal) --- */
 
 /* A package on its way into a store and the lock. */

@@ -13,6 +13,7 @@
 #include "artifact/sources/source_fetch.h"
 #include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
+#include "artifact/store/lock_resolve.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/capsule/capsule.h"
@@ -325,4 +326,38 @@ install_manifest (struct install *in, bool *any_failed, struct mur_error **err)
         ok = run_batch (&b, any_failed, err);
     batch_clear (&b);
     return ok;
+}
+
+/* --- a lock with conflict marks --- */
+
+static const char *
+wanted_version (void *ctx, const char *name)
+{
+    const struct capsule_manifest *m = ctx;
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        if (str_eq (m->artifacts.items[i].name, name))
+            return m->artifacts.items[i].version;
+    return NULL;
+}
+
+bool
+install_resolve_lock (struct mur_error **err)
+{
+    _cleanup_free_ char *root = project_root_find (".");
+    if (! root)
+        return mur_fail (err, E_IO_001, "no murmur.yaml in this folder or above it");
+    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", root);
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
+        capsule_manifest_read (path, MANIFEST_SECRETLESS, err);
+    if (! m)
+        return false;
+    const struct lock_resolution how = { wanted_version, m };
+    size_t kept;
+    if (! lock_resolve (root, &how, &kept, err))
+        return false;
+    if (kept)
+        out_printf ("murmur.lock: %zu pin%s of both sides kept\n", kept, kept == 1 ? "" : "s");
+    else
+        diag_note ("murmur.lock has no conflict marks");
+    return true;
 }

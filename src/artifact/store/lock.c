@@ -8,6 +8,7 @@
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "fs/replace.h"
+#include "manifest/text/merge_marks.h"
 #include "manifest/text/yaml.h"
 
 #include <string.h>
@@ -193,6 +194,12 @@ struct lock *
 lock_parse (const char *text, size_t len, const char *path, struct mur_error **err)
 {
     _cleanup_arena_ struct arena *arena = arena_new ();
+    size_t mark = merge_mark_line (text, len);
+    if (mark) {
+        mur_fail (err, E_RUN_003, "%s:%zu: a conflict mark of a merge: two branches pinned here",
+                  path, mark);
+        return mur_hint (err, "`mur install --resolve` puts the pins of both together"), NULL;
+    }
     struct yaml_node *root = yaml_parse (arena, text, len, path, E_RUN_003, err);
     if (! root)
         return mur_hint (err, "%s", lock_advice), NULL;

@@ -46,6 +46,8 @@ cmd_install (const struct cli_args *args, struct mur_error **err)
     const char *text = cli_positional (args, "ARTIFACT");
     bool precompiles = ! cli_has (args, "--no-precompile");
     bool any_failed = false;
+    if (cli_has (args, "--resolve") && ! install_resolve_lock (err))
+        return CLI_FAILED;
     bool ok = text ? run_ref (text, args, precompiles, err)
                    : run_manifest (args, precompiles, &any_failed, err);
     return ok && ! any_failed ? CLI_OK : CLI_FAILED;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "fs/root.h"
+#include "manifest/text/merge_marks.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -31,6 +32,8 @@ struct frame {
 };
 
 struct builder {
+    const char *text;
+    size_t len;
     struct arena *arena;
     const char *name;
     enum diag_code code;
@@ -396,10 +399,33 @@ take_event (struct builder *b, const yaml_event_t *e)
     }
 }
 
+/* Whether line <line> (from 0) is indented with a tab, or has one at <column>. */
+static bool
+has_tab_at (const struct builder *b, size_t line, size_t column)
+{
+    const char *at = b->text, *end = b->text + b->len;
+    for (; line && at < end; line--) {
+        const char *next = memchr (at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : end;
+    }
+    size_t indent = 0;
+    while (at + indent < end && at[indent] == ' ')
+        indent++;
+    bool is_indented_so = at + indent < end && at[indent] == '\t';
+    return is_indented_so || (at + column < end && at[column] == '\t');
+}
+
 static bool
 fail_syntax (struct builder *b)
 {
     const yaml_parser_t *p = &b->parser;
+    size_t mark = merge_mark_line (b->text, b->len);
+    if (mark)
+        return mur_fail (b->err, b->code, "%s:%zu:1: a conflict mark of a merge", b->name, mark);
+    if (p->error == YAML_SCANNER_ERROR &&
+        has_tab_at (b, p->problem_mark.line, p->problem_mark.column))
+        return mur_fail (b->err, b->code, "%s:%zu:%zu: a tab: YAML is indented with blanks",
+                         b->name, p->problem_mark.line + 1, p->problem_mark.column + 1);
     if (p->error == YAML_READER_ERROR)
         return mur_fail (b->err, b->code, "%s:%zu:%zu: not UTF-8 text: %s", b->name,
                          p->mark.line + 1, p->mark.column + 1,
@@ -447,7 +473,9 @@ yaml_parse (struct arena *arena, const char *text, size_t len, const char *name,
 {
     if (! check_head (text, len, name, code, err))
         return NULL;
-    struct builder b = { .arena = arena, .name = name, .code = code, .err = err };
+    struct builder b = {
+        .text = text, .len = len, .arena = arena, .name = name, .code = code, .err = err
+    };
     if (! yaml_parser_initialize (&b.parser))
         abort ();
     yaml_parser_set_encoding (&b.parser, YAML_UTF8_ENCODING);

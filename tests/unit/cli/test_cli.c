@@ -379,7 +379,7 @@ test_the_table_is_the_chapters (void **state)
         { "doctor", "--bind" },
         { "build", "--output --skill --version --summary" },
         { "publish", "--platform" },
-        { "install", "--global --all-platforms --no-precompile" },
+        { "install", "--global --all-platforms --no-precompile --resolve" },
         { "precompile", "--workdir --json" },
         { "run",
           "--manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "

@@ -224,7 +224,7 @@ test_what_is_not_there_is_an_empty_404 (void **state)
     bench_begin (&b);
     static const char *const requests[] = {
         "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /.well-known/agent-card.json?x HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /.well-known/agent-card.jsonx HTTP/1.1\r\nHost: x\r\n\r\n",
         "POST /.well-known/agent-card.json HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
         "OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",

@@ -287,7 +287,13 @@ test_held_signals_are_those_of_an_ending (void **state)
     (void)state;
     sigset_t before, now, set = signals_of_ending ();
     assert_true (sigismember (&set, SIGTERM) == 1 && sigismember (&set, SIGINT) == 1);
+    void (*hangup) (int) = signal (SIGHUP, SIG_DFL);
+    set = signals_of_ending ();
+    assert_true (sigismember (&set, SIGHUP) == 1);
+    signal (SIGHUP, SIG_IGN); /* as nohup leaves it */
+    set = signals_of_ending ();
     assert_false (sigismember (&set, SIGHUP));
+    signal (SIGHUP, hangup);
     signals_hold (&before);
     pthread_sigmask (SIG_BLOCK, NULL, &now);
     assert_true (sigismember (&now, SIGTERM) == 1 && sigismember (&now, SIGINT) == 1);
