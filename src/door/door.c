@@ -28,6 +28,7 @@ struct door {
     struct plane_worker *plane_worker;
     struct resources *resources;
     struct peer_files *peer_files;
+    struct mcp_plane *mcp;         /* NULL: nothing is served to MCP clients */
     struct control_plane *control; /* NULL: nothing may be changed */
 };
 
@@ -162,6 +163,8 @@ on_head (void *ctx, struct http_exchange *x)
         (void)refuse_resource (d, x, credential);
         return 0;
     }
+    if (d->mcp && plane_is_under (x, PLANE_MCP))
+        return mcp_plane_refuse (d->mcp, x, credential) ? 0 : MCP_MESSAGE_MAX;
     return is_rpc (x) ? http_server_default_limits.body_bytes : 0;
 }
 
@@ -184,6 +187,8 @@ on_request (void *ctx, struct http_exchange *x)
         return;
     if (plane_is_under (x, PLANE_RESOURCES))
         resources_serve (d->resources, x);
+    else if (d->mcp && plane_is_under (x, PLANE_MCP))
+        mcp_plane_serve (d->mcp, x, credential);
     else if (is_rpc (x) && len > 0)
         rpc_answer (d->rpc, x, credential);
     else if (is_browser_at_root (x))
@@ -260,6 +265,26 @@ door_set_control (struct door *d, const struct control_spec *spec)
     d->control = control_plane_new (spec);
 }
 
+void
+door_set_mcp (struct door *d, const struct mcp_plane_spec *spec)
+{
+    d->mcp = mcp_plane_new (spec, d->auth);
+}
+
+void
+door_stop_mcp (struct door *d)
+{
+    if (d)
+        mcp_plane_stop (d->mcp);
+}
+
+void
+door_tell_mcp_tools (struct door *d)
+{
+    if (d && d->mcp)
+        mcp_plane_tell_tools (d->mcp);
+}
+
 struct peer_files *
 door_peer_files (struct door *d)
 {
@@ -289,6 +314,7 @@ door_close (struct door *d)
     if (! d)
         return;
     rpc_settle_all (d->rpc);
+    mcp_plane_stop (d->mcp);
     if (d->plane_worker)
         plane_worker_stop (d->plane_worker);
     http_server_close (d->server, CLOSING_DRAIN_MS);
@@ -296,6 +322,7 @@ door_close (struct door *d)
     resources_free (d->resources);
     peer_files_free (d->peer_files);
     control_plane_free (d->control);
+    mcp_plane_free (d->mcp);
     rpc_free (d->rpc);
     free (d->public_card);
     free (d->url);

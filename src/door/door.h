@@ -11,6 +11,7 @@
 #include "door/callers/auth.h"
 #include "door/card/card.h"
 #include "door/planes/control_plane.h"
+#include "door/planes/mcp_plane.h"
 #include "door/planes/peer_files.h"
 #include "door/planes/planes.h"
 #include "door/tasks/tasks.h"
@@ -32,6 +33,12 @@ void door_set_auth (struct door *d, struct door_auth *auth);
 void door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id);
 /* Gives the door a control plane; before door_serve. */
 void door_set_control (struct door *d, const struct control_spec *spec);
+/* Serves MCP at /mcp; before door_serve, after door_set_auth. */
+void door_set_mcp (struct door *d, const struct mcp_plane_spec *spec);
+/* No MCP call runs after this, and none is taken. */
+void door_stop_mcp (struct door *d);
+/* Its tools changed. */
+void door_tell_mcp_tools (struct door *d);
 /* Mints for share-file. NULL before door_set_planes. */
 struct peer_files *door_peer_files (struct door *d);
 

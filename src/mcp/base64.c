@@ -32,5 +32,10 @@ mcp_base64_decode (const char *text, size_t len, size_t *out_len)
     }
     if (strlen (url) != len)
         return NULL;
-    return base64url_decode (url, len, out_len);
+    unsigned char *bytes = base64url_decode (url, len, out_len);
+    if (! bytes)
+        return NULL;
+    bytes = x_realloc (bytes, *out_len + 1);
+    bytes[*out_len] = '\0';
+    return bytes;
 }

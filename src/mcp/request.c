@@ -79,9 +79,10 @@ refuse_version (struct mcp_answer *no, const char *asked)
 static bool
 judge_modern (struct mcp_request *r, const json_t *meta, const char *version, struct mcp_answer *no)
 {
-    r->revision = mcp_revision_find (version);
-    if (! r->revision || r->revision->era != MCP_MODERN)
+    const struct mcp_revision *revision = mcp_revision_find (version);
+    if (! revision || revision->era != MCP_MODERN)
         return refuse_version (no, version);
+    r->revision = revision;
     r->capabilities = json_object_get (meta, MCP_META_CAPS);
     if (! json_is_object (r->capabilities))
         return mcp_refuse (no, MCP_INVALID_PARAMS, "_meta needs %s, an object", MCP_META_CAPS);

@@ -41,7 +41,10 @@ static bool
 auth_scope_is_known (const char *scope)
 {
     enum door_method method = door_method_find (scope);
-    return method < METHOD_GET_EXTENDED_AGENT_CARD || strcmp (scope, DOOR_SCOPE_FILES) == 0;
+    for (size_t i = 0; i < DOOR_PLANE_SCOPE_COUNT; i++)
+        if (strcmp (scope, door_plane_scopes[i]) == 0)
+            return true;
+    return method < METHOD_GET_EXTENDED_AGENT_CARD;
 }
 
 static void
@@ -77,7 +80,8 @@ door_auth_new (const char *realm, const struct auth_declaration *declared, size_
     operator_all->name = x_strdup (AUTH_OPERATOR);
     for (int method = 0; method < METHOD_GET_EXTENDED_AGENT_CARD; method++)
         strv_push (&operator_all->scopes, door_method_name ((enum door_method)method));
-    strv_push (&operator_all->scopes, DOOR_SCOPE_FILES);
+    for (size_t i = 0; i < DOOR_PLANE_SCOPE_COUNT; i++)
+        strv_push (&operator_all->scopes, door_plane_scopes[i]);
     for (size_t i = 0; i < count; i++) {
         a->credentials[i + 1].name = x_strdup (declared[i].name);
         for (size_t k = 0; k < declared[i].scope_count; k++)

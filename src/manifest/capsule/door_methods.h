@@ -10,7 +10,11 @@
 #include <stdbool.h>
 
 #define DOOR_METHOD_COUNT 8
-#define DOOR_SCOPE_FILES  "resources/files" /* the one scope beside them */
+#define DOOR_SCOPE_FILES  "resources/files"
+
+/* The scopes beside them; ends with NULL. */
+extern const char *const door_plane_scopes[];
+#define DOOR_PLANE_SCOPE_COUNT 3
 
 struct door_method_row {
     const char *name;

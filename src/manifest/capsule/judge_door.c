@@ -32,10 +32,11 @@ name_is_valid (const char *name)
 static bool
 judge_scope (struct reading *rd, const char *scope, const char *path, struct mur_error **err)
 {
-    const char *scopes[DOOR_METHOD_COUNT + 2] = { NULL };
+    const char *scopes[DOOR_METHOD_COUNT + DOOR_PLANE_SCOPE_COUNT + 1] = { NULL };
     for (size_t i = 0; i < DOOR_METHOD_COUNT; i++)
         scopes[i] = door_methods[i].name;
-    scopes[DOOR_METHOD_COUNT] = DOOR_SCOPE_FILES;
+    for (size_t i = 0; i < DOOR_PLANE_SCOPE_COUNT; i++)
+        scopes[DOOR_METHOD_COUNT + i] = door_plane_scopes[i];
     for (size_t i = 0; scopes[i]; i++)
         if (strcmp (scopes[i], scope) == 0)
             return true;

@@ -72,5 +72,8 @@ http_reply_stream (struct http_exchange *x, int status, const struct http_header
                    size_t header_count, const struct http_stream_source *source, void *ctx);
 /* There is something to read (or to end). Any thread, never after closed. */
 void http_stream_wake (struct http_stream *s);
+/* True when the client has closed the connection: inside a source's read, for a stream that may be
+ * silent for long. */
+bool http_stream_is_gone (const struct http_stream *s);
 /* Tells the loop that something is queued for it. */
 void http_server_wake (struct http_server *s);

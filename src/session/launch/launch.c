@@ -99,6 +99,7 @@ serve (struct session *s, struct mur_error **err)
     controller_serve (s);
     if (s->staged->auth)
         door_set_auth (s->door, s->staged->auth);
+    served_at_door (s, s->staged->auth != NULL);
     return door_serve (s->door, &facts, s->registry, err);
 }
 
@@ -162,7 +163,7 @@ static bool
 begin (struct session *s, bool has_own, const struct launch_options *options,
        struct mur_error **err)
 {
-    if (! open_door (s, err))
+    if (! served_begin (s, err) || ! open_door (s, err))
         return false;
     s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, err);
     if (! s->trace)

@@ -4,6 +4,7 @@
  * would, and the call waits for what comes of it.
  */
 #include "base/alloc.h"
+#include "door/callers/auth.h"
 #include "door/tasks/registry.h"
 #include "session/served/served_internal.h"
 
@@ -152,7 +153,10 @@ served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *an
 {
     const char *message = json_get_string (call->arguments, "message");
     const char *context_id = json_get_string (call->arguments, "context_id");
-    struct ask a = { .served = v, .caller = { .credential = call->request->principal } };
+    const char *principal = call->request->principal;
+    if (! principal && v->is_authenticated)
+        principal = AUTH_OPERATOR;
+    struct ask a = { .served = v, .caller = { .credential = principal } };
     struct route_result routed = { 0 };
     if (! message || ! message[strspn (message, " \t\r\n")]) {
         set_failure (answer, "message is required: what is asked, as text");

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/version.h"
+#include "door/door.h"
 #include "door/tasks/intake.h"
 #include "session/serve.h"
 #include "session/served/served_internal.h"
@@ -104,6 +105,46 @@ served_generation (struct served *v)
     return generation;
 }
 
+void
+served_tell_changes (struct served *v)
+{
+    uint64_t generation = served_generation (v);
+    if (atomic_exchange (&v->told, generation) != generation)
+        door_tell_mcp_tools (v->s->door);
+}
+
+bool
+served_begin (struct session *s, struct mur_error **err)
+{
+    const struct exports *e = s->manifest->exports;
+    if (! s->served && e && e->mcp)
+        s->served = served_new (s, err);
+    return s->served || ! e || ! e->mcp;
+}
+
+static bool
+is_loopback (const char *address)
+{
+    return ! address || str_starts (address, "127.") || str_eq (address, "localhost") ||
+           str_eq (address, "::1");
+}
+
+void
+served_at_door (struct session *s, bool is_authenticated)
+{
+    struct served *v = s->served;
+    if (! v)
+        return;
+    v->is_authenticated = is_authenticated;
+    v->told = served_generation (v);
+    const struct mcp_plane_spec spec = {
+        .service = &v->service,
+        .ask_tool = v->exported->agent ? v->exported->agent->name : NULL,
+        .is_loopback = is_loopback (s->asked->bind_addr),
+    };
+    door_set_mcp (s->door, &spec);
+}
+
 bool
 session_serve_stdio (struct session *s, int in_fd, int out_fd, struct mur_error **err)
 {
@@ -148,6 +189,7 @@ served_end (struct session *s)
         return;
     stdio_server_stop (v->stdio);
     v->stdio = NULL;
+    door_stop_mcp (s->door);
     if (v->has_begun)
         TRACE (s->trace, NULL, task_end, .task_id = v->task.id, .exit_status = "ok",
                .duration_ms = clock_monotonic_ms () - v->started_ms, .turns = v->calls,

@@ -23,10 +23,14 @@ const struct mcp_service *served_service (const struct served *v);
 /* Grows when the tools a client may see have changed. */
 uint64_t served_generation (struct served *v);
 
-/* The launch begins and ends serving; <s->served> NULL: nothing happens. After the end no call
- * runs. */
+/* The launch in its order; all but the first do nothing where nothing is served. After the end no
+ * call runs. */
+bool served_begin (struct session *s, struct mur_error **err); /* exports.mcp: E-MCP-010 */
+void served_at_door (struct session *s, bool is_authenticated);
 bool served_start (struct session *s, struct mur_error **err);
 void served_end (struct session *s);
+/* After a call: clients are told when it changed the tools. */
+void served_tell_changes (struct served *v);
 
 /* --- stdio.c --- */
 

@@ -154,4 +154,5 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
         t && output_schema_of (t) ? x_strdup (output_schema_of (t)) : NULL;
     loop_lock_release (&v->s->loop_lock);
     set_structure (schema, &o, answer);
+    served_tell_changes (v);
 }

@@ -16,6 +16,8 @@ struct served {
     uint64_t started_ms;
     int in_fd, out_fd; /* -1: handed on, or none */
     struct stdio_server *stdio;
+    bool is_authenticated; /* the door is: who comes over stdio is its operator */
+    _Atomic uint64_t told; /* the generation of the tools the door's clients were told of */
 };
 
 /* served_calls.c: functions of the service. */

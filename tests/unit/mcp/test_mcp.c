@@ -134,6 +134,7 @@ test_an_unserved_revision_is_answered_with_both_lists (void **state)
     judge (&j, NULL, "tools/list",
            "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"1900-01-01\"}");
     assert_int_equal (j.no.code, MCP_VERSION_UNSERVED);
+    assert_non_null (j.r.revision);
     assert_string_equal (json_get_string (j.no.data, "requested"), "1900-01-01");
     assert_int_equal (json_array_size (json_object_get (j.no.data, "supported")), 1);
     judged_clear (&j);

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MCP at the door. See mcp_plane.h.
+ */
+#include "door/planes/mcp_plane.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "door/callers/refuse.h"
+#include "door/planes/plane_answer.h"
+#include "mcp/headers.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define MAX_CALLS   64
+#define MAX_PEERS   64 /* legacy sessions; the one unused for longest gives way */
+#define MAX_LISTEN  64
+#define SESSION_LEN 32
+#define STACK_BYTES ((size_t)1024 * 1024)
+#define BEAT_MS     10000
+
+struct session_peer {
+    char id[SESSION_LEN + 1]; /* "": free */
+    struct mcp_peer peer;
+    uint64_t used_ms;
+};
+
+/* One request that is not answered at once: shared by its thread and its stream. */
+struct work {
+    struct mcp_plane *plane;
+    struct work *next, **link; /* of the plane's list while open */
+    unsigned refs;
+    struct mcp_request request;
+    struct mcp_peer peer; /* a copy: what the request borrows of it */
+    char *principal;
+    struct cancel *cancel;
+    struct http_exchange *x;    /* to be answered with JSON; NULL: a stream */
+    struct http_stream *stream; /* NULL once closed */
+    struct buf out;             /* of the stream */
+    size_t sent;
+    bool is_over, is_listening;
+    uint64_t told_ms;
+    double progress;
+};
+
+struct mcp_plane {
+    struct mcp_plane_spec spec;
+    const struct door_auth *auth;
+    json_t *info;
+    struct session_peer peers[MAX_PEERS]; /* the server's thread alone */
+
+    pthread_mutex_t lock; /* what follows, and each work's stream */
+    pthread_cond_t is_idle;
+    struct work *open;
+    unsigned running, listening;
+    bool is_stopping;
+};
+
+struct mcp_plane *
+mcp_plane_new (const struct mcp_plane_spec *spec, const struct door_auth *auth)
+{
+    struct mcp_plane *p = x_new0 (struct mcp_plane);
+    p->spec = *spec;
+    p->auth = auth;
+    p->info = mcp_service_info (spec->service);
+    pthread_mutex_init (&p->lock, NULL);
+    pthread_cond_init (&p->is_idle, NULL);
+    return p;
+}
+
+/* --- answers --- */
+
+static void
+reply_text (struct http_exchange *x, int status, char *text, const char *session)
+{
+    _cleanup_plane_headers_ struct plane_headers h = { 0 };
+    plane_header (&h, "content-type", "application/json");
+    if (session)
+        plane_header (&h, "mcp-session-id", session);
+    http_reply_take (x, status, h.items, h.len, text, strlen (text));
+}
+
+static void
+reply (struct mcp_plane *p, struct http_exchange *x, const struct mcp_request *r,
+       const struct mcp_answer *a, const char *session)
+{
+    int status = a->result ? 200 : mcp_http_status (a->code, r->revision->era);
+    reply_text (x, status, mcp_answer_text (r, a, p->info), session);
+}
+
+static void
+refuse (struct mcp_plane *p, struct http_exchange *x, int status, const char *why)
+{
+    (void)p;
+    reply_text (x, status, mcp_error_text (NULL, MCP_INVALID_REQUEST, why, NULL), NULL);
+}
+
+/* --- the head --- */
+
+bool
+mcp_plane_refuse (struct mcp_plane *p, struct http_exchange *x, const char *credential)
+{
+    const char *origin = http_exchange_header (x, "origin", NULL);
+    const char *host = http_exchange_header (x, "host", NULL);
+    if (mcp_is_foreign (origin, host, p->spec.is_loopback)) {
+        refuse (p, x, 403, "a page of another site may not ask");
+        return true;
+    }
+    if (p->auth && ! door_auth_allows (p->auth, credential, MCP_SCOPE_TOOLS)) {
+        door_refuse (x, p->auth, AUTH_INSUFFICIENT_SCOPE, credential, MCP_SCOPE_TOOLS);
+        return true;
+    }
+    if (strcmp (http_exchange_method (x), "POST") == 0)
+        return false;
+    static const struct http_header allow = { "allow", "POST", 4 };
+    http_reply (x, 405, &allow, 1, NULL, 0);
+    return true;
+}
+
+/* --- legacy sessions --- */
+
+static struct session_peer *
+find_peer (struct mcp_plane *p, const char *id)
+{
+    for (size_t i = 0; i < MAX_PEERS; i++)
+        if (p->peers[i].id[0] && str_eq (p->peers[i].id, id)) {
+            p->peers[i].used_ms = clock_monotonic_ms ();
+            return &p->peers[i];
+        }
+    return NULL;
+}
+
+static struct session_peer *
+new_peer (struct mcp_plane *p)
+{
+    struct session_peer *oldest = &p->peers[0];
+    unsigned char random[SESSION_LEN / 2];
+    for (size_t i = 1; i < MAX_PEERS; i++)
+        if (p->peers[i].used_ms < oldest->used_ms)
+            oldest = &p->peers[i];
+    mcp_peer_clear (&oldest->peer);
+    random_bytes (random, sizeof random);
+    hex_encode (random, sizeof random, oldest->id);
+    oldest->used_ms = clock_monotonic_ms ();
+    return oldest;
+}
+
+/* The peer a request without a session of ours is judged by: a legacy revision it names, or the one
+ * an absent header means where nothing says that it is modern. */
+static void
+peer_without_session (const struct http_exchange *x, const struct mcp_message *m,
+                      struct mcp_peer *peer)
+{
+    const char *named = http_exchange_header (x, "mcp-protocol-version", NULL);
+    const json_t *meta = json_object_get (m->params, "_meta");
+    const struct mcp_revision *revision = mcp_revision_find (named);
+    *peer = (struct mcp_peer){ 0 };
+    if (revision && revision->era == MCP_LEGACY)
+        peer->revision = revision;
+    else if (! named && ! json_object_get (meta, MCP_META_VERSION) &&
+             ! http_exchange_header (x, "mcp-method", NULL) &&
+             mcp_method_find (m->method)->id != MCP_DISCOVER)
+        peer->revision = mcp_revision_find (MCP_OLDEST_HTTP);
+}
+
+/* --- work --- */
+
+static void
+unref_work (struct work *w)
+{
+    struct mcp_plane *p = w->plane;
+    pthread_mutex_lock (&p->lock);
+    bool is_last = --w->refs == 0;
+    pthread_mutex_unlock (&p->lock);
+    if (! is_last)
+        return;
+    mcp_request_clear (&w->request);
+    mcp_peer_clear (&w->peer);
+    cancel_unref (w->cancel);
+    buf_free (&w->out);
+    free (w->principal);
+    free (w);
+}
+
+static void
+unlink_work (struct work *w)
+{
+    *w->link = w->next;
+    if (w->next)
+        w->next->link = w->link;
+}
+
+/* Under the lock; <text> is taken over. */
+static void
+put_event (struct work *w, char *text)
+{
+    if (text && w->stream && ! w->is_over) {
+        buf_printf (&w->out, "event: message\ndata: %s\n\n", text);
+        http_stream_wake (w->stream);
+    }
+    free (text);
+}
+
+static ssize_t
+stream_read (void *ctx, char *out, size_t cap)
+{
+    struct work *w = ctx;
+    struct mcp_plane *p = w->plane;
+    pthread_mutex_lock (&p->lock);
+    uint64_t now = clock_monotonic_ms ();
+    if (! w->is_over && w->sent == w->out.len && now - w->told_ms >= BEAT_MS) {
+        char *text = mcp_progress_text (&w->request, ++w->progress, 0, NULL);
+        buf_printf (&w->out, text ? "event: message\ndata: %s\n\n" : ": %s\n\n", text ? text : "");
+        free (text);
+        w->told_ms = now;
+    }
+    size_t count = w->out.len - w->sent;
+    count = count < cap ? count : cap;
+    if (count)
+        memcpy (out, w->out.data + w->sent, count);
+    w->sent += count;
+    bool is_gone = ! count && w->stream && http_stream_is_gone (w->stream);
+    ssize_t n = count ? (ssize_t)count : w->is_over || is_gone ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
+    pthread_mutex_unlock (&p->lock);
+    return n;
+}
+
+/* The client is gone, or has all: in the modern era that is how a call is cancelled. */
+static void
+stream_closed (void *ctx)
+{
+    struct work *w = ctx;
+    struct mcp_plane *p = w->plane;
+    pthread_mutex_lock (&p->lock);
+    w->stream = NULL;
+    bool is_cancel = ! w->is_over && w->request.revision->era == MCP_MODERN;
+    if (w->is_listening) {
+        unlink_work (w);
+        p->listening--;
+    }
+    pthread_mutex_unlock (&p->lock);
+    if (is_cancel && w->cancel)
+        cancel_raise (w->cancel);
+    unref_work (w);
+}
+
+static const struct http_stream_source source = { stream_read, 500, stream_closed };
+
+static bool
+open_stream (struct work *w, struct http_exchange *x)
+{
+    static const struct http_header headers[] = { { "content-type", "text/event-stream", 17 },
+                                                  { "cache-control", "no-store", 8 },
+                                                  { "x-accel-buffering", "no", 2 } };
+    w->told_ms = clock_monotonic_ms ();
+    w->refs++;
+    w->stream = http_reply_stream (x, 200, headers, ARRAY_LEN (headers), &source, w);
+    if (! w->stream)
+        w->refs--;
+    return w->stream != NULL;
+}
+
+static void
+send_before (void *ctx, char *text)
+{
+    struct work *w = ctx;
+    pthread_mutex_lock (&w->plane->lock);
+    put_event (w, text);
+    pthread_mutex_unlock (&w->plane->lock);
+}
+
+static void *
+call_thread (void *arg)
+{
+    struct work *w = arg;
+    struct mcp_plane *p = w->plane;
+    _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
+    const struct mcp_sink sink = { send_before, w };
+    mcp_serve (p->spec.service, NULL, &w->request, w->x ? NULL : &sink, w->cancel, &a);
+    if (w->x)
+        reply (p, w->x, &w->request, &a, NULL);
+    pthread_mutex_lock (&p->lock);
+    if (! w->x) {
+        put_event (w, mcp_answer_text (&w->request, &a, p->info));
+        w->is_over = true;
+        if (w->stream)
+            http_stream_wake (w->stream);
+    }
+    unlink_work (w);
+    pthread_mutex_unlock (&p->lock);
+    unref_work (w);
+    pthread_mutex_lock (&p->lock);
+    p->running--;
+    pthread_cond_signal (&p->is_idle);
+    pthread_mutex_unlock (&p->lock);
+    return NULL;
+}
+
+static struct work *
+work_new (struct mcp_plane *p, struct mcp_request *r, const char *credential)
+{
+    struct work *w = x_new0 (struct work);
+    *w = (struct work){ .plane = p, .refs = 1, .request = *r, .cancel = cancel_new () };
+    w->principal = credential ? x_strdup (credential) : NULL;
+    w->request.principal = w->principal;
+    *r = (struct mcp_request){ 0 };
+    return w;
+}
+
+static void
+link_work (struct mcp_plane *p, struct work *w)
+{
+    w->next = p->open;
+    w->link = &p->open;
+    if (w->next)
+        w->next->link = &w->next;
+    p->open = w;
+}
+
+static bool
+wants_stream (const struct http_exchange *x)
+{
+    const char *accept = http_exchange_header (x, "accept", NULL);
+    return accept && strstr (accept, "text/event-stream");
+}
+
+/* Takes the request over. */
+static void
+begin_call (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
+            const char *credential, struct mcp_peer *peer)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_mutex_lock (&p->lock);
+    bool has_place = p->running < MAX_CALLS && ! p->is_stopping;
+    p->running += has_place;
+    pthread_mutex_unlock (&p->lock);
+    if (! has_place) {
+        refuse (p, x, 503, "64 calls are under way, which is the bound: try again later");
+        return;
+    }
+    struct work *w = work_new (p, r, credential);
+    w->peer = *peer;
+    *peer = (struct mcp_peer){ 0 };
+    bool is_held = wants_stream (x) ? open_stream (w, x) : http_hold (x);
+    w->x = w->stream ? NULL : x;
+    pthread_mutex_lock (&p->lock);
+    if (is_held)
+        link_work (p, w);
+    else
+        p->running--;
+    pthread_mutex_unlock (&p->lock);
+    if (! is_held) {
+        unref_work (w);
+        return;
+    }
+    pthread_attr_init (&attributes);
+    pthread_attr_setstacksize (&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create (&thread, &attributes, call_thread, w) != 0)
+        call_thread (w);
+    pthread_attr_destroy (&attributes);
+}
+
+static void
+begin_listening (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
+                 const char *credential)
+{
+    pthread_mutex_lock (&p->lock);
+    bool has_place = p->listening < MAX_LISTEN && ! p->is_stopping;
+    pthread_mutex_unlock (&p->lock);
+    if (! has_place) {
+        refuse (p, x, 503, "64 subscriptions are open, which is the bound");
+        return;
+    }
+    struct work *w = work_new (p, r, credential);
+    w->is_listening = true;
+    char *first = mcp_listen_acknowledged (p->spec.service, &w->request);
+    buf_printf (&w->out, "event: message\ndata: %s\n\n", first);
+    free (first);
+    pthread_mutex_lock (&p->lock);
+    link_work (p, w);
+    p->listening++;
+    pthread_mutex_unlock (&p->lock);
+    if (! open_stream (w, x)) {
+        pthread_mutex_lock (&p->lock);
+        unlink_work (w);
+        p->listening--;
+        pthread_mutex_unlock (&p->lock);
+    }
+    unref_work (w); /* the stream's own is left */
+}
+
+/* --- a request --- */
+
+static const char *
+header_of (const void *ctx, const char *name)
+{
+    return http_exchange_header (ctx, name, NULL);
+}
+
+static bool
+may_call (struct mcp_plane *p, struct http_exchange *x, const struct mcp_request *r,
+          const char *credential)
+{
+    bool asks = p->spec.ask_tool && r->method->id == MCP_TOOLS_CALL &&
+                str_eq (json_get_string (r->message.params, "name"), p->spec.ask_tool);
+    if (! asks || ! p->auth || door_auth_allows (p->auth, credential, MCP_SCOPE_ASK))
+        return true;
+    door_refuse (x, p->auth, AUTH_INSUFFICIENT_SCOPE, credential, MCP_SCOPE_ASK);
+    return false;
+}
+
+/* The schema of the tool that is called, for its annotated headers. Owned, or NULL. */
+static json_t *
+schema_of (struct mcp_plane *p, const struct mcp_request *r)
+{
+    if (r->method->id != MCP_TOOLS_CALL || ! p->spec.service->tools_list)
+        return NULL;
+    const struct mcp_call call = { .request = r, .params = r->message.params };
+    _cleanup_mcp_answer_ struct mcp_answer tools = { 0 };
+    const char *name = json_get_string (r->message.params, "name");
+    size_t i;
+    json_t *tool;
+    p->spec.service->tools_list (p->spec.service->ctx, &call, &tools);
+    json_array_foreach (
+        tools.result, i,
+        tool) if (str_eq (json_get_string (tool, "name"),
+                          name)) return json_incref (json_object_get (tool, "inputSchema"));
+    return NULL;
+}
+
+static void
+serve_request (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
+               const char *credential, struct mcp_peer *peer)
+{
+    _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
+    bool is_good = mcp_request_judge (r, peer, &a);
+    if (is_good && r->revision->era == MCP_MODERN) {
+        _cleanup_json_ json_t *schema = schema_of (p, r);
+        is_good = mcp_headers_match (r, schema, header_of, x, &a);
+    }
+    if (! is_good) {
+        reply (p, x, r, &a, NULL);
+    } else if (! may_call (p, x, r, credential)) {
+        return;
+    } else if (r->method->id == MCP_LISTEN) {
+        begin_listening (p, x, r, credential);
+    } else if (r->method->may_wait) {
+        begin_call (p, x, r, credential, peer);
+    } else if (r->method->id == MCP_INITIALIZE) {
+        struct session_peer *fresh = new_peer (p);
+        mcp_serve (p->spec.service, &fresh->peer, r, NULL, NULL, &a);
+        reply (p, x, r, &a, a.result ? fresh->id : NULL);
+    } else {
+        mcp_serve (p->spec.service, NULL, r, NULL, NULL, &a);
+        reply (p, x, r, &a, NULL);
+    }
+}
+
+/* A legacy client's notice: only a cancel changes something. */
+static void
+on_notice (struct mcp_plane *p, const struct mcp_message *m)
+{
+    json_t *id = json_object_get (m->params, "requestId");
+    if (! str_eq (m->method, "notifications/cancelled") || ! id)
+        return;
+    pthread_mutex_lock (&p->lock);
+    for (struct work *w = p->open; w; w = w->next)
+        if (w->request.revision->era == MCP_LEGACY &&
+            json_equal ((json_t *)(uintptr_t)w->request.message.id, id))
+            cancel_raise (w->cancel);
+    pthread_mutex_unlock (&p->lock);
+}
+
+void
+mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *credential)
+{
+    struct mcp_request r = { 0 };
+    struct mcp_peer peer = { 0 };
+    size_t len;
+    const char *body = http_exchange_body (x, &len);
+    const char *session = http_exchange_header (x, "mcp-session-id", NULL);
+    const struct session_peer *known = session ? find_peer (p, session) : NULL;
+    mcp_message_read (&r.message, body ? body : "", len);
+    r.principal = credential;
+    if (session && ! known) {
+        refuse (p, x, 404, "there is no such session: initialize anew");
+    } else if (r.message.kind == MCP_NOTIFICATION || r.message.kind == MCP_RESPONSE) {
+        on_notice (p, &r.message);
+        http_reply (x, 202, NULL, 0, NULL, 0);
+    } else {
+        if (known)
+            peer =
+                (struct mcp_peer){ known->peer.revision, json_incref (known->peer.capabilities) };
+        else
+            peer_without_session (x, &r.message, &peer);
+        serve_request (p, x, &r, credential, &peer);
+    }
+    mcp_peer_clear (&peer);
+    mcp_request_clear (&r);
+}
+
+/* --- changes, and the end --- */
+
+void
+mcp_plane_tell_tools (struct mcp_plane *p)
+{
+    pthread_mutex_lock (&p->lock);
+    for (struct work *w = p->open; w; w = w->next)
+        if (w->is_listening && mcp_listens_for_tools (&w->request))
+            put_event (w, mcp_tools_changed_text (&w->request));
+    pthread_mutex_unlock (&p->lock);
+}
+
+static void
+end_listening (struct mcp_plane *p, struct work *w)
+{
+    _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
+    mcp_listen_end (&w->request, &a);
+    put_event (w, mcp_answer_text (&w->request, &a, p->info));
+    w->is_over = true;
+}
+
+void
+mcp_plane_stop (struct mcp_plane *p)
+{
+    if (! p)
+        return;
+    pthread_mutex_lock (&p->lock);
+    p->is_stopping = true;
+    for (struct work *w = p->open; w; w = w->next)
+        if (w->is_listening)
+            end_listening (p, w);
+        else
+            cancel_raise (w->cancel);
+    while (p->running)
+        pthread_cond_wait (&p->is_idle, &p->lock);
+    pthread_mutex_unlock (&p->lock);
+}
+
+void
+mcp_plane_free (struct mcp_plane *p)
+{
+    if (! p)
+        return;
+    for (size_t i = 0; i < MAX_PEERS; i++)
+        mcp_peer_clear (&p->peers[i].peer);
+    json_decref (p->info);
+    pthread_cond_destroy (&p->is_idle);
+    pthread_mutex_destroy (&p->lock);
+    free (p);
+}
