@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes of an MCP client: split into lines, each judged and, when good, served and answered; its own
- * parameters are taken as headers and as a schema, too. What must hold: exactly one answer for each
- * request, well formed, on one line; what is held is bounded.
+ * Bytes of an MCP client: split into lines, each judged and, when good, served and answered; its
+ * own parameters are taken as headers and as a schema, too. What must hold: exactly one answer for
+ * each request, well formed, on one line; what is held is bounded.
  */
 #include "tests/fuzz/fuzzing.h"
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * MCP at the door. See mcp_plane.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/mcp_plane.h"
 
 #include "base/alloc.h"

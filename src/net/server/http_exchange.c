@@ -4,8 +4,10 @@
 #include "base/alloc.h"
 #include "net/server/http_server_impl.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define SMALL_ANSWER_BYTES ((size_t)64 << 10) /* the number of connections bounds these */
@@ -211,4 +213,12 @@ http_reserve_answer (struct http_exchange *x, size_t len)
     }
     pthread_mutex_unlock (&s->lock);
     return fits;
+}
+
+bool
+http_stream_is_gone (const struct http_stream *s)
+{
+    char byte;
+    ssize_t n = recv (s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -402,13 +401,4 @@ http_server_start_daemon (struct http_server *s)
     int fd = MHD_get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
     return epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-bool
-http_stream_is_gone (const struct http_stream *s)
-{
-    char byte;
-    int fd = MHD_get_connection_info (s->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    ssize_t n = recv (fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }

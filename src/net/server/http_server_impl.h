@@ -55,6 +55,7 @@ struct drain {
 struct http_stream {
     struct http_server *server;
     struct MHD_Connection *mhd;
+    int fd; /* the connection's */
     const struct http_stream_source *source;
     void *ctx;
     bool is_suspended;

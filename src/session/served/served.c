@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What is served, its beginning and its end. See served.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/served/served.h"
 
 #include "base/alloc.h"
@@ -88,29 +85,6 @@ served_free (struct session *s)
     if (v->out_fd >= 0)
         close (v->out_fd);
     free (v);
-}
-
-const struct mcp_service *
-served_service (const struct served *v)
-{
-    return &v->service;
-}
-
-uint64_t
-served_generation (struct served *v)
-{
-    loop_lock_take (&v->s->loop_lock);
-    uint64_t generation = v->s->kit.tools_generation;
-    loop_lock_release (&v->s->loop_lock);
-    return generation;
-}
-
-void
-served_tell_changes (struct served *v)
-{
-    uint64_t generation = served_generation (v);
-    if (atomic_exchange (&v->told, generation) != generation)
-        door_tell_mcp_tools (v->s->door);
 }
 
 bool

@@ -14,14 +14,10 @@
 #include "session/state/session.h"
 
 struct served;
-struct stdio_server;
 
 /* Reads exports.mcp of a staged session. E-MCP-010. */
 struct served *served_new (struct session *s, struct mur_error **err);
 void served_free (struct session *s);
-const struct mcp_service *served_service (const struct served *v);
-/* Grows when the tools a client may see have changed. */
-uint64_t served_generation (struct served *v);
 
 /* The launch in its order; all but the first do nothing where nothing is served. After the end no
  * call runs. */
@@ -29,15 +25,3 @@ bool served_begin (struct session *s, struct mur_error **err); /* exports.mcp: E
 void served_at_door (struct session *s, bool is_authenticated);
 bool served_start (struct session *s, struct mur_error **err);
 void served_end (struct session *s);
-/* After a call: clients are told when it changed the tools. */
-void served_tell_changes (struct served *v);
-
-/* --- stdio.c --- */
-
-/* Serves one client on two descriptors, taken over. <ended> is called once, on the server's thread,
- * when the client is gone. E-IO-003. */
-struct stdio_server *
-stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void *ctx), void *ctx,
-                    struct mur_error **err);
-/* Ends calls under way and waits for them. */
-void stdio_server_stop (struct stdio_server *x);

@@ -6,6 +6,8 @@
 
 #include "session/served/served.h"
 
+struct stdio_server;
+
 struct served {
     struct session *s;
     const struct exported_mcp *exported;
@@ -25,3 +27,19 @@ mcp_serve_fn served_tools_list, served_tools_call;
 /* ask.c: a task for the capsule's own agent, and what came of it. */
 void served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
 json_t *served_ask_tool (const struct served *v);
+/* served_changes.c */
+const struct mcp_service *served_service (const struct served *v);
+/* Grows when the tools a client may see have changed. */
+uint64_t served_generation (struct served *v);
+/* After a call: clients at the door are told when it changed the tools. */
+void served_tell_changes (struct served *v);
+
+/* --- stdio.c --- */
+
+/* Serves one client on two descriptors, taken over. <ended> is called once, on the server's thread,
+ * when the client is gone. E-IO-003. */
+struct stdio_server *
+stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void *ctx), void *ctx,
+                    struct mur_error **err);
+/* Ends calls under way and waits for them. */
+void stdio_server_stop (struct stdio_server *x);
