@@ -2,8 +2,15 @@
  *
  * A child's process: its handle's inside (spec/spawn.md A15).
  *
- * States: running, being ended, reaped. The signal and every reap happen under one lock, so that a
- * pid is never signalled once it may belong to another process; the lock is not held across a wait.
+ * What moves a child, each under its lock:
+ *
+ *     (none)          -> REAPED   child_new: nothing was started yet
+ *     REAPED          -> RUNNING  child_start; REAPED again when it could not be started
+ *     RUNNING         -> ENDING   begin: our SIGTERM was sent (mur_child_end)
+ *     RUNNING, ENDING -> REAPED   reap: its exit status is known
+ *
+ * Always true: the signal and every reap happen under one lock, so that a pid is never signalled
+ * once it may belong to another process; the lock is not held across a wait.
  */
 #pragma once
 
