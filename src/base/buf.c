@@ -227,6 +227,22 @@ utf8_is_valid (const char *s, size_t len)
 }
 
 size_t
+utf8_space_len (const char *s)
+{
+    /* U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F, U+3000 */
+    static const char *const wide[] = { "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80",
+                                        "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf",
+                                        "\xe2\x81\x9f", "\xe3\x80\x80" };
+    if (*s == ' ' || (*s >= '\t' && *s <= '\r'))
+        return 1;
+    for (size_t i = 0; i < ARRAY_LEN (wide); i++)
+        if (str_starts (s, wide[i]))
+            return strlen (wide[i]);
+    unsigned char last = str_starts (s, "\xe2\x80") ? (unsigned char)s[2] : 0;
+    return last >= 0x80 && last <= 0x8a ? 3 : 0;
+}
+
+size_t
 utf8_cut (const char *s, size_t len, size_t limit)
 {
     if (len <= limit)

@@ -61,6 +61,8 @@ bool str_ends (const char *s, const char *suffix);
 void str_lower (char *s);
 /* The value of "Name: value" when <line> is that header (any case), trimmed in place; else NULL. */
 char *str_header_value (char *line, const char *name);
+/* Bytes of the white space <s> begins with (Unicode's White_Space), 0 when it begins with none. */
+size_t utf8_space_len (const char *s);
 /* True when the bytes are well-formed UTF-8 (no surrogates, no overlong forms). */
 bool utf8_is_valid (const char *s, size_t len);
 /* The largest length <= limit that does not cut a character of well-formed UTF-8. */

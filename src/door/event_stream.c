@@ -16,7 +16,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define HEARTBEAT_MS 15000
+#define HEARTBEAT_MS  15000
+#define TICK_MS       (HEARTBEAT_MS / 3)
+#define TICK_EARLY_MS 1000 /* a tick that comes a little early still counts */
 
 struct event_stream {
     struct registry *registry;
@@ -207,7 +209,7 @@ static void
 heartbeat (struct event_stream *e)
 {
     uint64_t now = clock_monotonic_ms ();
-    if (now < e->heartbeat_ms + HEARTBEAT_MS)
+    if (now + TICK_EARLY_MS < e->heartbeat_ms + HEARTBEAT_MS)
         return;
     e->heartbeat_ms = now;
     buf_puts (&e->pending, SSE_HEARTBEAT);
@@ -290,7 +292,7 @@ on_closed (void *ctx)
 }
 
 static const struct http_stream_source source = { .read = on_read,
-                                                  .tick_ms = HEARTBEAT_MS,
+                                                  .tick_ms = TICK_MS,
                                                   .closed = on_closed };
 
 void

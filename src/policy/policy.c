@@ -167,7 +167,9 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
     if (! policy_apply_lifecycle_flags (&p->lifecycle, request->flag_task_acceptance,
                                         request->flag_after_task, err))
         return NULL;
-    bool is_recorded = m->inference && (! m->context || m->context->is_recorded);
+    /* A store that is written down is judged even where nothing is recorded. */
+    bool is_named = m->context && m->context->record_store;
+    bool is_recorded = (m->inference || is_named) && (! m->context || m->context->is_recorded);
     if (is_recorded)
         p->record_store =
             m->context && m->context->record_store ? m->context->record_store : m->name;

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/diag.h"
 #include "manifest/capsule/capsule.h"
 #include "policy/containment.h"
 
@@ -133,6 +134,8 @@ void policy_warn_inert (const struct policy *p);
 /* W-SEC-006, 007, 008 of the artifact entries, W-SEC-009, 011, 017: after every refusal of staging.
  */
 void policy_warn_stage (const struct policy *p);
+/* W-SEC-009 and W-SEC-011 alone; how many were printed. */
+size_t policy_warn_programs (const struct policy *p, enum diag_source source);
 /* W-SEC-008 and W-SEC-015 of an entry whose payload turned out native. */
 void policy_warn_native_entry (const struct artifact_entry *e);
 /* What confines the commands of a launch: W-SEC-005, 002 or 001, and W-SEC-003 where bash opens

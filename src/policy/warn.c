@@ -154,6 +154,27 @@ warn_gateway_hosts (const struct policy *p)
         free (hosts[i].host);
 }
 
+/* The same of an entry whose own list is what its guest may reach. */
+static void
+warn_own_gateway_hosts (const struct policy *p)
+{
+    for (size_t i = 0; i < p->grants_len; i++) {
+        const struct artifact_grant *grant = &p->grants[i];
+        const struct gateway_block *g = grant->entry->gateway;
+        for (size_t j = 0; g && grant->has_own_network && j < grant->network.len; j++) {
+            _cleanup_allow_list_ struct allow_list one = { 0 };
+            if (! allow_list_add (&one, grant->network.items[j], NULL) ||
+                strcmp (one.rules[0].host, g->endpoint.host) != 0)
+                continue;
+            diag_warn (DIAG_RUNTIME, W_SEC_025,
+                       "artifacts[%zu].capabilities.network.allow also names %s, the host of the "
+                       "gateway of %s: it is reached past the gateway",
+                       i, g->endpoint.host, grant->entry->name);
+            break;
+        }
+    }
+}
+
 static bool
 key_can_rotate (const struct gateway_block *g, policy_credential_fn *config_credential, void *ctx)
 {
@@ -230,6 +251,7 @@ policy_warn_parse (const struct policy *p, policy_credential_fn *config_credenti
 {
     warn_credential_names (p);
     warn_gateway_hosts (p);
+    warn_own_gateway_hosts (p);
     warn_launch_only_keys (p, config_credential, ctx);
     warn_unmetered (p);
 }
@@ -339,19 +361,33 @@ policy_advisory_interpreters (const struct policy *p)
     return list;
 }
 
+size_t
+policy_warn_programs (const struct policy *p, enum diag_source source)
+{
+    size_t count = 0;
+    for (size_t i = 0; p->shell && i < p->shell->interpreter_runtime.len; i++, count++) {
+        const struct interpreter_runtime *g = &p->shell->interpreter_runtime.items[i];
+        _cleanup_buf_ struct buf dirs = { 0 };
+        for (size_t d = 0; d < g->dirs.len; d++)
+            buf_printf (&dirs, "%s%s", d ? ", " : "", g->dirs.items[d].path);
+        diag_warn (source, W_SEC_009,
+                   "capabilities.shell.interpreter_runtime ties %s to the layout of this host: %s",
+                   g->binary, dirs.data ? dirs.data : "");
+    }
+    bool is_unbounded = p->workdir_exec_allowed && ! p->workdir_exec_is_walled;
+    if (is_unbounded)
+        diag_warn (source, W_SEC_011,
+                   "capabilities.filesystem.workdir_exec lets files of the work folder run, so "
+                   "capabilities.shell.allow bounds nothing");
+    return count + is_unbounded;
+}
+
 void
 policy_warn_stage (const struct policy *p)
 {
     for (size_t i = 0; i < p->grants_len; i++)
         warn_entry (&p->grants[i]);
-    for (size_t i = 0; p->shell && i < p->shell->interpreter_runtime.len; i++)
-        diag_warn (DIAG_RUNTIME, W_SEC_009,
-                   "capabilities.shell.interpreter_runtime ties %s to the layout of this host",
-                   p->shell->interpreter_runtime.items[i].binary);
-    if (p->workdir_exec_allowed && ! p->workdir_exec_is_walled)
-        diag_warn (DIAG_RUNTIME, W_SEC_011,
-                   "capabilities.filesystem.workdir_exec lets files of the work folder run, so "
-                   "capabilities.shell.allow bounds nothing");
+    policy_warn_programs (p, DIAG_RUNTIME);
     struct str_list interpreters = policy_advisory_interpreters (p);
     for (size_t i = 0; i < interpreters.len; i++)
         diag_warn (DIAG_RUNTIME, W_SEC_017,

@@ -28,6 +28,8 @@ const char *session_ending_name (enum session_ending ending);
 struct launch_options {
     /* Called once with the session announced: url "" for a script (whose run is over by then). */
     void (*announce) (void *ctx, struct session *s, const char *url);
+    /* Called last, with the launch's ending: a line that stdout refuses still reaches the log. */
+    void (*ended) (void *ctx, enum session_ending ending);
     void *ctx;
 };
 

@@ -118,6 +118,7 @@ doctor_concerns (struct doctor *d)
         if (! policy_check_concern (d->policy, i, &is_last, &err))
             warn_of (d, err);
     }
+    d->warnings += policy_warn_programs (d->policy, DIAG_DOCTOR);
     host_concerns (d);
     referee_concern (d);
 }

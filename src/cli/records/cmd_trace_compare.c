@@ -198,7 +198,8 @@ cmd_trace_report (const struct cli_args *args, struct mur_error **err)
                   "--last and --since choose sessions, and sessions are named already");
         return CLI_FAILED;
     }
-    if (! recorded_group_open (cli_value (args, "--workdir"), &g, err) || ! check_workdir (&g, err))
+    if (! recorded_group_open (cli_value (args, "--workdir"), &g, err) ||
+        (! named && ! check_workdir (&g, err)))
         return CLI_FAILED;
     if (! (named ? choose_named (addresses, named, &g, &paths, err)
                  : choose_all (args, &g, &paths, err)))

@@ -47,6 +47,7 @@ struct run {
     struct capsule_manifest *manifest;
     struct config *config;
     struct host_decision decision;
+    bool has_said_status;
     struct launcher_inputs launcher;
     struct policy_request policy_request;
     struct buf manifest_text;
@@ -255,9 +256,6 @@ lower_policy (struct run *r, struct mur_error **err)
     enum containment_class flag = CONTAINMENT_ADVISORY;
     if (! policy_check_env (r->manifest, err))
         return false;
-    if (cli_has (r->args, "--containment") &&
-        ! containment_flag (cli_value (r->args, "--containment"), &flag, err))
-        return false;
     r->config = config_load (err);
     if (! r->config)
         return false;
@@ -278,7 +276,14 @@ lower_policy (struct run *r, struct mur_error **err)
         return false;
     policy_warn_door (p, false);
     policy_warn_parse (p, config_key, r->config);
-    return policy_check_tool_names (r->manifest, err);
+    if (! policy_check_tool_names (r->manifest, err) ||
+        (cli_has (r->args, "--containment") &&
+         ! containment_flag (cli_value (r->args, "--containment"), &flag, err)))
+        return false;
+    r->policy_request.flag_floor = flag;
+    if (p->containment_floor < flag)
+        p->containment_floor = flag;
+    return true;
 }
 
 /* A script capsule without a floor starts no native process and records no tier: nothing would read
@@ -485,6 +490,26 @@ print_result (const struct run *r, const struct session *s, enum session_ending 
     out_printf ("%s\n", text);
 }
 
+/* The last line, once. */
+static void
+say_status (struct run *r, enum session_ending ending)
+{
+    if (r->is_json || r->is_quiet || r->steps || r->has_said_status)
+        return;
+    r->has_said_status = true;
+    (r->is_print ? diag_stderr_line : diag_stdout_line) ("status:  %s",
+                                                         session_ending_name (ending));
+}
+
+/* While a line that stdout refuses still has a log. */
+static void
+launch_ended (void *ctx, enum session_ending ending)
+{
+    struct run *r = ctx;
+    run_view_stop (r->view);
+    say_status (r, ending);
+}
+
 static bool
 stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error **err)
 {
@@ -501,9 +526,8 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
     bool writes_lock = lock && ! lock->exists && lock->count && (! steps || steps->may_write_lock);
     if (writes_lock && ! lock_write (lock, err))
         return false;
-    struct launch_options options = { announce, r };
+    struct launch_options options = { announce, launch_ended, r };
     bool is_ok = session_launch (s, &options, ending, err);
-    run_view_stop (r->view);
     if (r->is_print && r->is_json)
         print_result (r, s, *ending);
     if (steps)
@@ -550,9 +574,8 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
     enum session_ending ending = ENDING_FAILED;
     bool has_launch = true;
     bool ok = run_all (&r, &ending, &has_launch, err);
-    if (! r.is_json && ! r.is_quiet && (has_launch || ! ok))
-        (r.is_print ? diag_stderr_line : diag_stdout_line) ("status:  %s",
-                                                            session_ending_name (ending));
+    if (has_launch || ! ok)
+        say_status (&r, ending);
     run_clear (&r);
     return ok ? CLI_OK : CLI_FAILED;
 }

@@ -33,20 +33,28 @@ at_index (const struct block *b, const char *key, size_t i)
     return path_of (b->rd, "%s.%s[%zu]", b->path, key, i);
 }
 
-/* Text as a message may show it: controls escaped. */
+static void
+escape_bytes (struct buf *out, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        buf_printf (out, "\\x%02x", (unsigned char)bytes[i]);
+}
+
+/* Text as a message may show it: controls and blanks nobody sees escaped. */
 static char *
 escaped (const struct block *b, const char *text)
 {
     _cleanup_buf_ struct buf out = { 0 };
     buf_putc (&out, '"');
-    for (; *text; text++) {
+    for (size_t len; *text; text += len) {
         unsigned char c = (unsigned char)*text;
+        len = 1;
         if (c == '"' || c == '\\')
             buf_printf (&out, "\\%c", c);
         else if (c == '\n' || c == '\t' || c == '\r')
             buf_printf (&out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf (&out, "\\x%02x", c);
+        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && (len = utf8_space_len (text))))
+            escape_bytes (&out, text, len);
         else
             buf_putc (&out, (char)c);
     }
@@ -89,7 +97,7 @@ binary_problem (const char *name)
     if (strcmp (name, ".") == 0 || strcmp (name, "..") == 0)
         return "it names a directory";
     for (const char *p = name; *p; p++)
-        if (isspace ((unsigned char)*p))
+        if (utf8_space_len (p))
             return "it has a blank: one entry names one program, without arguments";
     return NULL;
 }

@@ -151,8 +151,8 @@ call_provided (struct session *s, struct running_task *task, const struct provid
                const json_t *input, struct call_outcome *out)
 {
     if (! tool->exists (s))
-        outcome_set_error (out, "%s is not available: this capsule does not declare %s", tool->name,
-                           tool->missing);
+        outcome_set_error (out, "%s%s is not available: this capsule does not declare %s",
+                           tool->token ? tool->token : "", tool->name, tool->missing);
     else if (! json_is_object (input))
         outcome_set_error (out, "%s: the input must be a JSON object", tool->name);
     else

@@ -282,6 +282,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     tear_down (s, outcome.ending);
     settle (s, ! outcome.error);
     *ending = outcome.ending;
+    options->ended (options->ctx, *ending);
     return outcome.error ? mur_propagate (err, outcome.error) : true;
 }
 

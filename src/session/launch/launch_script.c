@@ -147,6 +147,7 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     script_watch_stop (&watch);
     roost_session_end (s, is_good);
     script_watch_release (&watch);
+    options->ended (options->ctx, *ending);
     keep_refused_lines (s);
     return is_good;
 }

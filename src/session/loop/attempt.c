@@ -35,11 +35,12 @@ add_user (struct running_task *t, const char *text, size_t len, const char *fenc
 }
 
 void
-attempt_continue_with (struct session *s, struct running_task *t, const char *text)
+attempt_continue_with (struct session *s, struct running_task *t, const char *text,
+                       const char *fence)
 {
     t->onward.is_continuing = true;
     if (! s->harness) {
-        add_user (t, text, strlen (text), NULL);
+        add_user (t, text, strlen (text), fence);
         return;
     }
     free (t->onward.continuation_text);

@@ -13,6 +13,7 @@
 void attempt_run (struct session *s, struct running_task *t);
 /* What the next attempt, which goes on, is told (keep_working, reopen): one user message, or a
  * harness's prompt. */
-void attempt_continue_with (struct session *s, struct running_task *t, const char *text);
+void attempt_continue_with (struct session *s, struct running_task *t, const char *text,
+                            const char *fence);
 /* True when there is a conversation a next attempt can go on with. */
 bool attempt_can_continue (const struct session *s, const struct running_task *t);

@@ -187,7 +187,7 @@ done_check_reopens (struct session *s, struct running_task *t)
     streams_working (registry_streams (s->registry), t->task, "reopened by the done check", 0);
     if (! attempt_can_continue (s, t))
         return restart_with (s, t, RESTART_CHECK, text);
-    attempt_continue_with (s, t, text);
+    attempt_continue_with (s, t, text, NULL);
     return true;
 }
 

@@ -91,7 +91,7 @@ tell (struct session *s, struct running_task *t, const struct buf *outcomes,
     if (outcomes->len && answers->len)
         buf_puts (&text, "\n\n");
     buf_append (&text, answers->data ? answers->data : "", answers->len);
-    attempt_continue_with (s, t, text.data ? text.data : "");
+    attempt_continue_with (s, t, text.data ? text.data : "", NULL);
     return true;
 }
 

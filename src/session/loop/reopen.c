@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "session/conversation/fence.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/attempt.h"
 #include "session/state/session.h"
@@ -50,9 +51,9 @@ end_without (struct session *s, struct running_task *t, const char *hook)
 }
 
 static void
-append_feedback (struct buf *b, uint64_t number, const char *hook, const char *text)
+append_heading (struct buf *b, uint64_t number, const char *hook)
 {
-    buf_printf (b, "## Reopen %llu (hook %s)\n\n%s", (unsigned long long)number, hook, text);
+    buf_printf (b, "## Reopen %llu (hook %s)\n\n", (unsigned long long)number, hook);
 }
 
 static bool
@@ -60,12 +61,19 @@ begin_next (struct session *s, struct running_task *t, const char *hook, const c
 {
     _cleanup_buf_ struct buf message = { 0 };
     if (! attempt_can_continue (s, t)) {
-        append_feedback (&message, t->counts.reopens, hook, text);
+        append_heading (&message, t->counts.reopens, hook);
+        buf_puts (&message, text);
         return restart_with (s, t, RESTART_REOPEN, message.data);
     }
     buf_puts (&message, "The task is not done yet: a check of your last answer asks for more.\n\n");
-    append_feedback (&message, t->counts.reopens, hook, text);
-    attempt_continue_with (s, t, message.data);
+    append_heading (&message, t->counts.reopens, hook);
+    /* A hook quotes what it has seen of a stranger's task. */
+    _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
+    if (t->is_fenced)
+        fence_append (&message, source, text, strlen (text));
+    else
+        buf_puts (&message, text);
+    attempt_continue_with (s, t, message.data, t->is_fenced ? source : NULL);
     return true;
 }
 

@@ -106,7 +106,7 @@ keep_working (struct session *s, struct running_task *t)
     TRACE (s->trace, NULL, keep_working, .task_id = t->task->id, .number = t->counts.kept_working,
            .limit = k->limit.value, .turns_remaining = { left != UINT64_MAX, (int64_t)left },
            .message_bytes = strlen (k->message));
-    attempt_continue_with (s, t, k->message);
+    attempt_continue_with (s, t, k->message, NULL);
     return true;
 }
 

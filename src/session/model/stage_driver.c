@@ -13,8 +13,30 @@
 #include "session/state/session.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- gateways --- */
+
+/* The file that holds a key this launch uses can be read by others: said once. */
+static void
+warn_readable (const struct session *s)
+{
+    const char *path = s->asked->config->global_path;
+    struct stat st;
+    if (stat (path, &st) != 0 || ! (st.st_mode & 077))
+        return;
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
+        if (! a->credential || credential_source (a->credential) != GATEWAY_SOURCE_CONFIG)
+            continue;
+        diag_warn (DIAG_RUNTIME, W_SEC_028,
+                   "%s has mode %04o and holds credentials.%s, the gateway key of %s: run chmod "
+                   "go-rwx %s",
+                   path, (unsigned)(st.st_mode & 07777), a->entry->gateway->key_reference,
+                   a->full_name, path);
+        return;
+    }
+}
 
 static bool
 stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **err)
@@ -68,6 +90,7 @@ stage_gateways (struct session *s, struct mur_error **err)
                                           a->full_name);
         }
     }
+    warn_readable (s);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include "session/state/session.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const io_words[] = {
     [CGROUP_IO_NOT_REQUIRED] = "not-required",
@@ -29,27 +30,33 @@ set_io (struct policy *p, const struct cgroup_scope *scope, const char *shortfal
     facts->io_max_reason = reason ? arena_printf (p->arena, "%s", reason) : NULL;
 }
 
-/* One line a program: its real path, and what its answer granted. */
+static void
+add_once (struct str_list *out, const char *text)
+{
+    for (size_t i = 0; i < out->len; i++)
+        if (str_eq (out->items[i], text))
+            return;
+    out->items[out->len++] = text;
+}
+
+/* One line for each folder or file a program's answer granted, after the program's real path. */
 static void
 set_derived (struct policy *p, const struct exec_allowlist *list)
 {
     struct str_list *out = &p->derived_interpreter_runtime;
-    *out = (struct str_list){ .items =
-                                  arena_new_array (p->arena, const char *, list->name_count + 1) };
+    size_t count = 0;
+    for (size_t i = 0; i < list->name_count; i++)
+        count += list->names[i].derived.len;
+    *out = (struct str_list){ .items = arena_new_array (p->arena, const char *, count + 1) };
     for (size_t i = 0; i < list->name_count; i++) {
         const struct exec_name *n = &list->names[i];
-        if (! n->derived.len)
-            continue;
-        _cleanup_buf_ struct buf line = { 0 };
-        buf_printf (&line, "%s: ", n->path);
-        for (size_t j = 0; j < n->derived.len; j++)
-            buf_printf (&line, "%s%s", j ? ", " : "", n->derived.items[j]);
-        const char *text = arena_printf (p->arena, "%s", line.data);
-        bool is_known = false;
-        for (size_t j = 0; j < out->len; j++)
-            is_known |= str_eq (out->items[j], text);
-        if (! is_known)
-            out->items[out->len++] = text;
+        for (size_t j = 0; j < n->derived.len; j++) {
+            const char *path = n->derived.items[j];
+            struct stat st;
+            bool is_listed = stat (path, &st) == 0 && S_ISDIR (st.st_mode);
+            add_once (out, arena_printf (p->arena, "%s: %s%s", n->path, path,
+                                         is_listed ? " (list_dir)" : ""));
+        }
     }
 }
 

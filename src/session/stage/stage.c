@@ -63,6 +63,13 @@ check_policy (struct session *s, struct mur_error **err)
     return true;
 }
 
+/* Which entries are native is known only now. */
+static bool
+check_natives (struct session *s, struct mur_error **err)
+{
+    return ! session_may_run_native (s) || confine_check_host (s, true, err);
+}
+
 static bool
 mint_id (struct session *s, struct mur_error **err)
 {
@@ -168,13 +175,14 @@ static const struct stage_step {
     { "policy and containment", check_policy }, /* 1-8 */
     { "engine", stage_engine },                 /* 9 */
     { "artifacts", stage_artifacts },           /* 10 */
-    { "system prompt", stage_system_prompt },   /* launch 5, read before anything exists */
-    { "harness", stage_harness },               /* 11 */
-    { "session id", mint_id },                  /* 12 */
-    { "harness spend", stage_harness_spend },   /* 13 */
-    { "spend", open_spend },                    /* 13 */
-    { "door tokens", mint_tokens },             /* 14 */
-    { "gateways", stage_gateways },             /* 14 */
+    { "native artifacts", check_natives },
+    { "system prompt", stage_system_prompt }, /* launch 5, read before anything exists */
+    { "harness", stage_harness },             /* 11 */
+    { "session id", mint_id },                /* 12 */
+    { "harness spend", stage_harness_spend }, /* 13 */
+    { "spend", open_spend },                  /* 13 */
+    { "door tokens", mint_tokens },           /* 14 */
+    { "gateways", stage_gateways },           /* 14 */
     { "spans", stage_spans },
     { "driver", stage_driver },           /* 14 */
     { "compaction", stage_compaction },   /* 14, 15 */

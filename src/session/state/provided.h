@@ -26,6 +26,7 @@ struct provided_tool {
                   struct call_outcome *out);
     /* What depends on the manifest; lives in the session's arena. */
     const char *(*parameters_of) (const struct session *s);
+    const char *token; /* what such a refusal begins with; NULL: nothing */
 };
 
 /* The row of a name, or NULL. */

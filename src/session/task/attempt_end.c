@@ -107,7 +107,8 @@ attempt_fail (struct session *s, struct running_task *t, const char *cause, cons
     free (t->end.reason);
     t->end.reason = x_asprintf ("%s%s", cut, retry_note ? retry_note : "");
     failed_line (s, t, cause, t->end.reason, turn);
-    _cleanup_free_ char *text = x_asprintf ("error: %s", t->end.reason);
+    _cleanup_free_ char *whole = redactor_apply (s->redactor, reason);
+    _cleanup_free_ char *text = x_asprintf ("error: %s%s", whole, retry_note ? retry_note : "");
     set_text (&t->end.result, text);
     result_write (s, t, text);
 }

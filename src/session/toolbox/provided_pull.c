@@ -114,6 +114,7 @@ const struct provided_tool provided_pull_artifact = {
         "<scope>/<name>@<version>, or a pattern ending in * to list what there is.",
     .parameters = pull_parameters,
     .missing = "capabilities.install",
+    .token = "not-granted: ",
     .exists = pull_is_offered,
     .call = pull_call,
 };
@@ -123,6 +124,7 @@ const struct provided_tool provided_remove_artifact = {
     .description = "Takes a tool or skill away again that this capsule pulled.",
     .parameters = pull_parameters,
     .missing = "capabilities.install",
+    .token = "not-granted: ",
     .exists = pull_is_offered,
     .call = remove_call,
 };

@@ -158,22 +158,38 @@ struct candidate {
     struct source_pick pick;
     bool is_picked;
     bool was_seen; /* some version exists, fitting or not */
+    char *misfit;  /* why the first that does not fit does not; NULL: none was met */
+    char *misfit_role;
 };
 
 static void
 candidate_clear (struct candidate *c)
 {
     free (c->version);
+    free (c->misfit);
+    free (c->misfit_role);
     store_payload_clear (&c->payload);
     source_pick_clear (&c->pick);
 }
 
+/* Keeps why, of the first that does not. */
 static bool
-payload_fits (const struct store_payload *payload, const char *name, const char *version)
+payload_fits (const struct store_payload *payload, const char *name, const char *version,
+              struct candidate *c)
 {
     struct store_meta meta = { 0 };
-    bool fits = store_meta_read (payload, name, version, &meta, NULL) &&
-                (! meta.has_contracts || wit_fits (&meta.contracts, wit_served_level (), NULL));
+    struct mur_error *err = NULL;
+    _cleanup_misfits_ struct wit_misfits misfits = { 0 };
+    bool fits = store_meta_read (payload, name, version, &meta, &err) &&
+                (! meta.has_contracts || wit_fits (&meta.contracts, wit_served_level (), &misfits));
+    if (! fits && ! c->misfit) {
+        if (! err)
+            wit_refuse (name, version, &misfits, &err);
+        c->misfit_role = meta.artifact_runtime ? x_strdup (meta.artifact_runtime) : NULL;
+        c->misfit = pull_error_line (err);
+    } else {
+        mur_error_free (err);
+    }
     store_meta_clear (&meta);
     return fits;
 }
@@ -189,7 +205,7 @@ consider (const struct store *store, const char *name, const char *version, stru
     }
     c->was_seen = true;
     if ((c->version && version_compare (version, c->version) <= 0) ||
-        ! payload_fits (&payload, name, version)) {
+        ! payload_fits (&payload, name, version, c)) {
         store_payload_clear (&payload);
         return;
     }
@@ -253,6 +269,11 @@ choose (struct session *s, struct remote *remote, const char *name, const char *
         return false;
     if (c->version || c->is_picked)
         return true;
+    /* Of one version the tier is judged before the fit. */
+    if (version && c->misfit_role && ! check_role (s, name, c->misfit_role, refusal))
+        return false;
+    if (c->misfit)
+        return refuse (refusal, "does-not-fit: %s", c->misfit);
     return refuse (refusal,
                    c->was_seen ? "does-not-fit: no version of %s%s%s fits this runtime"
                                : "not-found: %s%s%s is in no store of this session",

@@ -80,16 +80,21 @@ take_line (struct reading *r, json_t *line, size_t number, struct mur_error **er
         return refuse_line (r, number, "not a JSON object", "", err);
     if (! type)
         return refuse_line (r, number, "no usable ", "event_type", err);
-    if (! json_get_u64 (line, "timestamp", &time_ms))
-        return refuse_line (r, number, "no usable ", "timestamp", err);
     const struct trace_event_info *info = trace_event_find (type);
+    bool is_timed = json_get_u64 (line, "timestamp", &time_ms);
+    if (! is_timed && info)
+        return refuse_line (r, number, "no usable ", "timestamp", err);
     const char *key = info ? faulty_key (line, info) : NULL;
+    if (! key && str_eq (type, "session_start") && ! json_get_string (line, "session_id"))
+        key = "session_id";
     if (key) {
         _cleanup_free_ char *what = x_asprintf ("%s has no usable ", type);
         return refuse_line (r, number, what, key, err);
     }
-    t->first_ms = t->first_ms ? t->first_ms : time_ms;
-    t->last_ms = time_ms;
+    if (is_timed) {
+        t->first_ms = t->first_ms ? t->first_ms : time_ms;
+        t->last_ms = time_ms;
+    }
     free (t->last_type_text);
     t->last_type = t->last_type_text = x_strdup (type);
     if (! info)

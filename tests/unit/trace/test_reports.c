@@ -117,7 +117,8 @@ test_malformed_lines_are_named (void **state)
         refused (START "{broken\n" END, modes[i], "t.jsonl:2: not valid JSON");
         refused (START "5\n", modes[i], "t.jsonl:2: not a JSON object");
         refused (START "{\"timestamp\":1}\n" END, modes[i], "t.jsonl:2: no usable event_type");
-        refused (START "{\"event_type\":\"x\"}\n" END, modes[i], "t.jsonl:2: no usable timestamp");
+        refused (START "{\"event_type\":\"task_start\"}\n" END, modes[i],
+                 "t.jsonl:2: no usable timestamp");
         refused (START HEAD ("task_failed", "e", "null", "1") ",\"cause\":\"c\"}\n", modes[i],
                  "t.jsonl:2: task_failed has no usable reason");
         refused (START HEAD ("task_failed", "e", "null", "1") ",\"cause\":1,\"reason\":\"r\"}\n",

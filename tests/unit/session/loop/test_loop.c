@@ -52,7 +52,7 @@ test_what_an_attempt_can_go_on_with (void **state)
     struct stand st;
     stand_open (&st, NULL);
     assert_false (attempt_can_continue (&st.s, &st.t));
-    attempt_continue_with (&st.s, &st.t, "go on");
+    attempt_continue_with (&st.s, &st.t, "go on", NULL);
     assert_true (st.t.onward.is_continuing);
     assert_true (attempt_can_continue (&st.s, &st.t));
     assert_int_equal (st.t.list.len, 1);
@@ -69,8 +69,8 @@ test_a_harness_goes_on_with_its_session (void **state)
     stand_open (&st, NULL);
     st.s.harness = (struct harness *)&st; /* there is one: nothing else of it is asked */
     assert_false (attempt_can_continue (&st.s, &st.t));
-    attempt_continue_with (&st.s, &st.t, "one");
-    attempt_continue_with (&st.s, &st.t, "two");
+    attempt_continue_with (&st.s, &st.t, "one", NULL);
+    attempt_continue_with (&st.s, &st.t, "two", NULL);
     assert_string_equal (st.t.onward.continuation_text, "two");
     assert_int_equal (st.t.list.len, 0);
     st.t.harness.session = x_strdup ("sess-1");
