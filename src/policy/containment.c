@@ -41,6 +41,9 @@ shortfall (const struct containment *c, const struct capsule_containment *capsul
         return x_strdup (
             "capabilities.filesystem.workdir_exec is true, and no host can back more than "
             "'advisory' for a work folder whose files may be executed");
+    if (c->is_unconfined)
+        return x_strdup ("this host makes no namespaces, and commands that run without them "
+                         "(--unconfined) are 'advisory' at most");
     if (capsule->dir_inside_workdir)
         return x_asprintf ("%s lies inside the work folder %s, where the capsule could change it; "
                            "use another --workdir",
@@ -59,7 +62,8 @@ containment_decide (const struct host_containment *host, enum containment_class 
     out->applied =
         host->tier == TIER_SEALED && floor < CONTAINMENT_SEALED ? TIER_LANDLOCK : host->tier;
     out->achieved = containment_tier_class (out->applied);
-    out->is_capped = capsule->workdir_exec || capsule->dir_inside_workdir;
+    out->is_unconfined = capsule->may_be_unconfined && ! host->has_namespaces;
+    out->is_capped = capsule->workdir_exec || capsule->dir_inside_workdir || out->is_unconfined;
     if (out->is_capped)
         out->achieved = CONTAINMENT_ADVISORY;
     out->floor_met = out->achieved >= floor;

@@ -25,6 +25,7 @@ struct host_containment {
     int landlock_abi;           /* 0: none installed */
     const char *scoped_blocker; /* why scoped cannot be had, when tier is below it */
     const char *sealed_blocker; /* why sealed cannot be had, when tier is below it */
+    bool has_namespaces;        /* a network namespace can be made for commands */
     bool has_mount_namespace;   /* a private /tmp can be mounted for a command */
     /* what a session's namespaces lack here and what that leaves, a line each; NULL-terminated, may
      * be NULL */
@@ -34,6 +35,7 @@ struct host_containment {
 /* Facts of the capsule. */
 struct capsule_containment {
     bool workdir_exec;
+    bool may_be_unconfined; /* the operator lets commands run without namespaces */
     /* runtime or records directory inside the work folder, or NULL */
     const char *dir_inside_workdir;
     const char *work_dir; /* for the message; may be NULL */
@@ -48,7 +50,9 @@ struct containment {
     bool floor_met;
     char *shortfall_reason; /* NULL when met; owned */
     bool shortfall_is_host; /* the cause is the host, not the capsule */
-    bool is_capped;         /* advisory by workdir_exec or a directory inside the work folder */
+    bool is_unconfined; /* commands run without namespaces: the host makes none, the operator lets
+                           them */
+    bool is_capped;     /* advisory by workdir_exec or a directory inside the work folder */
 };
 
 /* The strongest of the floors. */

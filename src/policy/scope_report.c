@@ -106,6 +106,11 @@ report_not_protected (const struct report_facts *f, struct strv *out)
         const struct report_dir *dir;
     } dirs[] = { { "runtime directory", &f->runtime_dir },
                  { "records directory", &f->records_dir } };
+    if (f->containment->is_unconfined)
+        strv_push (out,
+                   "commands run without namespaces (--unconfined): they reach every address, "
+                   "network.allow bounds WebAssembly guests alone; they see the other processes of "
+                   "this user and the host's /tmp");
     for (size_t i = 0; i < ARRAY_LEN (dirs); i++)
         if (! dirs[i].dir->enforced_by)
             strv_printf (out, "a command can change the %s: %s", dirs[i].name,
@@ -195,6 +200,8 @@ add_containment (json_t *o, const struct containment *c)
     json_set_string (o, "achieved_containment", containment_name (c->achieved));
     json_set_string (o, "host_containment", containment_name (c->host));
     json_set_bool (o, "floor_met", c->floor_met);
+    if (c->is_unconfined)
+        json_set_bool (o, "unconfined", true);
     if (! c->floor_met)
         json_set_string (o, "shortfall_reason", c->shortfall_reason);
     json_set_string (o, "enforcement_tier", containment_tier_name (c->applied));

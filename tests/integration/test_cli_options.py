@@ -19,7 +19,7 @@ COMMANDS = {
     "precompile": (["<ZIP>"], ["--workdir <WORKDIR>", "--json"]),
     "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",
-                 "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment",
+                 "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment", "--unconfined",
                  "--explain-scope"]),
     "conversation ls": ([], ["--record <NAME>", "--message <MSG-ID>", "--json"]),
     "conversation show": (["<CONTEXT_ID>"], ["--record <NAME>", "--json"]),

@@ -38,9 +38,9 @@ def with_mounts(lab, script):
                  f"'{script} && exec {lab.mur_path} \"$@\"' - \"$@\"")
 
 
-def without_namespaces(lab):
+def without_namespaces(lab, name="mur-on-that-host"):
     on_host(lab, f"exec unshare --user --map-root-user sh -c "
-                 f"'echo 0 > /proc/sys/user/max_user_namespaces && exec {lab.mur_path} \"$@\"' - \"$@\"")
+                 f"'echo 0 > /proc/sys/user/max_user_namespaces && exec {lab.mur_path} \"$@\"' - \"$@\"", name)
 
 
 def without_cgroups(lab):

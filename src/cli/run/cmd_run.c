@@ -310,6 +310,14 @@ dir_inside_workdir (struct run *r)
     return NULL;
 }
 
+/* The operator's stance, which no child has of its launcher. */
+static bool
+is_unconfined (const struct run *r)
+{
+    return ! cli_has (r->args, "--contained-launch") &&
+           (cli_has (r->args, "--unconfined") || r->config->is_unconfined);
+}
+
 /* The probe runs beside us from here; staging waits for it where a refusal or a record needs it. */
 static bool
 prepare_decision (struct run *r, struct mur_error **err)
@@ -318,8 +326,10 @@ prepare_decision (struct run *r, struct mur_error **err)
     const struct policy *p = r->request.policy;
     r->decision = (struct host_decision){
         .floor = p->containment_floor,
-        .capsule = { p->workdir_exec_allowed && ! p->workdir_exec_is_walled, dir_inside_workdir (r),
-                     r->request.work_root },
+        .capsule = { .workdir_exec = p->workdir_exec_allowed && ! p->workdir_exec_is_walled,
+                     .may_be_unconfined = is_unconfined (r),
+                     .dir_inside_workdir = dir_inside_workdir (r),
+                     .work_dir = r->request.work_root },
         .is_without_host = ! needs_probe (r),
     };
     r->request.decision = &r->decision;

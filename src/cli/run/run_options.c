@@ -88,6 +88,9 @@ const struct cli_option cli_run_options[] = {
       .value_name = "<advisory|scoped|sealed>",
       .help = "the least containment this launch accepts; never lowers the manifest's or the "
               "configuration's" },
+    { .name = "--unconfined",
+      .help = "where this host makes no namespaces, run commands without them; the class is "
+              "advisory then, and no child inherits this" },
     { .name = "--no-env-file", .help = "do not read .env" },
     { .name = "--explain-scope",
       .help = "print what the capsule would be granted and stop; nothing is created or started" },

@@ -221,6 +221,10 @@ read_limits (const struct source_file *f, const struct yaml_node *root, struct c
         return refuse (f, cgroup, "resources.cgroup must be required or optional", err);
     c->cgroup_is_optional = str_eq (word, "optional");
     c->cgroup_is_set = word != NULL;
+    const struct yaml_node *unconfined = yaml_get (root, "unconfined");
+    c->unconfined_is_set = unconfined != NULL;
+    if (unconfined && ! yaml_as_bool (unconfined, &c->is_unconfined))
+        return refuse (f, unconfined, "unconfined must be true or false", err);
     return read_observability (f, root, c, err);
 }
 
@@ -332,6 +336,11 @@ warn_about_project (const struct config *project, const char *path)
         diag_plain_warning ("%s: observability.locked is only read from ~/.murmur/config.yaml; the "
                             "project's is ignored",
                             path);
+    if (project->unconfined_is_set)
+        diag_plain_warning (
+            "%s: unconfined is only read from ~/.murmur/config.yaml; the project's is "
+            "ignored",
+            path);
     if (project->cgroup_is_set)
         diag_plain_warning ("%s: resources.cgroup is only read from ~/.murmur/config.yaml; the "
                             "project's is ignored",

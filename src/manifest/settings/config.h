@@ -54,10 +54,12 @@ struct config {
     struct config_credential *credentials;
     size_t credential_count;
     uint64_t machine_tokens_per_day; /* 0: no ceiling */
-    bool cgroup_is_optional;         /* resources.cgroup: optional */
-    bool cgroup_is_set;              /* it was written at all */
-    bool is_observability_locked;    /* observability.locked: no manifest names a collector */
-    bool observability_is_set;       /* it was written at all */
+    bool is_unconfined; /* unconfined: commands may run where no namespace can be made */
+    bool unconfined_is_set;
+    bool cgroup_is_optional;      /* resources.cgroup: optional */
+    bool cgroup_is_set;           /* it was written at all */
+    bool is_observability_locked; /* observability.locked: no manifest names a collector */
+    bool observability_is_set;    /* it was written at all */
 };
 
 /* Reads and merges both files; a missing one is empty. Warnings (a secret in the project file) go

@@ -110,6 +110,7 @@ host_containment_facts (void)
         .landlock_abi = p->landlock_abi,
         .scoped_blocker = scoped,
         .sealed_blocker = sealed,
+        .has_namespaces = p->network.state != PROBE_FAILED,
         .has_mount_namespace = p->mounts.state == PROBE_SUCCEEDED,
         .missing_walls = missing,
     };

@@ -105,12 +105,29 @@ static const struct {
     { "/dev/urandom", LANDLOCK_DEVICE_READ, false }, { "/dev/tty", LANDLOCK_TERMINAL, false },
 };
 
+/* Without mounts there is nothing of the session's own to show in their place: a command that knows
+ * neither its user nor localhost does no work. */
+static void
+grant_host_names (struct confinement *c)
+{
+    static const char *const names[] = { "/etc/passwd", "/etc/group", "/etc/hosts",
+                                         "/etc/nsswitch.conf", "/etc/resolv.conf" };
+    for (size_t i = 0; i < ARRAY_LEN (names); i++)
+        grant (c, names[i], LANDLOCK_READABLE_FILE);
+}
+
 /* What a command's own mounts put there. The host's at these places stays shut: each is named by
  * the file that is bound, or opened once the mounts are made. */
 static void
 grant_own_mounts (struct confinement *c)
 {
     const struct mount_plan *m = &c->mounts;
+    for (size_t i = 0; mount_public_proc[i]; i++)
+        grant (c, mount_public_proc[i], LANDLOCK_READABLE_FILE);
+    grant (c, "/sys/devices/system/cpu", LANDLOCK_READABLE_TREE);
+    grant (c, "/sys/kernel/mm/transparent_hugepage", LANDLOCK_READABLE_TREE);
+    if (c->spec->is_unconfined)
+        grant_host_names (c);
     if (m->kind == MOUNT_NOTHING)
         return;
     for (size_t i = 0; mount_synthetic_etc[i]; i++)
@@ -126,10 +143,6 @@ grant_own_mounts (struct confinement *c)
         landlock_plan_add_late (&c->landlock, "/dev/pts", LANDLOCK_TERMINAL);
         landlock_plan_add_late (&c->landlock, "/dev/ptmx", LANDLOCK_TERMINAL);
     }
-    for (size_t i = 0; mount_public_proc[i]; i++)
-        grant (c, mount_public_proc[i], LANDLOCK_READABLE_FILE);
-    grant (c, "/sys/devices/system/cpu", LANDLOCK_READABLE_TREE);
-    grant (c, "/sys/kernel/mm/transparent_hugepage", LANDLOCK_READABLE_TREE);
 }
 
 static bool
@@ -208,9 +221,9 @@ build_mounts (struct confinement *c, struct mur_error **err)
     static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
     if (c->spec->tier == CONFINEMENT_SECCOMP)
         folders.guarded = control_groups;
-    if (c->spec->tier == CONFINEMENT_SEALED)
+    if (c->spec->tier == CONFINEMENT_SEALED && ! c->spec->is_unconfined)
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
-    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED)
+    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED && ! c->spec->is_unconfined)
         mount_plan_tmp (&c->mounts, &folders, c->arena);
     else
         mount_plan_none (&c->mounts, &folders, c->arena);
@@ -244,10 +257,11 @@ static bool
 build_filter (struct confinement *c, struct mur_error **err)
 {
     const struct attempt_failure *missing = c->spec->probe->missing;
+    const bool has_any = ! c->spec->is_unconfined;
     const struct syscall_surface surface = {
         .allows_unix_sockets = allows_sockets (c),
-        .has_own_ipc = ! missing[WALL_IPC].step,
-        .has_own_processes = ! missing[WALL_PROCESSES].step,
+        .has_own_ipc = has_any && ! missing[WALL_IPC].step,
+        .has_own_processes = has_any && ! missing[WALL_PROCESSES].step,
         .reads_attributes = c->spec->tier == CONFINEMENT_SEALED,
     };
     if (! syscall_filter_compile (&surface, &c->filter, err))
@@ -318,6 +332,12 @@ confinement_trust_store (const struct confinement *c)
     return &c->trust_store;
 }
 
+bool
+confinement_has_mounts (const struct confinement *c)
+{
+    return c->mounts.kind != MOUNT_NOTHING;
+}
+
 const struct strv *
 confinement_public (const struct confinement *c)
 {
@@ -360,6 +380,12 @@ fail_to_make (const struct namespace_failure *f, struct mur_error **err)
 static bool
 make_namespaces (struct confinement *c, struct mur_error **err)
 {
+    if (c->spec->is_unconfined) {
+        c->namespaces.fds[NS_WORK] =
+            open (c->spec->folders.work.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        c->has_namespaces = true;
+        return true;
+    }
     struct namespace_failure failure;
     size_t count = egress_ports (c->spec->network, c->ports);
     const struct namespace_request request = { c->ports, count, &c->mounts, c->scope };

@@ -38,6 +38,8 @@ struct confinement_spec {
     const char *const *staged;      /* names with a staged runtime; NULL-terminated, may be NULL */
     const struct confinement_tree *trees;
     size_t tree_count;
+    bool is_unconfined; /* no namespaces: what Landlock, the filter and limits give is all there is
+                         */
     bool workdir_exec;
     bool allows_unix_sockets;
     /* capabilities.network.allow, parsed; empty: nothing leaves */
@@ -61,6 +63,8 @@ DEFINE_CLEANUP (struct confinement, confinement_free)
 const struct exec_allowlist *confinement_allowlist (const struct confinement *c);
 /* Certificate files and directories its commands may read. */
 const struct strv *confinement_trust_store (const struct confinement *c);
+/* Commands have mounts of their own: what /etc names is the session's there. */
+bool confinement_has_mounts (const struct confinement *c);
 /* What every program may read, whatever is allowed. */
 const struct strv *confinement_public (const struct confinement *c);
 /* Why there is no control group although one was wanted (optional), or NULL. */

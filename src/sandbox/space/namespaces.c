@@ -184,7 +184,7 @@ session_namespaces_kill_all (const struct session_namespaces *ns)
 const char *
 session_namespaces_join_outer (const struct session_namespaces *ns)
 {
-    if (setns (ns->fds[NS_USER], CLONE_NEWUSER) < 0)
+    if (ns->fds[NS_USER] >= 0 && setns (ns->fds[NS_USER], CLONE_NEWUSER) < 0)
         return "setns(user)";
     if (ns->fds[NS_PROCESSES] >= 0 && setns (ns->fds[NS_PROCESSES], CLONE_NEWPID) < 0)
         return "setns(pid)";

@@ -208,11 +208,19 @@ warn_once (struct session *s)
     s->processes->is_told = true;
     const enum containment_tier tier = host_decide (s->asked->decision)->applied;
     struct tier_warning warnings[TIER_WARNINGS_MAX];
-    size_t count = policy_tier_warnings (s->policy, tier, warnings);
+    /* What a tier confines is said of hosts with namespaces; without them W-SEC-034 is true. */
+    size_t count = s->processes->confined->spec.is_unconfined
+                       ? 0
+                       : policy_tier_warnings (s->policy, tier, warnings);
     for (size_t i = 0; i < count; i++)
         launch_warning (s, warnings[i].code, "%s", warnings[i].text);
     const struct confined *c = s->processes->confined;
     const char *reason = NULL;
+    if (c->spec.is_unconfined)
+        launch_warning (
+            s, W_SEC_034,
+            "this host makes no namespaces and --unconfined is given: commands reach every "
+            "address and see every process of this user");
     const char *shortfall = confinement_cgroup_shortfall (c->confinement);
     if (shortfall)
         launch_warning (s, W_SEC_010,
@@ -241,6 +249,7 @@ confine_start (struct session *s, struct mur_error **err)
     c->spec.probe = host_probe_once ();
     c->spec.shell_allow = names_of (s, &s->policy->shell_allow);
     c->spec.path = getenv ("PATH");
+    c->spec.is_unconfined = host_decide (s->asked->decision)->is_unconfined;
     c->spec.workdir_exec = s->policy->workdir_exec_allowed;
     fill_trees (s);
     fill_limits (s);
@@ -276,9 +285,12 @@ static const char *const *
 recipe_environment (struct session *s)
 {
     const struct strv *env = &confinement_allowlist (s->processes->confined->confinement)->env;
-    const char **entries = arena_new_array (s->arena, const char *, env->len + 1);
+    const char **entries = arena_new_array (s->arena, const char *, env->len + 2);
     for (size_t i = 0; i < env->len; i++)
         entries[i] = filled_in (s, env->items[i]);
+    /* Nothing covers the host's own there, which may not be read and must not stop git. */
+    if (! confinement_has_mounts (s->processes->confined->confinement))
+        entries[env->len] = "GIT_CONFIG_NOSYSTEM=1";
     return entries;
 }
 

@@ -386,7 +386,7 @@ test_the_table_is_the_chapters (void **state)
           "--system-prompt "
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "
-          "--lifecycle-after-task --workdir --json --verbose --bind --no-env-file --containment "
+          "--lifecycle-after-task --workdir --json --verbose --bind --no-env-file --containment --unconfined "
           "--explain-scope --print --quiet" },
         { "conversation ls", "--record --message --json" },
         { "conversation show", "--record --json" },
