@@ -39,9 +39,8 @@ fuzz: ## every fuzzer for 20 seconds (FUZZ_SECONDS=600 for longer)
 	@scripts/bootstrap packages engine
 	@scripts/fuzz
 
-install: build ## install below $(PREFIX) (DESTDIR is honoured)
-	@meson setup --reconfigure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null
-	@meson install -C $(BUILD) --no-rebuild --quiet
+install: ## copy what `make build` made below $(PREFIX) (DESTDIR is honoured); builds nothing
+	@scripts/install $(BUILD) $(abspath $(PREFIX))
 
 clean: ## remove the build folders; the cache of tools and engine stays
 	rm -rf $(BUILD) $(SAN_BUILD) build-threads build-fuzz

@@ -78,9 +78,9 @@ refuse_unscoped (const char *bare, enum diag_code code, const char *prefix, stru
     mur_fail (err, code, "%s\"%s\" has no scope; an artifact is named <scope>/<name>", prefix,
               bare);
     return mur_hint (err,
-                     "write murmur/%s (the default artifacts), <owner>/%s (another publisher) or "
-                     "local/%s (installed from a file)",
-                     short_name, bare, bare);
+                     "write std/%s (what comes with mur), murmur/%s (the default artifacts), "
+                     "<owner>/%s (another publisher) or local/%s (installed from a file)",
+                     bare, short_name, bare, bare);
 }
 
 bool
@@ -189,7 +189,7 @@ static bool
 is_file_ref (const char *text)
 {
     return str_starts (text, "./") || str_starts (text, "../") || text[0] == '/' ||
-           (strchr (text, '/') && str_ends (text, ".mur.zip"));
+           str_ends (text, ".mur.zip");
 }
 
 static bool
@@ -243,6 +243,12 @@ bool
 install_ref_parse (const char *text, struct install_ref *ref, struct mur_error **err)
 {
     *ref = (struct install_ref){ 0 };
+    if (str_starts (text, "http://") || str_starts (text, "https://")) {
+        mur_fail (err, E_REG_007, "%s: an address is no source of artifacts", text);
+        return mur_hint (err,
+                         "fetch it with curl and install the file: mur install ./<name>.mur.zip; "
+                         "or name a release: github:<owner>/<repo>@<tag>");
+    }
     if (is_file_ref (text)) {
         ref->kind = INSTALL_FILE;
         ref->path = x_strdup (text);

@@ -3,6 +3,7 @@
 
 #include "artifact/names/name.h"
 #include "artifact/sources/source_internal.h"
+#include "artifact/store/store_near.h"
 #include "base/alloc.h"
 
 #include <string.h>
@@ -80,8 +81,11 @@ refuse_sourceless (const char *name, const char *version, const char *scope, str
                          name_bare (name), version ? version : "<version>");
     }
     if (strcmp (scope, SCOPE_BUNDLED) == 0) {
-        mur_fail (err, E_REG_001, "%s is not among the artifacts that come with this mur", name);
-        return mur_hint (err, "`mur list --all` shows what is there");
+        _cleanup_stores_ struct stores *stores = stores_new (NULL, NULL);
+        _cleanup_free_ char *near = stores ? store_near_hint (stores, name, version) : NULL;
+        mur_fail (err, E_REG_001, "%s%s%s is not among the artifacts that come with this mur", name,
+                  version ? "@" : "", version ? version : "");
+        return mur_hint (err, "%s", near ? near : "`mur list --all` shows what is there");
     }
     mur_fail (err, E_REG_008, "no source serves the scope \"%s\" of %s", scope, name);
     return mur_hint (err,

@@ -6,6 +6,7 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/store/store_near.h"
 #include "base/alloc.h"
 #include "manifest/settings/artifact_manifest.h"
 
@@ -137,10 +138,15 @@ artifact_resolve (const struct stores *stores, const struct lock *lock, const ch
 /* --- all of a manifest --- */
 
 static bool
-refuse_missing (const struct strv *missing, struct mur_error **err)
+refuse_missing (const struct stores *stores, const struct strv *missing, struct mur_error **err)
 {
+    const char *first = missing->items[0], *at = strchr (first, '@');
+    _cleanup_free_ char *name = x_strndup (first, (size_t)(at - first));
+    _cleanup_free_ char *near = store_near_hint (stores, name, at + 1);
     _cleanup_free_ char *list = strv_join (missing, ", ");
     mur_fail (err, E_RUN_008, "not installed: %s", list);
+    if (near)
+        return mur_hint (err, "%s", near);
     if (missing->len == 1)
         return mur_hint (err, "run `mur install` or `mur install %s`", missing->items[0]);
     return mur_hint (err, "run `mur install`");
@@ -168,7 +174,7 @@ artifacts_check_present (const struct stores *stores, const struct lock *lock,
         if (found == STORE_NOT_FOUND)
             strv_printf (&missing, "%s@%s", names[i], version);
     }
-    return missing.len == 0 || refuse_missing (&missing, err);
+    return missing.len == 0 || refuse_missing (stores, &missing, err);
 }
 
 void

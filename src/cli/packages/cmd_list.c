@@ -73,6 +73,22 @@ print_rows (const struct store_rows *rows, bool shows_store, const char *prefix)
         text_table_print (&t);
 }
 
+/* What comes with mur is usable everywhere and in no store of one's own. */
+static bool
+tell_bundled (const struct stores *stores, struct mur_error **err)
+{
+    _cleanup_rows_ struct store_rows rows = { 0 };
+    if (! store_list (&stores->at[STORE_BUNDLED], &rows, err))
+        return false;
+    _cleanup_strv_ struct strv names = { 0 };
+    for (size_t i = 0; i < rows.len; i++)
+        strv_printf (&names, "%s@%s", rows.items[i].name, rows.items[i].version);
+    _cleanup_free_ char *list = strv_join (&names, ", ");
+    if (names.len)
+        diag_note ("these come with mur and need no install: %s", list);
+    return true;
+}
+
 int
 cmd_list (const struct cli_args *args, struct mur_error **err)
 {
@@ -88,5 +104,7 @@ cmd_list (const struct cli_args *args, struct mur_error **err)
             return CLI_FAILED;
     }
     print_rows (&rows, shows_all, cli_value (args, "--contract"));
+    if (! shows_all && ! cli_has (args, "--contract") && ! tell_bundled (stores, err))
+        return CLI_FAILED;
     return CLI_OK;
 }

@@ -118,12 +118,12 @@ add_store_note (struct search *s, const struct store_row *newest)
 }
 
 static bool
-search_store (struct search *s, struct mur_error **err)
+search_store (struct search *s, enum store_kind kind, struct mur_error **err)
 {
     _cleanup_stores_ struct stores *stores = stores_new (NULL, err);
     if (! stores)
         return false;
-    const struct store *store = &stores->at[STORE_GLOBAL];
+    const struct store *store = &stores->at[kind];
     _cleanup_rows_ struct store_rows rows = { 0 };
     if (! store_list (store, &rows, err))
         return false;
@@ -155,17 +155,38 @@ search_store (struct search *s, struct mur_error **err)
 static bool
 search_address (struct search *s, const char *address, struct mur_error **err)
 {
-    _cleanup_config_ struct config *config = NULL;
-    if (! address) {
-        config = config_load (err);
-        if (! config)
-            return false;
-        address = index_address (config);
-    }
     _cleanup_index_ struct artifact_index *x = index_load (address, err);
     if (x)
         search_index (s, x);
     return x != NULL;
+}
+
+/* Without --index: what the configured or published index lists, and what comes with mur (beside a
+ * chosen index when that has nothing). The published one may be out of reach. */
+static bool
+search_all (struct search *s, struct mur_error **err)
+{
+    struct mur_error *caught = NULL;
+    _cleanup_config_ struct config *config = config_load (err);
+    if (! config)
+        return false;
+    bool is_chosen = config->index_url && config->index_url[0];
+    if (! search_address (s, index_address (config), &caught)) {
+        if (is_chosen)
+            return mur_propagate (err, caught);
+        diag_note ("only what is on this machine was searched: %s", caught->message);
+        mur_error_free (caught);
+        if (! search_store (s, STORE_GLOBAL, err))
+            return false;
+    }
+    return (is_chosen && s->shown) || search_store (s, STORE_BUNDLED, err);
+}
+
+static bool
+search_local (struct search *s, struct mur_error **err)
+{
+    return search_store (s, STORE_GLOBAL, err) &&
+           (s->shown || search_store (s, STORE_BUNDLED, err));
 }
 
 int
@@ -179,8 +200,9 @@ cmd_search (const struct cli_args *args, struct mur_error **err)
     for (size_t i = 0; i < ARRAY_LEN (columns); i++)
         text_table_column (&s.table, columns[i]);
     const char *address = cli_value (args, "--index");
-    bool ok = address && strcmp (address, "local") == 0 ? search_store (&s, err)
-                                                        : search_address (&s, address, err);
+    bool ok = ! address                        ? search_all (&s, err)
+              : strcmp (address, "local") == 0 ? search_local (&s, err)
+                                               : search_address (&s, address, err);
     if (ok && s.shown == 0)
         out_puts ("No results found.\n");
     else if (ok)

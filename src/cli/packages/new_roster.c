@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/packages/new_roster.h"
 
+#include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/sources/index_load.h"
 #include "artifact/sources/source.h"
+#include "artifact/store/store.h"
 #include "base/alloc.h"
 #include "cli/packages/scaffold.h"
 #include "manifest/settings/config.h"
@@ -132,6 +134,42 @@ choose_driver (const struct artifact_index *x, const struct provider *p, struct 
     return v;
 }
 
+/* The newest bundled version of a driver; NULL when this mur brings none. Owned. */
+static char *
+bundled_version (const char *driver, struct mur_error **err)
+{
+    _cleanup_stores_ struct stores *stores = stores_new (NULL, err);
+    _cleanup_rows_ struct store_rows rows = { 0 };
+    if (! stores || ! store_list (&stores->at[STORE_BUNDLED], &rows, err))
+        return NULL;
+    const struct store_row *newest = NULL;
+    for (size_t i = 0; i < rows.len; i++)
+        if (strcmp (rows.items[i].name, driver) == 0 &&
+            (! newest || version_compare (rows.items[i].version, newest->version) > 0))
+            newest = &rows.items[i];
+    return newest ? x_strdup (newest->version) : NULL;
+}
+
+/* The driver the members will use: the bundled one unless an index was named, here or in the
+ * configuration. */
+static bool
+find_driver (const struct provider *p, const char *index, const struct config *config,
+             char **driver, char **version, struct mur_error **err)
+{
+    *driver = x_asprintf ("std/%s", p->driver);
+    *version = index || config->index_url[0] ? NULL : bundled_version (*driver, NULL);
+    if (*version)
+        return true;
+    _cleanup_index_ struct artifact_index *x = read_index (index, config, err);
+    const struct index_version *v = x ? choose_driver (x, p, err) : NULL;
+    if (! v)
+        return false;
+    free (*driver);
+    *driver = x_asprintf ("%s/%s", x->scope, p->driver);
+    *version = x_strdup (v->version);
+    return true;
+}
+
 /* What a person configured, quoted where YAML needs it. Owned. */
 static char *
 as_yaml (const char *text)
@@ -154,20 +192,15 @@ new_roster (const char *name, const char *index, struct mur_error **err)
         return false;
     _cleanup_config_ struct config *config = config_load (err);
     const struct provider *p = config ? choose_provider (config, err) : NULL;
-    _cleanup_index_ struct artifact_index *x = p ? read_index (index, config, err) : NULL;
-    const struct index_version *v = x ? choose_driver (x, p, err) : NULL;
-    if (! v)
+    _cleanup_free_ char *driver = NULL, *version = NULL;
+    if (! p || ! find_driver (p, index, config, &driver, &version, err))
         return false;
-    _cleanup_free_ char *driver = x_asprintf ("%s/%s", x->scope, p->driver);
     _cleanup_free_ char *endpoint = as_yaml (config->endpoint[0] ? config->endpoint : p->endpoint);
     _cleanup_free_ char *model = as_yaml (config->model[0] ? config->model : p->model);
     const struct scaffold_mark marks[] = {
-        { "@NAME@", name },
-        { "@DRIVER@", driver },
-        { "@VERSION@", v->version },
-        { "@ENDPOINT@", endpoint },
-        { "@KEY@", p->key },
-        { "@MODEL@", model },
+        { "@NAME@", name },       { "@DRIVER@", driver },
+        { "@VERSION@", version }, { "@ENDPOINT@", endpoint },
+        { "@KEY@", p->key },      { "@MODEL@", model },
         { NULL, NULL },
     };
     if (! scaffold_write (files, name, marks, err))

@@ -215,17 +215,25 @@ static bool
 refuse_undeclared (struct reading *rd, const char *path, const char *name, struct mur_error **err)
 {
     refuse_value (rd, err, path, "'%s' is not declared under artifacts", name);
-    const struct artifact_entry *near = NULL;
-    size_t matches = 0;
+    const struct artifact_entry *near = NULL, *spelled = NULL;
+    size_t matches = 0, nearest = strlen (name_bare (name)) / 3 + 1;
     for (size_t i = 0; i < rd->m->artifacts.len; i++) {
         const struct artifact_entry *e = &rd->m->artifacts.items[i];
+        size_t apart = schema_distance (e->tool_name, name_bare (name));
+        if (apart < nearest) {
+            nearest = apart;
+            spelled = e;
+        }
         if (strcmp (e->tool_name, name_bare (name)) == 0) {
             near = e;
             matches++;
         }
     }
-    return matches == 1 ? mur_hint (err, "declared is %s", near->name)
-                        : mur_hint (err, "add an entry named %s under artifacts", name);
+    if (matches == 1)
+        return mur_hint (err, "declared is %s", near->name);
+    if (! matches && spelled)
+        return mur_hint (err, "did you mean %s, which is declared?", spelled->name);
+    return mur_hint (err, "add an entry named %s under artifacts", name);
 }
 
 static size_t

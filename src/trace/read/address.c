@@ -6,7 +6,9 @@
 #include "home/paths.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Everything a failure message needs. */
 struct lookup {
@@ -41,6 +43,33 @@ parse_ordinal (const char *address, size_t *ordinal)
     for (; isdigit ((unsigned char)*at) && *ordinal < 100000000; at++)
         *ordinal = *ordinal * 10 + (size_t)(*at - '0');
     return at > address + 1 && ! *at && *ordinal > 0;
+}
+
+/* A launch that failed before its first line left only its folder. */
+static bool
+has_begun (int group_fd, const char *name)
+{
+    static const char *const files[] = { "trace.jsonl", "hooks" };
+    for (size_t i = 0; i < ARRAY_LEN (files); i++) {
+        _cleanup_free_ char *path = x_asprintf ("%s/%s", name, files[i]);
+        if (faccessat (group_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Sessions that never began are passed over, unless there are no others. */
+static void
+drop_unbegun (int group_fd, struct strv *names)
+{
+    struct strv begun = { 0 };
+    for (size_t i = 0; i < names->len; i++)
+        if (has_begun (group_fd, names->items[i]))
+            strv_push (&begun, names->items[i]);
+    if (! begun.len)
+        return;
+    strv_free (names);
+    *names = begun;
 }
 
 static const char *
@@ -109,8 +138,11 @@ recorded_session_resolve (const char *address, const char *work_root, const char
         return mur_propagate (err, caught);
     struct lookup l = { address ? address : "@1", prefix, work_root, group, code, { 0 } };
     const char *name = NULL;
-    if (fd < 0 || home_list_sessions (fd, group, &l.names, err))
+    if (fd < 0 || home_list_sessions (fd, group, &l.names, err)) {
+        if (fd >= 0 && l.address[0] == '@')
+            drop_unbegun (fd, &l.names);
         name = find (&l, err);
+    }
     if (name) {
         out->session_id = x_strdup (name);
         out->dir_path = x_asprintf ("%s/%s", group, name);

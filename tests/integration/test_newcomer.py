@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A newcomer's first hour: what comes with mur is found without a network, hints name what was meant, a failed launch breaks
+# nothing, an installation only copies. Numbers are the rows of that hour's notes.
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.support.lab import BUILD, IS_SANITIZED, ROOT
+
+
+def test_newcomer_A5_what_comes_with_mur_is_listed_and_found_without_a_network(lab):
+    for arguments in ([], ["-g"]):
+        result = lab.mur("list", *arguments).ok()
+        assert result.stdout == "No artifacts found.\n"
+        assert "std/files@0.1.0" in result.stderr and "come with mur" in result.stderr
+    result = lab.mur("search", "files").ok()
+    assert re.search(r"^std/files +0\.1\.0 ", result.stdout, re.MULTILINE)
+    assert "only what is on this machine was searched: " in result.stderr
+    assert re.search(r"^std/driver-openai ", lab.mur("search", "driver", "--index", "local").ok().stdout, re.MULTILINE)
+    lab.mur("search", "files", "--index", "./none.json").failed()
+
+
+def test_newcomer_A5_a_roster_is_made_without_a_network(lab):
+    result = lab.mur("new", "--roster", "team").ok()
+    assert "name: std/driver-anthropic" in (lab.directory / "team/lead/murmur.yaml").read_text()
+    steps = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("mur ")]
+    for step in steps:
+        if "doctor" not in step and "run" not in step:
+            done = subprocess.run(f"cd team && {step.replace('mur ', f'{lab.mur_path} ')}", shell=True, cwd=lab.directory,
+                                  env=lab.environment(), capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, (step, done.stdout, done.stderr)
+    lab.mur("config", "set", "-g", "registry.index_url", "./none.json").ok()
+    lab.mur("new", "--roster", "other").failed("E-NEW-006")
+
+
+def test_newcomer_A7_a_failed_launch_is_not_the_newest_session(lab):
+    project = lab.agent(steps=[{"text": "done"}])
+    good = project.run("--task", "x").ok()
+    project.run("--task", "x", "--bind", "1.2.3.4").failed("E-IO-003")
+    assert len(lab.records) == 2
+    assert good.session_id in project.mur("trace", "show").ok().stdout
+    assert project.mur("trace", "steps").ok().stdout
+    project.run("--resume", "--task", "go on").ok()
+    project.mur("trace", "diff").ok()
+
+
+def test_newcomer_A7_where_no_session_ever_began_that_is_said(lab):
+    project = lab.agent(steps=[{"text": "done"}])
+    project.run("--task", "x", "--bind", "1.2.3.4").failed("E-IO-003")
+    project.mur("trace", "show").failed("E-IO-001")
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="an installation is of the release build")
+def test_newcomer_A6_an_installation_copies_what_was_built_and_says_where(lab, tmp_path):
+    build = tmp_path / "build"
+    shutil.copytree(BUILD, build, symlinks=True, ignore=shutil.ignore_patterns("*.o", "tests", "*.p"))
+    command = [ROOT / "scripts/install", build, tmp_path / "nowhere"]
+    env = {"HOME": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"}
+    (build / "mur").unlink()
+    refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and "run `make build` first" in refused.stderr
+    assert "bootstrap" not in subprocess.run(["make", "-n", "-C", ROOT, "install"], env=env, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name, hint", [
+    ("std/file", "did you mean std/files@0.1.0?"), ("std/fiels", "did you mean std/files@0.1.0?"),
+    ("local/files", "did you mean std/files@0.1.0?"), ("std/nothing-like-it", None),
+])
+def test_newcomer_B4_a_name_nobody_has_is_told_its_neighbour(lab, name, hint):
+    project = lab.agent(steps=[{"text": "done"}], tools=[{"name": name, "version": "0.1.0"}])
+    result = project.run("--task", "x").failed("E-RUN-008")
+    assert (hint or "run `mur install`") in result.stderr
+
+
+@pytest.mark.parametrize("version", ["^0.1", "~0.1.0", "0.2.0", "1.x"])
+def test_newcomer_B4_a_version_there_is_not_is_told_those_there_are(lab, version):
+    project = lab.agent(steps=[{"text": "done"}], tools=[{"name": "std/files", "version": version}])
+    for arguments in (["run", "--task", "x"], ["install", f"std/files@{version}"]):
+        result = project.mur(*arguments)
+        assert result.code == 1
+        if "E-RUN-008" in result.stderr or "E-REG-001" in result.stderr:
+            assert "there is std/files@0.1.0" in result.stderr
+            assert ("not a range" in result.stderr) == (version != "0.2.0")
+
+
+def test_newcomer_B3_a_name_without_a_scope_is_told_what_comes_with_mur(lab):
+    project = lab.agent(steps=[{"text": "done"}], tools=[{"name": "files", "version": "0.1.0"}])
+    assert "write std/files (what comes with mur)" in project.run("--task", "x").failed().stderr
+
+
+def test_newcomer_B6_a_driver_that_is_spelled_nearly_so(lab):
+    project = lab.agent(steps=[{"text": "done"}], inference={"driver": {"artifact": "std/driver-script"}})
+    assert "did you mean std/driver-scripted, which is declared?" in project.run("--task", "x").failed("E-MAN-003").stderr
+
+
+def test_newcomer_B9_and_B10_what_is_no_artifact_name(lab):
+    project = lab.agent(steps=[{"text": "done"}])
+    assert "missing.mur.zip" in project.mur("install", "missing.mur.zip").failed("E-IO-001").stderr
+    result = project.mur("install", "http://127.0.0.1:1/echo.mur.zip").failed("E-REG-007")
+    assert "an address is no source of artifacts" in result.stderr and "mur install ./" in result.stderr
