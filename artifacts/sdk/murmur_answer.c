@@ -226,6 +226,20 @@ mur_block_is_whole (const struct mur_block *block)
            block->text.data[strspn (block->text.data, " \t\r\n")] == '{';
 }
 
+void
+mur_answer_keep (struct mur_text *to, const char *key, const struct mur_json *json, mur_node node)
+{
+    struct mur_text value = { 0 };
+    size_t len;
+    const char *raw = mur_json_raw (json, node, &len);
+    if (len > 0 && mur_mend_value (raw, len, &value)) {
+        if (key != NULL)
+            mur_text_key (to, key);
+        mur_text_add (to, value.data, value.len);
+    }
+    mur_text_free (&value);
+}
+
 /* --- Usage and the end --- */
 
 void

@@ -106,6 +106,10 @@ void mur_answer_call (struct mur_answer *answer, struct mur_block *block, const 
                       const char *name);
 /* True when the call's input so far is a whole object. */
 bool mur_block_is_whole (const struct mur_block *block);
+/* Adds JSON of the provider's that is to be kept as it came, under the key (NULL: none): what no
+ * reader takes in it is mended, and nothing is added where it cannot be. */
+void
+mur_answer_keep (struct mur_text *to, const char *key, const struct mur_json *json, mur_node node);
 /* Keeps the number when it is one. */
 void mur_answer_usage (struct mur_answer *answer, enum mur_usage which, const struct mur_json *json,
                        mur_node number);

@@ -481,3 +481,17 @@ mur_mend_input (const char *text, size_t len, struct mur_text *to, char **why)
     mur_text_free (&object);
     return is_fine;
 }
+
+bool
+mur_mend_value (const char *text, size_t len, struct mur_text *to)
+{
+    struct mur_text value = { 0 };
+    struct mend m = { .from = text, .at = text, .end = text + len, .to = &value };
+    bool is_fine = read_value (&m, 0);
+    skip_gap (&m);
+    is_fine = is_fine && m.at >= m.end;
+    if (is_fine)
+        mur_text_add (to, m.is_changed ? value.data : text, m.is_changed ? value.len : len);
+    mur_text_free (&value);
+    return is_fine;
+}

@@ -15,5 +15,7 @@
 /* Adds a JSON object to `to` and returns true; or returns false with *why, a sentence that ends
  * "... is no JSON object: <what is wrong and where>". Well-formed input keeps its bytes. */
 bool mur_mend_input (const char *text, size_t len, struct mur_text *to, char **why);
+/* The same for any value of JSON, without a reason: false when it cannot be made such. */
+bool mur_mend_value (const char *text, size_t len, struct mur_text *to);
 
 #endif

@@ -71,6 +71,16 @@ fail_no_json (struct reading *reading, const char *text, size_t len)
     mur_text_free (&quote);
 }
 
+/* It looked like a stream of events, and nobody said that it is one. */
+static void
+fail_no_events (struct reading *reading, const char *data, size_t len)
+{
+    struct mur_text page = { 0 };
+    mur_text_utf8 (&page, data, len);
+    mur_refusal_of_page (reading->answer, &page);
+    mur_text_free (&page);
+}
+
 /* Words that only keep the connection open, and the one that ends the stream. */
 static bool
 is_word (const char *data, size_t len, const char *const *words)
@@ -109,7 +119,7 @@ take_event (void *context, const char *data, size_t len)
     else if (reading->has_event || reading->is_declared)
         fail_no_json (reading, data, len);
     else
-        mur_refusal_of_page (reading->answer, &reading->body);
+        fail_no_events (reading, data, len);
 }
 
 /* --- What the bytes are --- */

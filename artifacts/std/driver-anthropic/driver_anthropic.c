@@ -282,9 +282,9 @@ start_block (struct mur_answer *answer, int64_t number, const struct mur_json *j
         mur_block_grow (block, json, mur_json_get (json, from, type));
         mur_node signature = mur_json_get (json, from, "signature");
         if (is_thinking && ! mur_json_is (json, signature, ""))
-            mur_text_node (&block->more, "signature", json, signature);
-    } else if (mur_json_kind (json, from) == MUR_JSON_OBJECT) {
-        mur_text_node (&mur_answer_add (answer, MUR_BLOCK_OTHER, number)->text, NULL, json, from);
+            mur_answer_keep (&block->more, "signature", json, signature);
+    } else if (type != NULL && *type != '\0') {
+        mur_answer_keep (&mur_answer_add (answer, MUR_BLOCK_OTHER, number)->text, NULL, json, from);
     }
     free (type);
 }
@@ -324,7 +324,7 @@ take_delta (struct mur_answer *answer, int64_t number, const struct mur_json *js
     if (mur_json_kind (json, signature) == MUR_JSON_STRING && block != NULL &&
         block->kind == MUR_BLOCK_THINKING) {
         block->more.len = 0;
-        mur_text_node (&block->more, "signature", json, signature);
+        mur_answer_keep (&block->more, "signature", json, signature);
     }
 }
 

@@ -117,6 +117,13 @@ static struct detail {
 
 static size_t detail_count;
 
+void
+answer_begin (void)
+{
+    details = NULL;
+    detail_count = 0;
+}
+
 static const char *const detail_words[] = { "text", "summary", "data" };
 
 static struct detail *
@@ -154,7 +161,7 @@ take_detail (const struct mur_json *json, mur_node entry)
         char *mark = mur_format ("\"%s\":", key != NULL ? key : "");
         bool is_there = detail->rest.len > 0 && strstr (detail->rest.data, mark) != NULL;
         if (! is_words && ! is_there && mur_json_kind (json, n) != MUR_JSON_NULL)
-            mur_text_node (&detail->rest, key, json, n);
+            mur_answer_keep (&detail->rest, key, json, n);
         free (mark);
         free (text);
         free (key);
@@ -182,8 +189,6 @@ take_details (struct mur_answer *answer, const struct mur_json *json, mur_node l
 {
     if (mur_json_count (json, list) == 0)
         return;
-    if (answer->count == 0)
-        detail_count = 0;
     for (mur_node n = mur_json_first (json, list); n >= 0; n = mur_json_next (json, n)) {
         take_detail (json, n);
         if (! has_text)
@@ -326,8 +331,8 @@ take_call (struct mur_answer *answer, const struct mur_json *json, mur_node call
     mur_block_input (block, json, arguments);
     mur_block_grow (block, json, arguments);
     if (block->more.len == 0)
-        mur_text_node (&block->more, "extra_content", json,
-                       mur_json_get (json, call, "extra_content"));
+        mur_answer_keep (&block->more, "extra_content", json,
+                         mur_json_get (json, call, "extra_content"));
     free (piece.id);
     free (piece.name);
 }

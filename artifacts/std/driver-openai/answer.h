@@ -10,6 +10,8 @@
 /* Where servers put what the model thought, in the order they are looked for; NULL ends. */
 extern const char *const reasoning_fields[];
 
+/* Before each call: nothing of an earlier answer is known. */
+void answer_begin (void);
 void answer_take_event (struct mur_answer *answer, const struct mur_json *json);
 void answer_take_whole (struct mur_answer *answer, const struct mur_json *json);
 

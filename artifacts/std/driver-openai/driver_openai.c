@@ -317,6 +317,7 @@ mur_tool (const struct mur_input *in, struct mur_result *out)
         .marker =
             mur_driver_cache_marker (config, model != NULL && strstr (model, "claude") != NULL),
     };
+    answer_begin ();
     if (! mur_driver_takes_content (in->json, out))
         return;
     mur_text_puts (&r.text, "{");

@@ -88,7 +88,7 @@ take_reasoning (struct mur_answer *answer, struct mur_block *block, const struct
     if (! is_done)
         return;
     block->more.len = 0;
-    mur_text_node (&block->more, "item", json, item);
+    mur_answer_keep (&block->more, "item", json, item);
 }
 
 /* The block of an item that began before. Without places, the latest of its kind is meant, and a
@@ -129,8 +129,7 @@ take_item (struct mur_answer *answer, const struct mur_json *json, mur_node item
     bool is_new = block == NULL;
     if (mur_is_media (type))
         mur_answer_no_media (answer, type);
-    else if (mur_json_kind (json, item) == MUR_JSON_OBJECT &&
-             (kind != MUR_BLOCK_OTHER || is_done)) {
+    else if (type != NULL && *type != '\0' && (kind != MUR_BLOCK_OTHER || is_done)) {
         if (is_new)
             block = mur_answer_add (answer, kind, number);
         if (kind == MUR_BLOCK_CALL)
@@ -138,7 +137,7 @@ take_item (struct mur_answer *answer, const struct mur_json *json, mur_node item
         else if (kind == MUR_BLOCK_THINKING)
             take_reasoning (answer, block, json, item, is_done);
         else if (kind == MUR_BLOCK_OTHER && is_new)
-            mur_text_node (&block->text, NULL, json, item);
+            mur_answer_keep (&block->text, NULL, json, item);
         else if (kind == MUR_BLOCK_TEXT && is_done && block->text.len == 0)
             take_parts (answer, block, json, mur_json_get (json, item, "content"));
     }
