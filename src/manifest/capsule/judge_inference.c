@@ -288,10 +288,10 @@ judge_driver_gateways (struct reading *rd, struct mur_error **err)
         const struct artifact_entry *e = &rd->m->artifacts.items[i];
         if (e->role != ROLE_DRIVER || ! e->gateway)
             continue;
-        if (! is_http || (e != inf->driver_entry && ! text_set_has (&alternates, e->name)))
-            return refuse_value (rd, err, path_of (rd, "artifacts[%zu].gateway", i), "%s",
-                                 is_http ? "no part of inference names this driver"
-                                         : "only a driver of transport: http uses a gateway");
+        bool is_named = inf && (e == inf->driver_entry || text_set_has (&alternates, e->name));
+        if (! is_named)
+            return refuse_value (rd, err, path_of (rd, "artifacts[%zu].gateway", i),
+                                 "no part of inference names this driver");
     }
     return true;
 }
@@ -332,7 +332,6 @@ judge_process_driver (struct reading *rd, struct mur_error **err)
     } keys[] = {
         { "capabilities", e->capabilities != NULL },
         { "config", e->config != NULL },
-        { "gateway", e->gateway != NULL },
     };
     for (size_t i = 0; i < ARRAY_LEN (keys); i++)
         if (keys[i].is_there)

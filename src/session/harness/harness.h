@@ -12,6 +12,7 @@
 #include "host/process_driver.h"
 #include "session/state/session.h"
 
+struct gateway_door;
 struct harness_memory;
 
 struct harness {
@@ -22,6 +23,7 @@ struct harness {
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
     bool is_warned_version, is_warned_billing; /* said once a launch */
+    struct gateway_door *door; /* to its provider, without a key; NULL: it has its own account */
     pthread_mutex_t lock;                      /* a leaf; guards the pid */
     pid_t pid; /* of the harness that runs and is not reaped; 0: none */
 };

@@ -10,12 +10,14 @@
 #include "door/tasks/tasks.h"
 #include "fs/replace.h"
 #include "fs/root.h"
+#include "net/server/gateway_door.h"
 #include "session/guests/guest_env.h"
 #include "session/harness/harness_memory.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hook_task.h"
 #include "session/state/loop_lock.h"
 #include "session/state/session.h"
+#include "session/state/spend.h"
 #include "session/task/restart.h"
 #include "session/task/task_text.h"
 #include "session/toolbox/system_prompt.h"
@@ -216,12 +218,57 @@ plan_session (struct harness_run *run)
 
 /* --- the plan --- */
 
+/* A ceiling that is reached is told as the provider would tell it. Any thread. */
+static char *
+refuse_request (void *ctx)
+{
+    struct session *s = ctx;
+    struct spend_refusal r;
+    if (spend_charge (s->spend, 0, 0, &r))
+        return NULL;
+    return x_asprintf ("%s: %llu of %llu tokens are used", spend_limit_name (r.limit),
+                       (unsigned long long)r.used, (unsigned long long)r.ceiling);
+}
+
+/* The address at which the harness finds its provider, for a driver with a gateway. */
+static bool
+open_gateway (struct session *s, struct mur_error **err)
+{
+    struct harness *h = s->harness;
+    if (h->door || ! h->driver->gateway)
+        return true;
+    const struct gateway_door_spec spec = {
+        .gateway = h->driver->gateway, .http = s->http, .refuse = refuse_request, .ctx = s
+    };
+    h->door = gateway_door_new (&spec, err);
+    return h->door || mur_context (err, "the gateway of harness %s", h->is.harness);
+}
+
+/* inference.driver.config, with the gateway as the member the runtime adds. Owned, or NULL. */
+static char *
+driver_config (const struct session *s)
+{
+    const char *written = s->choices.primary.config;
+    const struct gateway_door *door = s->harness->door;
+    if (! door)
+        return written ? x_strdup (written) : NULL;
+    _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
+    if (! json_is_object (config))
+        return x_strdup (written);
+    json_object_set_new (config, "$gateway",
+                         json_pack ("{s:s, s:s}", "base_url", gateway_door_url (door),
+                                    "placeholder", gateway_door_placeholder (door)));
+    return json_text (config, JSON_TEXT_SORTED);
+}
+
 static bool
 ask_plan (struct harness_run *run, const char *version, const struct buf *prompt,
           struct mur_error **err)
 {
     struct session *s = run->session;
-    _cleanup_free_ char *system = system_text_process (s);
+    if (! open_gateway (s, err))
+        return false;
+    _cleanup_free_ char *system = system_text_process (s), *config = driver_config (s);
     _cleanup_strv_ struct strv names = { 0 };
     for (size_t i = 0; i < s->kit.tool_count; i++)
         strv_push (&names, s->kit.tools[i].name);
@@ -231,7 +278,7 @@ ask_plan (struct harness_run *run, const char *version, const struct buf *prompt
     const struct process_request request = {
         .model = s->manifest->inference->model,
         .system_prompt = system,
-        .config = s->choices.primary.config,
+        .config = config,
         .bridge = run->bridge ? &bridge : NULL,
         .session_id = run->session_id,
         .is_resume = run->is_resume,

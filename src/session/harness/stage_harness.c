@@ -2,6 +2,7 @@
 #include "session/harness/stage_harness.h"
 
 #include "base/alloc.h"
+#include "net/server/gateway_door.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "session/guests/guests.h"
 #include "session/harness/harness.h"
@@ -155,6 +156,7 @@ harness_free (struct session *s)
     struct harness *h = s->harness;
     if (! h)
         return;
+    gateway_door_free (h->door);
     harness_memory_free (h->memory);
     pthread_mutex_destroy (&h->lock);
     free (h->binary);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/provider_usage.h"
+#include "net/server/provider_usage.h"
 
 #include "base/json.h"
 

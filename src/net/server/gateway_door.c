@@ -5,13 +5,14 @@
  * open) -> over (the stream's closed). Locks: a transfer's own lock, held around our callbacks,
  * comes before passage->lock; no transfer is released while passage->lock is held.
  */
-#include "net/gateway_door.h"
+#include "net/server/gateway_door.h"
 
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/json.h"
-#include "net/http_server.h"
-#include "net/provider_usage.h"
+#include "net/server/http_exchange.h"
+#include "net/server/http_server.h"
+#include "net/server/provider_usage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,7 +50,7 @@ struct passage {
     struct buf waiting;             /* of the answer's body */
     size_t waiting_at;
     bool is_paused, has_ended;
-    bool is_ending; /* the door closes: the transfer stays the one it is */
+    bool is_ending;  /* the door closes: the transfer stays the one it is */
     bool has_stream; /* its closed frees the passage; without one the transfer's end does */
 };
 
