@@ -151,6 +151,23 @@ policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
            apply_word (&l->after_task, "--lifecycle-after-task", after_task, endings, err);
 }
 
+/* Its own class raises the floor of the session, whose walls it shares; a floor of the capsule
+ * holds it, too, unless it is said to be outside. */
+static void
+lower_harness (struct policy *p, const struct inference *inference)
+{
+    if (! inference || inference->transport != TRANSPORT_PROCESS)
+        return;
+    const char *word = inference->written_containment;
+    enum containment_class class = str_eq (word, "sealed")   ? CONTAINMENT_SEALED
+                                   : str_eq (word, "scoped") ? CONTAINMENT_SCOPED
+                                                             : CONTAINMENT_ADVISORY;
+    p->confines_harness =
+        word ? ! str_eq (word, "none") : p->containment_floor > CONTAINMENT_ADVISORY;
+    if (class > p->containment_floor)
+        p->containment_floor = class;
+}
+
 struct policy *
 policy_lower (const struct capsule_manifest *m, const struct policy_request *request,
               struct mur_error **err)
@@ -163,6 +180,7 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
     lower_capabilities (p, m->capabilities);
     p->containment_floor = containment_floor (request->config_floor, m->capabilities->containment,
                                               request->flag_floor);
+    lower_harness (p, m->inference);
     p->lifecycle = *m->lifecycle;
     if (! policy_apply_lifecycle_flags (&p->lifecycle, request->flag_task_acceptance,
                                         request->flag_after_task, err))
@@ -194,7 +212,6 @@ policy_free (struct policy *p)
 static const char *
 native_route (const struct policy *p, bool has_native_artifact)
 {
-    /* A harness is none of them: it is outside of every containment class. */
     const struct {
         const char *name;
         bool is_open;
@@ -203,6 +220,7 @@ native_route (const struct policy *p, bool has_native_artifact)
         { "capabilities.spawn.allow", p->spawn_allow.len > 0 },
         { "capabilities.install.tool", p->install_tool.len > 0 },
         { "a native tool under artifacts", has_native_artifact },
+        { "inference.containment", p->confines_harness },
     };
     for (size_t i = 0; i < ARRAY_LEN (routes); i++)
         if (routes[i].is_open)

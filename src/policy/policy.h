@@ -65,6 +65,7 @@ struct policy {
     struct cap_limits limits;
     struct cap_resources resources;
     uint64_t declared_deadline_seconds;       /* 0: not declared */
+    bool confines_harness;                    /* transport: process inside the session's walls */
     enum containment_class containment_floor; /* combined */
     bool plan_submit;
     struct str_list install_skill;

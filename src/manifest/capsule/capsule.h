@@ -224,6 +224,7 @@ struct inference {
     const char *model;
     const struct yaml_node *api_key;
     const char *command;
+    const char *written_containment; /* of the harness; NULL: the capsule's floor decides */
     const char *system_prompt;
     const char *system_prompt_file;
     const char *system_prompt_artifact;

@@ -300,6 +300,10 @@ static const struct schema_key inference_keys[] = {
     KEY (inference, api_key, KEY_NODE, .flags = KEY_HIDDEN),
     KEY (inference, command, KEY_TRIMMED,
          .doc = "The harness executable, instead of the one the driver names."),
+    KEY_AS ("containment", inference, written_containment, KEY_TRIMMED, .rule = RULE_WORDS,
+            .words = (const char *const[]){ "none", "advisory", "scoped", "sealed", NULL },
+            .doc = "The class the harness itself runs in, with transport: process; the capsule's "
+                   "own floor when absent, and outside of every class when there is none."),
     KEY (inference, system_prompt, KEY_TRIMMED, .doc = "The system prompt itself."),
     KEY (inference, system_prompt_file, KEY_TRIMMED, .doc = "A file with it, beside the manifest."),
     KEY (inference, system_prompt_artifact, KEY_TRIMMED, .doc = "A declared skill that is it."),

@@ -319,6 +319,9 @@ bool
 judge_process_driver (struct reading *rd, struct mur_error **err)
 {
     const struct inference *inf = rd->m->inference;
+    if (inf && inf->written_containment && inf->transport != TRANSPORT_PROCESS)
+        return refuse_value (rd, err, "inference.containment",
+                             "it is a harness's, and only transport: process has one");
     if (! inf || inf->transport != TRANSPORT_PROCESS)
         return true;
     const struct artifact_entry *e = inf->driver_entry;

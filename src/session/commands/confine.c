@@ -62,7 +62,10 @@ fill_folders (struct session *s, struct mur_error **err)
 {
     struct mount_folders *f = &s->processes->confined->spec.folders;
     const char *temp = arena_printf (s->arena, "%s/tmp", s->places.dirs.records_path);
-    const char *home = arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
+    const struct confine_program *program = s->processes->program;
+    const char *home = program && program->home
+                           ? program->home
+                           : arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
     if (! (f->sealed_etc = confine_write_etc (s, home, err)))
         return false;
     const struct str_list *protected = &s->policy->read_only_paths;
@@ -90,14 +93,18 @@ names_of (struct session *s, const struct str_list *list)
 static void
 fill_trees (struct session *s)
 {
-    const struct cap_shell *shell = s->policy->shell;
-    if (! shell)
-        return;
+    static const struct cap_shell none;
+    const struct cap_shell *shell = s->policy->shell ? s->policy->shell : &none;
+    const struct confine_program *program = s->processes->program;
     size_t count = shell->staged_runtime.len;
     for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
         count += shell->interpreter_runtime.items[i].dirs.len;
+    for (size_t i = 0; program && program->trees[i]; i++)
+        count++;
     struct confinement_tree *trees = arena_new_array (s->arena, struct confinement_tree, count + 1);
     size_t n = 0;
+    for (size_t i = 0; program && program->trees[i]; i++)
+        trees[n++] = (struct confinement_tree){ program->trees[i], true, true };
     for (size_t i = 0; i < shell->staged_runtime.len; i++)
         trees[n++] =
             (struct confinement_tree){ shell->staged_runtime.items[i].source_path, true, true };
@@ -134,6 +141,13 @@ fill_network (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < allow->len; i++)
         if (! allow_list_add (&s->processes->confined->network, allow->items[i], err))
             return false;
+    const struct confine_program *program = s->processes->program;
+    for (size_t i = 0; program && i < 2; i++) {
+        char entry[40];
+        snprintf (entry, sizeof entry, "http://127.0.0.1:%u", program->ports[i]);
+        if (program->ports[i] && ! allow_list_add (&s->processes->confined->network, entry, err))
+            return false;
+    }
     s->processes->confined->spec.network = &s->processes->confined->network;
     s->processes->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
     return true;
@@ -236,6 +250,18 @@ warn_once (struct session *s)
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
     for (size_t i = 0; i < list->notes.len; i++)
         diag_note ("%s", list->notes.items[i]);
+}
+
+void
+confine_admit (struct session *s, const struct confine_program *program)
+{
+    s->processes->program = program;
+}
+
+const struct strv *
+confine_env (const struct session *s)
+{
+    return &s->processes->confined->env;
 }
 
 bool

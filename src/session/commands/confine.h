@@ -9,8 +9,11 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "session/commands/refusals.h"
+
+#include <stdint.h>
 
 struct confinement;
 struct session;
@@ -19,6 +22,17 @@ struct session;
 void confine_warn_host (const struct session *s);
 /* W-SEC-033 where the work folder holds ~/.murmur. As the launch begins. */
 void confine_warn_places (const struct session *s);
+/* A program beside those of shell.allow that runs in the session's walls: a harness. */
+struct confine_program {
+    const char *const
+        *trees;        /* it and what it starts read them; bound under sealed; NULL-terminated */
+    const char *home;  /* its home instead of the session's own, kept between sessions; or NULL */
+    uint16_t ports[2]; /* of 127.0.0.1 outside that it reaches; 0: none */
+};
+/* Before confine_start. Borrowed until confine_end. */
+void confine_admit (struct session *s, const struct confine_program *program);
+/* The environment of a command, NULL-terminated, once it is set. Borrowed. */
+const struct strv *confine_env (const struct session *s);
 /* Makes the confinement. E-RUN-012, E-RUN-014, E-CAP-005, E-IO-003. */
 bool confine_start (struct session *s, struct mur_error **err);
 /* The environment, once the URL is known. */

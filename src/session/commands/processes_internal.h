@@ -24,11 +24,14 @@ struct confined {
     bool is_over; /* the ceiling was passed: nothing more is started */
 };
 
+struct confine_program;
+
 struct processes {
-    struct confined *confined; /* NULL: nothing here starts a native process */
-    bool is_told;              /* what confines commands was said once */
-    pthread_mutex_t lock;      /* base/locks.h: session. Guards what follows; the task loop writes,
-                                  the door reads */
+    struct confined *confined;             /* NULL: nothing here starts a native process */
+    const struct confine_program *program; /* NULL: none but those of shell.allow */
+    bool is_told;                          /* what confines commands was said once */
+    pthread_mutex_t lock; /* base/locks.h: session. Guards what follows; the task loop writes,
+                             the door reads */
     struct background *background; /* the newest first */
     struct background *foreground; /* what runs now */
 };

@@ -18,6 +18,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <strings.h>
@@ -468,20 +469,35 @@ accept_thread (void *arg)
 
 /* --- the whole --- */
 
-static bool
-listen_here (struct bridge *b, struct mur_error **err)
+int
+bridge_listen (uint16_t *port, struct mur_error **err)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
     socklen_t len = sizeof address;
-    b->listen_fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    _cleanup_close_ int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind (fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        listen (fd, 128) < 0 || getsockname (fd, (struct sockaddr *)&address, &len) < 0)
+        return mur_fail_errno (err, E_IO_003, "the tool bridge cannot listen on 127.0.0.1"), -1;
+    *port = ntohs (address.sin_port);
+    return steal_fd (&fd);
+}
+
+/* At the port the session's walls lead to, or at one of its own. */
+static bool
+listen_here (struct bridge *b, struct mur_error **err)
+{
+    const struct harness *h = b->session->harness;
+    uint16_t port = h->bridge_port;
+    b->listen_fd = -1;
     b->changed_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (b->listen_fd < 0 || b->changed_fd < 0 ||
-        bind (b->listen_fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen (b->listen_fd, 128) < 0 ||
-        getsockname (b->listen_fd, (struct sockaddr *)&address, &len) < 0)
-        return mur_fail_errno (err, E_IO_003, "the tool bridge cannot listen on 127.0.0.1");
-    snprintf (b->url, sizeof b->url, "http://127.0.0.1:%u/bridge", ntohs (address.sin_port));
+    if (h->bridge_fd >= 0)
+        b->listen_fd = fcntl (h->bridge_fd, F_DUPFD_CLOEXEC, 0);
+    else if ((b->listen_fd = bridge_listen (&port, err)) < 0)
+        return false;
+    if (b->listen_fd < 0 || b->changed_fd < 0)
+        return mur_fail_errno (err, E_IO_003, "the tool bridge cannot be opened");
+    snprintf (b->url, sizeof b->url, "http://127.0.0.1:%u/bridge", port);
     return true;
 }
 

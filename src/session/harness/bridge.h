@@ -14,6 +14,8 @@
 
 struct bridge;
 
+/* A listener for bridges to come, and its port. E-IO-003. */
+int bridge_listen (uint16_t *port, struct mur_error **err);
 /* Listens. <task> is whose calls they are. E-IO-003. */
 struct bridge *bridge_open (struct session *s, struct running_task *task, struct mur_error **err);
 /* Refuses further calls, abandons those under way and waits for them. The loop lock is held by the

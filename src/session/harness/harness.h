@@ -10,6 +10,7 @@
 #pragma once
 
 #include "host/process_driver.h"
+#include "session/commands/confine.h"
 #include "session/state/session.h"
 
 struct gateway_door;
@@ -23,7 +24,13 @@ struct harness {
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
     bool is_warned_version, is_warned_billing; /* said once a launch */
+    const char *home; /* private, kept with the conversations of the capsule */
+    /* Inside the session's walls (harness_walls.h): */
+    struct confine_program program;
+    struct strv trees, closure; /* folders it is made of; files it executes to start */
+    int bridge_fd;              /* the listener of every run's bridge; -1: each has its own */
+    uint16_t bridge_port;
     struct gateway_door *door; /* to its provider, without a key; NULL: it has its own account */
-    pthread_mutex_t lock;                      /* a leaf; guards the pid */
-    pid_t pid; /* of the harness that runs and is not reaped; 0: none */
+    pthread_mutex_t lock;      /* a leaf; guards the pid */
+    pid_t pid;                 /* of the harness that runs and is not reaped; 0: none */
 };

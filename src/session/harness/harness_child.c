@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "sandbox/run/confinement.h"
+#include "session/harness/harness_walls.h"
 #include "session/state/session.h"
 
 #include <errno.h>
@@ -39,6 +41,25 @@ publish (struct session *s, pid_t pid)
     pthread_mutex_unlock (&s->harness->lock);
 }
 
+/* In the walls of the session's commands. */
+static bool
+start_confined (struct session *s, char *const *argv, char *const *env, const int streams[3],
+                struct bare_child *out, struct mur_error **err)
+{
+    const struct confined_program program = { .path = s->harness->binary,
+                                              .argv = argv,
+                                              .env = env,
+                                              .stdin_fd = streams[0],
+                                              .stdout_fd = streams[1],
+                                              .stderr_fd = streams[2],
+                                              .closure = &s->harness->closure };
+    struct spawned spawned;
+    if (! confinement_spawn (confine_confinement (s), &program, &spawned, err))
+        return false;
+    *out = (struct bare_child){ spawned.pid, spawned.pidfd };
+    return true;
+}
+
 bool
 harness_child_start (struct session *s, char *const *argv, char *const *env,
                      struct harness_child *c, struct mur_error **err)
@@ -46,7 +67,10 @@ harness_child_start (struct session *s, char *const *argv, char *const *env,
     int in[2] = { -1, -1 }, out[2] = { -1, -1 }, errors[2] = { -1, -1 };
     *c = (struct harness_child){ .in_fd = -1, .out_fd = -1, .err_fd = -1 };
     bool is_good = make_pipe (in, 1, err) && make_pipe (out, 0, err) && make_pipe (errors, 0, err);
-    if (is_good) {
+    const int streams[] = { in[0], out[1], errors[1] };
+    if (is_good && harness_is_confined (s)) {
+        is_good = start_confined (s, argv, env, streams, &c->process, err);
+    } else if (is_good) {
         const struct bare_child_spec spec = { .path = s->harness->binary,
                                               .argv = argv,
                                               .env = env,

@@ -10,14 +10,14 @@
 #include "door/tasks/tasks.h"
 #include "fs/replace.h"
 #include "fs/root.h"
-#include "net/server/gateway_door.h"
 #include "session/guests/guest_env.h"
+#include "session/harness/harness_gateway.h"
 #include "session/harness/harness_memory.h"
+#include "session/harness/harness_walls.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hook_task.h"
 #include "session/state/loop_lock.h"
 #include "session/state/session.h"
-#include "session/state/spend.h"
 #include "session/task/restart.h"
 #include "session/task/task_text.h"
 #include "session/toolbox/system_prompt.h"
@@ -56,6 +56,10 @@ static void
 build_env (const struct session *s, const struct process_plan *plan, const char *files_dir,
            struct strv *env)
 {
+    const struct strv *base = harness_is_confined (s) ? confine_env (s) : NULL;
+    for (size_t i = 0; base && i < base->len; i++)
+        strv_push (env, base->items[i]);
+    guest_env_set (env, "HOME", harness_home (s));
     guest_env_add_allowed (s->policy, env);
     for (size_t i = 0; plan && i < plan->env_len; i++) {
         _cleanup_free_ char *value = with_files_dir (plan->env[i].value, files_dir);
@@ -218,57 +222,12 @@ plan_session (struct harness_run *run)
 
 /* --- the plan --- */
 
-/* A ceiling that is reached is told as the provider would tell it. Any thread. */
-static char *
-refuse_request (void *ctx)
-{
-    struct session *s = ctx;
-    struct spend_refusal r;
-    if (spend_charge (s->spend, 0, 0, &r))
-        return NULL;
-    return x_asprintf ("%s: %llu of %llu tokens are used", spend_limit_name (r.limit),
-                       (unsigned long long)r.used, (unsigned long long)r.ceiling);
-}
-
-/* The address at which the harness finds its provider, for a driver with a gateway. */
-static bool
-open_gateway (struct session *s, struct mur_error **err)
-{
-    struct harness *h = s->harness;
-    if (h->door || ! h->driver->gateway)
-        return true;
-    const struct gateway_door_spec spec = {
-        .gateway = h->driver->gateway, .http = s->http, .refuse = refuse_request, .ctx = s
-    };
-    h->door = gateway_door_new (&spec, err);
-    return h->door || mur_context (err, "the gateway of harness %s", h->is.harness);
-}
-
-/* inference.driver.config, with the gateway as the member the runtime adds. Owned, or NULL. */
-static char *
-driver_config (const struct session *s)
-{
-    const char *written = s->choices.primary.config;
-    const struct gateway_door *door = s->harness->door;
-    if (! door)
-        return written ? x_strdup (written) : NULL;
-    _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
-    if (! json_is_object (config))
-        return x_strdup (written);
-    json_object_set_new (config, "$gateway",
-                         json_pack ("{s:s, s:s}", "base_url", gateway_door_url (door),
-                                    "placeholder", gateway_door_placeholder (door)));
-    return json_text (config, JSON_TEXT_SORTED);
-}
-
 static bool
 ask_plan (struct harness_run *run, const char *version, const struct buf *prompt,
           struct mur_error **err)
 {
     struct session *s = run->session;
-    if (! open_gateway (s, err))
-        return false;
-    _cleanup_free_ char *system = system_text_process (s), *config = driver_config (s);
+    _cleanup_free_ char *system = system_text_process (s), *config = harness_driver_config (s);
     _cleanup_strv_ struct strv names = { 0 };
     for (size_t i = 0; i < s->kit.tool_count; i++)
         strv_push (&names, s->kit.tools[i].name);
@@ -328,19 +287,35 @@ check_plan (const struct harness_run *run, struct mur_error **err)
 
 /* --- the files --- */
 
+/* Where a run's directory is made: inside the walls its home, which it reaches; else the session's
+ * own folder. */
+static bool
+open_files_parent (struct harness_run *run, struct mur_error **err)
+{
+    const struct session *s = run->session;
+    const char *path = harness_is_confined (s) ? harness_home (s) : s->places.dirs.session_path;
+    run->files_parent_fd = harness_is_confined (s)
+                               ? open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                               : fcntl (s->places.dirs.session_fd, F_DUPFD_CLOEXEC, 0);
+    if (run->files_parent_fd < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot open %s", path);
+    char id[37];
+    uuid_text (id);
+    run->files_name = x_asprintf ("%s%s", harness_is_confined (s) ? "murmur-run-" : "harness/", id);
+    run->files_dir = x_asprintf ("%s/%s", path, run->files_name);
+    return true;
+}
+
 /* Makes the run's private directory with the plan's files in it. */
 static bool
 write_files (struct harness_run *run, struct mur_error **err)
 {
-    const struct session *s = run->session;
     const struct process_plan *p = &run->plan;
-    char id[37];
-    uuid_text (id);
-    run->files_name = x_asprintf ("harness/%s", id);
-    run->files_dir = x_asprintf ("%s/%s", s->places.dirs.session_path, run->files_name);
-    if (mkdirat (s->places.dirs.session_fd, run->files_name, 0700) < 0)
+    if (! open_files_parent (run, err))
+        return false;
+    if (mkdirat (run->files_parent_fd, run->files_name, 0700) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot create %s", run->files_dir);
-    _cleanup_close_ int dir = openat (s->places.dirs.session_fd, run->files_name,
+    _cleanup_close_ int dir = openat (run->files_parent_fd, run->files_name,
                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fchmod (dir, 0700) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", run->files_dir);
@@ -354,8 +329,10 @@ write_files (struct harness_run *run, struct mur_error **err)
 void
 harness_launch_clear (struct harness_run *run)
 {
-    if (run->files_name)
-        (void)fs_remove_tree_at (run->session->places.dirs.session_fd, run->files_name, NULL);
+    if (run->files_name) {
+        (void)fs_remove_tree_at (run->files_parent_fd, run->files_name, NULL);
+        close (run->files_parent_fd);
+    }
     free (run->files_name);
     free (run->files_dir);
 }

@@ -39,7 +39,8 @@ struct harness_run {
     struct frames frames;
     struct process_plan plan;
     struct arena *arena;
-    char *files_name, *files_dir; /* below the session's directory, and whole; NULL: not made */
+    char *files_name, *files_dir; /* below its parent, and whole; NULL: not made */
+    int files_parent_fd;          /* open while files_name is not NULL */
     char session_id[128];         /* handed over */
     bool is_resume;
     char *reported_id; /* NULL: the harness reported no session */

@@ -129,6 +129,7 @@ stage_harness (struct session *s, struct mur_error **err)
     pthread_mutex_init (&h->lock, NULL);
     last_acts_add (s, harness_kill);
     h->arena = arena_new ();
+    h->bridge_fd = -1;
     h->memory = harness_memory_new (s->policy->record_store);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         if (s->kit.artifacts[i].entry == inference->driver_entry)
@@ -157,6 +158,10 @@ harness_free (struct session *s)
     if (! h)
         return;
     gateway_door_free (h->door);
+    if (h->bridge_fd >= 0)
+        close (h->bridge_fd);
+    strv_free (&h->trees);
+    strv_free (&h->closure);
     harness_memory_free (h->memory);
     pthread_mutex_destroy (&h->lock);
     free (h->binary);

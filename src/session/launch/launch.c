@@ -21,6 +21,7 @@
 #include "session/commands/confine.h"
 #include "session/grants.h"
 #include "session/handoff/delegations.h"
+#include "session/harness/harness_walls.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
@@ -270,7 +271,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     bool has_own = false;
     /* Armed first: a session that was told to end while it registered still deregisters. */
     if (termination_arm (s, &outcome.error) && roost_session_begin (s, &outcome.error) &&
-        confine_start (s, &outcome.error)) {
+        harness_walls_enter (s, &outcome.error) && confine_start (s, &outcome.error)) {
         grants_record (s);
         has_own = task_text_import (s);
     }

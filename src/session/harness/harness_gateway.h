@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The address at which a harness finds its provider, for a driver with a gateway: the key is put in
+ * on the way, and a budget that is used up is told in the provider's own words.
+ */
+#pragma once
+
+#include "base/error.h"
+
+struct session;
+
+/* Opens it; nothing for a driver without a gateway. E-IO-003, E-RUN-010. */
+bool harness_gateway_open (struct session *s, struct mur_error **err);
+/* inference.driver.config as the driver gets it: with the gateway as the member "$gateway". Owned,
+ * or NULL. */
+char *harness_driver_config (const struct session *s);
