@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 TEST_JOBS ?= 2
 export BUILD SAN_BUILD TEST_JOBS
 
-.PHONY: help setup build demo check check-san check-threads bench fuzz install clean
+.PHONY: help setup build demo check check-san check-threads check-real bench fuzz install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -31,6 +31,9 @@ check-san: ## unit and integration tests under the address and undefined-behavio
 check-threads: ## unit tests of the door and of child launches, and the door's stress program, under the thread sanitizer
 	@scripts/bootstrap packages engine
 	@scripts/check-threads
+
+check-real: ## tests with real programs installed by name, PART=agents by default; those that cannot be had are skipped
+	@scripts/check-real --build $(BUILD) $(PART)
 
 bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
 	@bench/run --mur $(BUILD)/mur

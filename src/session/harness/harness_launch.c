@@ -59,7 +59,6 @@ build_env (const struct session *s, const struct process_plan *plan, const char 
     const struct strv *base = harness_is_confined (s) ? confine_env (s) : NULL;
     for (size_t i = 0; base && i < base->len; i++)
         strv_push (env, base->items[i]);
-    guest_env_set (env, "HOME", harness_home (s));
     guest_env_add_allowed (s->policy, env);
     for (size_t i = 0; plan && i < plan->env_len; i++) {
         _cleanup_free_ char *value = with_files_dir (plan->env[i].value, files_dir);

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Real coding agents as harnesses: Claude Code and Codex, from npm, inside the walls, against a scripted provider. The key
+# is the provider's alone.
+
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.agent_provider import AgentProvider
+from tests.support.door_client import SLEEPER, Door
+from tests.support.lab import SLOWER
+from tests.support.npm import npm_programs
+from tests.support.polling import eventually, pid_exists
+
+KEY = "sk-real-key-of-the-provider"
+MEMORY = {"resources": {"memory_bytes": 1 << 46}}
+PROGRAMS = ["bash", "sh", "cat", "id", "env", "git", "ls", "curl", "head", "sleep", "python3", "node"]
+
+
+@dataclass
+class Agent:
+    """How one program is driven, and how its model asks for its shell."""
+
+    name: str
+    package: str
+    path: str  # of the endpoint
+    config: dict
+    shell_tool: str
+    bridge_tool: str
+
+    def shell(self, command):
+        return {"tool": self.shell_tool, "input": {"command" if self.name == "claude-code" else "cmd": command}}
+
+
+CLAUDE = Agent("claude-code", "@anthropic-ai/claude-code@2.1.197", "", {"permission_mode": "bypassPermissions"}, "Bash", "mcp__murmur__files")
+CODEX = Agent("codex", "@openai/codex@0.171.0", "/v1", {"sandbox_mode": "danger-full-access"}, "exec_command", "mcp__murmur__files")
+AGENTS = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda agent: agent.name)
+CLASSES = pytest.mark.parametrize("containment", ["scoped", "sealed"])
+
+
+class Driven:
+    def __init__(self, lab, agent, provider, containment="scoped", **manifest):
+        self.path = npm_programs(agent.package)
+        inference = {"transport": "process", "containment": containment, "model": "test-model",
+                     "driver": {"artifact": f"std/driver-{agent.name}", "config": agent.config}, **manifest.pop("inference", {})}
+        shell = {"shell": {"allow": PROGRAMS}, **MEMORY}
+        self.project = lab.project(agent.name, {
+            "name": agent.name, "version": "0.1.0",
+            "artifacts": [{"name": f"std/driver-{agent.name}", "version": "0.1.0", "runtime": "driver",
+                           "gateway": {"endpoint": provider.url + agent.path, "api_key": "${PROVIDER_KEY}"}},
+                          {"name": "std/files", "version": "0.1.0", "runtime": "tool"}],
+            "inference": inference, "capabilities": shell, "lifecycle": {"conversation": "threaded"}, **manifest})
+        import os
+        self.env = {"PROVIDER_KEY": KEY, "PATH": f"{self.path}:{os.environ['PATH']}"}
+
+    def run(self, task, *args, **more):
+        return self.project.run("--task", task, *args, env=self.env, timeout=120 * SLOWER, **more)
+
+    def start(self, *args):
+        return self.project.start(*args, env=self.env)
+
+
+def nowhere(lab, text):
+    """The text is in no file of the home."""
+    return not [path for path in lab.home.rglob("*") if path.is_file() and not path.is_symlink() and text.encode() in path.read_bytes()]
+
+
+@AGENTS
+@CLASSES
+def test_agents_a_task_runs_inside_with_no_key_of_its_own(lab, agent, containment):
+    steps = [agent.shell("echo made > made.txt; env; cat /proc/self/environ | head -c 100000; cat /etc/shadow; ls -a $HOME"), {"text": "All done."}]
+    with AgentProvider(*steps) as provider:
+        driven = Driven(lab, agent, provider, containment)
+        session = lab.session(driven.run("do it").ok())
+
+    assert session.result_text == "All done."
+    assert provider.keys == {KEY if agent is CLAUDE else f"Bearer {KEY}"}
+    said = provider.results[0]
+    assert KEY not in said and "root:" not in said and nowhere(lab, KEY)
+    made = [path for path in driven.project.directory.rglob("made.txt")]
+    assert len(made) == 1 and made[0].read_text() == "made\n"
+    trace = session.trace
+    assert trace.one("harness_start")["version_tested"] is True and trace.one("harness_exit")["code"] == 0
+    call = trace.all("tool_call")[0]
+    assert "made.txt" in str(call["input"]) and trace.one("task_end")["tool_calls"] == 1
+    assert trace.one("session_start")["containment_achieved"] == containment
+    used = trace.all("inference")
+    assert sum(line.get("output_tokens", 0) for line in used) == 18
+
+
+@AGENTS
+def test_agents_what_is_outside_cannot_be_read_or_reached(lab, agent):
+    secret = lab.home / "secret.txt"
+    secret.write_text("kept private")
+    steps = [agent.shell(f"cat {secret}; curl -s -m 5 http://127.0.0.1:{{port}}/ ; curl -s -m 5 http://example.com; echo over")]
+    with AgentProvider() as provider, AgentProvider() as other:
+        steps[0]["input"] = {key: value.replace("{port}", str(other.port)) for key, value in steps[0]["input"].items()}
+        provider.steps = [*steps, {"text": "done"}]
+        Driven(lab, agent, provider).run("look around").ok()
+        assert other.requests == []
+    assert "over" in provider.results[0] and "kept private" not in provider.results[0]
+
+
+@AGENTS
+def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
+    if agent is CODEX:
+        step = {"tool": "files", "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}, "namespace": "mcp__murmur"}
+        pytest.skip("codex offers MCP tools in a namespace of its own, which the scripted provider does not speak yet")
+    step = {"tool": agent.bridge_tool, "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
+    with AgentProvider(step, {"text": "done"}) as provider:
+        driven = Driven(lab, agent, provider)
+        driven.run("use it").ok()
+    assert [path.read_text() for path in driven.project.directory.rglob("by-bridge.txt")] == ["x"]
+
+
+@AGENTS
+def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
+    with AgentProvider({"text": "one"}, {"text": "two"}) as provider:
+        driven = Driven(lab, agent, provider)
+        first = lab.session(driven.run("remember blue").ok())
+        second = lab.session(driven.run("what was it?", "--resume").ok())
+    assert second.result_text == "two" and second.trace.one("harness_start")["session_mode"] == "resume"
+    assert first.trace.one("harness_session")["harness_session_id"] == second.trace.one("harness_session")["harness_session_id"]
+    assert "remember blue" in str(provider.requests[-1][2])
+
+
+@AGENTS
+def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
+    held = threading.Event()
+    with AgentProvider(agent.shell("sleep 300")) as provider:
+        driven = Driven(lab, agent, provider, lifecycle={"conversation": "threaded", **SLEEPER})
+        running = driven.start()
+        door = Door(running)
+        task = door.send("go")
+        eventually(lambda: lab.session(running).trace.all("harness_start"), 30 * SLOWER, "the harness runs")
+        eventually(lambda: provider.requests, 30 * SLOWER, "it asked")
+        door.cancel(task)
+        eventually(lambda: lab.session(running).trace.all("harness_exit"), 30 * SLOWER, "it is gone")
+        running.signal()
+        running.result()
+    held.set()
+
+
+@AGENTS
+@pytest.mark.parametrize("status, word", [(401, "auth"), (400, "harness-error")])
+def test_agents_a_providers_refusal_is_the_tasks_failure(lab, agent, status, word):
+    with AgentProvider(*[{"status": status, "message": "scripted refusal"}] * 20) as provider:
+        failed = Driven(lab, agent, provider).run("go")
+    assert failed.code == 1 and "error[E-RUN-033]" in failed.stderr
+    assert lab.session(failed).trace.one("harness_failed")["kind"] == word
+
+
+@AGENTS
+def test_agents_a_spent_budget_stops_it_in_the_providers_words(lab, agent):
+    steps = [agent.shell("true")] * 30
+    with AgentProvider(*steps) as provider:
+        failed = Driven(lab, agent, provider, inference={"max_session_tokens": 60}).run("go on and on")
+    assert failed.code != 0 and len(provider.requests) < 20
+
+
+@AGENTS
+def test_agents_nothing_is_left_after_the_runtime_is_killed(lab, agent):
+    with AgentProvider(agent.shell("sleep 301 & sleep 302")) as provider:
+        driven = Driven(lab, agent, provider)
+        running = driven.start("--task", "go")
+
+        def sleepers():
+            import subprocess
+            return subprocess.run(["pgrep", "-f", "sleep 30[12]"], capture_output=True, text=True).stdout.split()
+
+        eventually(sleepers, 60 * SLOWER, "the command runs")
+        running.kill()
+        running.result()
+        eventually(lambda: not sleepers(), 10 * SLOWER, "everything is gone")
+
+
+@pytest.mark.parametrize("script, code", [
+    ("#!/bin/sh\nexit 7\n", "E-RUN-033"), ("#!/bin/sh\necho not json; exit 0\n", "E-RUN-033"),
+    ("#!/bin/sh\necho 'Please run /login' >&2; exit 1\n", "E-RUN-033")])
+def test_agents_a_program_that_cannot_work_is_one_error(lab, script, code, tmp_path):
+    program = tmp_path / "claude"
+    program.write_text(script)
+    program.chmod(0o755)
+    with AgentProvider() as provider:
+        driven = Driven(lab, CLAUDE, provider, "none", inference={"command": str(program)})
+        failed = driven.run("go")
+    assert failed.code == 1 and failed.stderr.count("error[") == 1 and f"error[{code}]" in failed.stderr
