@@ -3,6 +3,8 @@
 # Real coding agents as harnesses: Claude Code and Codex, from npm, inside the walls, against a scripted provider. The key
 # is the provider's alone.
 
+import os
+import subprocess
 import threading
 from dataclasses import dataclass
 
@@ -12,10 +14,9 @@ from tests.support.agent_provider import AgentProvider
 from tests.support.door_client import SLEEPER, Door
 from tests.support.lab import SLOWER
 from tests.support.npm import npm_programs
-from tests.support.polling import eventually, pid_exists
+from tests.support.polling import eventually
 
 KEY = "sk-real-key-of-the-provider"
-MEMORY = {"resources": {"memory_bytes": 1 << 46}}
 PROGRAMS = ["bash", "sh", "cat", "id", "env", "git", "ls", "curl", "head", "sleep", "python3", "node"]
 
 
@@ -28,14 +29,13 @@ class Agent:
     path: str  # of the endpoint
     config: dict
     shell_tool: str
-    bridge_tool: str
 
     def shell(self, command):
         return {"tool": self.shell_tool, "input": {"command" if self.name == "claude-code" else "cmd": command}}
 
 
-CLAUDE = Agent("claude-code", "@anthropic-ai/claude-code@2.1.197", "", {"permission_mode": "bypassPermissions"}, "Bash", "mcp__murmur__files")
-CODEX = Agent("codex", "@openai/codex@0.171.0", "/v1", {"sandbox_mode": "danger-full-access"}, "exec_command", "mcp__murmur__files")
+CLAUDE = Agent("claude-code", "@anthropic-ai/claude-code@2.1.197", "", {"permission_mode": "bypassPermissions"}, "Bash")
+CODEX = Agent("codex", "@openai/codex@0.171.0", "/v1", {"sandbox_mode": "danger-full-access"}, "exec_command")
 AGENTS = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda agent: agent.name)
 CLASSES = pytest.mark.parametrize("containment", ["scoped", "sealed"])
 
@@ -45,14 +45,13 @@ class Driven:
         self.path = npm_programs(agent.package)
         inference = {"transport": "process", "containment": containment, "model": "test-model",
                      "driver": {"artifact": f"std/driver-{agent.name}", "config": agent.config}, **manifest.pop("inference", {})}
-        shell = {"shell": {"allow": PROGRAMS}, **MEMORY}
+        shell = {"shell": {"allow": PROGRAMS}}
         self.project = lab.project(agent.name, {
             "name": agent.name, "version": "0.1.0",
             "artifacts": [{"name": f"std/driver-{agent.name}", "version": "0.1.0", "runtime": "driver",
                            "gateway": {"endpoint": provider.url + agent.path, "api_key": "${PROVIDER_KEY}"}},
                           {"name": "std/files", "version": "0.1.0", "runtime": "tool"}],
             "inference": inference, "capabilities": shell, "lifecycle": {"conversation": "threaded"}, **manifest})
-        import os
         self.env = {"PROVIDER_KEY": KEY, "PATH": f"{self.path}:{os.environ['PATH']}"}
 
     def run(self, task, *args, **more):
@@ -105,10 +104,8 @@ def test_agents_what_is_outside_cannot_be_read_or_reached(lab, agent):
 
 @AGENTS
 def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
-    if agent is CODEX:
-        step = {"tool": "files", "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}, "namespace": "mcp__murmur"}
-        pytest.skip("codex offers MCP tools in a namespace of its own, which the scripted provider does not speak yet")
-    step = {"tool": agent.bridge_tool, "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
+    called = {"action": "write", "path": "by-bridge.txt", "content": "x"}
+    step = {"tool": "mcp__murmur__files", "input": called} if agent is CLAUDE else {"tool": "files", "namespace": "mcp__murmur", "input": called}
     with AgentProvider(step, {"text": "done"}) as provider:
         driven = Driven(lab, agent, provider)
         driven.run("use it").ok()
@@ -129,18 +126,18 @@ def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
 @AGENTS
 def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
     held = threading.Event()
-    with AgentProvider(agent.shell("sleep 300")) as provider:
+    with AgentProvider({"text": "too late", "wait": held}) as provider:
         driven = Driven(lab, agent, provider, lifecycle={"conversation": "threaded", **SLEEPER})
         running = driven.start()
         door = Door(running)
-        task = door.send("go")
-        eventually(lambda: lab.session(running).trace.all("harness_start"), 30 * SLOWER, "the harness runs")
-        eventually(lambda: provider.requests, 30 * SLOWER, "it asked")
-        door.cancel(task)
-        eventually(lambda: lab.session(running).trace.all("harness_exit"), 30 * SLOWER, "it is gone")
+        task = door.send_at_once("go")
+        eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
+        door.result("CancelTask", {"id": task["id"]})
+        line = eventually(lambda: lab.session(running).trace.all("harness_exit"), 60 * SLOWER, "it is gone")[0]
+        assert door.state(task["id"]) == "CANCELED" and line["cause"] == "canceled"
+        held.set()
         running.signal()
         running.result()
-    held.set()
 
 
 @AGENTS
@@ -167,7 +164,6 @@ def test_agents_nothing_is_left_after_the_runtime_is_killed(lab, agent):
         running = driven.start("--task", "go")
 
         def sleepers():
-            import subprocess
             return subprocess.run(["pgrep", "-f", "sleep 30[12]"], capture_output=True, text=True).stdout.split()
 
         eventually(sleepers, 60 * SLOWER, "the command runs")

@@ -8,6 +8,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
 USAGE = {"input_tokens": 11, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 9}
 
 
@@ -77,7 +78,7 @@ class AgentProvider:
             step["wait"].wait(60)
         if "status" in step:
             return handler.say(step["status"], step.get("headers", {}), json.dumps(
-                {"type": "error", "error": {"type": "scripted", "message": step.get("message", "scripted refusal")}}).encode())
+                {"type": "error", "error": {"type": ERRORS.get(step["status"], "api_error"), "message": "scripted refusal"}}).encode())
         events = responses_events(step, body, number) if "/responses" in handler.path else messages_events(step, body, number)
         data = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n" for kind, fields in events).encode()
         if step.get("cut"):
@@ -121,7 +122,8 @@ def responses_events(step, body, number):
     yield "response.created", {"response": response}
     if "tool" in step:
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": step["tool"],
-                "arguments": json.dumps(step["input"]), "status": "completed"}
+                "arguments": json.dumps(step["input"]), "status": "completed",
+                **({"namespace": step["namespace"]} if "namespace" in step else {})}
     else:
         item = {"type": "message", "id": f"m_{number}", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": step["text"], "annotations": []}]}
