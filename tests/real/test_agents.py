@@ -81,7 +81,7 @@ def test_agents_a_task_runs_inside_with_no_key_of_its_own(lab, agent, containmen
     made = [path for path in driven.project.directory.rglob("made.txt")]
     assert len(made) == 1 and made[0].read_text() == "made\n"
     trace = session.trace
-    assert trace.one("harness_start")["version_tested"] is True and trace.one("harness_exit")["code"] == 0
+    assert trace.one("harness_start")["version_tested"] is True and trace.one("harness_exit")["cause"] == "terminal"
     call = trace.all("tool_call")[0]
     assert "made.txt" in str(call["input"]) and trace.one("task_end")["tool_calls"] == 1
     assert trace.one("session_start")["containment_achieved"] == containment
@@ -116,8 +116,10 @@ def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
 def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
     with AgentProvider({"text": "one"}, {"text": "two"}) as provider:
         driven = Driven(lab, agent, provider)
-        first = lab.session(driven.run("remember blue").ok())
-        second = lab.session(driven.run("what was it?", "--resume").ok())
+        work = driven.project.directory / "work"  # conversations of some programs belong to a folder
+        work.mkdir()
+        first = lab.session(driven.run("remember blue", "--workdir", work).ok())
+        second = lab.session(driven.run("what was it?", "--resume", "--workdir", work).ok())
     assert second.result_text == "two" and second.trace.one("harness_start")["session_mode"] == "resume"
     assert first.trace.one("harness_session")["harness_session_id"] == second.trace.one("harness_session")["harness_session_id"]
     assert "remember blue" in str(provider.requests[-1][2])

@@ -275,6 +275,12 @@ on_system (const struct mur_json *line)
     } else if (strstr (subtype, "retry") != NULL) {
         char *error = mur_json_text (line, mur_json_get (line, 0, "error"));
         int64_t status = mur_json_int (line, mur_json_get (line, 0, "error_status"), 0);
+        if (status == 401 ||
+            status == 403) { /* it would ask for minutes what is answered already */
+            mur_event_turn_failed (MUR_TURN_AUTH, "the provider answered HTTP %lld: %s",
+                                   (long long)status, error != NULL ? error : "refused");
+            return;
+        }
         mur_event_retry ((uint32_t)mur_json_int (line, mur_json_get (line, 0, "attempt"), 1),
                          mur_format ("%s%s%lld", error != NULL ? error : "the provider failed",
                                      status ? ", HTTP " : "", (long long)status));
@@ -289,6 +295,8 @@ on_result (const struct mur_json *line)
     mur_node cost = mur_json_get (line, 0, "total_cost_usd");
     char *subtype = mur_json_text (line, mur_json_get (line, 0, "subtype")),
          *text = mur_json_text (line, mur_json_get (line, 0, "result"));
+    if (text == NULL)
+        text = mur_json_text (line, mur_json_at (line, mur_json_get (line, 0, "errors"), 0));
     struct mur_process_usage total = finished;
     take_usage (&total, line, mur_json_get (line, 0, "usage"));
     tell_usage (&total);

@@ -10,10 +10,10 @@
 #pragma once
 
 #include "host/process_driver.h"
+#include "net/server/gateway_door.h"
 #include "session/commands/confine.h"
 #include "session/state/session.h"
 
-struct gateway_door;
 struct harness_memory;
 
 struct harness {
@@ -30,7 +30,8 @@ struct harness {
     struct strv trees, closure; /* folders it is made of; files it executes to start */
     int bridge_fd;              /* the listener of every run's bridge; -1: each has its own */
     uint16_t bridge_port;
-    struct gateway_door *door; /* to its provider, without a key; NULL: it has its own account */
-    pthread_mutex_t lock;      /* a leaf; guards the pid */
-    pid_t pid;                 /* of the harness that runs and is not reaped; 0: none */
+    struct gateway_usage charged; /* of what its provider told; under the lock */
+    struct gateway_door *door;    /* to its provider, without a key; NULL: it has its own account */
+    pthread_mutex_t lock;         /* a leaf; guards the pid */
+    pid_t pid;                    /* of the harness that runs and is not reaped; 0: none */
 };

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
 #include "session/calls/call_line.h"
+#include "session/harness/harness_gateway.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
@@ -98,8 +99,11 @@ harness_spend_line (struct harness_run *run)
 static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
-    if (spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
-                      count (&u->of[USAGE_OUTPUT]), &run->refusal))
+    bool is_open = run->session->harness->door
+                       ? harness_gateway_charge (run->session, &run->refusal)
+                       : spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
+                                       count (&u->of[USAGE_OUTPUT]), &run->refusal);
+    if (is_open)
         return;
     run->cause = HARNESS_SPEND_CEILING;
     harness_spend_line (run);
@@ -189,8 +193,11 @@ harness_failed_turn_line (struct harness_run *run, const char *code, const char 
         return;
     add_to_totals (run, &u);
     struct spend_refusal ignored;
-    (void)spend_charge (run->session->spend, count (&u.of[USAGE_INPUT]),
-                        count (&u.of[USAGE_OUTPUT]), &ignored);
+    if (run->session->harness->door)
+        (void)harness_gateway_charge (run->session, &ignored);
+    else
+        (void)spend_charge (run->session->spend, count (&u.of[USAGE_INPUT]),
+                            count (&u.of[USAGE_OUTPUT]), &ignored);
 }
 
 static void

@@ -2,18 +2,32 @@
 #include "session/harness/harness_gateway.h"
 
 #include "base/alloc.h"
+
 #include "base/json.h"
 #include "net/server/gateway_door.h"
 #include "session/harness/harness.h"
 #include "session/state/spend.h"
 
+bool
+harness_gateway_charge (struct session *s, struct spend_refusal *refusal)
+{
+    struct harness *h = s->harness;
+    pthread_mutex_lock (&h->lock);
+    const struct gateway_usage now = gateway_door_usage (h->door), before = h->charged;
+    h->charged = now;
+    pthread_mutex_unlock (&h->lock);
+    return spend_charge (s->spend,
+                         now.input - before.input + now.cache_read - before.cache_read +
+                             now.cache_creation - before.cache_creation,
+                         now.output - before.output, refusal);
+}
+
 /* A ceiling that is reached is told as the provider would tell it. Any thread. */
 static char *
 refuse_request (void *ctx)
 {
-    struct session *s = ctx;
     struct spend_refusal r;
-    if (spend_charge (s->spend, 0, 0, &r))
+    if (harness_gateway_charge (ctx, &r))
         return NULL;
     return x_asprintf ("%s: %llu of %llu tokens are used", spend_limit_name (r.limit),
                        (unsigned long long)r.used, (unsigned long long)r.ceiling);

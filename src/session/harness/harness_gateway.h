@@ -8,9 +8,13 @@
 #include "base/error.h"
 
 struct session;
+struct spend_refusal;
 
 /* Opens it; nothing for a driver without a gateway. E-IO-003, E-RUN-010. */
 bool harness_gateway_open (struct session *s, struct mur_error **err);
+/* Charges what the provider has told since the last time, whatever the harness says of it. False: a
+ * ceiling is reached. Any thread. */
+bool harness_gateway_charge (struct session *s, struct spend_refusal *refusal);
 /* inference.driver.config as the driver gets it: with the gateway as the member "$gateway". Owned,
  * or NULL. */
 char *harness_driver_config (const struct session *s);

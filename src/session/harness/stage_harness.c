@@ -141,7 +141,7 @@ bool
 stage_harness_spend (struct session *s, struct mur_error **err)
 {
     const struct harness *h = s->harness;
-    if (! h || h->is.reports_usage)
+    if (! h || h->is.reports_usage || h->driver->entry->gateway) /* its gateway counts */
         return true;
     bool has_own = s->manifest->inference->max_session_tokens.is_set;
     if (! has_own && ! s->asked->config->machine_tokens_per_day)
