@@ -162,8 +162,6 @@ lower_harness (struct policy *p, const struct inference *inference)
     enum containment_class class = str_eq (word, "sealed")   ? CONTAINMENT_SEALED
                                    : str_eq (word, "scoped") ? CONTAINMENT_SCOPED
                                                              : CONTAINMENT_ADVISORY;
-    p->confines_harness =
-        word ? ! str_eq (word, "none") : p->containment_floor > CONTAINMENT_ADVISORY;
     if (class > p->containment_floor)
         p->containment_floor = class;
 }
@@ -208,6 +206,16 @@ policy_free (struct policy *p)
 
 /* --- native processes --- */
 
+bool
+policy_confines_harness (const struct policy *p)
+{
+    const struct inference *inference = p->manifest->inference;
+    if (! inference || inference->transport != TRANSPORT_PROCESS)
+        return false;
+    const char *word = inference->written_containment;
+    return word ? ! str_eq (word, "none") : p->containment_floor > CONTAINMENT_ADVISORY;
+}
+
 /* The first declaration that lets the launch start one, or NULL. */
 static const char *
 native_route (const struct policy *p, bool has_native_artifact)
@@ -220,7 +228,7 @@ native_route (const struct policy *p, bool has_native_artifact)
         { "capabilities.spawn.allow", p->spawn_allow.len > 0 },
         { "capabilities.install.tool", p->install_tool.len > 0 },
         { "a native tool under artifacts", has_native_artifact },
-        { "inference.containment", p->confines_harness },
+        { "inference.containment", policy_confines_harness (p) },
     };
     for (size_t i = 0; i < ARRAY_LEN (routes); i++)
         if (routes[i].is_open)

@@ -65,7 +65,6 @@ struct policy {
     struct cap_limits limits;
     struct cap_resources resources;
     uint64_t declared_deadline_seconds;       /* 0: not declared */
-    bool confines_harness;                    /* transport: process inside the session's walls */
     enum containment_class containment_floor; /* combined */
     bool plan_submit;
     struct str_list install_skill;
@@ -119,8 +118,10 @@ typedef struct secret *policy_credential_fn (void *ctx, const char *name);
  * not looked up, nor those of drivers only inference.alternates names. */
 bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
                                 void *ctx, const char *config_path, struct mur_error **err);
-/* True when the launch may start a native process (shell, spawn, tool pulls, done_check). A
- * harness is none. Native tools are known only after resolving: <has_native_artifact>. */
+/* transport: process inside the session's walls. */
+bool policy_confines_harness (const struct policy *p);
+/* True when the launch may start a confined native process (shell, spawn, tool pulls, done_check, a
+ * harness inside). Native tools are known only after resolving: <has_native_artifact>. */
 bool policy_may_run_native (const struct policy *p, bool has_native_artifact);
 
 /* --- warnings --- */

@@ -293,15 +293,15 @@ open_files_parent (struct harness_run *run, struct mur_error **err)
 {
     const struct session *s = run->session;
     const char *path = harness_is_confined (s) ? harness_home (s) : s->places.dirs.session_path;
-    run->files_parent_fd = harness_is_confined (s)
+    run->files.parent_fd = harness_is_confined (s)
                                ? open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                                : fcntl (s->places.dirs.session_fd, F_DUPFD_CLOEXEC, 0);
-    if (run->files_parent_fd < 0)
+    if (run->files.parent_fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", path);
     char id[37];
     uuid_text (id);
-    run->files_name = x_asprintf ("%s%s", harness_is_confined (s) ? "murmur-run-" : "harness/", id);
-    run->files_dir = x_asprintf ("%s/%s", path, run->files_name);
+    run->files.name = x_asprintf ("%s%s", harness_is_confined (s) ? "murmur-run-" : "harness/", id);
+    run->files.path = x_asprintf ("%s/%s", path, run->files.name);
     return true;
 }
 
@@ -312,28 +312,28 @@ write_files (struct harness_run *run, struct mur_error **err)
     const struct process_plan *p = &run->plan;
     if (! open_files_parent (run, err))
         return false;
-    if (mkdirat (run->files_parent_fd, run->files_name, 0700) < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot create %s", run->files_dir);
-    _cleanup_close_ int dir = openat (run->files_parent_fd, run->files_name,
+    if (mkdirat (run->files.parent_fd, run->files.name, 0700) < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot create %s", run->files.path);
+    _cleanup_close_ int dir = openat (run->files.parent_fd, run->files.name,
                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fchmod (dir, 0700) < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot open %s", run->files_dir);
+        return mur_fail_errno (err, E_IO_003, "cannot open %s", run->files.path);
     for (size_t i = 0; i < p->file_count; i++)
         if (! fs_replace_at (dir, p->files[i].name, p->files[i].contents, p->files[i].contents_len,
                              0600, false, err))
-            return mur_context (err, "%s", run->files_dir);
+            return mur_context (err, "%s", run->files.path);
     return true;
 }
 
 void
 harness_launch_clear (struct harness_run *run)
 {
-    if (run->files_name) {
-        (void)fs_remove_tree_at (run->files_parent_fd, run->files_name, NULL);
-        close (run->files_parent_fd);
+    if (run->files.name) {
+        (void)fs_remove_tree_at (run->files.parent_fd, run->files.name, NULL);
+        close (run->files.parent_fd);
     }
-    free (run->files_name);
-    free (run->files_dir);
+    free (run->files.name);
+    free (run->files.path);
 }
 
 /* --- start --- */
@@ -374,8 +374,8 @@ start (struct harness_run *run, const char *version, bool is_known, struct mur_e
     _cleanup_strv_ struct strv argv = { 0 }, env = { 0 };
     strv_push (&argv, s->harness->binary);
     for (size_t i = 0; i < p->args.len; i++)
-        strv_take (&argv, with_files_dir (p->args.items[i], run->files_dir));
-    build_env (s, p, run->files_dir, &env);
+        strv_take (&argv, with_files_dir (p->args.items[i], run->files.path));
+    build_env (s, p, run->files.path, &env);
     start_line (run, version, is_known, &env);
     if (! harness_child_start (s, argv.items, env.items, &run->child, err))
         return mur_context (err, "harness %s", s->harness->is.harness);

@@ -39,9 +39,11 @@ struct harness_run {
     struct frames frames;
     struct process_plan plan;
     struct arena *arena;
-    char *files_name, *files_dir; /* below its parent, and whole; NULL: not made */
-    int files_parent_fd;          /* open while files_name is not NULL */
-    char session_id[128];         /* handed over */
+    struct {
+        char *name, *path; /* below its parent, and whole; NULL: not made */
+        int parent_fd;     /* open while name is not NULL */
+    } files;
+    char session_id[128]; /* handed over */
     bool is_resume;
     char *reported_id; /* NULL: the harness reported no session */
     bool did_work;

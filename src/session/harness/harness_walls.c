@@ -22,7 +22,7 @@
 bool
 harness_is_confined (const struct session *s)
 {
-    return s->harness && s->policy->confines_harness;
+    return s->harness && policy_confines_harness (s->policy);
 }
 
 /* --- what it is made of --- */
