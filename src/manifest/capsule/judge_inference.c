@@ -315,6 +315,14 @@ judge_alternate_drivers (struct reading *rd, struct mur_error **err)
     return true;
 }
 
+/* A driver has to know what a gateway is: the bundled ones do, and whoever puts the harness inside
+ * says so of theirs. */
+static bool
+takes_gateway (const struct inference *inf, const struct artifact_entry *e)
+{
+    return inf->written_containment || name_has_scope (e->name, SCOPE_BUNDLED);
+}
+
 bool
 judge_process_driver (struct reading *rd, struct mur_error **err)
 {
@@ -335,6 +343,7 @@ judge_process_driver (struct reading *rd, struct mur_error **err)
     } keys[] = {
         { "capabilities", e->capabilities != NULL },
         { "config", e->config != NULL },
+        { "gateway", e->gateway && ! takes_gateway (inf, e) },
     };
     for (size_t i = 0; i < ARRAY_LEN (keys); i++)
         if (keys[i].is_there)
