@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an evaluation does with a session beside launching it: fills its work folder before, runs a
- * check in it afterwards (spec/records.md 9).
+ * check in it afterwards (docs/spec/records.md 9).
  *
- * Callers: cli/run/cmd_eval_run.c. Always true: the check runs once every process of the session is
- * dead, in the confinement the session's own commands had; nothing is written through a link the
- * session may have planted.
+ * Always true: the check runs once every process of the session is dead, in the confinement the
+ * session's own commands had; nothing is written through a link the session may have planted.
  */
 #pragma once
 

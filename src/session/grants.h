@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The host's part of the grants report: what allowed interpreters and the certificate store add,
- * and how the limit on I/O fares (spec/containment.md 8.2, 14.2, 16). The report itself is
+ * and how the limit on I/O fares (docs/spec/containment.md 8.2, 14.2, 16). The report itself is
  * policy/'s.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launching a staged session and seeing it to its end (spec/session.md 4, 7, 15).
+ * Launching a staged session and seeing it to its end (docs/spec/session.md 4, 7, 15).
  *
- * Callers: cli/run/cmd_run.c. Always true: on every return the runtime directory and the running
- * record are gone; the trace of an agent ends with session_end unless it could not be opened.
+ * Always true: on every return the runtime directory and the running record are gone; the trace of
+ * an agent ends with session_end unless it could not be opened.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a launch says on stdout: the one line of --json, or the lines for people
- * (spec/session.md 4.1, spec/cli.md 2).
+ * (docs/spec/session.md 4.1, docs/spec/cli.md 2).
  *
- * Callers: cli/run/cmd_run.c. Always true: a stdout that refuses a line never stops a session.
+ * Always true: a stdout that refuses a line never stops a session.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  *
  * Serving a session to MCP clients: what `mur mcp serve` asks for between staging and launch.
  *
- * Callers: cli/. Always true: what the manifest's exports.mcp does not name is served to nobody.
+ * Always true: what the manifest's exports.mcp does not name is served to nobody.
  */
 #pragma once
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Staging: from a read manifest and a lowered policy to a session that only needs launching
- * (spec/session.md 2.1, 3).
+ * (docs/spec/session.md 2.1, 3).
  *
- * Callers: cli/run/cmd_run.c, later spawn/ and eval. Always true: nothing the capsule supplied runs
- * here; every refusal comes before the side effects of later steps; what the request points to is
- * borrowed and must outlive the session.
+ * Always true: nothing the capsule supplied runs here; every refusal comes before the side effects
+ * of later steps; what the request points to is borrowed and must outlive the session.
  */
 #pragma once
 
@@ -58,7 +57,7 @@ struct stage_request {
     const char *resumed_trace; /* path of that session's trace file */
     bool forgets_session;
 
-    /* From the launcher: read before anything else of the launch (spec/spawn.md A13). */
+    /* From the launcher: read before anything else of the launch (docs/spec/spawn.md A13). */
     const struct secret *spawn_grant; /* NULL: none was handed over */
     const struct spawner *spawner;    /* its session_id NULL: not delegated */
     const char *formation_id;         /* NULL: none */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Tool dispatch. See dispatch.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/dispatch.h"
 
 #include "base/alloc.h"

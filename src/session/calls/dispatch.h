@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running one tool call, by name, first match wins (spec/session.md 8.1).
+ * Running one tool call, by name, first match wins (docs/spec/session.md 8.1).
  *
  * Knows no tool: what the runtime provides is asked of the session's own rows.
  */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The gates of a call. See gate.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/gate.h"
 
 #include "base/alloc.h"

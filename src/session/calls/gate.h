@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands between a call the model asked for and its dispatch: required fields, protected paths
- * and deny hooks (spec/session.md 5.8, 9.5).
+ * What stands between a call the model asked for and its dispatch: required fields, protected
+ * paths and deny hooks (docs/spec/session.md 5.8, 9.5).
  *
- * Callers: tool_calls.c for direct calls, plan_step.c for the steps of a plan. Always true: no gate
- * grants anything; a refusal that cannot be traced ends the session (task->fatal).
+ * Always true: no gate grants anything; a refusal that cannot be traced ends the session
+ * (task->fatal).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * session-status: where the session stands, in numbers that agree with the trace written so far
- * (spec/session.md 8.3).
+ * (docs/spec/session.md 8.3).
  */
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Protected paths of tool calls. See read_only.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/read_only.h"
 
 #include "base/alloc.h"

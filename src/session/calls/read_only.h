@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Protected paths: capabilities.filesystem.read_only judged on what a tool call asks for, before
- * anything runs (spec/containment.md 13.1).
+ * anything runs (docs/spec/containment.md 13.1).
  *
- * Callers: tool_calls.c, stage.c (warnings). Always true: a rule only subtracts; paths compare by
- * component, after existing links were resolved.
+ * Always true: a rule only subtracts; paths compare by component, after existing links were
+ * resolved.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands that went to the background, and the tool that asks after them (spec/session.md 8.6).
+ * Commands that went to the background, and the tool that asks after them (docs/spec/session.md
+ * 8.6).
  *
- * Callers: shell.c puts one here; provided.c answers background-command; loop.c turns finished ones
- * into tasks; launch.c settles the rest at the end. One thread, the task loop's, uses all of it but
- * background_append_residue, which the door's thread asks.
+ * One thread, the task loop's, uses all of it but background_append_residue, which the door's
+ * thread asks.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Writes of a command line. See command_writes.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/command_writes.h"
 
 #include "base/alloc.h"

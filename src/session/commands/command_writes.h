@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which paths a command line says it writes (spec/containment.md 13.1): read, never evaluated.
+ * Which paths a command line says it writes (docs/spec/containment.md 13.1): read, never
+ * evaluated.
  *
- * Callers: read_only.c. Always true: quotes are honoured, expansions are left as they are written.
+ * Always true: quotes are honoured, expansions are left as they are written.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a session's native processes run under: its confinement, the supervisor of its commands,
- * their environment and the bound on what they may store (spec/session.md 4.1 step 4,
- * spec/containment.md 7, 14).
+ * their environment and the bound on what they may store (docs/spec/session.md 4.1 step 4,
+ * docs/spec/containment.md 7, 14).
  *
- * Always true: without anything that can start a native process there is no confinement, and all of
- * this does nothing.
+ * Always true: without anything that can start a native process there is no confinement, and all
+ * of this does nothing.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Files of /etc for commands. See confine_etc.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/confine_etc.h"
 
 #include "base/alloc.h"
@@ -15,7 +12,7 @@
 #define GITCONFIG_MAX 65536
 
 static bool
-write_one (int dir_fd, const char *name, const char *text, struct mur_error **err)
+etc_write (int dir_fd, const char *name, const char *text, struct mur_error **err)
 {
     return fs_replace_at (dir_fd, name, text, strlen (text), 0644, false, err);
 }
@@ -125,7 +122,7 @@ confine_write_etc (struct session *s, const char *home, struct mur_error **err)
                                      { "nsswitch.conf", nsswitch_text },
                                      { "gitconfig", gitconfig } };
     for (size_t i = 0; i < ARRAY_LEN (files); i++)
-        if (! write_one (fd, files[i][0], files[i][1], err))
+        if (! etc_write (fd, files[i][0], files[i][1], err))
             return NULL;
     return dir;
 }

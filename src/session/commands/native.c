@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Native tools. See native.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/native.h"
 
 #include "artifact/names/platform.h"
@@ -29,8 +26,8 @@ is_native (const struct staged_artifact *a)
 }
 
 static bool
-write_one (struct session *s, struct staged_artifact *a, const struct buf *image,
-           struct mur_error **err)
+native_write (struct session *s, struct staged_artifact *a, const struct buf *image,
+              struct mur_error **err)
 {
     _cleanup_free_ char *dir = x_asprintf ("tools/%s", a->tool_name);
     _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, a->tool_name);
@@ -51,7 +48,7 @@ stage_native_tool (struct session *s, struct staged_artifact *a, struct mur_erro
     _cleanup_buf_ struct buf image = { 0 };
     return ! is_native (a) || (package_read_native (a->resolved->package, &image, err) &&
                                platform_check_binary (a->full_name, image.data, image.len, err) &&
-                               write_one (s, a, &image, err));
+                               native_write (s, a, &image, err));
 }
 
 bool
@@ -67,7 +64,7 @@ stage_native_tools (struct session *s, struct mur_error **err)
                                        err);
     for (size_t i = 0; i < s->kit.artifact_count && is_good; i++)
         if (is_native (&s->kit.artifacts[i]))
-            is_good = write_one (s, &s->kit.artifacts[i], &images[i], err);
+            is_good = native_write (s, &s->kit.artifacts[i], &images[i], err);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         buf_free (&images[i]);
     free (images);

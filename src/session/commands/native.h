@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Native tools: programs from packages, run as subprocesses with JSON in and out
- * (spec/session.md 8.1).
- *
- * Callers: directories.c writes them below tools/, dispatch.c calls them.
+ * (docs/spec/session.md 8.1).
  */
 #pragma once
 

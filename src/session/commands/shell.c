@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Shell commands. See shell.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/shell.h"
 
 #include "base/alloc.h"

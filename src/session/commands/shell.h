@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shell commands as tool calls: one tool for each name of capabilities.shell.allow
- * (spec/session.md 8.5).
- *
- * Callers: dispatch.c (calls), tool_inventory.c and directories.c (what the model is offered),
- * done_check.c.
+ * (docs/spec/session.md 8.5).
  */
 #pragma once
 

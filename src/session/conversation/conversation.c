@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Conversation records on disk. See conversation.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/conversation/conversation.h"
 
 #include "base/alloc.h"

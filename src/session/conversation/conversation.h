@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The conversation record of one context: every message in the order it entered (spec/session.md
- * 11, spec/records.md 4).
+ * The conversation record of one context: every message in the order it entered
+ * (docs/spec/session.md 11, docs/spec/records.md 4).
  *
- * Callers: the agent loop. Nothing here fails a task: what cannot be written or read is reported
- * once an attempt. Always true: an id counts as recorded only once its line is on disk, and is
- * never written twice.
+ * Nothing here fails a task: what cannot be written or read is reported once an attempt. Always
+ * true: an id counts as recorded only once its line is on disk, and is never written twice.
  */
 #pragma once
 

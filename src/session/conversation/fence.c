@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The untrusted fence. See fence.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/conversation/fence.h"
 
 #include <string.h>

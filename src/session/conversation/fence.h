@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The untrusted fence: text that came from outside, marked so that the model reads it as data
- * (spec/session.md 8.2).
+ * (docs/spec/session.md 8.2).
  *
- * Callers: dispatch (tool results), the task message, done-check reports. Always true: whatever the
- * content holds, the only closing marker in the result is its last line; clean content is unchanged
- * byte for byte.
+ * Always true: whatever the content holds, the only closing marker in the result is its last line;
+ * clean content is unchanged byte for byte.
  */
 #pragma once
 

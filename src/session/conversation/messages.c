@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Messages and their wire text. See messages.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/conversation/messages.h"
 
 #include "base/alloc.h"
@@ -154,7 +151,7 @@ message_free (struct message *m)
 }
 
 static void
-append_member (struct buf *b, const char *key, const char *value)
+message_append (struct buf *b, const char *key, const char *value)
 {
     if (! value)
         return;
@@ -172,19 +169,19 @@ message_append_line (const struct message *m, struct buf *out)
         buf_puts (out, "\"canceled\":true,");
     buf_puts (out, "\"content\":");
     buf_append (out, content, m->content_len);
-    append_member (out, "fence", m->fence);
-    append_member (out, "id", m->id);
-    append_member (out, "inserted_by", m->inserted_by);
+    message_append (out, "fence", m->fence);
+    message_append (out, "id", m->id);
+    message_append (out, "inserted_by", m->inserted_by);
     const char *role = strstr (rest, ",\"role\":");
     buf_append (out, rest, (size_t)(role - rest));
     if (m->produced_by_driver) {
         buf_puts (out, ",\"produced_by\":{\"driver\":");
         json_append_string (out, m->produced_by_driver, strlen (m->produced_by_driver));
-        append_member (out, "model", m->produced_by_model ? m->produced_by_model : "");
+        message_append (out, "model", m->produced_by_model ? m->produced_by_model : "");
         buf_putc (out, '}');
     }
     buf_printf (out, ",\"role\":\"%s\"", role_names[m->role]);
-    append_member (out, "source_id", m->source_id);
+    message_append (out, "source_id", m->source_id);
     const char *call_id = strstr (role, ",\"tool_call_id\":");
     if (call_id)
         buf_append (out, call_id, strlen (call_id) - 1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The messages of a conversation: what the runtime knows of each, and the very bytes the driver is
- * sent (spec/session.md 5.3).
+ * sent (docs/spec/session.md 5.3).
  *
- * Callers: the agent loop, the conversation record, the request builder.
  * Always true: an id is minted once; the wire text holds none of the runtime's own keys, is
  * serialised once and never edited, so a request's prefix is the same bytes on every turn.
  */

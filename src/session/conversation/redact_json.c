@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Redacted JSON. See redact.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/conversation/redact_json.h"
 
 #include "base/alloc.h"

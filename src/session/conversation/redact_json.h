@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * JSON with the session's credentials taken out: keys and string leaves at any depth, and numbers
- * whose text would change (spec/records.md 3.3).
+ * whose text would change (docs/spec/records.md 3.3).
  */
 #pragma once
 

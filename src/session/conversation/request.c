@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Building requests. See request.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/conversation/request.h"
 
 #include "base/alloc.h"
@@ -88,7 +85,7 @@ request_free (struct request *r)
 }
 
 static void
-append_member (struct buf *b, const char *key, const char *value)
+request_append (struct buf *b, const char *key, const char *value)
 {
     buf_printf (b, "\"%s\":", key);
     json_append_string (b, value, strlen (value));
@@ -101,7 +98,7 @@ append_head (struct request *r)
     buf_truncate (&r->text, 0);
     buf_putc (&r->text, '{');
     if (r->continuation_id) {
-        append_member (&r->text, "continuation_id", r->continuation_id);
+        request_append (&r->text, "continuation_id", r->continuation_id);
         buf_putc (&r->text, ',');
     }
     buf_printf (&r->text, "\"max_tokens\":%llu,\"messages\":[", (unsigned long long)r->max_tokens);
@@ -115,11 +112,11 @@ append_tail (struct request *r)
 {
     struct buf *b = &r->text;
     buf_puts (b, "],");
-    append_member (b, "model", r->model);
+    request_append (b, "model", r->model);
     buf_puts (b, ",\"params\":{},");
-    append_member (b, "prompt_cache_key", r->cache_key);
+    request_append (b, "prompt_cache_key", r->cache_key);
     buf_putc (b, ',');
-    append_member (b, "system", r->system);
+    request_append (b, "system", r->system);
     buf_puts (b, ",\"tools\":");
     buf_puts (b, r->tools);
     buf_putc (b, '}');

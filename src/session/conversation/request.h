@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The request a driver is sent, built so that identical inputs give identical bytes and a turn
- * costs only what it adds (spec/session.md 5.1).
+ * costs only what it adds (docs/spec/session.md 5.1).
  *
- * Callers: turn.c. Always true: keys are sorted; messages are copied from their wire text, once,
- * and stay where they are while the request grows.
+ * Always true: keys are sorted; messages are copied from their wire text, once, and stay where
+ * they are while the request grows.
  */
 #pragma once
 

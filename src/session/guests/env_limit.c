@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Finding the preview 1 adapter in a component. See large_value.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/guests/env_limit.h"
 
 #include <string.h>
@@ -13,7 +10,7 @@ mentions (const struct buf *wasm, const char *text)
 }
 
 bool
-large_value_traps (const struct package *p, size_t len)
+env_limit_traps (const struct package *p, size_t len)
 {
     if (len <= ADAPTED_VALUE_MAX)
         return false;

@@ -15,4 +15,4 @@
 
 /* True when a value of <len> bytes would end the calls of this package's component. Looks at the
  * component only when the value is large at all. */
-bool large_value_traps (const struct package *p, size_t len);
+bool env_limit_traps (const struct package *p, size_t len);

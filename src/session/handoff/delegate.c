@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * From the question to mur-roost to a child that holds its task. See delegate.h.
- *
- * The order is the specification's (spec/spawn.md A1): the approval before anything is made, the
- * child's declarations before its process, the trace line before the task.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/delegate.h"
 
 #include "base/alloc.h"
@@ -99,7 +93,7 @@ full_name (const struct session *s, const char *bare)
 
 /* Ends the call without a child. */
 static bool
-end_call (struct handing *h, enum delegate_status status, const char *reason)
+delegate_end (struct handing *h, enum delegate_status status, const char *reason)
 {
     bool is_canceled = status == DELEGATE_FAILED && cancel_is_raised (h->ask->cancel);
     delegation_trace (h->s, h->d, h->has_id, status_names[status], reason);
@@ -122,7 +116,7 @@ check_addressable (struct handing *h)
         return true;
     _cleanup_free_ char *reason =
         x_asprintf ("this session lacks %s: an outcome would have nowhere to arrive", lacks);
-    return end_call (h, DELEGATE_FAILED, reason);
+    return delegate_end (h, DELEGATE_FAILED, reason);
 }
 
 static bool
@@ -131,16 +125,16 @@ ask_roost (struct handing *h)
     _cleanup_error_ struct mur_error *err = NULL;
     struct session *s = h->s;
     if (! handoff_credential (s))
-        return end_call (h, DELEGATE_REFUSED,
-                         "this session is not registered with mur-roost, as "
-                         "capabilities.spawn.allow would have it");
+        return delegate_end (h, DELEGATE_REFUSED,
+                             "this session is not registered with mur-roost, as "
+                             "capabilities.spawn.allow would have it");
     if (approval_ask (s->http, handoff_roost_url (s), handoff_credential (s), h->d->capsule,
                       h->d->version, h->ask->cancel, &h->approval, &err)) {
         h->has_id = true;
         return true;
     }
-    return end_call (h, cancel_is_raised (h->ask->cancel) ? DELEGATE_FAILED : DELEGATE_REFUSED,
-                     err->message);
+    return delegate_end (h, cancel_is_raised (h->ask->cancel) ? DELEGATE_FAILED : DELEGATE_REFUSED,
+                         err->message);
 }
 
 /* From the store a child launched by name takes its capsule from. */
@@ -154,7 +148,7 @@ read_packed (struct handing *h)
     _cleanup_free_ char *reason =
         x_asprintf ("%s@%s: its capabilities.env.allow cannot be read: %s", h->d->capsule,
                     h->d->version, err->message);
-    return end_call (h, DELEGATE_FAILED, reason);
+    return delegate_end (h, DELEGATE_FAILED, reason);
 }
 
 /* --- the launch --- */
@@ -213,7 +207,7 @@ launch (struct handing *h)
     };
     d->child = child_launch (&l, h->ask->cancel, &err);
     d->ready_ms = clock_monotonic_ms ();
-    return d->child || end_call (h, DELEGATE_FAILED, err->message);
+    return d->child || delegate_end (h, DELEGATE_FAILED, err->message);
 }
 
 static void

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Delegating: from the question to mur-roost to a child that holds its task, and for a step of a
- * plan on to the child's answer (spec/spawn.md A1-A4, A14, A19, A22).
+ * plan on to the child's answer (docs/spec/spawn.md A1-A4, A14, A19, A22).
  *
- * Callers: provided_delegate.c (delegate_start), the plan engine (delegate_wait; from several
- * threads at once). Always true: whatever fails after the child's process was started ends and
- * reaps it before the call returns; no token is in any text; one `delegation` line is traced for
- * each call, by whoever sees its end.
+ * Always true: whatever fails after the child's process was started ends and reaps it before the
+ * call returns; no token is in any text; one `delegation` line is traced for each call, by whoever
+ * sees its end.
+ *
+ * The order is the specification's (docs/spec/spawn.md A1): the approval before anything is made,
+ * the child's declarations before its process, the trace line before the task.
  */
 #pragma once
 

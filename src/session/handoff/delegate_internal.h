@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the two ways of delegating share: everything up to a child that holds its task.
- *
- * Callers: delegate.c, delegate_wait.c.
  */
 #pragma once
 

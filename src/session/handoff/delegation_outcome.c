@@ -80,7 +80,7 @@ keep_whole (struct session *s, const struct delegation *d, const char *data, siz
 
 /* The answer as a block of the summary; what is said about a cut goes to <note>. */
 static void
-append_answer (struct session *s, const struct delegation *d, struct buf *out, struct buf *note)
+outcome_append (struct session *s, const struct delegation *d, struct buf *out, struct buf *note)
 {
     _cleanup_free_ char *reason = NULL;
     size_t raw_len = 0;
@@ -150,7 +150,7 @@ delegation_append_outcome (struct session *s, const struct delegation *d, struct
         buf_printf (&body, "duration_ms: %llu\n", (unsigned long long)c.duration_ms);
     append_line (&body, "workdir", mur_child_workdir (d->child));
     append_line (&body, "detail", *reason);
-    append_answer (s, d, &body, &note);
+    outcome_append (s, d, &body, &note);
     _cleanup_free_ char *source = x_asprintf ("delegation:%s", bare);
     buf_printf (text, "[delegate-task] %s %s@%s ended %s\n", d->id.text, bare, d->version, status);
     fence_append (text, source, body.data, body.len);

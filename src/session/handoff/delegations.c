@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The set of a task's children. See delegations.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/delegations.h"
 
 #include "base/alloc.h"
@@ -112,7 +109,7 @@ delegations_bound_secs (const struct delegations *set)
 
 /* Under the lock. */
 static void
-tell (struct delegations *set)
+delegations_tell (struct delegations *set)
 {
     set->news++;
     pthread_cond_broadcast (&set->changed);
@@ -151,7 +148,7 @@ delegations_poke (void *ctx)
 {
     struct delegations *set = ctx;
     pthread_mutex_lock (&set->lock);
-    tell (set);
+    delegations_tell (set);
     pthread_mutex_unlock (&set->lock);
 }
 
@@ -219,7 +216,7 @@ take (struct delegations *set, struct delegation *d)
     if (d->is_blocking || d->is_abandoned || mur_child_is_being_ended (d->child))
         return false;
     d->has_arrived = true;
-    tell (set);
+    delegations_tell (set);
     return true;
 }
 

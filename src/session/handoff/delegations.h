@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The children a running task has handed work to: which are out, which have reported, how each is
- * closed (spec/spawn.md A16-A18).
+ * closed (docs/spec/spawn.md A16-A18).
  *
- * Callers: delegate.c puts them here, handed_off.c waits for them and ends them, the door asks
- * about completions and residue. Threads: the task loop owns every delegation that waits for a
- * completion, a plan's thread its own blocking one; the door's thread only looks, under the lock.
- * Always true: a delegation leaves exactly one `delegation` line; when the task ends none of its
- * children is left.
+ * Threads: the task loop owns every delegation that waits for a completion, a plan's thread its
+ * own blocking one; the door's thread only looks, under the lock. Always true: a delegation leaves
+ * exactly one `delegation` line; when the task ends none of its children is left.
  */
 #pragma once
 

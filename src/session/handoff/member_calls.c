@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The set of a task's member calls, and the thread of each. See member_calls.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/member_calls.h"
 
 #include "base/alloc.h"
@@ -155,7 +152,7 @@ member_calls_take_below (struct member_calls *set)
 
 /* Under the lock. */
 static void
-tell (struct member_calls *set)
+member_calls_tell (struct member_calls *set)
 {
     set->news++;
     pthread_cond_broadcast (&set->changed);
@@ -175,7 +172,7 @@ set_output (struct member_call *c, char *text)
 
 /* It is over; takes the text over. */
 static void
-end_call (struct member_call *c, enum member_call_status status, char *text)
+member_call_end (struct member_call *c, enum member_call_status status, char *text)
 {
     struct member_calls *set = c->set;
     pthread_mutex_lock (&set->lock);
@@ -183,7 +180,7 @@ end_call (struct member_call *c, enum member_call_status status, char *text)
     set_output (c, text);
     c->ended_ms = clock_monotonic_ms ();
     c->has_ended = true;
-    tell (set);
+    member_calls_tell (set);
     pthread_mutex_unlock (&set->lock);
 }
 
@@ -200,7 +197,7 @@ note_held (struct member_call *c, struct member_said *said)
                .call_id = c->id.text, .member = c->member, .member_task_id = c->member_task_id);
         c->status = MEMBER_CALL_STARTED;
         c->is_answered = true;
-        tell (set);
+        member_calls_tell (set);
     }
     pthread_mutex_unlock (&set->lock);
     return is_wanted;
@@ -216,7 +213,7 @@ note_busy (struct member_call *c, unsigned offer, const char *message)
     pthread_mutex_lock (&set->lock);
     c->status = MEMBER_CALL_BUSY;
     c->is_answered = true;
-    tell (set);
+    member_calls_tell (set);
     pthread_mutex_unlock (&set->lock);
 }
 
@@ -225,7 +222,7 @@ set_in_flight (struct member_call *c, bool is_in_flight)
 {
     pthread_mutex_lock (&c->set->lock);
     c->is_in_flight = is_in_flight;
-    tell (c->set);
+    member_calls_tell (c->set);
     pthread_mutex_unlock (&c->set->lock);
 }
 
@@ -271,8 +268,9 @@ offer_until_held (struct member_call *c)
         if (said.status == MEMBER_CALL_BUSY)
             note_busy (c, n, said.text);
         else if (! goes_on && said.status != MEMBER_CALL_STARTED)
-            end_call (c, said.is_transport_failure && n > 1 ? MEMBER_CALL_UNREACHABLE : said.status,
-                      steal_ptr (&said.text));
+            member_call_end (
+                c, said.is_transport_failure && n > 1 ? MEMBER_CALL_UNREACHABLE : said.status,
+                steal_ptr (&said.text));
         member_said_clear (&said);
         if (! goes_on)
             return is_held;
@@ -280,7 +278,7 @@ offer_until_held (struct member_call *c)
         if (! cancel_sleep (c->stop, pause_ms < left_ms ? pause_ms : left_ms))
             return false;
         if (pause_ms >= left_ms) {
-            end_call (c, MEMBER_CALL_REJECTED, x_strdup (MEMBER_BUSY_TEXT));
+            member_call_end (c, MEMBER_CALL_REJECTED, x_strdup (MEMBER_BUSY_TEXT));
             return false;
         }
         wait_ms = wait_ms * 2 < LAST_OFFER_MS ? wait_ms * 2 : LAST_OFFER_MS;
@@ -301,11 +299,12 @@ poll_until_over (struct member_call *c)
         failures = said.is_transport_failure ? failures + 1 : 0;
         if (! said.is_open) {
             c->below = steal_ptr (&said.below);
-            end_call (c, said.status, steal_ptr (&said.text));
+            member_call_end (c, said.status, steal_ptr (&said.text));
         } else if (failures == FAILURES_MAX)
-            end_call (c, MEMBER_CALL_UNREACHABLE, x_strdup ("its door does not answer any more"));
+            member_call_end (c, MEMBER_CALL_UNREACHABLE,
+                             x_strdup ("its door does not answer any more"));
         else if (! bound_left_ms (c))
-            end_call (c, MEMBER_CALL_TIMED_OUT, bound_text (c));
+            member_call_end (c, MEMBER_CALL_TIMED_OUT, bound_text (c));
         member_said_clear (&said);
         if (c->has_ended || ! cancel_sleep (c->stop, POLL_EVERY_MS))
             return;
@@ -392,7 +391,7 @@ wake (void *ctx)
 {
     struct member_calls *set = ctx;
     pthread_mutex_lock (&set->lock);
-    tell (set);
+    member_calls_tell (set);
     pthread_mutex_unlock (&set->lock);
 }
 

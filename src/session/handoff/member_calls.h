@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The calls a running task has made to other members of its formation: which are out, which were
- * answered, how each ends (spec/spawn.md C8, spec/door.md 14).
+ * answered, how each ends (docs/spec/spawn.md C8, docs/spec/door.md 14).
  *
- * Callers: provided_members.c makes calls, handed_off.c waits for them and ends them. Threads: one
- * a call offers and polls; the task loop owns the set. Always true: one call to a member at a time;
- * a call leaves exactly one `member_call` line; no real address or token is in a text or a line.
+ * Threads: one a call offers and polls; the task loop owns the set. Always true: one call to a
+ * member at a time; a call leaves exactly one `member_call` line; no real address or token is in a
+ * text or a line.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What member_calls.c and member_round.c share and nobody else sees.
+ * The calls of a task, as those who make them and those who close them share them.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Talking to a callee's door. See member_offer.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/member_offer.h"
 
 #include "base/alloc.h"

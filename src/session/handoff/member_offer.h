@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is said between a member call and the callee's door: offering a task, asking after it,
- * cancelling it (spec/door.md 14). See member_calls.h.
+ * cancelling it (docs/spec/door.md 14). See member_calls.h.
  */
 #pragma once
 

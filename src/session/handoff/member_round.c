@@ -106,7 +106,7 @@ member_calls_sleep (struct member_calls *set, uint64_t *seen)
 
 /* What a callee did not hear itself is its word, and stands inside the fence. */
 static void
-append_answer (const struct member_call *c, struct buf *text)
+round_append (const struct member_call *c, struct buf *text)
 {
     _cleanup_buf_ struct buf body = { 0 };
     _cleanup_free_ char *source = x_asprintf ("member:%s", c->member);
@@ -131,7 +131,7 @@ member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text)
         json_array_append_new (ids, json_string (c->id.text));
         if (! is_first)
             buf_puts (text, "\n\n");
-        append_answer (c, text);
+        round_append (c, text);
         member_calls_note_below (set, c);
         member_call_trace (set, c, true);
         member_calls_remove (set, c);

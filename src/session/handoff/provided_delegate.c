@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * delegate-task as the model calls it (spec/spawn.md A2). The work is delegate.c's.
+ * delegate-task as the model calls it (docs/spec/spawn.md A2).
  *
  * Always true: what the model is told of the tool depends on spawn.allow alone, so it is the same
  * bytes on every launch.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * call-member and end-without-answer as the model calls them (spec/spawn.md C8). The calls are
- * member_calls.c's.
+ * call-member and end-without-answer as the model calls them (docs/spec/spawn.md C8).
  */
 #include "base/alloc.h"
 #include "door/tasks/tasks.h"

@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The tool bridge: HTTP/1.1 and JSON-RPC 2.0, as much of both as MCP over one POST needs. See
- * bridge.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/bridge.h"
 
 #include "base/alloc.h"
@@ -174,7 +170,7 @@ raise_other (void *ctx)
 }
 
 static void
-note (struct bridge *b, const char *fmt, const char *name)
+bridge_note (struct bridge *b, const char *fmt, const char *name)
 {
     _cleanup_free_ char *text = NULL;
     if (asprintf (&text, fmt, name) < 0)
@@ -244,14 +240,15 @@ serve_call (struct connection *c, const json_t *id, const json_t *params)
         bool is_gone = c->is_gone;
         end_call (c);
         if (is_gone)
-            note (c->bridge,
-                  "the harness closed the connection of its call to %s before the answer", name);
+            bridge_note (c->bridge,
+                         "the harness closed the connection of its call to %s before the answer",
+                         name);
     } else {
         a.is_error = true;
         buf_printf (&a.text, "%d calls are in flight, which is the bound: %s was not called",
                     MAX_CALLS, name);
-        note (c->bridge, "a call to %s was refused: 16 calls are in flight, which is the bound",
-              name);
+        bridge_note (c->bridge,
+                     "a call to %s was refused: 16 calls are in flight, which is the bound", name);
     }
     json_t *text = json_object (), *result = json_object (), *content = json_array ();
     json_set_string (text, "type", "text");
@@ -367,7 +364,7 @@ serve (struct connection *c)
 /* --- connections --- */
 
 static void
-forget (struct connection *c)
+bridge_forget (struct connection *c)
 {
     struct bridge *b = c->bridge;
     pthread_mutex_lock (&b->lock);
@@ -388,7 +385,7 @@ connection_thread (void *arg)
     struct connection *c = arg;
     serve (c);
     fd_end_answer (c->fd, 100);
-    forget (c);
+    bridge_forget (c);
     return NULL;
 }
 
@@ -410,7 +407,7 @@ accept_one (struct bridge *b, int fd)
     pthread_attr_setstacksize (&attributes, STACK_BYTES);
     pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
     if (pthread_create (&thread, &attributes, connection_thread, c) != 0)
-        forget (c);
+        bridge_forget (c);
     pthread_attr_destroy (&attributes);
 }
 

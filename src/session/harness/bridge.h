@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tool bridge: the session's tools as an MCP server on 127.0.0.1, for the harness of one run
- * (spec/session.md 6.1).
+ * (docs/spec/session.md 6.1).
  *
- * Callers: harness_run.c. A thread accepts, each connection has one of its own and serves one
- * request. Always true: without the run's token nothing is answered; every call passes the
- * session's gates first, and is refused when they cannot be asked any more; at most 16 calls run at
- * once.
+ * A thread accepts, each connection has one of its own and serves one request. Always true:
+ * without the run's token nothing is answered; every call passes the session's gates first, and is
+ * refused when they cannot be asked any more; at most 16 calls run at once.
+ *
+ * Of HTTP/1.1 and JSON-RPC 2.0 it has as much as MCP over one POST needs.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Bridged calls. See bridge_call.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/bridge_call.h"
 
 #include "base/alloc.h"

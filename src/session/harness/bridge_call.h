@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One call that came through the bridge: gates, dispatch and what is recorded of it
- * (spec/session.md 6.1).
+ * (docs/spec/session.md 6.1).
  *
- * Callers: bridge.c, with the loop lock held. What the harness reports of its own calls is the
- * harness's to say: harness_events.c records that.
+ * What the harness reports of its own calls is the harness's to say: its events record
+ * that.
  */
 #pragma once
 

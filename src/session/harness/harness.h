@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * inference.transport: process: a harness program that owns the conversation, driven through a
- * process driver (spec/session.md 6).
+ * process driver (docs/spec/session.md 6).
  *
- * Callers: stage.c, attempt.c, termination.c. Always true: the driver is granted nothing; the
- * harness runs outside of every containment class, with an environment built from nothing; it never
- * outlives its run.
+ * Always true: the driver is granted nothing; the harness runs outside of every containment class,
+ * with an environment built from nothing; it never outlives its run.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The harness's process. See harness_child.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/harness_child.h"
 
 #include "base/alloc.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The harness as a process: its pipes, its lines, its end (spec/session.md 6 steps 7-10).
+ * The harness as a process: its pipes, its lines, its end (docs/spec/session.md 6 steps 7-10).
  *
- * Callers: harness_run.c, on the task loop's thread alone. Always true: its output is read while
- * its input is written; a line and what is kept of stderr are bounded; its process group is killed
- * before its leader is reaped, so that nothing of it is left and no other process is hit.
+ * Always true: its output is read while its input is written; a line and what is kept of stderr
+ * are bounded; its process group is killed before its leader is reaped, so that nothing of it is
+ * left and no other process is hit.
  */
 #pragma once
 

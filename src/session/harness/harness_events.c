@@ -305,7 +305,7 @@ take_pending (struct harness_run *run, const char *id, struct pending_call *out)
 }
 
 static void
-note (struct harness_run *run, const char *text)
+harness_note (struct harness_run *run, const char *text)
 {
     _cleanup_free_ char *clean = redactor_apply (run->session->redactor, text);
     TRACE (run->session->trace, NULL, harness_note, .task_id = run->task->task->id, .text = clean);
@@ -347,7 +347,7 @@ take_result (struct harness_run *run, const struct process_event *e)
     if (! take_pending (run, e->id, &c)) {
         _cleanup_free_ char *text = x_asprintf (
             "the harness reported a result for tool call id %s, which is no call of it", e->id);
-        note (run, text);
+        harness_note (run, text);
         return;
     }
     record_call (run, &c, e);
@@ -430,7 +430,7 @@ harness_event_take (struct harness_run *run, const struct process_event *e)
         take_failure (run, e);
         break;
     case PROCESS_NOTE:
-        note (run, e->text);
+        harness_note (run, e->text);
         break;
     case PROCESS_TOOL_CALL_STARTED:
         run->frames.host.tool_call_started (&run->frames, e->id, e->name);

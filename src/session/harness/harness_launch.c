@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Launching a harness. See harness_launch.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/harness_launch.h"
 
 #include "base/alloc.h"
@@ -189,7 +186,7 @@ harness_is_threaded (const struct session *s)
 }
 
 static void
-forget (struct harness_run *run)
+harness_forget (struct harness_run *run)
 {
     struct session *s = run->session;
     struct running_task *t = run->task;
@@ -403,7 +400,7 @@ harness_launch (struct harness_run *run, struct mur_error **err)
         warn_version (run, version);
     if (s->kit.tool_count && ! (run->bridge = bridge_open (s, run->task, err)))
         return false;
-    forget (run);
+    harness_forget (run);
     plan_session (run);
     return ask_plan (run, version, &prompt, err) && check_plan (run, err) &&
            write_files (run, err) && start (run, version, is_known, err);

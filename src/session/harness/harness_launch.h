@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From an attempt to a harness that runs: version, bridge, prompt, session, plan, environment,
- * files (spec/session.md 6 steps 2-8).
+ * files (docs/spec/session.md 6 steps 2-8).
  */
 #pragma once
 

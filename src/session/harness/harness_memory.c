@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Harness sessions by context. See harness_memory.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/harness_memory.h"
 
 #include "base/alloc.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which session of the harness belongs to which context: kept for the launch, and beside the
- * conversation records as harness-session.json (spec/session.md 6 step 5, 11.4).
+ * conversation records as harness-session.json (docs/spec/session.md 6 step 5, 11.4).
  *
- * Callers: harness_run.c, stage_harness.c, cli/run/cmd_run.c. Always true: what this launch learnt
- * wins over the file; a file that cannot be read is no session; nothing here fails a task.
+ * Always true: what this launch learnt wins over the file; a file that cannot be read is no
+ * session; nothing here fails a task.
  */
 #pragma once
 

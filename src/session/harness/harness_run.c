@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One attempt through a harness, from the version probe to harness_exit (spec/session.md 6). See
- * harness.h.
- *
- * The steps are the spec's, in its order. The loop lock is held throughout but for the waits.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/harness_run.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of the harness, as harness_run.c and harness_events.c share it (spec/session.md 6).
+ * One run of the harness, (docs/spec/session.md 6).
  *
  * Always true: a turn is what lies between two answers of tools; usage is attributed by growth and
  * never twice; once an ending is known no later event changes it.
+ *
+ * One attempt through a harness, from the version probe to harness_exit (docs/spec/session.md 6).
+ *
+ * The steps are the spec's, in its order. The loop lock is held throughout but for the waits.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a hook may read while it runs: the task's texts and the conversation's record, each behind
- * its grant (spec/session.md 9.4, 11.3).
+ * its grant (docs/spec/session.md 9.4, 11.3).
  */
 #include "session/hooks/hook_messages.h"
 #include "session/hooks/hook_task.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run-inference: one completion a hook asks of the session's own driver (spec/session.md 9.4).
+ * run-inference: one completion a hook asks of the session's own driver (docs/spec/session.md
+ * 9.4).
  *
- * Always true: it spends, is refused, retried and redacted like a turn, shows nothing on the task's
- * stream, and is recorded with the hook as its origin.
+ * Always true: it spends, is refused, retried and redacted like a turn, shows nothing on the
+ * task's stream, and is recorded with the hook as its origin.
  */
 #include "door/tasks/tasks.h"
 #include "session/hooks/hook_messages.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tool manifests an on-stage hook writes: what the model is told of a shell command
- * (spec/session.md 9.2).
+ * (docs/spec/session.md 9.2).
  *
- * Always true: only names of capabilities.shell.allow that no artifact shadows are written; nothing
- * here grants anything, and a manifest that cannot be read changes nothing.
+ * Always true: only names of capabilities.shell.allow that no artifact shadows are written;
+ * nothing here grants anything, and a manifest that cannot be read changes nothing.
  */
 #include "session/hooks/hooks_internal.h"
 

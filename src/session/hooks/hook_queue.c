@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Async hooks: a bounded queue and one worker each (spec/session.md 9.3).
+ * Async hooks: a bounded queue and one worker each (docs/spec/session.md 9.3).
  *
  * Always true: events arrive in order; what the hook answers is discarded; after drain no thread
  * and no guest call is left.

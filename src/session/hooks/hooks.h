@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Hooks: components that see what a session does and may answer at the points the spec names
- * (spec/session.md 9).
+ * (docs/spec/session.md 9).
  *
- * Callers: the task loop, at each event. Always true: a hook has one instance for the session, a
- * blocking one runs on the task loop's thread in manifest order; what it answers is honoured by
- * event and by nothing else; a fault of an observer ends nothing, a fault of a deny hook denies.
+ * Always true: a hook has one instance for the session, a blocking one runs on the task loop's
+ * thread in manifest order; what it answers is honoured by event and by nothing else; a fault of
+ * an observer ends nothing, a fault of a deny hook denies.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hooks as the files hooks.c, hook_queue.c, hook_host.c, hook_gate.c and hook_events.c share them.
+ * All hooks of a session, as the files of this room share them.
  */
 #pragma once
 

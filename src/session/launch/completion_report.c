@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reporting the end. See spawned.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/completion_report.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a delegated session owes to the one that started it: the report of its end (spec/spawn.md
- * A16, spec/session.md 15.4).
+ * What a delegated session owes to the one that started it: the report of its end
+ * (docs/spec/spawn.md A16, docs/spec/session.md 15.4).
  */
 #pragma once
 

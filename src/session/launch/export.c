@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The export of a session's spans.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/export.h"
 
 #include "session/launch/termination.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When a session exports spans: from its first trace line to its last (spec/records.md 11).
- *
- * Callers: launch.c, script.c.
+ * When a session exports spans: from its first trace line to its last (docs/spec/records.md 11).
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launching an agent: from the bound door to session_end (spec/session.md 4.1, 15.1). See launch.h.
+ * Launching an agent: from the bound door to session_end (docs/spec/session.md 4.1, 15.1). See
+ * launch.h.
  *
- * The order is what other processes see: whoever has read the URL finds a trace that begins, a door
- * that answers, the launch's own task and a SIGTERM that tears down cleanly.
+ * The order is what other processes see: whoever has read the URL finds a trace that begins, a
+ * door that answers, the launch's own task and a SIGTERM that tears down cleanly.
  */
 #include "session/launch.h"
 #include "door/door.h"
@@ -161,8 +162,8 @@ open_door (struct session *s, struct mur_error **err)
 }
 
 static bool
-begin (struct session *s, bool has_own, const struct launch_options *options,
-       struct mur_error **err)
+launch_begin (struct session *s, bool has_own, const struct launch_options *options,
+              struct mur_error **err)
 {
     if (! served_begin (s, err) || ! open_door (s, err))
         return false;
@@ -275,7 +276,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
         grants_record (s);
         has_own = task_text_import (s);
     }
-    if (! outcome.error && begin (s, has_own, options, &outcome.error)) {
+    if (! outcome.error && launch_begin (s, has_own, options, &outcome.error)) {
         loop_run (s, has_own, &outcome);
     } else {
         outcome.ending = ENDING_FAILED;

@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Lost background commands. See lost_commands.h.
- *
- * The dead session's trace is read line by line and forgivingly: its last line may be torn, and
- * what lies around what is looked for does not matter here.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/lost_commands.h"
 
 #include "base/alloc.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Background commands a killed session left without an ending (spec/session.md 8.6).
+ * Background commands a killed session left without an ending (docs/spec/session.md 8.6).
  *
- * Callers: launch.c, once, after the session was announced and before its first task. Always true:
- * what is reported was marked in the dead session's trace first, so that no later launch reports
- * it again.
+ * Always true: what is reported was marked in the dead session's trace first, so that no later
+ * launch reports it again.
+ *
+ * The dead session's trace is read line by line and forgivingly: its last line may be torn, and
+ * what lies around what is looked for does not matter here.
  */
 #pragma once
 

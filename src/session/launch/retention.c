@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Retention. See retention.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/retention.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Being registered. See registered.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/roost_session.h"
 
 #include "base/diag.h"

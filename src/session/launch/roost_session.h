@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session's registration with mur-roost, for its life (spec/spawn.md A13).
+ * A session's registration with mur-roost, for its life (docs/spec/spawn.md A13).
  *
- * Callers: launch.c and script.c around everything that may run; delegations ask with
- * session.roost_credential. Always true: the credential is in memory alone, and no record or log
- * shows it or the grant it was had for.
+ * Always true: the credential is in memory alone, and no record or log shows it or the grant it
+ * was had for.
  */
 #pragma once
 

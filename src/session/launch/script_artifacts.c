@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A script's artifact manager. See script_artifacts.h. Always true: what it lists are tools, skills
- * and commands, never drivers or hooks; every change goes through pull.c.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/script_artifacts.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a script capsule sees and changes of its artifacts: the host half of
- * murmur:artifact-manager/manage (spec/artifacts.md 14, 15.5).
+ * murmur:artifact-manager/manage (docs/spec/artifacts.md 14, 15.5).
  *
- * Callers: script.c.
+ * Always true: what it lists are tools, skills and commands, never drivers or hooks; every change
+ * goes through a pull.
  */
 #pragma once
 

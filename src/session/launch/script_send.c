@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Messages a script sends. See script_send.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/script_send.h"
 
 #include "base/alloc.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * murmur:message/send for a script capsule: one A2A message to a peer its network grant names
- * (spec/door.md 13).
+ * (docs/spec/door.md 13).
  *
- * Callers: script.c. Always true: no connection is made to an address the grant does not name; the
- * peer is told the origin `peer` and no trust, which a guest cannot change.
+ * Always true: no connection is made to an address the grant does not name; the peer is told the
+ * origin `peer` and no trust, which a guest cannot change.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One thread and one poll. See script_watch.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/script_watch.h"
 
 #include "base/diag.h"

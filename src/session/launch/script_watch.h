@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What ends a script capsule from outside: its spawner's lifeline, and, once it is registered with
- * mur-roost, a signal (spec/spawn.md A10, A13).
+ * mur-roost, a signal (docs/spec/spawn.md A10, A13).
  *
  * A script has nothing to wind down: the process goes at once. Always true: what it registered is
  * given back first; a signal's death is still a death by that signal.

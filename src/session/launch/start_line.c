@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * session_start. See start_line.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/start_line.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The session_start line: everything a reader of the trace needs to know of the launch
- * (spec/records.md 3.4).
+ * (docs/spec/records.md 3.4).
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Termination. See termination.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/termination.h"
 
 #include "base/alloc.h"
@@ -116,7 +113,7 @@ termination_settle (struct session *s)
 }
 
 static void
-begin (struct session *s, enum termination_cause cause)
+termination_begin (struct session *s, enum termination_cause cause)
 {
     static const char *const lines[] = {
         [TERMINATED_BY_SIGNAL] = "[capsule-runtime] asked to stop: winding down",
@@ -155,7 +152,7 @@ on_signal (struct session *s)
     if (++s->launched->termination->signals > 1)
         force_exit (s);
     if (s->cause == NOT_TERMINATED)
-        begin (s, TERMINATED_BY_SIGNAL);
+        termination_begin (s, TERMINATED_BY_SIGNAL);
 }
 
 static void
@@ -167,7 +164,7 @@ on_timer (struct session *s)
         return;
     if (s->cause != NOT_TERMINATED)
         force_exit (s);
-    begin (s, TERMINATED_BY_DEADLINE);
+    termination_begin (s, TERMINATED_BY_DEADLINE);
 }
 
 static void
@@ -178,7 +175,7 @@ on_lifeline (struct session *s, enum lifeline which, struct pollfd *fd,
         return;
     fd->fd = -1;
     if (s->cause == NOT_TERMINATED)
-        begin (s, cause);
+        termination_begin (s, cause);
 }
 
 static void *
@@ -211,7 +208,7 @@ termination_listen (struct session *s, struct mur_error **err)
     struct termination *x = s->launched->termination;
     uint64_t left_ms = deadline_left_ms (s->deadline);
     if (! left_ms)
-        begin (s, TERMINATED_BY_DEADLINE);
+        termination_begin (s, TERMINATED_BY_DEADLINE);
     else if (left_ms != UINT64_MAX)
         set_timer (x, left_ms);
     int failed = pthread_create (&x->thread, NULL, listen_thread, s);

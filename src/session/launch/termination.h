@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ending a running session from outside: the first SIGTERM or SIGINT, its deadline, or the end of
- * its spawner's or its formation's lifeline (spec/session.md 15.2, spec/spawn.md A10, C7).
+ * its spawner's or its formation's lifeline (docs/spec/session.md 15.2, docs/spec/spawn.md A10,
+ * C7).
  *
  * One thread waits for the signal, the deadline, the lifelines and the teardown timer in one poll.
- * Callers: launch.c, and whoever needs to know the cause. Always true: a termination begins once; a
- * second signal or the timer ends the process at once, leaving neither a child nor the runtime
- * directory.
+ * Always true: a termination begins once; a second signal or the timer ends the process at once,
+ * leaving neither a child nor the runtime directory.
  */
 #pragma once
 

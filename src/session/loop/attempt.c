@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Attempts. See attempt.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/attempt.h"
 
 #include "base/alloc.h"

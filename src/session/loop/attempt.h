@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One attempt at a task: the list is begun or continued, then turns until it ends
- * (spec/session.md 4.5, 5).
- *
- * Callers: task_run.c.
+ * (docs/spec/session.md 4.5, 5).
  */
 #pragma once
 
 #include "session/state/running_task.h"
 
-/* Runs it. Afterwards t->ending and what belongs to it are set. */
+/* Runs it. Afterwards t->end are set. */
 void attempt_run (struct session *s, struct running_task *t);
 /* What the next attempt, which goes on, is told (keep_working, reopen): one user message, or a
  * harness's prompt. */

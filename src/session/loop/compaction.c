@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Compaction. See compaction.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/compaction.h"
 
 #include "base/alloc.h"

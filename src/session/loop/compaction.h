@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Compaction: hooks replace the conversation's context when it outgrows the input budget
- * (spec/session.md 11.5).
+ * (docs/spec/session.md 11.5).
  *
- * Callers: turn.c, attempt.c (a resumed session), seed.c. Always true: the task's message is never
- * lost; a context whose calls and results do not pair is never sent; what cannot be replaced is
- * kept as it was.
+ * Always true: the task's message is never lost; a context whose calls and results do not pair is
+ * never sent; what cannot be replaced is kept as it was.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ enum compaction_end {
     COMPACTION_NONE, /* not due, or the context is kept */
     COMPACTION_DONE,
     COMPACTION_FAILED,  /* the attempt has failed */
-    COMPACTION_REFUSED, /* a spend ceiling refused the hook's own call: t->hook_refusal */
+    COMPACTION_REFUSED, /* a spend ceiling refused the hook's own call: t->refusal */
 };
 
 /* Step 14: the prompt file and the limits of compaction calls. E-RUN-009, E-RUN-054, E-RUN-055. */

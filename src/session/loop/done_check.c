@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The done check. See done_check.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/done_check.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lifecycle.done_check: the operator's command that decides whether a task is done
- * (spec/session.md 4.5 step 7).
+ * (docs/spec/session.md 4.5 step 7).
  *
- * Callers: task_run.c, after an attempt that ended well and that keep_working did not continue.
  * Always true: the answer the check judges stands while it runs, so a deadline cannot throw it
  * away; a check that reopens is no end of the task and counts as no reopen of a hook.
  */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The task loop. See loop.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/loop.h"
 
 #include "base/clock.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The task loop: which task runs next, when the session is over, how its runs fold into one ending
- * (spec/session.md 4.4).
- *
- * Callers: launch.c.
+ * (docs/spec/session.md 4.4).
  */
 #pragma once
 

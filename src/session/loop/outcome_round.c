@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Rounds of what was handed off. See handed_off.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/outcome_round.h"
 
 #include "base/alloc.h"
@@ -123,7 +120,7 @@ reason_of_end (const struct running_task *t, uint64_t turns_left)
 }
 
 bool
-handed_off_continue (struct session *s, struct running_task *t)
+outcome_round_continue (struct session *s, struct running_task *t)
 {
     if (! holds_any (s))
         return false;

@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Reopening. See reopen.h.
- *
- * Always true: the task's original text is never compounded; a cancel, a refused path and the
- * deadline are final.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/reopen.h"
 
 #include "base/alloc.h"

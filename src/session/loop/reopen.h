@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Another attempt because a hook asked for it at the end of one (spec/session.md 4.5 step 8).
+ * Another attempt because a hook asked for it at the end of one (docs/spec/session.md 4.5 step 8).
  *
- * Callers: task_run.c.
+ * Always true: the task's original text is never compounded; a cancel, a refused path and the
+ * deadline are final.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Seeds. See seed.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/seed.h"
 
 #include "base/alloc.h"
@@ -16,7 +13,7 @@
 #define MARGIN_DEFAULT 0.10
 #define OVERFLOW_LIMIT 3 /* times the budget */
 
-uint64_t
+static uint64_t
 seed_budget (const struct session *s)
 {
     const struct context *c = s->manifest->context;

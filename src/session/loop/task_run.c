@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One task. See task_run.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/task_run.h"
 
 #include "base/alloc.h"
@@ -150,7 +147,7 @@ run_attempt (struct session *s, struct running_task *t)
         attempt_decline (s, t);
         attempt_take_refusals (s, t);
         record_error (s, t);
-    } while (handed_off_continue (s, t));
+    } while (outcome_round_continue (s, t));
 }
 
 static void

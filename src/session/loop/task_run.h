@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One task from its start to its one ending (spec/session.md 4.5).
- *
- * Callers: loop.c.
+ * One task from its start to its one ending (docs/spec/session.md 4.5).
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Tool calls of a turn. See tool_calls.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/tool_calls.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tool calls of one turn: one at a time, in order, each checked, run, recorded
- * (spec/session.md 5.8).
+ * (docs/spec/session.md 5.8).
  */
 #pragma once
 

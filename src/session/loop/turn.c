@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One turn. See turn.h.
- *
- * The steps are the spec's, in its order. Always true: a failed call is no turn; the assistant
- * message and the results of its calls enter the list together, or none of them does.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/turn.h"
 
 #include "artifact/names/name.h"

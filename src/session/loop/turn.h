@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One turn: a request, a response, and the calls it asks for (spec/session.md 5.2, 5.8).
+ * One turn: a request, a response, and the calls it asks for (docs/spec/session.md 5.2, 5.8).
  *
- * Callers: attempt.c.
+ * The steps are the spec's, in its order. Always true: a failed call is no turn; the assistant
+ * message and the results of its calls enter the list together, or none of them does.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The controller's side of a session. See controller.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/controller.h"
 
 #include "base/alloc.h"
@@ -262,7 +259,7 @@ setting_json (struct session *s, const char *name)
 }
 
 static json_t *
-show (void *ctx)
+controller_show (void *ctx)
 {
     struct controller *c = ctx;
     struct session *s = c->session;
@@ -323,8 +320,8 @@ controller_begin (struct session *s, struct mur_error **err)
 void
 controller_serve (struct session *s)
 {
-    static const struct control_ops ops = { show,       has_setting,   has_secret, set_setting,
-                                            set_secret, forget_secret, is_token };
+    static const struct control_ops ops = { controller_show, has_setting,   has_secret, set_setting,
+                                            set_secret,      forget_secret, is_token };
     const struct control_spec spec = { &ops, s->steering->controller, s->trace };
     if (s->steering->controller)
         door_set_control (s->door, &spec);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The controller's side of a session: its token, the secrets it supplies, and what the control
- * plane of the door asks of the session (spec/door.md 15).
+ * plane of the door asks of the session (docs/spec/door.md 15).
  *
- * Callers: launch.c begins and ends it, credential.c reads secrets. Always true: without something
- * a controller may change there is no token and no surface; a secret lives in memory alone and is
- * overwritten when it is replaced, forgotten or the session ends; nothing says more of it than
- * whether it is set.
+ * Always true: without something a controller may change there is no token and no surface; a
+ * secret lives in memory alone and is overwritten when it is replaced, forgotten or the session
+ * ends; nothing says more of it than whether it is set.
  */
 #pragma once
 

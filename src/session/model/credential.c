@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Gateway keys, read anew for each request. See credential.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/credential.h"
 
 #include "base/alloc.h"
@@ -76,7 +73,7 @@ is_same_file (const struct stat *a, const struct stat *b)
 }
 
 static void
-read_config (struct credential *c)
+credential_read_config (struct credential *c)
 {
     secret_freep (&c->cached);
     c->cached = NULL;
@@ -109,7 +106,7 @@ refresh (struct credential *c)
     }
     if (c->is_cached && is_same_file (&st, &c->seen))
         return;
-    read_config (c);
+    credential_read_config (c);
     c->seen = st;
     c->is_cached = true;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where an artifact's gateway key comes from: the operator's config first, then the environment of
- * the launch, or the literal in the manifest (spec/manifest.md 17.1, spec/containment.md 4); for a
- * name of control.secrets the controller alone.
+ * the launch, or the literal in the manifest (docs/spec/manifest.md 17.1, docs/spec/containment.md
+ * 4); for a name of control.secrets the controller alone.
  *
- * Callers: stage_driver.c makes them, net/gateway.c reads through them on each request. Always
- * true: the config file is parsed again only when it changed; a value never appears in a message.
+ * Always true: the config file is parsed again only when it changed; a value never appears in a
+ * message.
  */
 #pragma once
 

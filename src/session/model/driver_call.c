@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * One inference call. See driver_call.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/driver_call.h"
 
 #include "artifact/names/name.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One inference call: attempts, retries and spend, until there is a response or a failure
- * (spec/session.md 5.2 steps 5-8, 5.7).
+ * (docs/spec/session.md 5.2 steps 5-8, 5.7).
  *
- * Callers: turn.c. Always true: nothing is sent without an admission; what a dropped or failed
- * attempt costs is settled before this returns; a text that can quote the provider is redacted
- * before it is kept.
+ * Always true: nothing is sent without an admission; what a dropped or failed attempt costs is
+ * settled before this returns; a text that can quote the provider is redacted before it is kept.
  */
 #pragma once
 

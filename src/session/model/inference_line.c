@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Inference lines. See inference_line.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/inference_line.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inference line of a call and, by capture level, the hashes and bodies of what went over the
- * wire (spec/records.md 3.2, 3.6).
+ * wire (docs/spec/records.md 3.2, 3.6).
  */
 #pragma once
 

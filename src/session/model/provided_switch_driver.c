@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * switch-driver: the model selects another of the declared driver choices (spec/session.md 8.3,
- * spec/manifest.md 7.3). The work is control.c's.
+ * switch-driver: the model selects another of the declared driver choices (docs/spec/session.md
+ * 8.3, docs/spec/manifest.md 7.3). The selection does the work.
  */
 #include "base/alloc.h"
 #include "session/model/selection.h"

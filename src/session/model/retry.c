@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The retry rule. See retry.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/retry.h"
 
 #include "base/alloc.h"

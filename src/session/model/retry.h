@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a failed driver call is tried again, and when (spec/session.md 5.7). Pure: clock,
+ * Whether a failed driver call is tried again, and when (docs/spec/session.md 5.7). Pure: clock,
  * deadline and chance are given.
  */
 #pragma once

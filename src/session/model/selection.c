@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Changing a running session. See control.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/selection.h"
 
 #include "base/alloc.h"

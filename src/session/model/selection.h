@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may be changed while a session runs: the driver choice and the output cap (spec/door.md 15,
- * spec/session.md 5.2 step 2, 8.3).
+ * What may be changed while a session runs: the driver choice and the output cap
+ * (docs/spec/door.md 15, docs/spec/session.md 5.2 step 2, 8.3).
  *
- * Callers: turn.c reads once a call; provided_switch_driver.c and the control plane change.
- * Thread-safe. Always true: a change applies from the next inference call on; a value that was
+ * A change of either setting, from any thread, under one lock:
+ *
+ *     (none)    -> announced   selection_set_driver, selection_set_max_tokens: control_change
+ *     announced -> announced   the same again before any call: the earlier one is never applied
+ *     announced -> applied     selection_take, by the call that uses it: control_applied
+ *     refused                  nothing moves; selection_refuse writes control_refused
+ *
+ * Always true: a change applies from the next inference call on; a value that was
  * replaced before any call used it is never reported as applied; nothing persists.
  */
 #pragma once

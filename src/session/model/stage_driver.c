@@ -180,7 +180,7 @@ artifact_of (struct session *s, const struct artifact_entry *entry)
 }
 
 static bool
-read_config (struct choice *d, const struct inference *inference, struct mur_error **err)
+driver_read_config (struct choice *d, const struct inference *inference, struct mur_error **err)
 {
     if (! inference->driver->config)
         return true;
@@ -194,7 +194,7 @@ read_config (struct choice *d, const struct inference *inference, struct mur_err
 static bool
 check_config (const struct choice *d, struct mur_error **err)
 {
-    if (! d->config || ! large_value_traps (d->artifact->resolved->package, strlen (d->config)))
+    if (! d->config || ! env_limit_traps (d->artifact->resolved->package, strlen (d->config)))
         return true;
     return mur_fail (
         err, E_CAP_010,
@@ -244,7 +244,7 @@ stage_driver (struct session *s, struct mur_error **err)
     if (! inference)
         return true;
     s->choices.all = arena_new_array (s->arena, struct choice *, inference->alternates.len + 1);
-    if (! read_config (&s->choices.primary, inference, err) ||
+    if (! driver_read_config (&s->choices.primary, inference, err) ||
         ! add_choice (s, &s->choices.primary, "primary", inference->model, inference->driver_entry,
                       err))
         return false;

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Frames of a running call. See frames.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/stream_frames.h"
 
 #include "base/alloc.h"
@@ -53,7 +50,7 @@ on_started (void *ctx, const char *id, const char *name)
 }
 
 static void
-show (struct frames *f, struct frame_call *c, uint64_t now_ms)
+frames_show (struct frames *f, struct frame_call *c, uint64_t now_ms)
 {
     c->shown_bytes = c->bytes;
     c->shown_ms = now_ms;
@@ -70,7 +67,7 @@ on_input_bytes (void *ctx, const char *id, uint64_t bytes)
     c->bytes = bytes;
     uint64_t now_ms = clock_monotonic_ms ();
     if (! c->shown_bytes || now_ms - c->shown_ms >= PROGRESS_EVERY_MS)
-        show (f, c, now_ms);
+        frames_show (f, c, now_ms);
 }
 
 void
@@ -88,7 +85,7 @@ frames_settle (struct frames *f)
     for (size_t i = 0; i < f->len; i++) {
         struct frame_call *c = &f->calls[i];
         if (! c->is_settled && c->bytes > c->shown_bytes)
-            show (f, c, now_ms);
+            frames_show (f, c, now_ms);
         c->is_settled = true;
     }
     if (f->has_text)

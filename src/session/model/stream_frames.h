@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a driver call shows on the task's stream while it runs (spec/session.md 5.1, 5.9).
+ * What a driver call shows on the task's stream while it runs (docs/spec/session.md 5.1, 5.9).
  *
- * Callers: driver_call.c, dispatch.c (tools may emit text too). Always true: of a call the model is
- * still writing only its id, name and size are shown, never its input; sizes of one call are shown
- * at most every 250 ms.
+ * Always true: of a call the model is still writing only its id, name and size are shown, never
+ * its input; sizes of one call are shown at most every 250 ms.
  */
 #pragma once
 

@@ -57,10 +57,10 @@ note_place (struct plan *plan, size_t i)
         json_object_set_new (plan->places, id, json_integer ((json_int_t)i));
 }
 
-static bool say (char **reason, const char *fmt, ...) _printf_ (2, 3);
+static bool plan_say (char **reason, const char *fmt, ...) _printf_ (2, 3);
 
 static bool
-say (char **reason, const char *fmt, ...)
+plan_say (char **reason, const char *fmt, ...)
 {
     va_list args;
     va_start (args, fmt);
@@ -148,11 +148,11 @@ plan_read (const json_t *value, struct plan *out, char **reason)
     const json_t *steps = json_object_get (value, "steps"), *item;
     size_t i;
     if (! json_is_object (value))
-        return say (reason, "plan must be an object with id and steps");
+        return plan_say (reason, "plan must be an object with id and steps");
     if (! json_get_string (value, "id"))
-        return say (reason, "plan.id must be a string");
+        return plan_say (reason, "plan.id must be a string");
     if (! json_is_array (steps))
-        return say (reason, "plan.steps must be a list");
+        return plan_say (reason, "plan.steps must be a list");
     out->value = json_deep_copy (value);
     out->id = json_get_string (out->value, "id");
     steps = json_object_get (out->value, "steps");
@@ -163,10 +163,11 @@ plan_read (const json_t *value, struct plan *out, char **reason)
     {
         out->len = i + 1;
         if (! json_is_object (item))
-            return say (reason, "plan.steps[%zu] must be an object", i);
+            return plan_say (reason, "plan.steps[%zu] must be an object", i);
         const char *bad = read_step (item, &out->steps[i]);
         if (bad)
-            return say (reason, "plan.steps[%zu].%s is missing or not of the right type", i, bad);
+            return plan_say (reason, "plan.steps[%zu].%s is missing or not of the right type", i,
+                             bad);
         note_place (out, i);
     }
     return true;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans: steps a model hands over in one call of submit-plan, with the order between them
- * (spec/session.md 12).
+ * (docs/spec/session.md 12).
  *
- * Callers: provided_plan.c reads, judges and runs one; plan_run.c decides what runs when,
- * plan_step.c runs a step. Always true: nothing runs before the whole plan was judged; each step
- * passes the gates a direct call passes; what steps give stays unfenced until the report is fenced
- * once.
+ * Always true: nothing runs before the whole plan was judged; each step passes the gates a direct
+ * call passes; what steps give stays unfenced until the report is fenced once.
  */
 #pragma once
 

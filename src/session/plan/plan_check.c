@@ -15,10 +15,10 @@ static const char *const on_error_names[] = { "fail", "skip", "continue" };
 static const char *const barred[] = { "submit-plan", "switch-driver", "end-without-answer",
                                       "pull-artifact", "remove-artifact" };
 
-static bool say (char **reason, const char *fmt, ...) _printf_ (2, 3);
+static bool check_say (char **reason, const char *fmt, ...) _printf_ (2, 3);
 
 static bool
-say (char **reason, const char *fmt, ...)
+check_say (char **reason, const char *fmt, ...)
 {
     va_list args;
     va_start (args, fmt);
@@ -40,9 +40,10 @@ static bool
 check_tool (struct session *s, const struct plan_step *step, char **reason)
 {
     if (is_barred (step->name))
-        return say (reason, "step %s: %s cannot be a step of a plan", step->id, step->name);
+        return check_say (reason, "step %s: %s cannot be a step of a plan", step->id, step->name);
     return session_tool (s, step->name) ||
-           say (reason, "step %s: there is no tool named %s in this session", step->id, step->name);
+           check_say (reason, "step %s: there is no tool named %s in this session", step->id,
+                      step->name);
 }
 
 static bool
@@ -50,9 +51,9 @@ check_shell (struct session *s, const struct plan_step *step, char **reason)
 {
     _cleanup_free_ char *name = NULL, *command = NULL;
     if (! plan_command_read (step, step->input, &name, &command))
-        return say (reason, "step %s: the command line is blank", step->id);
+        return check_say (reason, "step %s: the command line is blank", step->id);
     return shell_is_offered (s, name) ||
-           say (reason, "step %s: %s is not in capabilities.shell.allow", step->id, name);
+           check_say (reason, "step %s: %s is not in capabilities.shell.allow", step->id, name);
 }
 
 static bool
@@ -62,10 +63,11 @@ check_capsule (struct session *s, const struct plan_step *step, char **reason)
     const json_t *objective = json_object_get (step->input, "objective");
     bool is_text = json_is_string (step->input) ||
                    (json_is_string (objective) && json_object_size (step->input) == 1);
-    return is_text || say (reason,
-                           "step %s: the input of a capsule step is its task as a string, or an "
-                           "object holding nothing but \"objective\"",
-                           step->id);
+    return is_text ||
+           check_say (reason,
+                      "step %s: the input of a capsule step is its task as a string, or an "
+                      "object holding nothing but \"objective\"",
+                      step->id);
 }
 
 static bool
@@ -80,8 +82,8 @@ check_kind (struct session *s, const struct plan_step *step, char **reason)
         return check_capsule (s, step, reason);
     case STEP_UNKNOWN:
     default:
-        return say (reason, "step %s: exactly one of tool, shell and capsule says what it runs",
-                    step->id);
+        return check_say (
+            reason, "step %s: exactly one of tool, shell and capsule says what it runs", step->id);
     }
 }
 
@@ -95,8 +97,8 @@ check_on_error (struct plan_step *step, char **reason)
             step->on_error = (enum step_on_error)i;
             return true;
         }
-    return say (reason, "step %s: on_error is %s; it must be fail, skip or continue", step->id,
-                step->on_error_word);
+    return check_say (reason, "step %s: on_error is %s; it must be fail, skip or continue",
+                      step->id, step->on_error_word);
 }
 
 struct known {
@@ -110,8 +112,8 @@ is_known (void *ctx, const char *step_id)
 {
     const struct known *known = ctx;
     return plan_find (known->plan, step_id) ||
-           say (known->reason, "step %s: it refers to %s, which is no step of this plan",
-                known->step->id, step_id);
+           check_say (known->reason, "step %s: it refers to %s, which is no step of this plan",
+                      known->step->id, step_id);
 }
 
 static bool
@@ -119,8 +121,8 @@ check_links (const struct plan *plan, const struct plan_step *step, char **reaso
 {
     for (size_t i = 0; i < step->depends_on.len; i++)
         if (! plan_find (plan, step->depends_on.items[i]))
-            return say (reason, "step %s: it depends on %s, which is no step of this plan",
-                        step->id, step->depends_on.items[i]);
+            return check_say (reason, "step %s: it depends on %s, which is no step of this plan",
+                              step->id, step->depends_on.items[i]);
     struct known known = { plan, step, reason };
     return plan_each_reference (step, is_known, &known);
 }
@@ -129,9 +131,9 @@ static bool
 check_step (struct session *s, const struct plan *plan, struct plan_step *step, char **reason)
 {
     if (! step->id[strspn (step->id, " \t\r\n")])
-        return say (reason, "a step has a blank id");
+        return check_say (reason, "a step has a blank id");
     if (plan_find (plan, step->id) != step)
-        return say (reason, "step %s: there are two steps of that id", step->id);
+        return check_say (reason, "step %s: there are two steps of that id", step->id);
     return check_kind (s, step, reason) && check_on_error (step, reason) &&
            check_links (plan, step, reason);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * submit-plan: reads a plan, keeps it below plans/ of the runtime directory, has it judged and run,
- * and answers with what every step gave (spec/session.md 12).
+ * submit-plan: reads a plan, keeps it below plans/ of the runtime directory, has it judged and
+ * run, and answers with what every step gave (docs/spec/session.md 12).
  */
 #include "base/alloc.h"
 #include "base/clock.h"

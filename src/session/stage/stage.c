@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ordered steps of staging (spec/session.md 3.2). See stage.h.
+ * The ordered steps of staging (docs/spec/session.md 3.2). See stage.h.
  *
  * The table below is the order; each step may refuse, and what a refusal leaves is what
  * session_free cannot undo: nothing before "session directories", the records directory and a

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The session's deadline. See deadline.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/state/deadline.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The session's deadline: when it falls, how much is left, whether the notice is due
- * (spec/session.md 13.3, 8.4).
+ * (docs/spec/session.md 13.3, 8.4).
  *
  * Enforced on the monotonic clock, counted from the start of the process; the wall clock only
  * prints `at`.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver choices of an agent: the artifact, the model and the bounds each would be asked with
- * (spec/session.md 6).
+ * (docs/spec/session.md 6).
  *
  * Filled by staging, read-only afterwards: which of them is selected is selection.h's.
  */

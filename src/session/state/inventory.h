@@ -56,7 +56,7 @@ struct staged_artifact {
     bool is_removed; /* live: pulled and taken away again; the name answers as removed */
     struct hook_contract contract; /* hooks */
 
-    /* How a guest of it is made; filled by guests.c. */
+    /* How a guest of it is made. */
     char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
     struct allow_list allow;
     int scope_fd; /* "." when scoped, else -1 */

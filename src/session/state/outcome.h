@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call yields (spec/session.md 2.5): the text the model gets, and what is recorded of it.
+ * What a call yields (docs/spec/session.md 2.5): the text the model gets, and what is recorded of
+ * it.
  *
- * Always true: everything a tool returned is fenced here and nowhere else; the label is the one the
- * text was fenced under. Only a step of a plan is not: its plan fences the whole report.
+ * Always true: everything a tool returned is fenced here and nowhere else; the label is the one
+ * the text was fenced under. Only a step of a plan is not: its plan fences the whole report.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The task that runs now: what is carried from turn to turn and from attempt to attempt
- * (spec/session.md 4.5).
+ * (docs/spec/session.md 4.5).
  *
- * Owned by loop.c, touched by the task loop's thread alone; the door sees a task only through the
+ * Touched by the task loop's thread alone; the door sees a task only through the
  * registry.
  */
 #pragma once

@@ -2,8 +2,8 @@
  *
  * The session as the files of this folder share it: what staging decided, what a launch holds.
  *
- * Callers: session/ only. Always true: what stage.c filled is read-only afterwards but for the
- * members named "live"; those are guarded as their comment says.
+ * Always true: what staging filled is read-only afterwards but for the members named "live"; those
+ * are guarded as their comment says.
  */
 #pragma once
 

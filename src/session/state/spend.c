@@ -1,10 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The spend meter and the machine ledger. See spend.h.
- *
- * The ledger is one file a UTC day, one line a settled call, appended with one write and no lock;
- * each process adds up the whole lines it has not read yet.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/state/spend.h"
 
 #include "base/alloc.h"

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The spend meter: what may still be spent, what is reserved by the call in flight, what was used
- * (spec/session.md 13.1), and the ledger all sessions of this machine share (13.2).
+ * (docs/spec/session.md 13.1), and the ledger all sessions of this machine share (13.2).
  *
- * Callers: the agent loop, session-status, the inference gateway (is an admission open?).
- * Always true: one admission is open at a time per meter user; a session refusal latches, a machine
- * refusal is asked again; a reservation is given back only after the ledger line was appended.
+ * Always true: one admission is open at a time per meter user; a session refusal latches, a
+ * machine refusal is asked again; a reservation is given back only after the ledger line was
+ * appended.
+ *
+ * The ledger is one file a UTC day, one line a settled call, appended with one write and no lock;
+ * each process adds up the whole lines it has not read yet.
  */
 #pragma once
 

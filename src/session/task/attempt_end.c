@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Endings. See ending.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/task/attempt_end.h"
 
 #include "base/alloc.h"

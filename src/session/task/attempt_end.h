@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Endings: what out/result.txt says, how an attempt's ending is spelled, how runs fold into the
- * launch's (spec/session.md 4.4, 5.2, 15.3).
+ * launch's (docs/spec/session.md 4.4, 5.2, 15.3).
+ *
+ * What gives an attempt its ending, all of it on the thread of the task loop:
+ *
+ *     (begins) -> FAILED         attempt_end_clear: nothing better is known yet
+ *     FAILED   -> OK             attempt_complete
+ *     FAILED   -> FAILED         attempt_fail, attempt_error, attempt_take_refusals: with a reason
+ *     FAILED   -> MAX_TURNS      attempt_end_max_turns
+ *     FAILED   -> SPEND_CEILING  attempt_end_spend
+ *     any      -> CANCELED       attempt_cancel; one the deadline spares writes nothing
+ *     any      -> NO_ANSWER      attempt_decline; not of a canceled one, nor after task_failed
+ *     OK       -> REOPEN_BUDGET  attempt_refuse_reopen: the answer stays where it is
+ *     a limit  -> OK             attempt_complete, with an earlier answer that stands
+ *
+ * Always true: out/result.txt follows from the ending, but for an error of the loop itself, which
+ * writes none.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Beginning anew. See restart.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/task/restart.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An attempt that begins anew because there is no conversation to go on with: task.md is written
- * again, the task's text and, section by section, all that was said since (spec/session.md 4.5).
+ * again, the task's text and, section by section, all that was said since (docs/spec/session.md
+ * 4.5).
  *
- * Callers: reopen.c, done_check.c, handed_off.c; attempt.c and harness_launch.c read the text.
  * Always true: the task's original text is never compounded.
  */
 #pragma once

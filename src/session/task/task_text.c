@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Task texts. See task_text.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/task/task_text.h"
 
 #include "base/diag.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * task.md of the runtime directory: where the text of a task comes from and how an attempt reads it
- * (spec/session.md 4.3).
+ * task.md of the runtime directory: where the text of a task comes from and how an attempt reads
+ * it (docs/spec/session.md 4.3).
  *
- * Callers: launch.c, loop.c, attempt.c. Always true: the work folder's file is read once, through
- * no link, and never written.
+ * Always true: the work folder's file is read once, through no link, and never written.
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The generated inventory. See murmur_md.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/murmur_md.h"
 
 #include "base/alloc.h"

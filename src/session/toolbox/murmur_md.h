@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MURMUR.md: what a capsule finds about itself in its runtime directory (spec/session.md 10.3).
+ * MURMUR.md: what a capsule finds about itself in its runtime directory (docs/spec/session.md
+ * 10.3).
  */
 #pragma once
 

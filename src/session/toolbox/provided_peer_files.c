@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * share-file and fetch-peer-file: handing one file to one capsule (spec/door.md 13).
+ * share-file and fetch-peer-file: handing one file to one capsule (docs/spec/door.md 13).
  *
  * Always true: share-file reads the peer's card within capabilities.network.allow only,
  * fetch-peer-file goes nowhere capabilities.peer_fetch.allow does not name; what was fetched is

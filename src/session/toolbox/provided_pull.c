@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pull-artifact and remove-artifact as the model calls them (spec/artifacts.md 14). The work is
- * pull.c's.
+ * pull-artifact and remove-artifact as the model calls them (docs/spec/artifacts.md 14). The
+ * engine is the pull's.
  */
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Pulls and removals. See pull.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/pull.h"
 
 #include "artifact/names/name.h"

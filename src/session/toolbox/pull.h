@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changing artifacts while a session runs: the one engine behind pull-artifact, remove-artifact and
- * a script's artifact manager (spec/artifacts.md 14, spec/session.md 8.3).
+ * Changing artifacts while a session runs: the one engine behind pull-artifact, remove-artifact
+ * and a script's artifact manager (docs/spec/artifacts.md 14, docs/spec/session.md 8.3).
  *
- * Callers: provided_pull.c and script.c. Always true: a refusal changes nothing and begins with its
- * token; every check comes before the first write; a pull makes runtime pins only, and only such
- * are removed; what is pulled holds no grant and no gateway. Task loop or script thread only.
+ * Always true: a refusal changes nothing and begins with its token; every check comes before the
+ * first write; a pull makes runtime pins only, and only such are removed; what is pulled holds no
+ * grant and no gateway. Task loop or script thread only.
  */
 #pragma once
 

@@ -260,7 +260,7 @@ static void
 warn_large_config (const struct staged_artifact *a)
 {
     size_t len = a->config_env ? strlen (strchr (a->config_env, '=') + 1) : 0;
-    if (large_value_traps (a->resolved->package, len))
+    if (env_limit_traps (a->resolved->package, len))
         diag_plain_warning ("the config of %s has %zu bytes: its component is adapted from WASI "
                             "preview 1, and its calls trap with more than %d",
                             a->full_name, len, ADAPTED_VALUE_MAX);

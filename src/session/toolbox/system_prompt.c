@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The system prompt and its fact lines. See system_prompt.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/system_prompt.h"
 
 #include "base/alloc.h"

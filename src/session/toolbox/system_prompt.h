@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the model is told before anything else: the capsule's identity, the facts of its grants, the
- * operator's prompt (spec/session.md 10).
+ * What the model is told before anything else: the capsule's identity, the facts of its grants,
+ * the operator's prompt (docs/spec/session.md 10).
  *
  * Always true: a pure function of the manifest: no path of this machine, no id, no time.
  */

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The tool array. See tools_array.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/tools_array.h"
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tool array of a request: held byte for byte from call to call (spec/session.md 5.4).
+ * The tool array of a request: held byte for byte from call to call (docs/spec/session.md 5.4).
  */
 #pragma once
 
