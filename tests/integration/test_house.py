@@ -263,6 +263,29 @@ def test_house_rule_8_another_formatter_is_no_judge(house, monkeypatch):
     assert status == 0 and "skip  formatted: clang-format 14 is what the tree is formatted with; here is 99" in text
 
 
+# --- the map ---
+
+
+def test_house_the_drawing_of_the_rooms_cannot_go_stale(house):
+    shutil.copy(ROOT / "scripts/draw-rooms", house.root / "scripts/draw-rooms")
+    house.write("docs/ARCHITECTURE.md", "# Map\n\n<!-- rooms: made by scripts/draw-rooms -->\n<!-- /rooms -->\n\nEnd.\n")
+    subprocess.run([house.root / "scripts/draw-rooms"], check=True)
+    assert_in_order(house, "drawing is fresh")
+    assert (house.root / "docs/ARCHITECTURE.md").read_text().endswith("<!-- /rooms -->\n\nEnd.\n")
+    table = (house.root / "scripts/rooms.py").read_text()
+    house.write("scripts/rooms.py", table.replace('{"conversation"},', '{"conversation"},\n        {"attic"},', 1))
+    assert_found(house, "drawing is fresh", "docs/rooms.svg: not as scripts/rooms.py says: scripts/draw-rooms writes it",
+                 "docs/ARCHITECTURE.md: not as")
+
+
+def test_house_a_walk_names_functions_that_are_there(house):
+    house.write("src/base/a.c", head() + "void\na_run (void)\n{\n}\n")
+    house.write("docs/ARCHITECTURE.md", "* `base/a.c:a_run` runs\n")
+    assert_in_order(house, "walks exist")
+    house.write("docs/ARCHITECTURE.md", "* `base/a.c:a_walk` walks\n* `base/gone.c` is gone\n")
+    assert_found(house, "walks exist", "docs/ARCHITECTURE.md:1: src/base/a.c has no function a_walk", "2: there is no src/base/gone.c")
+
+
 # --- what is owed ---
 
 
