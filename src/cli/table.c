@@ -362,6 +362,12 @@ static const struct cli_option doctor_options[] = {
       .value_name = "<ADDR>",
       .fallback = "127.0.0.1",
       .help = "judge the door as `mur run --bind` would open it" },
+    { .name = "--learn",
+      .kind = CLI_VALUE,
+      .value_name = "<PROGRAM>",
+      .help =
+          "run a program once on this host, with the arguments after --, and print the block of a "
+          "manifest that lets it run inside" },
     NONE
 };
 
@@ -412,6 +418,15 @@ static char *
 check_text (const struct cli_args *args)
 {
     return cli_positional (args, "SESSION") ? NULL : x_strdup ("the text to send is missing");
+}
+
+static char *
+check_doctor (const struct cli_args *args)
+{
+    size_t count;
+    (void)cli_positionals (args, "ARGS", &count);
+    return count && ! cli_has (args, "--learn") ? x_strdup ("arguments go with --learn <PROGRAM>")
+                                                : NULL;
 }
 
 static char *
@@ -590,9 +605,11 @@ static const struct cli_command commands[] = {
       POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile },
 
     { "doctor", "Check a project and this machine",
-      "Never launches and never writes. Each problem comes with the command that fixes it; exit 1 "
-      "when there is an error.",
-      NULL, NO_POS, doctor_options, cmd_doctor },
+      "Never launches and never writes, but for the program of --learn. Each problem comes with the "
+      "command that fixes it; exit 1 when there is an error.",
+      "mur doctor\nmur doctor --learn mytool -- --version",
+      POS ({ "ARGS", false, true, "arguments of the program to learn" }), doctor_options,
+      cmd_doctor, check_doctor },
     { "config set", "Change one configuration key", NULL,
       "mur config set -g credentials.ANTHROPIC_API_KEY sk-...",
       POS ({ "KEY", true, false,

@@ -12,7 +12,7 @@ COMMANDS = {
     "search": (["<QUERY>"], ["--index <PATH|URL|local>", "--limit <LIMIT>"]),
     "index": (["<DIR>"], ["--repo <OWNER/REPO>", "--release <TAG>", "--merge <INDEX>", "-o, --output <FILE>"]),
     "version": ([], ["--json"]),
-    "doctor": ([], ["--bind <ADDR>"]),
+    "doctor": (["[ARGS]"], ["--bind <ADDR>", "--learn <PROGRAM>"]),
     "build": (["[SOURCE]"], ["-o, --output <OUTPUT>", "--skill [<NAME>]", "--version <VERSION>", "--summary <TEXT>"]),
     "publish": (["[ARTIFACT_PATH]"], ["--platform <PLATFORM>"]),
     "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),

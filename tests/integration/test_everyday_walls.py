@@ -5,8 +5,11 @@
 import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.commands import answers, call, command_agent, run_commands
 from tests.support.hosts import needs
@@ -250,3 +253,41 @@ def test_everyday_a_refusal_names_what_and_the_key_that_would_grant_it(lab, tier
     assert "Refused" not in quiet.text, "what is simply not there is no refusal"
     refusals = [event.get("refusals") for event in session.trace.all("shell")]
     assert refusals[0][0] in program.text and refusals[-1] is None
+
+
+# --- a program nobody knows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tier", CLASSES)
+def test_everyday_doctor_learn_prints_the_block_that_lets_a_program_run(lab, tier):
+    needs(lab, tier)
+    folder = Path(tempfile.mkdtemp(prefix="murmur-learn-", dir="/var/tmp"))
+    try:
+        for part in ("bin", "parts", "data"):
+            (folder / part).mkdir()
+        shutil.copy(shutil.which("cat", path="/usr/bin:/bin"), folder / "parts/helper")
+        (folder / "data/words").write_text("what it read\n")
+        (lab.home / "mine.txt").write_text("private\n")
+        (folder / "bin/mytool").write_text(f'#!/bin/sh\nread x < {lab.home}/mine.txt\nexec {folder}/parts/helper {folder}/data/words\n')
+        (folder / "bin/mytool").chmod(0o755)
+        env = {"PATH": f"{folder}/bin:{PATH}"}
+        project = command_agent(lab, [call("mytool")], shell=("mytool",), capabilities={"containment": tier})
+        project.run("--task", "go", "--workdir", project / "work", env=env)
+        assert not any("what it read" in answer.stdout for answer in answers(project)) if (project / "work/conversation.json").exists() else True
+
+        printed = project.mur("doctor", "--learn", "mytool", env=env).ok().stdout
+        block = yaml.safe_load(printed[printed.index("capabilities:"):])["capabilities"]
+        assert {entry["path"] for entry in block["shell"]["interpreter_runtime"][0]["dirs"]} >= {f"{folder}/parts", f"{folder}/data"}
+        assert str(lab.home) not in str(block)
+        block["containment"] = tier
+        learned = command_agent(lab, [call("mytool")], shell=None, name="learned", capabilities=block)
+        learned.run("--task", "go", "--workdir", learned / "work", env=env).ok()
+        assert answers(learned)[0].stdout == "what it read\n", answers(learned)[0]
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_everyday_doctor_learn_says_what_it_cannot_learn(lab):
+    assert "no-such-tool is not on PATH" in lab.mur("doctor", "--learn", "no-such-tool").failed("E-IO-001").stderr
+    assert "takes a program's name" in lab.mur("doctor", "--learn", "/bin/ls").failed("E-IO-003").stderr
+    assert "arguments go with --learn" in lab.mur("doctor", "x").stderr

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 COREUTILS = ("cat", "chmod", "cp", "cut", "date", "dd", "df", "du", "echo", "env", "head", "id", "ln", "ls", "mkdir", "mkfifo",
              "mktemp", "mv", "nproc", "od", "rm", "seq", "sleep", "sort", "stat", "tail", "tee", "timeout", "touch", "tr", "uname",
              "uniq", "wc", "whoami", "printf", "true")
+ONLY_BUILTIN = {"echo", "printf", "true"}  # a shell has them, whatever is installed
 SHELL = ("bash", *COREUTILS, "find", "xargs", "grep", "sed", "awk", "flock")
 
 

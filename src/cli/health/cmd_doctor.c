@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "cli/health/commands.h"
 #include "cli/health/doctor.h"
+#include "cli/health/doctor_learn.h"
 #include "cli/line/args.h"
 #include "home/paths.h"
 #include "manifest/settings/config.h"
@@ -163,6 +164,8 @@ check_roster (const char *dir, struct mur_error **err)
 int
 cmd_doctor (const struct cli_args *args, struct mur_error **err)
 {
+    if (cli_has (args, "--learn"))
+        return doctor_learn (args, err);
     _cleanup_free_ char *cwd = getcwd (NULL, 0);
     struct stat st;
     if (! cwd) {

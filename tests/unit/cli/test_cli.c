@@ -376,7 +376,7 @@ test_the_table_is_the_chapters (void **state)
         { "search", "--index --limit" },
         { "index", "--repo --release --merge --output" },
         { "version", "--json" },
-        { "doctor", "--bind" },
+        { "doctor", "--bind --learn" },
         { "build", "--output --skill --version --summary" },
         { "publish", "--platform" },
         { "install", "--global --all-platforms --no-precompile --resolve" },
