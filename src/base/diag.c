@@ -17,6 +17,8 @@ static struct {
     bool out_is_closed; /* EPIPE seen by out_write */
     int out_errno;      /* first other failure of out_write */
     int line_errno;     /* the same of a line on stdout that is no report */
+    size_t lost;        /* records that could not be kept */
+    char first_lost[512];
 } sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fallback_fd = -1 };
 
 static const char *const prefixes[] = {
@@ -174,6 +176,32 @@ diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
     buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
     make_printable (&line);
     emit_stderr (&line);
+}
+
+void
+diag_lost (const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start (ap, fmt);
+    vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    pthread_mutex_lock (&sink.lock);
+    if (! sink.lost++)
+        memcpy (sink.first_lost, text, sizeof (text));
+    pthread_mutex_unlock (&sink.lock);
+    diag_plain_warning ("%s", text);
+}
+
+size_t
+diag_lost_count (const char **first)
+{
+    pthread_mutex_lock (&sink.lock);
+    size_t lost = sink.lost;
+    if (first)
+        *first = sink.first_lost; /* written once */
+    pthread_mutex_unlock (&sink.lock);
+    return lost;
 }
 
 void

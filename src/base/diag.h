@@ -45,6 +45,11 @@ bool out_is_refused (void);
  * was none. Called once, at the end of main. */
 bool out_finish (struct mur_error **err);
 
+/* A record that could not be kept: a plain warning, and it is counted. */
+void diag_lost (const char *fmt, ...) _printf_ (1, 2);
+/* How many were lost so far; *<first> (may be NULL) is what the first warning said, "" for none. */
+size_t diag_lost_count (const char **first);
+
 /* Where refused lines go from now on (borrowed descriptor, -1 for nowhere). */
 void diag_set_fallback (int fd);
 /* SIGPIPE ignored, descriptors 0-2 open (a stdout closed at the start counts as accepting

@@ -226,6 +226,10 @@ answer_refusal (struct call *c, const struct message *message, const struct rout
         answer_error (c, RPC_UNSUPPORTED_OPERATION, text,
                       state_metadata (message->task_id, route->state));
         return true;
+    case ROUTE_NOT_RECORDED:
+        answer_error (c, RPC_INTERNAL,
+                      "Internal error: the task could not be recorded and was not accepted", NULL);
+        return true;
     case ROUTE_CONTEXT_DIFFERS:
         text = x_asprintf ("Invalid params: message.contextId %s is not the task's context %s",
                            message->context_id, route->context);

@@ -297,7 +297,7 @@ def test_door_21_a_cancelled_queued_task_leaves_one_line_and_its_place(lab):
     ended(running)
     trace = lab.session(running).trace
     of_queued = [event["event_type"] for event in trace.events if event.get("task_id") == queued["id"]]
-    assert of_queued == ["task_canceled"]
+    assert of_queued == ["a2a_task_received", "task_canceled"]
     assert [e["phase"] for e in trace.all("task_canceled") if e["task_id"] == queued["id"]] == ["queued"]
     assert third["id"] in [event["task_id"] for event in trace.all("task_start")]
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Preloaded into a program under test: lets its N-th change of a file system fail as on a full
- * disk, or kills the program just before or after it.
+ * disk (or an input/output error), or kills the program just before or after it.
  *
- * FAULT_AT=N counts from 1 over write (regular files), fsync, rename*, mkdir*, creating opens and,
- * when killing, unlinkat. FAULT_KIND=enospc|kill. FAULT_REPORT names a file that receives the
- * number of changes made when the program ends by itself.
+ * FAULT_PATH=END: only changes of paths that end so. FAULT_AT=N counts from 1 over write (regular
+ * files), fsync, rename*, mkdir*, creating opens and, when killing, unlinkat.
+ * FAULT_KIND=enospc|eio|kill. FAULT_REPORT names a file that receives the number of changes made
+ * when the program ends by itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +24,24 @@
 
 static atomic_long changes;
 
+/* With FAULT_PATH only changes of files whose path ends so count. */
+static int
+counts (int fd, const char *name)
+{
+    const char *wanted = getenv ("FAULT_PATH");
+    char link[64], path[4096];
+    if (! wanted)
+        return 1;
+    if (! name) {
+        snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t len = readlink (link, path, sizeof path - 1);
+        path[len > 0 ? len : 0] = '\0';
+        name = path;
+    }
+    size_t len = strlen (name), wanted_len = strlen (wanted);
+    return len >= wanted_len && strcmp (name + len - wanted_len, wanted) == 0;
+}
+
 static int
 kills (void)
 {
@@ -39,7 +58,8 @@ change (void)
         return 0;
     if (kills ())
         syscall (SYS_kill, getpid (), SIGKILL);
-    errno = ENOSPC;
+    const char *kind = getenv ("FAULT_KIND");
+    errno = kind && strcmp (kind, "eio") == 0 ? EIO : ENOSPC;
     return 1;
 }
 
@@ -55,7 +75,7 @@ is_file (int fd)
 ssize_t
 write (int fd, const void *data, size_t len)
 {
-    if (is_file (fd) && change ())
+    if (is_file (fd) && counts (fd, NULL) && change ())
         return -1;
     return REAL (write) (fd, data, len);
 }
@@ -63,25 +83,25 @@ write (int fd, const void *data, size_t len)
 int
 fsync (int fd)
 {
-    return change () ? -1 : REAL (fsync) (fd);
+    return counts (fd, NULL) && change () ? -1 : REAL (fsync) (fd);
 }
 
 int
 rename (const char *from, const char *to)
 {
-    return change () ? -1 : REAL (rename) (from, to);
+    return counts (-1, to) && change () ? -1 : REAL (rename) (from, to);
 }
 
 int
 renameat (int from_fd, const char *from, int to_fd, const char *to)
 {
-    return change () ? -1 : REAL (renameat) (from_fd, from, to_fd, to);
+    return counts (-1, to) && change () ? -1 : REAL (renameat) (from_fd, from, to_fd, to);
 }
 
 int
 renameat2 (int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
 {
-    return change () ? -1 : REAL (renameat2) (from_fd, from, to_fd, to, flags);
+    return counts (-1, to) && change () ? -1 : REAL (renameat2) (from_fd, from, to_fd, to, flags);
 }
 
 int
@@ -94,19 +114,19 @@ unlinkat (int fd, const char *name, int flags)
 int
 mkdir (const char *path, mode_t mode)
 {
-    return change () ? -1 : REAL (mkdir) (path, mode);
+    return counts (-1, path) && change () ? -1 : REAL (mkdir) (path, mode);
 }
 
 int
 mkdirat (int fd, const char *path, mode_t mode)
 {
-    return change () ? -1 : REAL (mkdirat) (fd, path, mode);
+    return counts (-1, path) && change () ? -1 : REAL (mkdirat) (fd, path, mode);
 }
 
 static int
 open_at (int fd, const char *path, int flags, mode_t mode)
 {
-    if ((flags & O_CREAT) && change ())
+    if ((flags & O_CREAT) && ! getenv ("FAULT_PATH") && change ())
         return -1;
     return (int)syscall (SYS_openat, fd, path, flags, mode);
 }

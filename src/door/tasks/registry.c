@@ -116,6 +116,11 @@ route_new (struct registry *r, const struct caller *caller, const struct message
     e->task.has_data = message->has_data;
     for (size_t i = 0; message->references && i < message->references->len; i++)
         strv_push (&e->task.references, message->references->items[i]);
+    if (r->spec.record && ! r->spec.record (r->spec.record_ctx, &e->task)) {
+        task_entry_drop_last (r, e);
+        out->outcome = ROUTE_NOT_RECORDED;
+        return;
+    }
     task_entry_queue (r, e);
     out->outcome = ROUTE_NEW;
     out->state = TASK_SUBMITTED;

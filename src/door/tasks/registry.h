@@ -36,6 +36,7 @@ struct message_intake {
 enum route_outcome {
     ROUTE_NEW,             /* stored and queued */
     ROUTE_CONTINUED,       /* delivered to the waiter of an input-required task */
+    ROUTE_NOT_RECORDED,    /* its record could not be written: it was not stored */
     ROUTE_BUSY,            /* a rejected task that was never stored */
     ROUTE_NOT_FOUND,       /* unknown or hidden */
     ROUTE_NOT_WAITING,     /* ended, submitted or working: *state */

@@ -182,6 +182,14 @@ task_entry_add (struct registry *r, enum task_origin origin, const char *id, con
 }
 
 void
+task_entry_drop_last (struct registry *r, struct task_entry *e)
+{
+    unlink_revision (r, e);
+    r->len--;
+    entry_free (e);
+}
+
+void
 task_entry_queue (struct registry *r, struct task_entry *e)
 {
     struct task_entry **at = &r->lanes[lane_of[e->task.origin]];

@@ -53,11 +53,17 @@ struct task {
 struct registry;
 struct streams;
 
+struct task;
+
 struct registry_spec {
     enum task_acceptance acceptance;
     unsigned queue_depth;
     bool is_public;   /* no door authentication: every caller sees every task */
     bool is_threaded; /* lifecycle.conversation: what connection-ack says */
+    /* Puts a message's task on record before its sender is answered; false refuses it. Called
+     * under the registry's lock. NULL: nothing is recorded. */
+    bool (*record) (void *ctx, const struct task *task);
+    void *record_ctx;
 };
 
 struct registry *registry_new (const struct registry_spec *spec);

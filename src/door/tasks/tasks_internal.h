@@ -61,6 +61,8 @@ struct task_entry *task_entry_find (struct registry *r, const char *id);
 /* A new task, submitted, not queued yet. NULL for an id or context mints one. */
 struct task_entry *task_entry_add (struct registry *r, enum task_origin origin, const char *id,
                                    const char *context_id);
+/* Takes the newest away again, as if it had never been; it is not queued yet. */
+void task_entry_drop_last (struct registry *r, struct task_entry *e);
 /* At the end of its origin's lane. */
 void task_entry_queue (struct registry *r, struct task_entry *e);
 void task_entry_set_state (struct registry *r, struct task_entry *e, enum task_state state);

@@ -71,8 +71,8 @@ report (struct conversation *c, const char *what, const struct mur_error *why)
     if (c->is_reported)
         return;
     c->is_reported = true;
-    diag_plain_warning ("the conversation record of %s %s: %s", c->context_id, what,
-                        why ? why->message : "unknown");
+    diag_lost ("the conversation record of %s %s: %s", c->context_id, what,
+               why ? why->message : "unknown");
 }
 
 static char *

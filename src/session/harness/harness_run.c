@@ -338,8 +338,7 @@ keep_session (struct harness_run *run)
         return;
     if (! harness_memory_keep (s->harness->memory, t->task->context_id, id, s->harness->is.harness,
                                s->harness->driver->full_name))
-        diag_plain_warning ("the harness session of context %s was not written down",
-                            t->task->context_id);
+        diag_lost ("the harness session of context %s was not written down", t->task->context_id);
 }
 
 /* --- the attempt --- */

@@ -114,6 +114,17 @@ append_residue (void *ctx, const char *task_id, json_t *items)
     delegations_append_residue (handoff_delegations (s), task_id, items);
 }
 
+/* Before the sender hears of it: a task that was accepted is on record, whatever comes. */
+static bool
+record_received (void *ctx, const struct task *task)
+{
+    struct session *s = ctx;
+    return TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
+                  .context_id = task->context_id, .message_id = task->message_id,
+                  .traceparent_from_caller = task->traceparent,
+                  .caller_member = task->caller_member);
+}
+
 static void
 make_registry (struct session *s)
 {
@@ -122,6 +133,8 @@ make_registry (struct session *s)
         .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
         .is_public = ! s->staged->auth,
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
+        .record = record_received,
+        .record_ctx = s,
     };
     s->registry = registry_new (&spec);
     handoff_begin (s);
@@ -229,13 +242,25 @@ end_line (struct session *s, enum session_ending ending)
            .exit_status = session_ending_name (ending));
 }
 
+/* A session whose records are not whole did not end well, whatever it did. */
 static void
-tear_down (struct session *s, enum session_ending ending)
+take_losses (struct launch_outcome *outcome)
+{
+    const char *first;
+    if (outcome->error || ! diag_lost_count (&first))
+        return;
+    outcome->ending = ENDING_FAILED;
+    mur_fail (&outcome->error, E_IO_003, "not all this session did is on record: %s", first);
+    mur_hint (&outcome->error, "make room or writable what the warning names, then run it again");
+}
+
+static void
+tear_down (struct session *s, struct launch_outcome *outcome)
 {
     if (s->registry)
         refuse_queued (s);
     served_end (s);
-    hooks_end (s, session_ending_name (ending));
+    hooks_end (s, session_ending_name (outcome->ending));
     if (s->trace)
         background_abandon_begin (s);
     confine_kill_all (s);
@@ -243,8 +268,10 @@ tear_down (struct session *s, enum session_ending ending)
         background_abandon_end (s);
     confine_end (s);
     termination_settle (s);
+    take_losses (outcome);
     if (s->trace)
-        end_line (s, ending);
+        end_line (s, outcome->ending);
+    take_losses (outcome);
     door_close (s->door);
     s->door = NULL;
     handoff_end (s);
@@ -281,7 +308,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     } else {
         outcome.ending = ENDING_FAILED;
     }
-    tear_down (s, outcome.ending);
+    tear_down (s, &outcome);
     settle (s, ! outcome.error);
     *ending = outcome.ending;
     options->ended (options->ctx, *ending);

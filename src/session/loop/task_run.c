@@ -55,10 +55,6 @@ static void
 start_lines (struct session *s, const struct task *task)
 {
     bool is_from_door = str_eq (task->source, "a2a");
-    if (is_from_door)
-        TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
-               .context_id = task->context_id, .message_id = task->message_id,
-               .traceparent_from_caller = task->traceparent, .caller_member = task->caller_member);
     _cleanup_strv_ struct strv kinds = { 0 };
     if (task->has_text)
         strv_push (&kinds, "text");

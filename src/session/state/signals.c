@@ -8,6 +8,7 @@ signals_of_ending (void)
     sigemptyset (&signals);
     sigaddset (&signals, SIGTERM);
     sigaddset (&signals, SIGINT);
+    sigaddset (&signals, SIGQUIT);
     /* Ignored from birth under nohup: a blocked signal would be seen all the same. */
     struct sigaction hangup;
     if (sigaction (SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)

@@ -10,6 +10,6 @@
 
 #include <signal.h>
 
-sigset_t signals_of_ending (void); /* SIGTERM, SIGINT, and SIGHUP unless it is ignored */
+sigset_t signals_of_ending (void); /* SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it is ignored */
 void signals_hold (sigset_t *before);
 void signals_release (const sigset_t *before);

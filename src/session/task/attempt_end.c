@@ -32,25 +32,39 @@ attempt_end_clear (struct attempt_end *e)
     *e = (struct attempt_end){ .ending = ATTEMPT_FAILED };
 }
 
-static void
-write_out (struct session *s, const char *path, const char *text)
+static bool
+write_out (struct session *s, const char *path, const char *text, struct mur_error **err)
 {
-    _cleanup_error_ struct mur_error *err = NULL;
-    if (! fs_make_dirs (s->places.records, "out", 0777, false, &err) ||
-        ! fs_write (s->places.records, path, text, strlen (text), 0666, false, &err))
-        if (err->code != E_RUN_050) /* the latch reports that one */
-            diag_plain_warning ("%s was not written: %s", path, err->message);
+    struct mur_error *why = NULL;
+    if (fs_make_dirs (s->places.records, "out", 0777, false, &why) &&
+        fs_write (s->places.records, path, text, strlen (text), 0666, false, &why))
+        return true;
+    bool is_latched = why->code == E_RUN_050; /* the latch reports that one */
+    if (! is_latched)
+        mur_fail (err, why->code, "%s was not written: %s", path, why->message);
+    mur_error_free (why);
+    return is_latched;
+}
+
+static bool
+write_result (struct session *s, const struct running_task *t, const char *text,
+              struct mur_error **err)
+{
+    hooks_output (s, text);
+    if (! write_out (s, "out/result.txt", text, err))
+        return false;
+    if (s->policy->lifecycle.conversation.value != CONVERSATION_THREADED)
+        return true;
+    _cleanup_free_ char *path = x_asprintf ("out/result_%s.txt", t->task->id);
+    return write_out (s, path, text, err);
 }
 
 void
 result_write (struct session *s, const struct running_task *t, const char *text)
 {
-    hooks_output (s, text);
-    write_out (s, "out/result.txt", text);
-    if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED) {
-        _cleanup_free_ char *path = x_asprintf ("out/result_%s.txt", t->task->id);
-        write_out (s, path, text);
-    }
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! write_result (s, t, text, &err))
+        diag_lost ("%s", err->message);
 }
 
 static void
@@ -66,7 +80,9 @@ attempt_complete (struct session *s, struct running_task *t, const char *answer)
     t->end.ending = ATTEMPT_OK;
     set_text (&t->end.result, answer);
     set_text (&t->end.response, answer);
-    result_write (s, t, answer);
+    struct mur_error *err = NULL;
+    if (! write_result (s, t, answer, &err))
+        attempt_error (s, t, err, TRACE_NO_NUM); /* an answer that is lost is no success */
 }
 
 bool

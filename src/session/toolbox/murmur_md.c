@@ -173,5 +173,5 @@ murmur_md_write (struct session *s, const char *url)
     append_commands (s, &out);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! fs_create (s->places.runtime, "MURMUR.md", out.data, out.len, 0666, false, &err))
-        diag_plain_warning ("MURMUR.md was not written: %s", err->message);
+        diag_lost ("MURMUR.md was not written: %s", err->message);
 }

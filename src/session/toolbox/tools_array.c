@@ -41,5 +41,5 @@ tools_array_log (struct session *s, const char *tools_text)
     _cleanup_free_ char *entry = x_asprintf ("Installed tools (JSON):\n%s\n\n", pretty);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! fs_append (s->places.records, "logs/bootstrap.log", entry, strlen (entry), &err))
-        diag_plain_warning ("logs/bootstrap.log was not written: %s", err->message);
+        diag_lost ("logs/bootstrap.log was not written: %s", err->message);
 }

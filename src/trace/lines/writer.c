@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/fdio.h"
 #include "base/json.h"
 #include "base/keys/token.h"
@@ -29,6 +30,7 @@ struct trace_writer {
     struct id session;
     struct id session_node, task_node, turn_node; /* "" while there is none */
     struct buf line;
+    uint64_t lost; /* lines that did not get into the file since the last one that did */
     trace_observer_fn *observer; /* NULL: nobody */
     void *observer_ctx;
 };
@@ -279,6 +281,15 @@ append_line (struct trace_writer *w, const struct buf *line)
     return false;
 }
 
+/* Told once for each gap; the line that follows it says how many are missing. */
+static void
+note_lost (struct trace_writer *w, const char *name, struct mur_error **err)
+{
+    mur_fail_errno (err, E_IO_003, "cannot write the %s line of the trace", name);
+    if (! w->lost++)
+        diag_lost ("a line of the trace (%s) was not written: %s", name, strerror (errno));
+}
+
 bool
 trace_write_under (struct trace_writer *w, enum trace_parent parent, const char *parent_id,
                    enum trace_event_type event, const void *payload, struct id *id,
@@ -300,13 +311,17 @@ trace_write_under (struct trace_writer *w, enum trace_parent parent, const char 
     buf_printf (b, ",\"session_id\":\"%s\",\"timestamp\":%llu", w->session.text,
                 (unsigned long long)clock_unix_ms ());
     append_fields (w, info, payload);
+    if (w->lost)
+        buf_printf (b, ",\"lines_lost\":%llu", (unsigned long long)w->lost);
     buf_append (b, "}\n", 2);
     /* Whoever holds a handle may fetch the file: none is ever recorded (door.md 13). */
     token_scrub (&token_peer_handle, b, 0);
     bool ok = append_line (w, b);
     if (! ok)
-        mur_fail_errno (err, E_IO_003, "cannot write the %s line of the trace", info->name);
+        note_lost (w, info->name, err);
     else
+        w->lost = 0;
+    if (ok)
         follow (w, event, payload, line_id);
     if (ok && w->observer)
         w->observer (w->observer_ctx, event, payload,

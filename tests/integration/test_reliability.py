@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nothing lost without a word: after any single change of the file system that fails, a session ends with an error that names
+# what is lost, or has lost nothing.
+
+import json
+import os
+import shutil
+import signal
+
+import pytest
+
+from tests.support.door_client import SLEEPER, Door, at_once, message
+from tests.support.faults import fault_at_every_change, library
+from tests.support.lab import IS_SANITIZED, SESSION_ID
+from tests.support.polling import eventually
+
+STATUS = {"tool_calls": [{"name": "session-status", "input": {}}]}
+STEPS = [STATUS, {"text": "the answer"}]
+EVENTS = ["session_start", "task_start", "inference", "session_status", "tool_call", "inference", "task_end",
+          "session_end"]
+
+
+@pytest.fixture
+def failing(lab):
+    """An environment in which the n-th change of a path that ends so fails."""
+    if IS_SANITIZED:
+        pytest.skip("a sanitizer's runtime must be the first library")
+    preload = library(lab.directory)
+
+    def environment(path, at=1):
+        return {"LD_PRELOAD": preload, "FAULT_PATH": path, "FAULT_AT": at, "FAULT_KIND": "enospc"}
+    return environment
+
+
+def test_reliability_F1_a_lost_answer_is_no_success(lab, failing):
+    project = lab.agent(steps=STEPS)
+    result = project.run("--task", "go", env=failing("result.txt")).failed("E-IO-003")
+    assert result.status == "failed" and "out/result.txt was not written" in result.stderr
+    trace = lab.session(result).trace
+    assert trace.one("task_end")["exit_status"] == trace.one("session_end")["exit_status"] == "failed"
+    assert "out/result.txt" in trace.one("task_failed")["reason"]
+
+
+@pytest.mark.parametrize("number", range(1, len(EVENTS) + 1))
+def test_reliability_F2_a_lost_line_of_the_trace_is_told(lab, failing, number):
+    project = lab.agent(steps=STEPS)
+    result = project.run("--task", "go", env=failing("trace.jsonl", number))
+    assert result.code == 1 and "error[E-IO-003]" in result.stderr and "trace" in result.stderr, result
+    events = lab.session(result).trace.events if SESSION_ID.search(result.stdout) else []
+    # The next line that fits says how many are missing.
+    assert sum(event.get("lines_lost", 0) for event in events) == (1 if 1 < number < len(EVENTS) and events else 0), events
+
+
+def test_reliability_F3_an_accepted_task_is_on_record_before_it_is_acknowledged(lab):
+    running = lab.agent(steps=[{"text": "late", "delay_ms": 60_000}], lifecycle={**SLEEPER, "queue_depth": 8}).start()
+    door = Door(running)
+    ids = [door.result("SendMessage", at_once(message()))["task"]["id"] for _ in range(4)]
+    path = lab.session(running).records / "trace.jsonl"
+    running.kill()
+    received = [json.loads(line)["task_id"] for line in path.read_text().splitlines() if '"a2a_task_received"' in line]
+    assert received == ids
+
+
+def test_reliability_F3_a_task_that_cannot_be_recorded_is_not_accepted(lab, failing):
+    # session_start is the first line; the second is the task's.
+    running = lab.agent(steps=[{"text": "fine"}], lifecycle=SLEEPER).start(env=failing("trace.jsonl", 2))
+    door = Door(running)
+    assert door.error("SendMessage", message())["code"] == -32603
+    assert door.result("ListTasks")["totalSize"] == 0
+    assert door.send()["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert running.signal().result().code == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("phase", ["idle", "inference"])
+def test_reliability_F8_every_signal_that_ends_a_session_unwinds_it(lab, number, phase):
+    running = lab.agent(steps=[{"text": "late", "delay_ms": 60_000}], lifecycle=SLEEPER).start()
+    door, session = Door(running), lab.session(running)
+    if phase == "inference":
+        task = door.send_at_once()
+        door.wait_for(task["id"], "WORKING")
+    result = running.signal(number).result()
+    trace = session.trace
+    assert result.code in (0, 1) and trace.types[-1] == "session_end"
+    assert trace.one("session_end")["exit_status"] == result.status == ("canceled" if phase == "inference" else "ok")
+    assert len(trace.all("task_end")) == (phase == "inference")
+
+
+def test_reliability_F8_a_hangup_is_nothing_under_nohup(lab):
+    project = lab.agent(steps=[{"text": "fine"}], lifecycle=SLEEPER)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        running = project.start()
+        door = Door(running)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    running.signal(signal.SIGHUP)
+    assert door.send()["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert running.signal().result().code == 0
+
+
+@pytest.mark.parametrize("kind", ["enospc", "eio"])
+def test_reliability_any_single_failing_change_is_told_or_has_lost_nothing(lab, kind):
+    """A threaded conversation, so that every record a session has is among what may be lost."""
+    project = lab.agent(steps=STEPS, lifecycle={"conversation": "threaded"})
+
+    def prepare(_number):
+        shutil.rmtree(lab.murmur_home / "conversations", ignore_errors=True)
+
+    def command(_state):
+        return ["run", "--task", "go", "--context", "ctx_kept"], project.directory
+
+    def check(_state, result, through):
+        assert result.code in (0, 1), result
+        if result.code == 1:
+            assert "error[" in result.stderr, result
+            return
+        session = lab.session(result)
+        assert session.result_text == "the answer", result
+        assert session.trace.types == EVENTS, result
+        record, = (lab.murmur_home / "conversations").rglob("ctx_kept/conversation.jsonl")
+        assert record.read_text().rstrip().endswith("}") and "the answer" in record.read_text().splitlines()[-1], result
+    changes = fault_at_every_change(lab, prepare, command, check, kind)
+    assert changes > 20
+    assert not [name for name in os.listdir(project.directory) if name.endswith(".tmp")]
+
+
+def test_reliability_a_full_disk_that_empties_again_leaves_a_count_in_the_trace(lab, failing):
+    running = lab.agent(steps=STEPS, lifecycle=SLEEPER).start(env=failing("trace.jsonl", 5))
+    door = Door(running)
+    tasks = [door.send() for _ in range(3)]
+    assert len(tasks) == 3
+    session = lab.session(running)
+    eventually(lambda: len(session.trace.all("task_end")) >= 2, 20, "the later tasks have their ends")
+    assert running.signal().result().code == 1
+    assert sum(event.get("lines_lost", 0) for event in session.trace.events) == 1
+    assert lab.mur("trace", "show", session.records / "trace.jsonl").code == 0
