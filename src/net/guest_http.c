@@ -9,13 +9,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "net/retry_after.h"
 #include "net/url.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define GATEWAY_BODY_LIMIT ((size_t)64 << 20)
 
@@ -86,20 +86,6 @@ read_digits (const char *text, uint64_t *value)
     return *text == '\0';
 }
 
-static bool
-read_http_date (const char *text, uint64_t *wait_ms)
-{
-    struct tm parts = { 0 };
-    const char *rest = strptime (text, "%a, %d %b %Y %H:%M:%S", &parts);
-    if (! rest)
-        return false;
-    time_t then = timegm (&parts);
-    uint64_t now_ms = clock_unix_ms ();
-    uint64_t then_ms = then > 0 ? (uint64_t)then * 1000 : 0;
-    *wait_ms = then_ms > now_ms ? then_ms - now_ms : 0;
-    return true;
-}
-
 static const char *
 find_header (const struct http_header *headers, size_t count, const char *name)
 {
@@ -113,17 +99,10 @@ static bool
 read_retry_after (const struct http_header *headers, size_t count, uint64_t *wait_ms)
 {
     const char *text = find_header (headers, count, "retry-after-ms");
-    if (text && read_digits (text, wait_ms))
+    if (text && retry_after_read_ms (text, wait_ms))
         return true;
     text = find_header (headers, count, "retry-after");
-    if (! text)
-        return false;
-    uint64_t seconds;
-    if (read_digits (text, &seconds)) {
-        *wait_ms = seconds > UINT64_MAX / 1000 ? UINT64_MAX : seconds * 1000;
-        return true;
-    }
-    return read_http_date (text, wait_ms);
+    return text && retry_after_read (text, clock_unix_ms (), wait_ms);
 }
 
 static void
@@ -158,6 +137,7 @@ static const enum guest_http_error error_of[] = {
     [HTTP_RESET] = GUEST_HTTP_CONNECTION_TERMINATED,
     [HTTP_CONNECT_TIMEOUT] = GUEST_HTTP_CONNECTION_TIMEOUT,
     [HTTP_TLS_FAILED] = GUEST_HTTP_TLS_ERROR,
+    [HTTP_UNTRUSTED] = GUEST_HTTP_TLS_ERROR,
     [HTTP_INCOMPLETE] = GUEST_HTTP_RESPONSE_INCOMPLETE,
     [HTTP_RESPONSE_TIMEOUT] = GUEST_HTTP_RESPONSE_TIMEOUT,
     [HTTP_INTERNAL] = GUEST_HTTP_INTERNAL_ERROR,

@@ -12,6 +12,9 @@ static const struct {
     [HTTP_RESET] = { "connection closed before an answer", true },
     [HTTP_CONNECT_TIMEOUT] = { "connecting timed out", true },
     [HTTP_TLS_FAILED] = { "TLS failed", false },
+    [HTTP_UNTRUSTED] = { "its certificate is not trusted (SSL_CERT_FILE names a file of further "
+                         "authorities)",
+                         false },
     [HTTP_INCOMPLETE] = { "the answer ended early", true },
     [HTTP_RESPONSE_TIMEOUT] = { "the answer timed out", true },
     [HTTP_INTERNAL] = { "the request could not be made", false },

@@ -14,6 +14,7 @@ enum http_failure {
     HTTP_RESET, /* closed or reset before the head was complete */
     HTTP_CONNECT_TIMEOUT,
     HTTP_TLS_FAILED,
+    HTTP_UNTRUSTED,        /* TLS with a certificate that no known authority vouches for */
     HTTP_INCOMPLETE,       /* the body ended early */
     HTTP_RESPONSE_TIMEOUT, /* first byte or between bytes */
     HTTP_INTERNAL,         /* everything else, libcurl missing included */

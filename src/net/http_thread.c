@@ -191,14 +191,15 @@ classify (struct http_client *c, struct http_transfer *t, CURLcode code)
         return connect_failure (c, t);
     case CURLE_OPERATION_TIMEDOUT:
         return t->is_sent ? HTTP_RESPONSE_TIMEOUT : HTTP_CONNECT_TIMEOUT;
-    case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+        return HTTP_UNTRUSTED;
+    case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
     case CURLE_USE_SSL_FAILED:
     case CURLE_SSL_ENGINE_INITFAILED:
     case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
         return HTTP_TLS_FAILED;
     case CURLE_GOT_NOTHING:

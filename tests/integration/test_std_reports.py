@@ -196,6 +196,18 @@ def test_report_03_a_call_without_a_name_goes_back_to_the_model(desk):
     assert len(task.model.requests) == 2 and "names no tool" in session.trace.one("tool_call")["error"]
 
 
+@pytest.mark.parametrize("written, kept", [(r"x\\ud99c y", "x\ufffd y"), (r"a\\u0000b", "a\ufffdb")])
+def test_report_01_an_answer_of_any_driver_with_half_a_pair(lab, written, kept):
+    content = '[{"type":"tool_call","id":"c","name":"files","input":{"action":"write","path":"a","content":"%s"}}]' % written
+    raw = '{"stop_reason":"tool_call","content":%s}' % content.replace("\\\\", "\\")
+    project = lab.agent(steps=[{"raw": raw}, {"text": "went on"}], tools=[FILES])
+    (project / "work").mkdir()
+
+    session = lab.session(project.run("--task", "go", "--workdir", project / "work").ok())
+
+    assert session.result_text == "went on" and (project / "work/a").read_text() == kept
+
+
 # --- Which call a piece belongs to -------------------------------------------------------------------------------------
 
 
@@ -617,12 +629,57 @@ def test_report_an_image_or_a_sound_is_refused_by_name(chats, delta):
     assert ("audio" if "audio" in delta else "image") in session.result_text and "inference_retry" not in session.trace.types
 
 
+# --- Who vouches for the provider ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tls_server(tmp_path):
+    """A provider whose certificate nobody knows, and the file that does."""
+    key, certificate = tmp_path / "k.pem", tmp_path / "c.pem"
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-subj",
+                           "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], capture_output=True)
+    assert made.returncode == 0, made.stderr
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-length", str(len(CHAT_OK)))
+            self.end_headers()
+            self.wfile.write(CHAT_OK)
+
+        def log_message(self, *_args):
+            pass
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.handle_error = lambda *_arguments: None
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield f"https://localhost:{server.server_address[1]}", certificate
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
+def test_report_15_a_certificate_nobody_trusts_is_named_and_can_be_trusted(lab, model, tls_server):
+    url, certificate = tls_server
+    task = Desk(lab, model, "openai", gateway={"endpoint": url, "keyless": True})
+
+    session = task.fails()
+
+    assert "its certificate is not trusted" in session.result_text and "SSL_CERT_FILE" in session.result_text
+    assert "inference_retry" not in session.trace.types
+    assert task.ends(env={"SSL_CERT_FILE": str(certificate)}).result_text == "finished"
+
+
 # --- When to come back -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("header", [
     {"retry-after": "0"}, {"retry-after": "-1"}, {"retry-after": "Thu, 01 Jan 1970 00:00:05 GMT"}, {"retry-after": "soon"},
-    {"retry-after-ms": "0"}, {"retry-after": ""}])
+    {"retry-after-ms": "0"}, {"retry-after": "0.1"}, {"retry-after": "0s"}])
 def test_report_29_a_provider_that_says_at_once_does_not_shorten_our_delay(lab, model, header):
     task = Desk(lab, model, "openai")
     manifest = task.project / "murmur.yaml"

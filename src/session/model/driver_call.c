@@ -214,7 +214,12 @@ failure_text (struct session *s, const struct try *a)
         said = a->result.summary;
     if (! said && a->result.data)
         said = a->result.data;
-    return redactor_apply (s->redactor, said && said[0] ? said : "the driver gave no reason");
+    said = said && said[0] ? said : "the driver gave no reason";
+    /* All that a guest is told of a failed handshake is that it failed. */
+    bool is_untrusted = a->seen.requests && a->seen.failure == HTTP_UNTRUSTED;
+    _cleanup_free_ char *more =
+        is_untrusted ? x_asprintf ("%s: %s", said, http_failure_text (HTTP_UNTRUSTED)) : NULL;
+    return redactor_apply (s->redactor, more ? more : said);
 }
 
 static bool

@@ -3,12 +3,10 @@
 
 #include "base/alloc.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 const char *
 retry_reason_name (enum retry_reason reason)
@@ -73,46 +71,6 @@ retry_decide (const struct retry_policy *policy, const struct retry_failure *f,
     if (*delay_ms >= left_ms)
         return RETRY_PAST_DEADLINE;
     return RETRY_AFTER_DELAY;
-}
-
-static bool
-parse_digits (const char *text, uint64_t *value)
-{
-    while (isspace ((unsigned char)*text))
-        text++;
-    if (! isdigit ((unsigned char)*text))
-        return false;
-    char *end;
-    *value = strtoull (text, &end, 10);
-    while (isspace ((unsigned char)*end))
-        end++;
-    return *end == '\0';
-}
-
-bool
-retry_parse_ms (const char *text, uint64_t *ms)
-{
-    return parse_digits (text, ms);
-}
-
-bool
-retry_parse_after (const char *text, uint64_t now_unix_ms, uint64_t *ms)
-{
-    uint64_t seconds;
-    if (parse_digits (text, &seconds)) {
-        *ms = seconds > UINT64_MAX / 1000 ? UINT64_MAX : seconds * 1000;
-        return true;
-    }
-    struct tm at = { 0 };
-    const char *end = strptime (text, "%a, %d %b %Y %H:%M:%S", &at);
-    if (! end || (strcmp (end, " GMT") != 0 && strcmp (end, " UTC") != 0))
-        return false;
-    time_t unix_s = timegm (&at);
-    if (unix_s < 0)
-        return false;
-    uint64_t at_ms = (uint64_t)unix_s * 1000;
-    *ms = at_ms > now_unix_ms ? at_ms - now_unix_ms : 0;
-    return true;
 }
 
 static const char *

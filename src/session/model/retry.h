@@ -64,11 +64,6 @@ enum retry_verdict retry_decide (const struct retry_policy *policy, const struct
                                  uint32_t retries_done, uint64_t left_ms, double chance,
                                  enum retry_reason *reason, uint64_t *delay_ms);
 
-/* Milliseconds of a retry-after-ms header, or of a retry-after header (seconds or an HTTP date
- * against now_ms). Returns false when malformed. */
-bool retry_parse_ms (const char *text, uint64_t *ms);
-bool retry_parse_after (const char *text, uint64_t now_unix_ms, uint64_t *ms);
-
 /* "the provider is busy (429), attempt 2 of 7, again in 3 s": for a person who waits. Owned. */
 char *retry_words (const struct retry_policy *policy, const struct retry_failure *f,
                    uint32_t retries_done, uint64_t delay_ms);

@@ -90,23 +90,6 @@ test_what_stops_retrying (void **state)
     assert_null (retry_stopped_name (RETRY_NEVER));
 }
 
-static void
-test_retry_after_forms (void **state)
-{
-    (void)state;
-    uint64_t ms;
-    assert_true (retry_parse_after ("2", 0, &ms));
-    assert_int_equal (ms, 2000);
-    assert_true (retry_parse_after ("Thu, 01 Jan 1970 00:00:05 GMT", 1000, &ms));
-    assert_int_equal (ms, 4000);
-    assert_true (retry_parse_after ("Thu, 01 Jan 1970 00:00:05 GMT", 9000, &ms));
-    assert_int_equal (ms, 0);
-    assert_false (retry_parse_after ("soon", 0, &ms));
-    assert_false (retry_parse_ms ("-1", &ms));
-    assert_true (retry_parse_ms ("150", &ms));
-    assert_int_equal (ms, 150);
-}
-
 int
 unit_retry (void)
 {
@@ -115,7 +98,6 @@ unit_retry (void)
         cmocka_unit_test (test_the_order_of_the_classes),
         cmocka_unit_test (test_own_delays_double_between_half_and_whole),
         cmocka_unit_test (test_what_stops_retrying),
-        cmocka_unit_test (test_retry_after_forms),
     };
     return cmocka_run_group_tests_name ("session/retry", tests, NULL, NULL);
 }
