@@ -9,7 +9,11 @@ import subprocess
 
 import pytest
 
+from tests.support.fixtures import own_component
+from tests.support.harness import harness_project
 from tests.support.lab import BUILD, IS_SANITIZED, ROOT
+from tests.support.model_server import answer
+from tests.support.terminal import Terminal
 
 
 def test_newcomer_A5_what_comes_with_mur_is_listed_and_found_without_a_network(lab):
@@ -102,3 +106,68 @@ def test_newcomer_B9_and_B10_what_is_no_artifact_name(lab):
     assert "missing.mur.zip" in project.mur("install", "missing.mur.zip").failed("E-IO-001").stderr
     result = project.mur("install", "http://127.0.0.1:1/echo.mur.zip").failed("E-REG-007")
     assert "an address is no source of artifacts" in result.stderr and "mur install ./" in result.stderr
+
+
+# --- what the audit found ---
+
+
+def keyed_agent(lab, model, name="agent"):
+    return lab.agent(name, "std/driver-anthropic@0.1.0", gateway={"endpoint": model.url, "api_key": "${LAB_KEY}"},
+                     inference={"model": "claude-test"}, context={"max_tokens": 100000})
+
+
+def test_audit_08_a_configuration_that_others_may_read_is_said_by_run(lab, model):
+    project = keyed_agent(lab, model)
+    lab.mur("config", "set", "-g", "credentials.LAB_KEY", "hidden").ok()
+    config = lab.murmur_home / "config.yaml"
+    model.script(repeat=answer("done"))
+    assert "W-SEC-028" not in project.run("--task", "x").ok().stderr
+    config.chmod(0o644)
+    result = project.run("--task", "x").ok()
+    assert result.stderr.count("warning[W-SEC-028]") == 1
+    for words in (str(config), "mode 0644", "credentials.LAB_KEY", f"chmod go-rwx {config}"):
+        assert words in result.stderr
+    assert "hidden" not in result.stderr
+    assert "W-SEC-028" not in project.run("--explain-scope").ok().stderr
+    assert "W-SEC-028" not in lab.agent("other", steps=[{"text": "x"}]).run("--task", "x").ok().stderr
+
+
+def test_audit_13_input_txt_is_no_task_of_a_harness(lab):
+    project = harness_project(lab, "keep('ran', sys.argv)\n")
+    (project / "work").mkdir()
+    project.write("work/input.txt", "not a task")
+    result = project.run("--workdir", "work", env={"MURMUR_A2A_TIMEOUT_SECS": "1"})
+    assert "no task came" in result.stderr and not (project / "work/ran").exists()
+
+
+def test_audit_14_a_block_that_nothing_reads_is_said(lab):
+    project = lab.agent(steps=[{"text": "done"}], deploy={"mur_version": "1"})
+    assert "deploy: is read by nothing in this version" in project.run("--task", "x").ok().stderr
+
+
+def test_audit_21_a_queue_that_exits_runs_what_waits_first(lab):
+    project = lab.agent(steps=[{"text": "slow", "delay_ms": 1500}], lifecycle={"task_acceptance": "queue", "after_task": "exit"})
+    running = project.start("--task", "own")
+    running.wait_for("^session: ")
+    lab.mur("send", "--detach", "@1", "waits").ok()
+    running.result().ok()
+    assert len(lab.session(running).trace.all("task_end")) == 2
+
+
+def test_newcomer_A2_compiling_is_said_to_a_person(lab):
+    padded = bytearray(own_component("echo").read_bytes())
+    size = 3 << 20  # a custom section of a name and so many bytes
+    body = b"\x03pad" + bytes(size)
+    length, encoded = len(body), bytearray()
+    while True:
+        encoded.append(length & 0x7F | (0x80 if length > 0x7F else 0))
+        length >>= 7
+        if not length:
+            break
+    large = lab.directory / "large.wasm"
+    large.write_bytes(padded + b"\x00" + encoded + body)
+    project = lab.agent(steps=[{"text": "done"}], tools=[lab.publish("large", large)])
+    first = Terminal(lab, "run", "--task", "x", cwd=project.directory)
+    assert first.end() == 0 and re.search(r"note: compiling local/large \(3 MB\)", first.text)
+    second = Terminal(lab, "run", "--task", "x", cwd=project.directory)
+    assert second.end() == 0 and "compiling" not in second.text

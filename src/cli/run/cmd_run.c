@@ -240,6 +240,14 @@ config_key (void *ctx, const char *name)
     return value ? secret_copy (value) : NULL;
 }
 
+/* A block that is read and does nothing is said. */
+static void
+note_unread_blocks (const struct capsule_manifest *m)
+{
+    if (m->deploy)
+        diag_note ("deploy: is read by nothing in this version of mur");
+}
+
 /* A configuration that asks for nothing is weaker than every class; the weakest class stands for
  * it. */
 static enum containment_class
@@ -276,6 +284,7 @@ lower_policy (struct run *r, struct mur_error **err)
         return false;
     policy_warn_door (p, false);
     policy_warn_parse (p, config_key, r->config);
+    note_unread_blocks (r->manifest);
     if (! policy_check_tool_names (r->manifest, err) ||
         (cli_has (r->args, "--containment") &&
          ! containment_flag (cli_value (r->args, "--containment"), &flag, err)))

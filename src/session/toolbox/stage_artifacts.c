@@ -21,7 +21,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define SKILL_LIMIT_BYTES ((size_t)16 * 1024 * 1024)
+#define SKILL_LIMIT_BYTES     ((size_t)16 * 1024 * 1024)
+#define SLOW_TO_COMPILE_BYTES ((size_t)2 * 1024 * 1024) /* a second and more */
 
 static const char empty_schema[] = "{\"properties\":{},\"type\":\"object\"}";
 
@@ -145,6 +146,7 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
 struct wasm_source {
     const struct package *package;
     struct buf wasm;
+    const char *name;
 };
 
 static bool
@@ -155,6 +157,9 @@ give_wasm (void *ctx, const void **wasm, size_t *len, struct mur_error **err)
         return false;
     *wasm = source->wasm.data;
     *len = source->wasm.len;
+    if (*len >= SLOW_TO_COMPILE_BYTES)
+        diag_progress ("compiling %s (%zu MB); later runs take what this one compiled",
+                       source->name, *len >> 20);
     return true;
 }
 
@@ -165,7 +170,7 @@ load_component (struct session *s, struct staged_artifact *a, struct mur_error *
     /* Also on a hit the archive must select exactly one root component (artifacts.md 12). */
     if (! package_root_wasm (p, E_IO_003, err))
         return mur_context (err, "while staging %s@%s", a->full_name, a->version);
-    struct wasm_source source = { p, { 0 } };
+    struct wasm_source source = { p, { 0 }, a->full_name };
     a->component = guests_compile (s, p->sha256, give_wasm, &source, err);
     buf_free (&source.wasm);
     return a->component || mur_context (err, "while staging %s@%s", a->full_name, a->version);
