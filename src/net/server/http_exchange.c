@@ -175,6 +175,7 @@ http_reply_stream (struct http_exchange *x, int status, const struct http_header
     struct http_stream *stream = x_new0 (struct http_stream);
     stream->server = s;
     stream->mhd = x->mhd;
+    stream->fd = x->connection->fd;
     stream->source = source;
     stream->ctx = ctx;
     set_lines (x, status, headers, header_count);
