@@ -36,6 +36,10 @@
     }
 #define HELP_SESSION "@N (newest first), a full session id, or its last characters (default: @1)"
 
+static const struct cli_option mcp_connect_options[] = {
+    { .name = "--write", .help = "put it into the client's own file instead of printing it" }, NONE
+};
+
 static const struct cli_option mcp_serve_options[] = {
     { .name = "--workdir",
       .kind = CLI_VALUE,
@@ -560,6 +564,14 @@ static const struct cli_command commands[] = {
       POS ({ "CAPSULE", false, false,
              "capsule folder or manifest, or scope/name@version (default: .)" }),
       mcp_serve_options, cmd_mcp_serve },
+    { "mcp connect", "Let an MCP client start `mur mcp serve` for a capsule",
+      "Prints what the client's own file must hold, for claude-code, codex, vscode, cursor or "
+      "claude-desktop; --write puts it there and keeps what else the file holds.",
+      "mur mcp connect claude-code\nmur mcp connect codex ./reviewer --write",
+      POS ({ "CLIENT", true, false, "claude-code, codex, vscode, cursor or claude-desktop" },
+           { "CAPSULE", false, false,
+             "capsule folder or manifest, or scope/name@version (default: .)" }),
+      mcp_connect_options, cmd_mcp_connect },
 
     { "new", "Create a capsule from a template",
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "

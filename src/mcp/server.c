@@ -90,16 +90,19 @@ discover (const struct mcp_service *s, json_t *result)
     set_lifetime (result);
 }
 
+static const struct mcp_revision *
+oldest_revision (void)
+{
+    return &mcp_revisions[mcp_revision_count - 1];
+}
+
 static void
 initialize (const struct mcp_service *s, struct mcp_peer *peer, const json_t *params,
             struct mcp_answer *answer)
 {
     const char *asked = json_get_string (params, "protocolVersion");
-    const struct mcp_revision *revision = mcp_revision_find (asked);
-    if (! asked) {
-        mcp_refuse (answer, MCP_INVALID_PARAMS, "initialize needs a protocolVersion");
-        return;
-    }
+    /* The first clients did not say what they speak. */
+    const struct mcp_revision *revision = asked ? mcp_revision_find (asked) : oldest_revision ();
     if (! revision || revision->era != MCP_LEGACY)
         revision = mcp_revision_find (MCP_NEWEST_LEGACY);
     mcp_peer_clear (peer);

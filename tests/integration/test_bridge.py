@@ -33,6 +33,8 @@ def test_session_6_1_the_protocol_of_the_bridge(lab):
             return [status, text, {name.lower(): value for name, value in headers.items()}]
         keep("seen", {
             "first": both({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}),
+            "unserved": both({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "1900-01-01"}}),
+            "ping": both({"jsonrpc": "2.0", "id": "", "method": "ping"}), "null": both({"jsonrpc": "2.0", "id": None, "method": "ping"}),
             "default": both({"jsonrpc": "2.0", "id": "a", "method": "initialize"}),
             "notification": both({"jsonrpc": "2.0", "method": "notifications/initialized"}),
             "unknown": both({"jsonrpc": "2.0", "id": 1, "method": "resources/list"}),
@@ -50,6 +52,8 @@ def test_session_6_1_the_protocol_of_the_bridge(lab):
     assert answer["result"]["protocolVersion"] == "2025-06-18" and "tools" in answer["result"]["capabilities"]
     assert answer["result"]["serverInfo"]["name"] == "murmur" and headers["mcp-session-id"]
     assert json.loads(seen["default"][1])["result"]["protocolVersion"] == "2024-11-05"
+    assert json.loads(seen["unserved"][1])["result"]["protocolVersion"] == "2025-11-25"
+    assert json.loads(seen["ping"][1]) == {"jsonrpc": "2.0", "id": "", "result": {}} and seen["null"][0] == 400
     assert seen["notification"][:2] == [202, ""]
     assert json.loads(seen["unknown"][1])["error"]["code"] == -32601 and seen["unknown"][0] == 200
     assert seen["get"][0] == 405 and seen["no_token"][0] == 401

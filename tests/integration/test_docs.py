@@ -62,6 +62,14 @@ def test_docs_the_delegation_guide_runs_as_it_stands(lab):
     assert "water the plants" in done.stdout and "child trace:" in done.stdout
 
 
+def test_docs_the_mcp_guide_runs_as_it_stands(lab):
+    folder = lab.directory / "mcp"
+    done = run_guide(lab, "mcp.md", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "You asked: what is there?" in done.stdout and (folder / "notes/.vscode/mcp.json").is_file()
+    assert "notes" in done.stdout, done.stdout
+
+
 def test_docs_the_formation_guide_runs_as_it_stands(lab):
     folder = lab.directory / "formation"
     done = run_guide(lab, "formations.md", folder)

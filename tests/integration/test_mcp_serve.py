@@ -2,6 +2,7 @@
 #
 # `mur mcp serve`: a capsule's tools, and the capsule itself, for one MCP client on standard input and output.
 
+import hashlib
 import json
 import signal
 from pathlib import Path
@@ -244,3 +245,28 @@ def test_mcp_19_nothing_is_left_when_the_client_is_gone(lab, how):
     else:
         client.running.signal(signal.SIGKILL)
     eventually(lambda: not runs(lab.directory) and not client.running.is_running, 4)
+
+
+def test_mcp_18_skills_and_exported_files_are_read(lab):
+    skill = "---\nname: notes\ndescription: How notes are kept.\n---\nKeep them short.\n"
+    project = lab.agent(steps=[{"text": "x"}], tools=[FILES, {"name": "notes", "runtime": "skill", "source": "skills/notes"}],
+                        exports={"files": {"root": "out", "mode": "read-only"},
+                                 "mcp": {"tools": ["files"], "skills": True, "files": True}})
+    project.write("skills/notes/skill.md", skill)
+    client = StdioClient(lab, project.directory)
+    client.text("files", {"action": "write", "path": "out/a b.txt", "content": "hello"})
+    client.text("files", {"action": "write", "path": "secret.txt", "content": "no"})
+
+    (listed,) = client.ask("skills/list")["skills"]
+    (file,) = listed["resources"]
+    text = client.ask("resources/read", uri=file["uri"])["contents"][0]["text"]
+    assert listed["frontmatter"]["name"] == "notes" and listed["frontmatter"]["description"]
+    assert file["digest"] == "sha256:" + hashlib.sha256(text.encode()).hexdigest() and file["size"] == len(text.encode())
+    assert "Keep them short." in text and client.ask("skills/get", uri=listed["uri"])["skill"] == listed
+    assert [prompt["name"] for prompt in client.ask("prompts/list")["prompts"]] == ["notes"]
+    assert client.ask("prompts/get", name="notes")["messages"][0]["content"]["text"] == text
+    (resource,) = client.ask("resources/list")["resources"]
+    assert resource["uri"] == "file:///a%20b.txt"
+    assert client.ask("resources/read", uri=resource["uri"])["contents"][0]["text"] == "hello"
+    for uri in ("file:///../secret.txt", "file:///%2e%2e/secret.txt", "file:////etc/passwd", "skill://nothing/SKILL.md", "x"):
+        assert client.fails("resources/read", uri=uri)["code"] == -32602

@@ -6,4 +6,5 @@
 
 #include "cli/line/command.h"
 
+cli_run_fn cmd_mcp_connect;
 cli_run_fn cmd_mcp_serve;

@@ -7,6 +7,7 @@
 #include "base/fdio.h"
 #include "base/version.h"
 #include "door/tasks/tasks.h"
+#include "mcp/server.h"
 #include "session/harness/bridge_call.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
@@ -21,15 +22,14 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#define MAX_CONNECTIONS  64
-#define MAX_CALLS        16
-#define MAX_HEAD         16384
-#define MAX_BODY         ((size_t)16 << 20)
-#define DELIVERY_MS      10000
-#define STACK_BYTES      (1024 * 1024)
-#define LEFTOVER_SECS    2
-#define TOKEN_BYTES      32
-#define DEFAULT_PROTOCOL "2024-11-05"
+#define MAX_CONNECTIONS 64
+#define MAX_CALLS       16
+#define MAX_HEAD        16384
+#define MAX_BODY        ((size_t)16 << 20)
+#define DELIVERY_MS     10000
+#define STACK_BYTES     (1024 * 1024)
+#define LEFTOVER_SECS   2
+#define TOKEN_BYTES     32
 
 struct connection {
     struct bridge *bridge;
@@ -73,19 +73,9 @@ answer (const struct connection *c, const char *status, const char *headers, con
 
 #define JSON_TYPE "content-type: application/json\r\n"
 
-/* <result> is taken over; NULL: an error of that code and text. */
 static void
-answer_rpc (const struct connection *c, const json_t *id, json_t *result, int code,
-            const char *error)
+answer_text (const struct connection *c, const char *text)
 {
-    _cleanup_json_ json_t *o = json_object ();
-    json_set_string (o, "jsonrpc", "2.0");
-    json_object_set (o, "id", id ? (json_t *)(uintptr_t)id : json_null ());
-    if (result)
-        json_object_set_new (o, "result", result);
-    else
-        json_object_set_new (o, "error", json_pack ("{s:i,s:s}", "code", code, "message", error));
-    _cleanup_free_ char *text = json_text (o, JSON_TEXT_SORTED);
     _cleanup_free_ char *headers =
         x_asprintf (JSON_TYPE "mcp-session-id: %s\r\n", c->bridge->mcp_session);
     answer (c, "200 OK", headers, text);
@@ -225,93 +215,82 @@ run_call (struct connection *c, const char *name, const json_t *input, struct br
 }
 
 static void
-serve_call (struct connection *c, const json_t *id, const json_t *params)
+serve_call (void *ctx, const struct mcp_call *call, struct mcp_answer *out)
 {
-    const char *name = json_get_string (params, "name");
-    if (! name) {
-        answer_rpc (c, id, NULL, -32602, "tools/call needs a name");
-        return;
-    }
-    _cleanup_json_ json_t *none = json_object ();
-    const json_t *input = json_object_get (params, "arguments");
+    struct connection *c = ctx;
     struct bridge_answer a = { 0 };
     if (begin_call (c)) {
-        run_call (c, name, input ? input : none, &a);
+        run_call (c, call->name, call->arguments, &a);
         bool is_gone = c->is_gone;
         end_call (c);
         if (is_gone)
             bridge_note (c->bridge,
                          "the harness closed the connection of its call to %s before the answer",
-                         name);
+                         call->name);
     } else {
         a.is_error = true;
         buf_printf (&a.text, "%d calls are in flight, which is the bound: %s was not called",
-                    MAX_CALLS, name);
+                    MAX_CALLS, call->name);
         bridge_note (c->bridge,
-                     "a call to %s was refused: 16 calls are in flight, which is the bound", name);
+                     "a call to %s was refused: 16 calls are in flight, which is the bound",
+                     call->name);
     }
-    json_t *text = json_object (), *result = json_object (), *content = json_array ();
-    json_set_string (text, "type", "text");
-    json_set_string_n (text, "text", a.text.data ? a.text.data : "", a.text.len);
-    json_array_append_new (content, text);
-    json_object_set_new (result, "content", content);
-    json_set_bool (result, "isError", a.is_error);
-    answer_rpc (c, id, result, 0, NULL);
+    out->result = mcp_text_result (a.text.data, a.text.len, a.is_error);
     buf_free (&a.text);
 }
 
 /* --- methods --- */
 
 static void
-serve_initialize (struct connection *c, const json_t *id, const json_t *params)
+serve_list (void *ctx, const struct mcp_call *call, struct mcp_answer *out)
 {
-    const char *asked = json_get_string (params, "protocolVersion");
-    answer_rpc (c, id,
-                json_pack ("{s:s,s:{s:{}},s:{s:s,s:s}}", "protocolVersion",
-                           asked ? asked : DEFAULT_PROTOCOL, "capabilities", "tools", "serverInfo",
-                           "name", "murmur", "version", MUR_VERSION),
-                0, NULL);
-}
-
-static void
-serve_list (struct connection *c, const json_t *id, const json_t *params _unused_)
-{
-    json_t *result = json_object ();
+    struct connection *c = ctx;
+    (void)call;
     loop_lock_take (&c->bridge->session->loop_lock);
-    json_object_set_new (result, "tools", bridge_tool_list (c->bridge->session));
+    out->result = bridge_tool_list (c->bridge->session);
     loop_lock_release (&c->bridge->session->loop_lock);
-    answer_rpc (c, id, result, 0, NULL);
 }
 
-static const struct {
-    const char *method;
-    void (*serve) (struct connection *c, const json_t *id, const json_t *params);
-} methods[] = {
-    { "initialize", serve_initialize },
-    { "tools/list", serve_list },
-    { "tools/call", serve_call },
-};
+/* A harness is a legacy client unless its request says otherwise; of which revision matters to
+ * nothing that is served here. */
+static void
+serve_request (struct connection *c, struct mcp_request *r)
+{
+    const struct mcp_service service = { .ctx = c,
+                                         .name = "murmur",
+                                         .version = MUR_VERSION,
+                                         .offers = MCP_OFFERS_TOOLS,
+                                         .tools_list = serve_list,
+                                         .tools_call = serve_call };
+    struct mcp_peer peer = { .revision = mcp_revision_find (MCP_OLDEST_HTTP) };
+    _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
+    _cleanup_json_ json_t *info = mcp_service_info (&service);
+    if (mcp_request_judge (r, &peer, &a)) {
+        if (r->method->id == MCP_LISTEN)
+            mcp_refuse (&a, MCP_NO_METHOD, "nothing here changes");
+        else
+            mcp_serve (&service, &peer, r, NULL, NULL, &a);
+    }
+    _cleanup_free_ char *text = mcp_answer_text (r, &a, info);
+    answer_text (c, text);
+    mcp_peer_clear (&peer);
+}
 
 static void
 serve_body (struct connection *c, const char *body, size_t len)
 {
-    _cleanup_json_ json_t *o = json_loadb (body, len, 0, NULL);
-    const char *method = json_get_string (o, "method");
-    if (! json_is_object (o)) {
-        answer (c, "400 Bad Request", JSON_TYPE, "{\"error\":\"the body is not a JSON object\"}");
-        return;
-    }
-    const json_t *id = json_object_get (o, "id");
-    if (! id) { /* a notification */
+    struct mcp_request r = { 0 };
+    mcp_message_read (&r.message, body, len);
+    if (r.message.kind == MCP_BAD) {
+        _cleanup_free_ char *text =
+            mcp_error_text (r.message.id, r.message.code, r.message.why, NULL);
+        answer (c, "400 Bad Request", JSON_TYPE, text);
+    } else if (r.message.kind == MCP_REQUEST) {
+        serve_request (c, &r);
+    } else {
         answer (c, "202 Accepted", "", "");
-        return;
     }
-    for (size_t i = 0; i < ARRAY_LEN (methods); i++)
-        if (str_eq (method, methods[i].method)) {
-            methods[i].serve (c, id, json_object_get (o, "params"));
-            return;
-        }
-    answer_rpc (c, id, NULL, -32601, "there is no such method");
+    mcp_request_clear (&r);
 }
 
 static void

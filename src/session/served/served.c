@@ -44,6 +44,17 @@ check_exported (const struct session *s, struct mur_error **err)
     return check_tools (s, m, err);
 }
 
+static unsigned
+offers_of (const struct exported_mcp *m)
+{
+    unsigned offers = MCP_OFFERS_TOOLS;
+    if (m->skills.value)
+        offers |= MCP_OFFERS_SKILLS | MCP_OFFERS_PROMPTS | MCP_OFFERS_RESOURCES;
+    if (m->files.value)
+        offers |= MCP_OFFERS_RESOURCES;
+    return offers;
+}
+
 struct served *
 served_new (struct session *s, struct mur_error **err)
 {
@@ -56,10 +67,16 @@ served_new (struct session *s, struct mur_error **err)
         .ctx = v,
         .name = s->manifest->name,
         .version = s->manifest->version ? s->manifest->version : MUR_VERSION,
-        .offers = MCP_OFFERS_TOOLS,
+        .offers = offers_of (s->manifest->exports->mcp),
         .tells_changes = true,
         .tools_list = served_tools_list,
         .tools_call = served_tools_call,
+        .resources_list = served_resources_list,
+        .resources_read = served_resources_read,
+        .prompts_list = served_prompts_list,
+        .prompts_get = served_prompts_get,
+        .skills_list = served_skills_list,
+        .skills_get = served_skills_get,
     };
     v->task.id = x_strdup (id_new ("tsk").text);
     v->task.context_id = x_strdup (id_new ("ctx").text);

@@ -24,6 +24,9 @@ struct served {
 
 /* served_calls.c: functions of the service. */
 mcp_serve_fn served_tools_list, served_tools_call;
+/* served_texts.c */
+mcp_serve_fn served_resources_list, served_resources_read, served_prompts_list, served_prompts_get,
+    served_skills_list, served_skills_get;
 /* ask.c: a task for the capsule's own agent, and what came of it. */
 void served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
 json_t *served_ask_tool (const struct served *v);

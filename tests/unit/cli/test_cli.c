@@ -402,6 +402,7 @@ test_the_table_is_the_chapters (void **state)
         { "eval show", "--workdir --json" },
         { "eval diff", "--workdir --run --json" },
         { "eval run", "--dataset --variant --repeat" },
+        { "mcp connect", "--write" },
         { "mcp serve", "--workdir --containment --no-env-file" },
         { "watch", "--url --wait" },
         { "cancel", "--url" },

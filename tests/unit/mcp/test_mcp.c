@@ -205,7 +205,7 @@ test_initialize_echoes_a_served_revision_and_else_names_the_newest (void **state
     }
     expect_answer ("initialize", "\"protocolVersion\":\"1900-01-01\"",
                    "\"protocolVersion\":\"2025-11-25\"");
-    expect_answer ("initialize", "", "-32602");
+    expect_answer ("initialize", "", "\"protocolVersion\":\"2024-11-05\"");
 }
 
 static void
