@@ -196,8 +196,7 @@ str_lower (char *s)
             *s = (char)(*s - 'A' + 'a');
 }
 
-/* Length of the well-formed character at s (0 when malformed). */
-static size_t
+size_t
 utf8_char_len (const unsigned char *s, size_t left)
 {
     if (s[0] < 0x80)

@@ -64,6 +64,8 @@ char *str_header_value (char *line, const char *name);
 /* Bytes of the white space <s> begins with (Unicode's White_Space), 0 when it begins with none. */
 size_t utf8_space_len (const char *s);
 /* True when the bytes are well-formed UTF-8 (no surrogates, no overlong forms). */
+/* Bytes of the well-formed character at s, of which <left> are there; 0 when it is none. */
+size_t utf8_char_len (const unsigned char *s, size_t left);
 bool utf8_is_valid (const char *s, size_t len);
 /* The largest length <= limit that does not cut a character of well-formed UTF-8. */
 size_t utf8_cut (const char *s, size_t len, size_t limit);

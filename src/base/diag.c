@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fdio.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,29 +74,12 @@ emit_as (int fd, const struct buf *shown, const struct buf *plain)
     pthread_mutex_unlock (&sink.lock);
 }
 
-/* Names and texts of manifests, packages and models stand in these lines: what would steer a
- * terminal (C0 but tab and newline, DEL, C1) is shown as \xNN. */
+/* Names and texts of manifests, packages and models stand in these lines. */
 static void
-make_printable (struct buf *line)
+make_printable (struct buf *line, enum printable_style style)
 {
-    bool is_plain = true;
-    for (size_t i = 0; i < line->len && is_plain; i++) {
-        unsigned char c = (unsigned char)line->data[i];
-        is_plain = (c >= 0x20 || c == '\n' || c == '\t') && c != 0x7f && c != 0xc2;
-    }
-    if (is_plain)
-        return;
     struct buf safe = { 0 };
-    for (size_t i = 0; i < line->len; i++) {
-        unsigned char c = (unsigned char)line->data[i];
-        unsigned char next = i + 1 < line->len ? (unsigned char)line->data[i + 1] : 0;
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0)
-            buf_printf (&safe, "\\x%02x", line->data[++i] & 0xff);
-        else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-            buf_printf (&safe, "\\x%02x", c);
-        else
-            buf_putc (&safe, (char)c);
-    }
+    buf_append_printable (&safe, line->data, line->len, style);
     buf_free (line);
     *line = safe;
 }
@@ -157,7 +141,7 @@ emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
     buf_puts (&line, prefix);
     buf_vprintf (&line, fmt, ap);
     buf_putc (&line, '\n');
-    make_printable (&line);
+    make_printable (&line, fd == STDOUT_FILENO ? PRINTABLE_JSON : PRINTABLE_HEX);
     if (fd == STDERR_FILENO)
         emit_stderr (&line);
     else
@@ -174,7 +158,7 @@ diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
     buf_vprintf (&line, fmt, ap);
     va_end (ap);
     buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
-    make_printable (&line);
+    make_printable (&line, PRINTABLE_HEX);
     emit_stderr (&line);
 }
 
@@ -229,7 +213,7 @@ diag_error (const struct mur_error *e)
     buf_printf (&line, "error[%s]: %s\n", diag_code_name (e->code), e->message);
     if (e->hint)
         buf_printf (&line, "  hint: %s\n", e->hint);
-    make_printable (&line);
+    make_printable (&line, PRINTABLE_HEX);
     emit_stderr (&line);
 }
 
@@ -273,6 +257,14 @@ diag_secret_line (const char *line)
 
 void
 out_write (const char *data, size_t len)
+{
+    _cleanup_buf_ struct buf safe = { 0 };
+    buf_append_printable (&safe, data, len, PRINTABLE_JSON);
+    out_raw (safe.data, safe.len);
+}
+
+void
+out_raw (const char *data, size_t len)
 {
     pthread_mutex_lock (&sink.lock);
     if (! sink.out_is_closed && ! sink.out_errno && ! fd_write_all (STDOUT_FILENO, data, len)) {

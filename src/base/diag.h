@@ -34,10 +34,14 @@ void diag_stdout_line (const char *fmt, ...) _printf_ (1, 2);
 /* A stdout line that carries a token: never copied to the fallback. */
 void diag_secret_line (const char *line);
 
-/* Report output of a command: bytes on stdout. EPIPE latches output closed and later bytes are
- * dropped silently; any other failure is remembered. */
+/* Report output of a command: text on stdout, in which control characters and direction marks are
+ * shown (base/printable.h); JSON text keeps its value. EPIPE latches output closed and later bytes
+ * are dropped silently; any other failure is remembered. */
 void out_write (const char *data, size_t len);
 void out_puts (const char *s);
+/* The same, byte for byte: for what is the caller's own terminal sequences around safe text, or is
+ * no text. */
+void out_raw (const char *data, size_t len);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
 /* True once the reader of stdout has left, or a write to it failed. */
 bool out_is_refused (void);

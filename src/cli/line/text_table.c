@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/printable.h"
 
 #include <string.h>
 
@@ -19,11 +20,9 @@ text_table_column (struct text_table *t, const char *title)
 void
 text_table_add (struct text_table *t, const char *cell)
 {
-    char *copy = x_strdup (cell);
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' ';
-    strv_take (&t->cells, copy);
+    struct buf copy = { 0 };
+    buf_append_printable (&copy, cell, strlen (cell), PRINTABLE_BLANK);
+    strv_take (&t->cells, copy.data ? buf_steal (&copy) : x_strdup (""));
 }
 
 bool

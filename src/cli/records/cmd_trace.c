@@ -39,7 +39,8 @@ print_body (const struct cli_args *args, const struct trace *t, struct mur_error
     if (! trace_body (t, records, cli_value (args, "--body"),
                       cli_has (args, "--turn") ? &turn : NULL, &body, err))
         return false;
-    out_write (body.data ? body.data : "", body.len);
+    /* A file or a pipe gets the bytes; a terminal, what is safe of them. */
+    (isatty (STDOUT_FILENO) ? out_write : out_raw) (body.data ? body.data : "", body.len);
     return true;
 }
 
@@ -62,7 +63,7 @@ show_formation (const struct cli_args *args, const char *id, const char *work_ro
     _cleanup_buf_ struct buf text = { 0 };
     formation_report (f, &report);
     report_finish (&report, diag_wants_colour (STDOUT_FILENO), &text);
-    out_write (text.data, text.len);
+    out_raw (text.data, text.len);
     return true;
 }
 
@@ -86,7 +87,7 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
         return print_body (args, t, err) ? CLI_OK : CLI_FAILED;
     _cleanup_buf_ struct buf text = { 0 };
     trace_show (t, work_root, diag_wants_colour (STDOUT_FILENO), &text);
-    out_write (text.data, text.len);
+    out_raw (text.data, text.len);
     return CLI_OK;
 }
 

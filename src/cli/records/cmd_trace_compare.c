@@ -31,7 +31,7 @@ cmd_trace_steps (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     _cleanup_buf_ struct buf text = { 0 };
     trace_steps (t, cli_has (args, "--verbose"), diag_wants_colour (STDOUT_FILENO), &text);
-    out_write (text.data, text.len);
+    out_raw (text.data, text.len);
     return CLI_OK;
 }
 

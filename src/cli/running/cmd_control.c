@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/printable.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_client.h"
@@ -130,16 +131,10 @@ blank_controls (json_t *value)
     const char *key;
     json_t *item;
     if (json_is_string (value)) {
-        _cleanup_free_ char *text = x_strdup (json_string_value (value));
-        for (char *c = text; *c; c++) {
-            bool is_c1 = (unsigned char)c[0] == 0xc2 && (unsigned char)c[1] >= 0x80 &&
-                         (unsigned char)c[1] < 0xa0;
-            if ((unsigned char)*c < 0x20 || *c == 0x7f || is_c1)
-                *c = ' ';
-            if (is_c1)
-                c[1] = ' ';
-        }
-        json_string_set (value, text);
+        _cleanup_buf_ struct buf text = { 0 };
+        const char *given = json_string_value (value);
+        buf_append_printable (&text, given, strlen (given), PRINTABLE_BLANK);
+        json_string_set (value, text.data ? text.data : "");
     }
     json_array_foreach (value, i, item) blank_controls (item);
     json_object_foreach (value, key, item) blank_controls (item);

@@ -110,7 +110,7 @@ static void
 show (struct buf *out, struct buf *notes)
 {
     if (out->len)
-        out_write (out->data, out->len);
+        out_raw (out->data, out->len);
     for (char *line = notes->data, *end; line && *line; line = end) {
         end = line + strcspn (line, "\n");
         if (*end)

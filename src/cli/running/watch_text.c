@@ -2,6 +2,7 @@
 #include "cli/running/watch_text.h"
 
 #include "base/alloc.h"
+#include "base/printable.h"
 
 #include <string.h>
 
@@ -22,7 +23,8 @@ bool
 text_is_control (const char *c)
 {
     unsigned char a = (unsigned char)c[0];
-    return a < 0x20 || a == 0x7f || (a == 0xc2 && (unsigned char)c[1] < 0xa0);
+    return a < 0x20 || a == 0x7f || (a == 0xc2 && (unsigned char)c[1] < 0xa0) ||
+           text_is_direction_mark (c);
 }
 
 void

@@ -262,7 +262,7 @@ static const struct schema_key compaction_keys[] = {
     KEY (compaction, threshold, KEY_FLOAT, .rule = RULE_FRACTION_ABOVE_0, .fallback_fraction = 0.98,
          .doc = "Part of the input budget that starts a compaction."),
     KEY (compaction, model, KEY_TEXT, .doc = "Model that compacts; the primary one when absent."),
-    KEY (compaction, system_prompt, KEY_TEXT, .doc = "Its system prompt."),
+    KEY (compaction, system_prompt, KEY_TEXT, .flags = KEY_PROSE, .doc = "Its system prompt."),
     KEY (compaction, system_prompt_file, KEY_TEXT, .doc = "A file with it."),
     KEY (compaction, dump_summaries, KEY_BOOL, .doc = "Keep the summaries in the records."),
     KEY (compaction, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
@@ -304,7 +304,8 @@ static const struct schema_key inference_keys[] = {
             .words = (const char *const[]){ "none", "advisory", "scoped", "sealed", NULL },
             .doc = "The class the harness itself runs in, with transport: process; the capsule's "
                    "own floor when absent, and outside of every class when there is none."),
-    KEY (inference, system_prompt, KEY_TRIMMED, .doc = "The system prompt itself."),
+    KEY (inference, system_prompt, KEY_TRIMMED, .flags = KEY_PROSE,
+         .doc = "The system prompt itself."),
     KEY (inference, system_prompt_file, KEY_TRIMMED, .doc = "A file with it, beside the manifest."),
     KEY (inference, system_prompt_artifact, KEY_TRIMMED, .doc = "A declared skill that is it."),
     KEY (inference, driver, KEY_BLOCK, .block = &driver_schema, .doc = "The driver. Required."),
@@ -433,7 +434,8 @@ static const struct schema_key door_keys[] = {
 static const struct schema door_schema = SCHEMA (door_keys, door_network);
 
 static const struct schema_key keep_working_keys[] = {
-    KEY (keep_working, message, KEY_TEXT, .doc = "What the model is told. Required."),
+    KEY (keep_working, message, KEY_TEXT, .flags = KEY_PROSE,
+         .doc = "What the model is told. Required."),
     KEY (keep_working, limit, KEY_U32, .rule = RULE_POSITIVE, .doc = "How often. Required."),
     END,
 };

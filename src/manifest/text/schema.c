@@ -2,6 +2,7 @@
 #include "manifest/text/schema.h"
 
 #include "base/alloc.h"
+#include "base/printable.h"
 #include "manifest/text/grammar.h"
 
 #include <inttypes.h>
@@ -51,8 +52,8 @@ describe (struct arena *a, const struct yaml_node *n)
 }
 
 static void
-keep_fault (struct schema_reader *r, const struct yaml_node *at, const struct place *place,
-            const char *text)
+keep_fault (struct schema_reader *r, enum diag_code code, const struct yaml_node *at,
+            const struct place *place, const char *text)
 {
     bool is_nearer =
         at->line < r->fault_line || (at->line == r->fault_line && at->column < r->fault_column);
@@ -63,7 +64,7 @@ keep_fault (struct schema_reader *r, const struct yaml_node *at, const struct pl
     r->fault_line = at->line;
     r->fault_column = at->column;
     const char *path = place_text (r->arena, place);
-    mur_fail (&r->fault, r->code, "%s:%u:%u: %s%s%s", r->file, at->line, at->column, path,
+    mur_fail (&r->fault, code, "%s:%u:%u: %s%s%s", r->file, at->line, at->column, path,
               *path ? ": " : "", text);
 }
 
@@ -72,7 +73,7 @@ type_fault (struct schema_reader *r, const struct yaml_node *at, const struct pl
             const char *expected)
 {
     keep_fault (
-        r, at, place,
+        r, r->code, at, place,
         arena_printf (r->arena, "expected %s, found %s", expected, describe (r->arena, at)));
     return false;
 }
@@ -85,6 +86,34 @@ schema_take_fault (struct schema_reader *r, struct mur_error **err)
 
 /* --- reading one value --- */
 
+/* What is read here is shown to a person before it is trusted, and stands in paths, headers and
+ * variables. */
+static void
+check_characters (struct schema_reader *r, const struct schema_key *k, const struct yaml_node *n,
+                  const struct place *place)
+{
+    enum text_kind kind = k->flags & KEY_PROSE   ? TEXT_PROSE
+                          : k->type == KEY_TEXTS ? TEXT_NAME
+                                                 : TEXT_LINES;
+    if (text_is_printable (n->text, kind))
+        return;
+    _cleanup_buf_ struct buf shown = { 0 };
+    const char *end = n->text + utf8_cut (n->text, n->len, 60);
+    for (const char *c = n->text; c < end;) {
+        size_t len = strcspn (c, "\n\t");
+        len = len < (size_t)(end - c) ? len : (size_t)(end - c);
+        buf_append_printable (&shown, c, len, PRINTABLE_HEX);
+        c += len;
+        if (c < end)
+            buf_puts (&shown, *c++ == '\n' ? "\\n" : "\\t");
+    }
+    keep_fault (r, r->code == E_MAN_002 ? E_MAN_003 : r->code, n, place,
+                arena_printf (r->arena,
+                              "\"%s\" has a character that steers a terminal or turns the order of "
+                              "what is read: leave it out",
+                              shown.data));
+}
+
 static void read_block (struct schema_reader *r, const struct schema *schema,
                         const struct yaml_node *map, const struct place *place, void *out);
 
@@ -96,6 +125,7 @@ read_text (struct schema_reader *r, const struct schema_key *k, const struct yam
         type_fault (r, n, place, "text");
         return;
     }
+    check_characters (r, k, n, place);
     if (k->type == KEY_TEXT) {
         *out = n->text;
         return;
@@ -160,6 +190,7 @@ read_texts (struct schema_reader *r, const struct schema_key *k, const struct ya
             type_fault (r, item, &element, "text");
             continue;
         }
+        check_characters (r, k, item, &element);
         out->items[out->len++] =
             k->flags & KEY_TRIM_ITEMS ? text_trim (r->arena, item->text) : item->text;
     }
@@ -384,7 +415,7 @@ read_block (struct schema_reader *r, const struct schema *schema, const struct y
         if (value)
             read_value (r, k, value, &inner, (char *)out + k->offset);
         if (is_missing && k->flags & KEY_REQUIRED)
-            keep_fault (r, map ? map : r->root, &inner, "this key is required");
+            keep_fault (r, r->code, map ? map : r->root, &inner, "this key is required");
     }
 }
 

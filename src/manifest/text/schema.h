@@ -69,6 +69,7 @@ enum schema_flag {
     KEY_REQUIRED = 8,       /* absent is E-MAN-002 */
     KEY_HIDDEN = 16, /* a refused or retired key: a suggestion candidate, not in the reference */
     KEY_TRIM_ITEMS = 32, /* list only: elements trimmed */
+    KEY_PROSE = 64,      /* text for a reader: direction marks are part of it */
 };
 
 /* What schema_check asks of a set value. */

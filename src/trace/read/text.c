@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/printable.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -35,26 +36,25 @@ report_finish (struct report *r, bool use_colour, struct buf *out)
     buf_free (&r->text);
 }
 
-/* Blanks control characters (C0 but the line end, DEL, C1) in what was appended since <start>. */
+/* Appends text whose lines stay lines, and whose controls are blanks. */
 static void
-blank_controls (struct buf *b, size_t start)
+append_lines (struct buf *b, const char *text)
 {
-    for (size_t i = start; i < b->len; i++) {
-        unsigned char c = (unsigned char)b->data[i];
-        unsigned char next = i + 1 < b->len ? (unsigned char)b->data[i + 1] : 0;
-        if ((c < 0x20 && c != '\n') || c == 0x7f)
-            b->data[i] = ' ';
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
-            b->data[i] = b->data[i + 1] = ' ';
+    for (size_t len; *text; text += len) {
+        len = strcspn (text, "\n");
+        buf_append_printable (b, text, len, PRINTABLE_BLANK);
+        if (text[len]) {
+            buf_putc (b, '\n');
+            len++;
+        }
     }
 }
 
 static void
 append (struct report *r, const char *fmt, va_list ap)
 {
-    size_t start = r->text.len;
-    buf_vprintf (&r->text, fmt, ap);
-    blank_controls (&r->text, start);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    append_lines (&r->text, text);
 }
 
 void
@@ -198,11 +198,8 @@ cut_text (const char *text, size_t limit)
             bytes++;
         while (((unsigned char)text[bytes] & 0xc0) == 0x80);
     struct buf b = { 0 };
-    for (size_t i = 0; i < bytes; i++) {
-        /* A report is lines: what would break one is shown as a blank. */
-        unsigned char c = (unsigned char)text[i];
-        buf_putc (&b, c < 0x20 || c == 0x7f ? ' ' : text[i]);
-    }
+    /* A report is lines: what would break one is shown as a blank. */
+    buf_append_printable (&b, text, bytes, PRINTABLE_BLANK);
     if (text[bytes])
         buf_puts (&b, "…");
     return buf_steal (&b);

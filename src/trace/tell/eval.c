@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "base/printable.h"
 #include "trace/read/text.h"
 
 #include <errno.h>
@@ -171,16 +172,15 @@ pass_rate (const struct eval_scorer *s)
     return (double)s->pass / (double)s->total;
 }
 
-/* Text on one line: what a terminal would obey is "?". */
+/* Text on one line: what a terminal would obey is a blank. */
 static void
 put_name (struct buf *out, const char *name, int width)
 {
     size_t columns = 0;
-    for (const char *c = name; *c; c++) {
-        bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
-        buf_putc (out, is_control ? '?' : *c);
-        columns += ((unsigned char)*c & 0xc0) != 0x80;
-    }
+    size_t start = out->len;
+    buf_append_printable (out, name, strlen (name), PRINTABLE_BLANK);
+    for (size_t i = start; i < out->len; i++)
+        columns += ((unsigned char)out->data[i] & 0xc0) != 0x80;
     for (; columns < (size_t)width; columns++)
         buf_putc (out, ' ');
 }
