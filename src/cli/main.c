@@ -5,9 +5,11 @@
  * Always true: 0 success, 1 any error[CODE], 2 a usage error; a standard output that took less than
  * it was given (other than a reader that went away) is an error of its own.
  */
+#include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/parse.h"
 #include "cli/table.h"
+#include "home/roost_socket.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,11 +44,24 @@ run_command (const struct cli_args *args)
     return CLI_FAILED;
 }
 
+/* A daemon on the user's own socket is asked without being named. Before there are threads. */
+static void
+find_roost (void)
+{
+    const char *given = getenv ("MURMUR_ROOST_URL");
+    _cleanup_free_ char *path = given ? NULL : roost_socket_path ();
+    if (! path || access (path, F_OK) != 0)
+        return;
+    _cleanup_free_ char *url = x_asprintf ("unix:%s", path);
+    setenv ("MURMUR_ROOST_URL", url, 0);
+}
+
 int
 main (int argc, char **argv)
 {
     diag_init ();
     harden_process ();
+    find_roost ();
     _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
     int status = CLI_OK;
     switch (cli_parse (&cli_table, argc, argv, &args)) {

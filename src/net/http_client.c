@@ -139,6 +139,7 @@ http_start (struct http_client *c, const struct http_request *request,
     t->ctx = ctx;
     t->method = x_strdup (request->method);
     t->url = x_strdup (request->url);
+    t->socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
     t->body_kind = request->body_kind;
     t->body_len = request->body_len;
     t->connect_timeout_ms =

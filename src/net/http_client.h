@@ -32,8 +32,9 @@ enum http_body {
 #define HTTP_UNKNOWN_LENGTH SIZE_MAX
 
 struct http_request {
-    const char *method; /* "GET", ... */
-    const char *url;    /* absolute, http or https */
+    const char *method;      /* "GET", ... */
+    const char *url;         /* absolute, http or https */
+    const char *socket_path; /* a unix socket to connect to instead of its host; NULL: none */
     /* Sent as given, one line each; host, content-length and hop-by-hop names are dropped: the
      * client writes its own. */
     const struct http_header *headers;

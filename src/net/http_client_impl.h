@@ -34,7 +34,8 @@ struct http_transfer {
     /* What was asked; never changes after http_start. */
     char *method;
     char *url;
-    char *proxy; /* NULL: straight */
+    char *socket_path; /* NULL: none */
+    char *proxy;       /* NULL: straight */
     struct curl_slist *headers;
     enum http_body body_kind;
     size_t body_len;

@@ -52,6 +52,8 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     api->easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->headers);
+    if (t->socket_path)
+        api->easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, t->socket_path);
     api->easy_setopt (easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
     if (t->addresses)
         api->easy_setopt (easy, CURLOPT_RESOLVE, t->addresses);

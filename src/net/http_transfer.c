@@ -42,6 +42,7 @@ http_transfer_unref (struct http_transfer *t)
     free (t->method);
     free (t->url);
     free (t->proxy);
+    free (t->socket_path);
     free (t->name);
     free_headers (t->headers);
     free_headers (t->addresses);

@@ -127,18 +127,20 @@ census_free (struct census *c)
     free (c);
 }
 
-bool
-census_session_is_gone (const struct census *c, const char *session_id)
+enum census_record
+census_look (const struct census *c, const char *session_id)
 {
     struct member m;
     if (! id_is_valid (session_id, "ses_"))
-        return false;
+        return RECORD_NONE;
     _cleanup_free_ char *path = x_asprintf ("%s/%s.json", c->running_dir, session_id);
     if (! read_record (AT_FDCWD, path, &m))
-        return false;
-    bool is = str_eq (m.session_id, session_id) && is_gone (&m);
+        return RECORD_NONE;
+    enum census_record record = ! str_eq (m.session_id, session_id) ? RECORD_NONE
+                                : is_gone (&m)                      ? RECORD_GONE
+                                                                    : RECORD_LIVE;
     member_free (&m);
-    return is;
+    return record;
 }
 
 uint64_t

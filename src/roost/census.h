@@ -29,6 +29,11 @@ DEFINE_CLEANUP (struct census, census_free)
 uint64_t
 census_count (struct census *c, bool (*is_known) (void *ctx, const char *session_id), void *ctx);
 
-/* True when that session's running record names a process that is gone: it was killed before it
- * could deregister. A session without a record is not known to be gone. */
-bool census_session_is_gone (const struct census *c, const char *session_id);
+/* What a session's running record says: of a process that runs, of one that is gone (killed before
+ * it could deregister), or nothing. */
+enum census_record {
+    RECORD_NONE,
+    RECORD_LIVE,
+    RECORD_GONE,
+};
+enum census_record census_look (const struct census *c, const char *session_id);

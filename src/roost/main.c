@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/version.h"
+#include "home/roost_socket.h"
+#include "roost/callers.h"
 #include "roost/census.h"
 #include "roost/server.h"
 
@@ -16,11 +18,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-
-#define DEFAULT_PORT 7700
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct arguments {
+    bool has_port; /* else a socket of the user's own */
     uint16_t port;
+    char *socket_path;
     char *registry_path;
     struct strv spawn_allow;
     uint32_t max_depth, max_concurrent, max_live;
@@ -83,6 +87,10 @@ set_option (struct arguments *a, const char *flag, const char *value)
         if (! read_number (flag, value, UINT16_MAX, &n))
             return false;
         a->port = (uint16_t)n;
+        a->has_port = true;
+    } else if (str_eq (flag, "--socket")) {
+        free (a->socket_path);
+        a->socket_path = x_strdup (value);
     } else if (str_eq (flag, "--registry-path")) {
         free (a->registry_path);
         a->registry_path = x_strdup (value);
@@ -95,8 +103,10 @@ set_option (struct arguments *a, const char *flag, const char *value)
 static bool
 takes_value (const char *flag)
 {
-    static const char *const flags[] = { "--port",      "--registry-path",  "--spawn-allow",
-                                         "--max-depth", "--max-concurrent", "--max-live-capsules" };
+    static const char *const flags[] = {
+        "--port",      "--socket",         "--registry-path",    "--spawn-allow",
+        "--max-depth", "--max-concurrent", "--max-live-capsules"
+    };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (str_eq (flag, flags[i]))
             return true;
@@ -107,9 +117,7 @@ static bool
 parse (int argc, char **argv, struct arguments *a)
 {
     static const char equals[] = "--spawn-allow=";
-    *a = (struct arguments){
-        .port = DEFAULT_PORT, .max_depth = 3, .max_concurrent = 4, .max_live = default_max_live ()
-    };
+    *a = (struct arguments){ .max_depth = 3, .max_concurrent = 4, .max_live = default_max_live () };
     for (int i = 1; i < argc; i++) {
         if (str_eq (argv[i], "--version")) {
             a->prints_version = true;
@@ -172,6 +180,37 @@ take_census (const char *home)
     return c;
 }
 
+/* Where it listens, and what it says of that. */
+struct place {
+    int fd;
+    char *words, *token;
+};
+
+static bool
+listen_somewhere (struct arguments *a, const char *home, struct place *place,
+                  struct mur_error **err)
+{
+    if (a->has_port) {
+        uint16_t port;
+        _cleanup_free_ char *path = roost_token_path ();
+        place->fd = callers_bind_tcp (a->port, &port, err);
+        place->words = x_asprintf ("127.0.0.1:%u", port);
+        /* Without one only processes the kernel knows as this user's are answered. */
+        struct mur_error *unwritten = NULL;
+        place->token = callers_token (path, &unwritten);
+        mur_error_free (unwritten);
+        return place->fd >= 0;
+    }
+    if (! a->socket_path) {
+        _cleanup_free_ char *folder = x_asprintf ("%s/.murmur", home);
+        (void)mkdir (folder, 0700);
+        a->socket_path = roost_socket_path ();
+    }
+    place->fd = callers_bind_socket (a->socket_path, err);
+    place->words = x_asprintf ("unix:%s", a->socket_path);
+    return place->fd >= 0;
+}
+
 static int
 serve (struct arguments *a)
 {
@@ -191,18 +230,23 @@ serve (struct arguments *a)
                                              .max_live = a->max_live };
     _cleanup_ (referee_freep) struct referee *referee = referee_new (&options, census);
     _cleanup_close_ int stop_fd = open_stop_fd ();
-    uint16_t port;
-    int listen_fd = server_bind (a->port, &port, &err);
-    if (listen_fd < 0) {
+    struct place place = { .fd = -1 };
+    bool is_listening = listen_somewhere (a, home, &place, &err);
+    if (! is_listening) {
         fail ("%s", err->message);
         mur_error_free (err);
-        return 1;
+    } else {
+        diag_stderr_line ("mur-roost: listening on %s", place.words);
+        diag_stderr_line (
+            "mur-roost: at most %u live capsules on this machine (--max-live-capsules)",
+            a->max_live);
+        server_run (place.fd, stop_fd, referee, place.token);
+        if (! a->has_port)
+            (void)unlink (a->socket_path);
     }
-    diag_stderr_line ("mur-roost: listening on 127.0.0.1:%u", port);
-    diag_stderr_line ("mur-roost: at most %u live capsules on this machine (--max-live-capsules)",
-                      a->max_live);
-    server_run (listen_fd, stop_fd, referee);
-    return 0;
+    free (place.words);
+    free (place.token);
+    return is_listening ? 0 : 1;
 }
 
 int
@@ -217,6 +261,7 @@ main (int argc, char **argv)
     if (parse (argc, argv, &a))
         status = a.prints_version ? print_version () : serve (&a);
     free (a.registry_path);
+    free (a.socket_path);
     strv_free (&a.spawn_allow);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/keys/token.h"
 #include "base/secret.h"
+#include "home/running.h"
 #include "roost/census.h"
 #include "roost/envelope.h"
 
@@ -18,6 +19,9 @@
 #define APPROVAL_MS   60000
 #define OFTEN_UP_TO   64 /* running sessions that are looked for at every refusal */
 #define LOOK_AGAIN_MS 1000
+#define RECORD_MS     15000 /* by then a session whose process nobody names has a running record */
+#define KEPT_FINISHED 4096
+#define SESSIONS_MAX  4096u
 
 enum job_state {
     JOB_RUNNING,
@@ -31,13 +35,18 @@ static const char *const job_state_names[] = {
     [JOB_FAILED] = "failed",
 };
 
-/* One registered session. Finished ones stay: their ids are never used again. */
+/* One registered session. Finished ones stay for a while, so that their state can be asked for and
+ * their ids are not used again. */
 struct job {
     char *session_id;
     char *parent; /* session id, NULL for a top-level one */
     char *name;
     enum job_state state;
     uint32_t depth;                    /* delegation levels left below it */
+    pid_t pid;                         /* who registered it, 0: not known */
+    char start[24];                    /* of that process */
+    uint64_t registered_ms;            /* monotonic */
+    uint64_t finished;                 /* the how-manieth to finish, from 1 */
     struct capsule_manifest *manifest; /* dropped when it finishes */
 };
 
@@ -65,6 +74,8 @@ struct referee {
     struct spent *spent;
     size_t spent_len, spent_cap;
     uint64_t running;   /* jobs in JOB_RUNNING */
+    uint64_t finished;  /* so many have */
+    size_t kept;        /* of those, in the table */
     uint64_t looked_ms; /* monotonic: when killed sessions were last looked for */
 };
 
@@ -130,6 +141,35 @@ place (struct job **slots, size_t count, struct job *j)
 }
 
 static void
+job_free (struct job *j)
+{
+    free (j->session_id);
+    free (j->parent);
+    free (j->name);
+    capsule_manifest_free (j->manifest);
+    free (j);
+}
+
+/* Those that finished longest ago. The table is laid out anew. */
+static void
+forget_oldest (struct referee *r)
+{
+    struct job **slots = x_new_array (struct job *, r->job_slots);
+    for (size_t i = 0; i < r->job_slots; i++) {
+        struct job *j = r->jobs[i];
+        if (j && j->finished && j->finished + KEPT_FINISHED <= r->finished) {
+            job_free (j);
+            r->job_count--;
+            r->kept--;
+        } else if (j) {
+            place (slots, r->job_slots, j);
+        }
+    }
+    free (r->jobs);
+    r->jobs = slots;
+}
+
+static void
 add_job (struct referee *r, struct job *j)
 {
     if (2 * (r->job_count + 1) > r->job_slots) {
@@ -142,19 +182,11 @@ add_job (struct referee *r, struct job *j)
         r->jobs = grown;
         r->job_slots = slots;
     }
+    if (r->kept > 2 * KEPT_FINISHED)
+        forget_oldest (r);
     place (r->jobs, r->job_slots, j);
     r->job_count++;
     r->running++;
-}
-
-static void
-job_free (struct job *j)
-{
-    free (j->session_id);
-    free (j->parent);
-    free (j->name);
-    capsule_manifest_free (j->manifest);
-    free (j);
 }
 
 struct referee *
@@ -237,6 +269,17 @@ live_children (const struct referee *r, const char *session_id)
 
 static void finish (struct referee *r, struct job *j, enum job_state state);
 
+static bool
+is_gone (const struct referee *r, const struct job *j, uint64_t now_ms)
+{
+    const char *reason;
+    if (j->pid)
+        return running_check (j->pid, j->start, &reason) == RUNNING_GONE;
+    enum census_record record = census_look (r->census, j->session_id);
+    return record == RECORD_GONE ||
+           (record == RECORD_NONE && now_ms - j->registered_ms > RECORD_MS);
+}
+
 /* Sessions that were killed never say so: before somebody is refused for them their processes are
  * looked for. Not often, since each costs a file. True when some were gone. */
 static bool
@@ -248,11 +291,32 @@ bury_the_killed (struct referee *r, const struct job *asking)
     r->looked_ms = now_ms;
     for (size_t i = 0; i < r->job_slots; i++) {
         struct job *j = r->jobs[i];
-        if (j && j != asking && j->state == JOB_RUNNING &&
-            census_session_is_gone (r->census, j->session_id))
+        if (j && j != asking && j->state == JOB_RUNNING && is_gone (r, j, now_ms))
             finish (r, j, JOB_FAILED);
     }
     return r->running < before;
+}
+
+static struct verdict
+machine_is_full (const struct referee *r, uint64_t live)
+{
+    return verdict_error (403,
+                          "this machine runs %llu live capsules and --max-live-capsules %u "
+                          "allows no more: waiting helps, asking for less does not",
+                          (unsigned long long)live, r->options.max_live);
+}
+
+/* Sessions that nobody approved are no delegations, which the ceiling is for; what one daemon
+ * remembers is bounded all the same. */
+static bool
+has_room_for_root (struct referee *r, struct verdict *refusal)
+{
+    if (r->running < SESSIONS_MAX || (bury_the_killed (r, NULL) && r->running < SESSIONS_MAX))
+        return true;
+    *refusal = verdict_error (
+        403, "this daemon knows %u running sessions and takes no more until one ends",
+        SESSIONS_MAX);
+    return false;
 }
 
 /* Machine ceiling, then the parent's own. True when both leave room. */
@@ -267,10 +331,7 @@ has_room (struct referee *r, const struct job *parent, struct verdict *refusal)
         children = live_children (r, parent->session_id);
     }
     if (live >= r->options.max_live)
-        *refusal = verdict_error (403,
-                                  "this machine runs %llu live capsules and --max-live-capsules %u "
-                                  "allows no more: waiting helps, asking for less does not",
-                                  (unsigned long long)live, r->options.max_live);
+        *refusal = machine_is_full (r, live);
     else if (children >= r->options.max_concurrent)
         *refusal = verdict_error (403,
                                   "this session has %llu live children and --max-concurrent %u "
@@ -287,11 +348,11 @@ has_room (struct referee *r, const struct job *parent, struct verdict *refusal)
 static json_t *
 read_body (const char *body, size_t len, struct verdict *refusal)
 {
-    json_t *o = json_loadb (body, len, 0, NULL);
+    json_t *o = json_loadb (body, len, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object (o))
         return o;
     json_decref (o);
-    *refusal = verdict_error (400, "the body is not a JSON object");
+    *refusal = verdict_error (400, "the body is not a JSON object, or names a key twice");
     return NULL;
 }
 
@@ -511,7 +572,7 @@ spend (struct referee *r, const struct approval *a, struct verdict *refusal)
 
 static struct verdict
 admit (struct referee *r, const char *session_id, const char *parent, const char *name,
-       uint32_t depth, struct resolved_capsule *capsule)
+       uint32_t depth, struct resolved_capsule *capsule, const struct caller *caller)
 {
     struct job *j = x_new0 (struct job);
     *j = (struct job){ .session_id = x_strdup (session_id),
@@ -519,7 +580,10 @@ admit (struct referee *r, const char *session_id, const char *parent, const char
                        .name = x_strdup (name),
                        .state = JOB_RUNNING,
                        .depth = depth,
+                       .pid = caller->pid,
+                       .registered_ms = clock_monotonic_ms (),
                        .manifest = steal_ptr (&capsule->manifest) };
+    memcpy (j->start, caller->start, sizeof j->start);
     add_job (r, j);
     unsigned char raw[16];
     char nonce[33];
@@ -537,7 +601,8 @@ admit (struct referee *r, const char *session_id, const char *parent, const char
 
 static struct verdict
 register_approved (struct referee *r, const char *token, const char *session_id, const char *name,
-                   const char *version, struct resolved_capsule *capsule)
+                   const char *version, struct resolved_capsule *capsule,
+                   const struct caller *caller)
 {
     struct approval a;
     struct verdict v;
@@ -561,7 +626,7 @@ register_approved (struct referee *r, const char *token, const char *session_id,
             drop_reservation (r, i);
             break;
         }
-    return admit (r, session_id, a.session_id, name, (uint32_t)a.depth, capsule);
+    return admit (r, session_id, a.session_id, name, (uint32_t)a.depth, capsule, caller);
 }
 
 static bool
@@ -575,7 +640,7 @@ is_root_allowed (const struct referee *r, const char *name)
 
 static struct verdict
 judge_registration (struct referee *r, const char *approval, const char *session_id,
-                    const char *name, const char *version)
+                    const char *name, const char *version, const struct caller *caller)
 {
     /* Gated before the registry is read. */
     if (! approval && ! is_root_allowed (r, name))
@@ -592,18 +657,19 @@ judge_registration (struct referee *r, const char *approval, const char *session
     struct verdict v;
     pthread_mutex_lock (&r->lock);
     if (approval)
-        v = register_approved (r, approval, session_id, name, version, &capsule);
+        v = register_approved (r, approval, session_id, name, version, &capsule, caller);
     else if (find_job (r, session_id))
         v = not_you ();
-    else
-        v = admit (r, session_id, NULL, name, r->options.max_depth, &capsule);
+    else if (has_room_for_root (r, &v))
+        v = admit (r, session_id, NULL, name, r->options.max_depth, &capsule, caller);
     pthread_mutex_unlock (&r->lock);
     capsule_manifest_free (capsule.manifest);
     return v;
 }
 
 struct verdict
-referee_register (struct referee *r, const char *approval, const char *body, size_t body_len)
+referee_register (struct referee *r, const char *approval, const char *body, size_t body_len,
+                  const struct caller *caller)
 {
     struct verdict refusal;
     _cleanup_json_ json_t *o = read_body (body, body_len, &refusal);
@@ -614,7 +680,7 @@ referee_register (struct referee *r, const char *approval, const char *body, siz
         return refusal;
     if (! *session_id)
         return verdict_error (400, "session_id is empty");
-    return judge_registration (r, approval, session_id, name, version);
+    return judge_registration (r, approval, session_id, name, version, caller);
 }
 
 /* --- POST /deregister, GET /status --- */
@@ -634,6 +700,8 @@ static void
 finish (struct referee *r, struct job *j, enum job_state state)
 {
     j->state = state;
+    j->finished = ++r->finished;
+    r->kept++;
     r->running--;
     capsule_manifest_free (steal_ptr (&j->manifest));
     for (size_t i = 0; i < r->reservation_len;)

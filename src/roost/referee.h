@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "roost/callers.h"
 
 struct referee_options {
     const char *registry_path; /* the store artifacts are resolved in; borrowed */
@@ -37,9 +38,11 @@ struct verdict {
 /* POST /spawn: may the holder of <credential> (NULL: none) start this capsule? */
 struct verdict
 referee_spawn (struct referee *r, const char *credential, const char *body, size_t body_len);
-/* POST /register, with or without an approval. */
-struct verdict
-referee_register (struct referee *r, const char *approval, const char *body, size_t body_len);
+/* POST /register, with or without an approval. The session is counted no longer than <caller>
+ * lives, where the kernel names its process; else no longer than its running record says, which
+ * must be there soon. */
+struct verdict referee_register (struct referee *r, const char *approval, const char *body,
+                                 size_t body_len, const struct caller *caller);
 /* POST /deregister. */
 struct verdict
 referee_deregister (struct referee *r, const char *credential, const char *body, size_t body_len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread a connection, one request each. At most MAX_CONNECTIONS at once: the next is accepted
- * when one ends, so a flood waits in the kernel's queue and costs no memory here. A stop ends every
- * read at once: what came is judged, nobody is waited for.
+ * One thread a connection, one request each. At most MAX_CONNECTIONS at once: a flood waits in the
+ * kernel's queue and costs no memory here, and who sends no head makes room. A stop ends every read
+ * at once: what came is judged, nobody is waited for.
  */
 #include "roost/server.h"
 
@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,13 +21,16 @@
 #define MAX_HEAD        8192
 #define MAX_BODY        (1 << 20) /* no request of ours needs a hundredth of it */
 #define IO_TIMEOUT_MS   10000
+#define HEAD_TIMEOUT_MS 3000 /* everybody is on this machine */
 #define MAX_CONNECTIONS 128
+#define SHED_MS         50
 #define STACK_BYTES     (256 * 1024)
 
 struct connection;
 
 struct server {
     struct referee *referee;
+    const char *token;    /* what a TCP caller of another user presents; NULL: nobody does */
     int ended_fd;         /* an eventfd: a connection ended, there may be a place again */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t is_idle;
@@ -38,16 +40,21 @@ struct server {
 
 struct connection {
     struct server *server;
-    struct connection *next, **link;
+    struct connection *next, **link; /* newest first */
     int fd;
+    bool has_head; /* under the server's lock; until then it may be shed */
+    struct caller caller;
 };
 
 struct request {
     char *method, *path;
     const char *credential, *approval; /* NULL: header absent */
+    const char *origin, *content_type, *host, *length, *token;
+    const char *fault; /* what is wrong with the head, NULL: nothing */
     size_t content_length;
     char *body;
     size_t body_len;
+    const struct caller *caller;
 };
 
 /* --- reading --- */
@@ -62,22 +69,70 @@ read_some (int fd, char *to, size_t size, uint64_t deadline_ms)
     return recv (fd, to, size, MSG_DONTWAIT);
 }
 
-static void
-parse_head (char *head, struct request *r)
+/* Digits alone, as far as they mean anything here. */
+static bool
+read_length (const char *text, size_t *length)
 {
+    size_t digits = strspn (text, "0123456789");
+    if (! digits || text[digits] || digits > 15)
+        return false;
+    *length = strtoull (text, NULL, 10);
+    return true;
+}
+
+/* A value without the blanks and the carriage return at its end. */
+static const char *
+trimmed (char *value)
+{
+    size_t len = strlen (value);
+    while (len && strchr (" \t\r", value[len - 1]))
+        value[--len] = '\0';
+    return value;
+}
+
+static void
+parse_line (struct request *r, char *line)
+{
+    const struct {
+        const char *name;
+        const char **value;
+    } known[] = {
+        { "x-murmur-spawn-credential", &r->credential },
+        { "x-murmur-spawn-approval", &r->approval },
+        { "x-murmur-roost-token", &r->token },
+        { "content-length", &r->length },
+        { "content-type", &r->content_type },
+        { "origin", &r->origin },
+        { "host", &r->host },
+    };
+    if (str_header_value (line, "transfer-encoding"))
+        r->fault = "a body is sent with content-length here, in no transfer-encoding";
+    for (size_t i = 0; i < ARRAY_LEN (known); i++) {
+        char *value = str_header_value (line, known[i].name);
+        if (! value)
+            continue;
+        if (*known[i].value)
+            r->fault = "a header that may be given once is there twice";
+        *known[i].value = trimmed (value);
+    }
+}
+
+static void
+parse_head (char *head, size_t len, struct request *r)
+{
+    if (memchr (head, '\0', len))
+        r->fault = "a NUL stands in the head";
+    for (const char *end = strchr (head, '\n'); end; end = strchr (end + 1, '\n'))
+        if (end == head || end[-1] != '\r')
+            r->fault = "a line of the head ends without a carriage return";
     char *rest = head;
     char *line = strsep (&rest, "\n");
     r->method = strsep (&line, " ");
     r->path = line ? strsep (&line, " \r") : NULL;
-    while ((line = strsep (&rest, "\n")) && *line && *line != '\r') {
-        char *value;
-        if ((value = str_header_value (line, "x-murmur-spawn-credential")))
-            r->credential = value;
-        else if ((value = str_header_value (line, "x-murmur-spawn-approval")))
-            r->approval = value;
-        else if ((value = str_header_value (line, "content-length")))
-            r->content_length = strtoull (value, NULL, 10);
-    }
+    while ((line = strsep (&rest, "\n")) && *line && *line != '\r')
+        parse_line (r, line);
+    if (r->length && ! read_length (r->length, &r->content_length))
+        r->fault = "content-length is no number";
 }
 
 /* Reads the head, up to the blank line within MAX_HEAD; what follows is the body's beginning.
@@ -129,6 +184,8 @@ reason_of (int status)
         return "Forbidden";
     case 404:
         return "Not Found";
+    case 415:
+        return "Unsupported Media Type";
     default:
         return "Internal Server Error";
     }
@@ -163,7 +220,7 @@ spawn (struct referee *referee, const struct request *r)
 static struct verdict
 register_session (struct referee *referee, const struct request *r)
 {
-    return referee_register (referee, r->approval, r->body, r->body_len);
+    return referee_register (referee, r->approval, r->body, r->body_len, r->caller);
 }
 
 static struct verdict
@@ -182,9 +239,52 @@ static const struct {
     { "POST", "/deregister", deregister },
 };
 
-static struct verdict
-route (struct referee *referee, const struct request *r)
+static bool
+is_json (const char *content_type)
 {
+    static const char json[] = "application/json";
+    size_t len = strcspn (content_type, "; \t");
+    return len == sizeof json - 1 && strncasecmp (content_type, json, len) == 0;
+}
+
+/* Takes as long for every text. */
+static bool
+is_same (const char *a, const char *b, size_t len)
+{
+    unsigned char differs = 0;
+    for (size_t i = 0; i < len; i++)
+        differs |= (unsigned char)(a[i] ^ b[i]);
+    return differs == 0;
+}
+
+static bool
+may_ask_here (const struct server *s, const struct request *r, struct verdict *refusal)
+{
+    size_t len = s->token ? strlen (s->token) : 0;
+    if (r->fault)
+        *refusal = verdict_error (400, "%s", r->fault);
+    else if (r->origin) /* a browser says so with whatever changes anything; no program of ours does
+                         */
+        *refusal = verdict_error (403, "pages of a browser are not answered");
+    else if (r->content_type && ! is_json (r->content_type))
+        *refusal = verdict_error (415, "the body must be application/json");
+    else if (! r->caller->is_of_user &&
+             ! (len && r->token && strlen (r->token) == len && is_same (r->token, s->token, len)))
+        *refusal =
+            verdict_error (403, "whoever is not a process of this user presents the token of "
+                                "~/.murmur/roost.token in x-murmur-roost-token");
+    else
+        return true;
+    return false;
+}
+
+static struct verdict
+route (const struct server *s, const struct request *r)
+{
+    struct referee *referee = s->referee;
+    struct verdict refusal;
+    if (! may_ask_here (s, r, &refusal))
+        return refusal;
     static const char status[] = "/status/";
     for (size_t i = 0; i < ARRAY_LEN (routes); i++)
         if (str_eq (r->method, routes[i].method) && str_eq (r->path, routes[i].path))
@@ -195,18 +295,21 @@ route (struct referee *referee, const struct request *r)
 }
 
 static void
-serve_one (const struct connection *c)
+serve_one (struct connection *c)
 {
     char head[MAX_HEAD + 1];
     size_t head_len, len;
-    uint64_t deadline_ms = clock_monotonic_ms () + IO_TIMEOUT_MS;
-    if (! read_head (c->fd, head, &head_len, &len, deadline_ms))
+    if (! read_head (c->fd, head, &head_len, &len, clock_monotonic_ms () + HEAD_TIMEOUT_MS))
         return;
+    pthread_mutex_lock (&c->server->lock);
+    c->has_head = true;
+    pthread_mutex_unlock (&c->server->lock);
+    uint64_t deadline_ms = clock_monotonic_ms () + IO_TIMEOUT_MS;
     _cleanup_buf_ struct buf body = { 0 };
     buf_append (&body, head + head_len, len - head_len);
     head[head_len] = '\0';
-    struct request r = { 0 };
-    parse_head (head, &r);
+    struct request r = { .caller = &c->caller };
+    parse_head (head, head_len, &r);
     size_t wanted = r.content_length < MAX_BODY ? r.content_length : MAX_BODY;
     if (body.len < wanted)
         read_rest (c->fd, &body, wanted, deadline_ms);
@@ -214,7 +317,7 @@ serve_one (const struct connection *c)
         buf_truncate (&body, wanted);
     r.body = body.data;
     r.body_len = body.len;
-    struct verdict v = route (c->server->referee, &r);
+    struct verdict v = route (c->server, &r);
     answer (c->fd, &v);
     json_decref (v.body);
     explicit_bzero (head, sizeof head);
@@ -263,40 +366,30 @@ serve_connection (void *arg)
 
 /* --- listening --- */
 
-int
-server_bind (uint16_t port, uint16_t *bound, struct mur_error **err)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons (port),
-                                   .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
-    socklen_t len = sizeof address;
-    int one = 1;
-    _cleanup_close_ int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind (fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen (fd, 1024) < 0 || getsockname (fd, (struct sockaddr *)&address, &len) < 0)
-        return mur_fail_errno (err, E_RUN_010, "cannot listen on 127.0.0.1:%u", port), -1;
-    *bound = ntohs (address.sin_port);
-    return steal_fd (&fd);
-}
-
 static void
 start_thread (struct server *s, int fd, const pthread_attr_t *attributes)
 {
     pthread_t thread;
     struct connection *c = x_new0 (struct connection);
-    *c = (struct connection){ .server = s, .fd = fd };
+    *c = (struct connection){ .server = s, .fd = fd, .caller = caller_of (fd) };
     remember (s, c);
     if (pthread_create (&thread, attributes, serve_connection, c) != 0)
         forget (c);
 }
 
+/* When every place is taken, the connection that has been without a head longest makes room: a
+ * flood of them keeps nobody out. */
 static bool
 has_place (struct server *s)
 {
     pthread_mutex_lock (&s->lock);
     bool has = s->open_count < MAX_CONNECTIONS;
+    const struct connection *oldest = NULL;
+    for (const struct connection *c = s->open; c && ! has; c = c->next)
+        if (! c->has_head)
+            oldest = c;
+    if (oldest)
+        shutdown (oldest->fd, SHUT_RDWR);
     pthread_mutex_unlock (&s->lock);
     return has;
 }
@@ -307,13 +400,18 @@ accept_until_stopped (struct server *s, int listen_fd, int stop_fd,
 {
     for (;;) {
         struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
-                                { .fd = has_place (s) ? listen_fd : -1, .events = POLLIN },
+                                { .fd = listen_fd, .events = POLLIN },
                                 { .fd = s->ended_fd, .events = POLLIN } };
         if ((poll (fds, ARRAY_LEN (fds), -1) < 0 && errno != EINTR) || fds[0].revents)
             return;
         eventfd_t ended;
         if (fds[2].revents)
             eventfd_read (s->ended_fd, &ended);
+        if (fds[1].revents && ! has_place (s)) {
+            /* The place that was asked for is free in a moment. */
+            fd_wait (s->ended_fd, POLLIN, SHED_MS);
+            continue;
+        }
         int fd = fds[1].revents ? accept4 (listen_fd, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (fd >= 0)
             start_thread (s, fd, attributes);
@@ -332,9 +430,10 @@ end_connections (struct server *s)
 }
 
 void
-server_run (int listen_fd, int stop_fd, struct referee *referee)
+server_run (int listen_fd, int stop_fd, struct referee *referee, const char *token)
 {
     struct server s = { .referee = referee,
+                        .token = token,
                         .ended_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK),
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .is_idle = PTHREAD_COND_INITIALIZER };

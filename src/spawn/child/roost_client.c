@@ -2,8 +2,12 @@
 #include "spawn/child/roost_client.h"
 
 #include "base/alloc.h"
+#include "base/fdio.h"
+#include "home/roost_socket.h"
 #include "net/http_fetch.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #define STEP_TIMEOUT_MS    30000
@@ -47,29 +51,87 @@ judge (const struct http_response *r, const struct secret *token, struct roost_r
     return NULL;
 }
 
+#define UNIX_SCHEME "unix:"
+
+/* Where a daemon is: a URL, and the socket it leads to. */
+struct place {
+    char *url;
+    char reach[ROOST_REACH_MAX]; /* "" for TCP */
+    int folder_fd;
+};
+
+static bool
+find_place (const struct roost_request *request, struct place *place, struct roost_refusal *refusal)
+{
+    const char *base = request->url;
+    *place = (struct place){ .folder_fd = -1 };
+    if (str_starts (base, UNIX_SCHEME)) {
+        place->folder_fd = roost_socket_reach (base + strlen (UNIX_SCHEME), place->reach);
+        if (place->folder_fd < 0) {
+            *refusal = (struct roost_refusal){
+                x_asprintf ("its socket's folder cannot be opened: %s", strerror (errno)), true
+            };
+            return false;
+        }
+        place->url = x_asprintf ("http://localhost%s", request->path);
+        return true;
+    }
+    if (! str_starts (base, "http://")) {
+        *refusal = (struct roost_refusal){ x_strdup ("it is asked over http only"), true };
+        return false;
+    }
+    size_t len = strlen (base);
+    while (len && base[len - 1] == '/')
+        len--;
+    place->url = x_asprintf ("%.*s%s", (int)len, base, request->path);
+    return true;
+}
+
+/* The token is nobody's beyond this machine. */
+static bool
+is_on_this_machine (const char *url)
+{
+    return str_starts (url, "http://127.0.0.1:") || str_starts (url, "http://localhost:");
+}
+
+/* What lies in the user's own folder, "" when nothing does. */
+static char *
+read_token (void)
+{
+    _cleanup_free_ char *path = roost_token_path ();
+    _cleanup_close_ int fd = path ? open (path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    _cleanup_buf_ struct buf text = { 0 };
+    bool is_read = fd >= 0 && fd_read_all (fd, 256, &text) && text.len;
+    return is_read ? x_strndup (text.data, strcspn (text.data, "\r\n")) : x_strdup ("");
+}
+
 json_t *
 roost_ask (struct http_client *http, const struct roost_request *request,
            struct roost_refusal *refusal)
 {
-    if (! str_starts (request->url, "http://")) {
-        *refusal = (struct roost_refusal){ x_strdup ("it is asked over http only"), true };
+    struct place place;
+    if (! find_place (request, &place, refusal))
         return NULL;
-    }
-    size_t base = strlen (request->url);
-    while (base && request->url[base - 1] == '/')
-        base--;
-    _cleanup_free_ char *url = x_asprintf ("%.*s%s", (int)base, request->url, request->path);
+    _cleanup_free_ char *url = place.url;
+    _cleanup_close_ int folder _unused_ = place.folder_fd;
+    _cleanup_free_ char *entry = is_on_this_machine (request->url) ? read_token () : x_strdup ("");
     _cleanup_free_ char *text = request->body ? json_text (request->body, JSON_TEXT_ORDERED) : NULL;
     const char *token = request->header ? secret_reveal (request->token) : "";
-    const struct http_header headers[] = {
+    struct http_header headers[3] = {
         { "content-type", "application/json", strlen ("application/json") },
-        { request->header, token, strlen (token) },
     };
+    size_t header_count = 1;
+    if (*entry)
+        headers[header_count++] =
+            (struct http_header){ "x-murmur-roost-token", entry, strlen (entry) };
+    if (request->header)
+        headers[header_count++] = (struct http_header){ request->header, token, strlen (token) };
     const struct http_fetch fetch = {
         .request = { .method = text ? "POST" : "GET",
                      .url = url,
                      .headers = headers,
-                     .header_count = ARRAY_LEN (headers) - (request->header ? 0 : 1),
+                     .header_count = header_count,
+                     .socket_path = place.reach[0] ? place.reach : NULL,
                      .body_kind = text ? HTTP_BODY_BUFFER : HTTP_BODY_NONE,
                      .body = text,
                      .body_len = text ? strlen (text) : 0,
@@ -87,6 +149,7 @@ roost_ask (struct http_client *http, const struct roost_request *request,
         return NULL;
     }
     json_t *answer = judge (&response, request->token, refusal);
+    secret_wipe (entry, strlen (entry));
     if (response.body.data)
         secret_wipe (response.body.data, response.body.len);
     http_response_free (&response);

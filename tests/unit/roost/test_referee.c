@@ -74,11 +74,12 @@ test_the_body_is_judged_first (void **state _unused_)
 static void
 test_a_root_must_be_named_on_the_command_line (void **state _unused_)
 {
+    const struct caller nobody = { 0 };
     struct referee *r = referee_without_store ();
     const char *other = "{\"session_id\":\"ses_1\",\"name\":\"a/other\",\"version\":\"1\"}";
     const char *root = "{\"session_id\":\"ses_1\",\"name\":\"a/root\",\"version\":\"1\"}";
-    expect (referee_register (r, NULL, other, strlen (other)), 403, "--spawn-allow");
-    expect (referee_register (r, NULL, root, strlen (root)), 500, "a/root@1");
+    expect (referee_register (r, NULL, other, strlen (other), &nobody), 403, "--spawn-allow");
+    expect (referee_register (r, NULL, root, strlen (root), &nobody), 500, "a/root@1");
     expect (referee_status (r, "ses_1"), 404, "session not found");
     referee_free (r);
 }
