@@ -138,8 +138,8 @@ http_start (struct http_client *c, const struct http_request *request,
     t->events = *events;
     t->ctx = ctx;
     t->method = x_strdup (request->method);
-    t->url = x_strdup (request->url);
-    t->socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
+    t->to.url = x_strdup (request->url);
+    t->to.socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
     t->body_kind = request->body_kind;
     t->body_len = request->body_len;
     t->connect_timeout_ms =
@@ -157,11 +157,11 @@ http_start (struct http_client *c, const struct http_request *request,
     if (! url_parse (request->url, &url)) {
         t->is_host_literal = host_is_literal (url.authority.host);
         if (request->uses_proxy_env)
-            t->proxy = http_find_proxy (&url);
+            t->to.proxy = http_find_proxy (&url);
         /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's.
          */
         const char *host = url.authority.host;
-        bool is_ours = ! t->proxy && ! t->is_host_literal && ! host_is_loopback (host) &&
+        bool is_ours = ! t->to.proxy && ! t->is_host_literal && ! host_is_loopback (host) &&
                        host[strlen (host) - 1] != '.';
         t->name = is_ours ? x_strdup (host) : NULL;
         t->port =

@@ -25,6 +25,12 @@ enum wish {
     WISH_RELEASE = 4,
 };
 
+struct http_target {
+    char *url;
+    char *socket_path; /* a unix socket instead of the URL's host; NULL: none */
+    char *proxy;       /* NULL: straight */
+};
+
 struct http_transfer {
     atomic_uint refs; /* the caller's, the thread's while active, the queue's while wishes wait */
     struct http_client *client;
@@ -33,9 +39,7 @@ struct http_transfer {
 
     /* What was asked; never changes after http_start. */
     char *method;
-    char *url;
-    char *socket_path; /* NULL: none */
-    char *proxy;       /* NULL: straight */
+    struct http_target to;
     struct curl_slist *headers;
     enum http_body body_kind;
     size_t body_len;

@@ -43,7 +43,7 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_ERRORBUFFER, t->error);
     api->easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
     api->easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* never wait for a name lookup we gave up */
-    api->easy_setopt (easy, CURLOPT_URL, t->url);
+    api->easy_setopt (easy, CURLOPT_URL, t->to.url);
     api->easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
     api->easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
     api->easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -52,9 +52,9 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     api->easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->headers);
-    if (t->socket_path)
-        api->easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, t->socket_path);
-    api->easy_setopt (easy, CURLOPT_PROXY, t->proxy ? t->proxy : "");
+    if (t->to.socket_path)
+        api->easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, t->to.socket_path);
+    api->easy_setopt (easy, CURLOPT_PROXY, t->to.proxy ? t->to.proxy : "");
     if (t->addresses)
         api->easy_setopt (easy, CURLOPT_RESOLVE, t->addresses);
     api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->connect_timeout_ms);

@@ -40,9 +40,9 @@ http_transfer_unref (struct http_transfer *t)
         return;
     http_client_unref (t->client);
     free (t->method);
-    free (t->url);
-    free (t->proxy);
-    free (t->socket_path);
+    free (t->to.url);
+    free (t->to.proxy);
+    free (t->to.socket_path);
     free (t->name);
     free_headers (t->headers);
     free_headers (t->addresses);
@@ -126,7 +126,7 @@ on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
     (void)purpose;
     struct http_transfer *t = ctx;
     /* A proxy is the operator's own choice; a literal was allowed as what it is. */
-    if (! t->proxy && ! t->is_host_literal && address_is_local_service (&to->addr)) {
+    if (! t->to.proxy && ! t->is_host_literal && address_is_local_service (&to->addr)) {
         t->is_denied = true;
         return CURL_SOCKET_BAD;
     }

@@ -12,6 +12,7 @@
 #include "home/running.h"
 #include "roost/census.h"
 #include "roost/envelope.h"
+#include "roost/jobs.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -20,34 +21,12 @@
 #define OFTEN_UP_TO   64 /* running sessions that are looked for at every refusal */
 #define LOOK_AGAIN_MS 1000
 #define RECORD_MS     15000 /* by then a session whose process nobody names has a running record */
-#define KEPT_FINISHED 4096
 #define SESSIONS_MAX  4096u
-
-enum job_state {
-    JOB_RUNNING,
-    JOB_COMPLETE,
-    JOB_FAILED,
-};
 
 static const char *const job_state_names[] = {
     [JOB_RUNNING] = "running",
     [JOB_COMPLETE] = "complete",
     [JOB_FAILED] = "failed",
-};
-
-/* One registered session. Finished ones stay for a while, so that their state can be asked for and
- * their ids are not used again. */
-struct job {
-    char *session_id;
-    char *parent; /* session id, NULL for a top-level one */
-    char *name;
-    enum job_state state;
-    uint32_t depth;                    /* delegation levels left below it */
-    pid_t pid;                         /* who registered it, 0: not known */
-    char start[24];                    /* of that process */
-    uint64_t registered_ms;            /* monotonic */
-    uint64_t finished;                 /* the how-manieth to finish, from 1 */
-    struct capsule_manifest *manifest; /* dropped when it finishes */
 };
 
 /* An approval not yet redeemed. */
@@ -67,15 +46,11 @@ struct referee {
     unsigned char key[TOKEN_KEY_LEN];
     pthread_mutex_t lock; /* guards everything below */
     struct census *census;
-    struct job **jobs; /* open-addressed by session id, a power of two */
-    size_t job_count, job_slots;
+    struct job_table jobs;
     struct reservation *reservations;
     size_t reservation_len, reservation_cap;
     struct spent *spent;
     size_t spent_len, spent_cap;
-    uint64_t running;   /* jobs in JOB_RUNNING */
-    uint64_t finished;  /* so many have */
-    size_t kept;        /* of those, in the table */
     uint64_t looked_ms; /* monotonic: when killed sessions were last looked for */
 };
 
@@ -108,87 +83,6 @@ from_error (int status, struct mur_error *e)
     return v;
 }
 
-/* --- the table of sessions --- */
-
-static size_t
-hash_id (const char *id)
-{
-    size_t h = 1469598103934665603u;
-    for (; *id; id++)
-        h = (h ^ (unsigned char)*id) * 1099511628211u;
-    return h;
-}
-
-static struct job *
-find_job (struct referee *r, const char *session_id)
-{
-    if (! r->job_slots)
-        return NULL;
-    size_t mask = r->job_slots - 1;
-    for (size_t i = hash_id (session_id) & mask; r->jobs[i]; i = (i + 1) & mask)
-        if (str_eq (r->jobs[i]->session_id, session_id))
-            return r->jobs[i];
-    return NULL;
-}
-
-static void
-place (struct job **slots, size_t count, struct job *j)
-{
-    size_t i = hash_id (j->session_id) & (count - 1);
-    while (slots[i])
-        i = (i + 1) & (count - 1);
-    slots[i] = j;
-}
-
-static void
-job_free (struct job *j)
-{
-    free (j->session_id);
-    free (j->parent);
-    free (j->name);
-    capsule_manifest_free (j->manifest);
-    free (j);
-}
-
-/* Those that finished longest ago. The table is laid out anew. */
-static void
-forget_oldest (struct referee *r)
-{
-    struct job **slots = x_new_array (struct job *, r->job_slots);
-    for (size_t i = 0; i < r->job_slots; i++) {
-        struct job *j = r->jobs[i];
-        if (j && j->finished && j->finished + KEPT_FINISHED <= r->finished) {
-            job_free (j);
-            r->job_count--;
-            r->kept--;
-        } else if (j) {
-            place (slots, r->job_slots, j);
-        }
-    }
-    free (r->jobs);
-    r->jobs = slots;
-}
-
-static void
-add_job (struct referee *r, struct job *j)
-{
-    if (2 * (r->job_count + 1) > r->job_slots) {
-        size_t slots = r->job_slots ? 2 * r->job_slots : 64;
-        struct job **grown = x_new_array (struct job *, slots);
-        for (size_t i = 0; i < r->job_slots; i++)
-            if (r->jobs[i])
-                place (grown, slots, r->jobs[i]);
-        free (r->jobs);
-        r->jobs = grown;
-        r->job_slots = slots;
-    }
-    if (r->kept > 2 * KEPT_FINISHED)
-        forget_oldest (r);
-    place (r->jobs, r->job_slots, j);
-    r->job_count++;
-    r->running++;
-}
-
 struct referee *
 referee_new (const struct referee_options *options, struct census *census)
 {
@@ -206,10 +100,7 @@ referee_free (struct referee *r)
     if (! r)
         return;
     secret_wipe (r->key, sizeof r->key);
-    for (size_t i = 0; i < r->job_slots; i++)
-        if (r->jobs[i])
-            job_free (r->jobs[i]);
-    free (r->jobs);
+    job_table_clear (&r->jobs);
     for (size_t i = 0; i < r->reservation_len; i++)
         free (r->reservations[i].parent);
     free (r->reservations);
@@ -246,22 +137,22 @@ forget_expired (struct referee *r, uint64_t now)
 static bool
 is_known (void *ctx, const char *session_id)
 {
-    return find_job (ctx, session_id) != NULL;
+    return job_table_find (&((struct referee *)ctx)->jobs, session_id) != NULL;
 }
 
 static uint64_t
 machine_live (struct referee *r)
 {
-    return r->running + r->reservation_len + census_count (r->census, is_known, r);
+    return r->jobs.running + r->reservation_len + census_count (r->census, is_known, r);
 }
 
 static uint64_t
 live_children (const struct referee *r, const char *session_id)
 {
     uint64_t count = 0;
-    for (size_t i = 0; i < r->job_slots; i++)
-        count += r->jobs[i] && r->jobs[i]->state == JOB_RUNNING &&
-                 str_eq (r->jobs[i]->parent, session_id);
+    for (size_t i = 0; i < r->jobs.size; i++)
+        count += r->jobs.slots[i] && r->jobs.slots[i]->state == JOB_RUNNING &&
+                 str_eq (r->jobs.slots[i]->parent, session_id);
     for (size_t i = 0; i < r->reservation_len; i++)
         count += str_eq (r->reservations[i].parent, session_id);
     return count;
@@ -285,16 +176,16 @@ is_gone (const struct referee *r, const struct job *j, uint64_t now_ms)
 static bool
 bury_the_killed (struct referee *r, const struct job *asking)
 {
-    uint64_t now_ms = clock_monotonic_ms (), before = r->running;
-    if (r->running > OFTEN_UP_TO && now_ms - r->looked_ms < LOOK_AGAIN_MS)
+    uint64_t now_ms = clock_monotonic_ms (), before = r->jobs.running;
+    if (r->jobs.running > OFTEN_UP_TO && now_ms - r->looked_ms < LOOK_AGAIN_MS)
         return false;
     r->looked_ms = now_ms;
-    for (size_t i = 0; i < r->job_slots; i++) {
-        struct job *j = r->jobs[i];
+    for (size_t i = 0; i < r->jobs.size; i++) {
+        struct job *j = r->jobs.slots[i];
         if (j && j != asking && j->state == JOB_RUNNING && is_gone (r, j, now_ms))
             finish (r, j, JOB_FAILED);
     }
-    return r->running < before;
+    return r->jobs.running < before;
 }
 
 static struct verdict
@@ -311,7 +202,8 @@ machine_is_full (const struct referee *r, uint64_t live)
 static bool
 has_room_for_root (struct referee *r, struct verdict *refusal)
 {
-    if (r->running < SESSIONS_MAX || (bury_the_killed (r, NULL) && r->running < SESSIONS_MAX))
+    if (r->jobs.running < SESSIONS_MAX ||
+        (bury_the_killed (r, NULL) && r->jobs.running < SESSIONS_MAX))
         return true;
     *refusal = verdict_error (
         403, "this daemon knows %u running sessions and takes no more until one ends",
@@ -372,7 +264,7 @@ holder (struct referee *r, const char *credential)
     _cleanup_json_ json_t *payload =
         credential ? token_verify (&token_spawn_credential, r->key, credential, NULL) : NULL;
     const char *session_id = json_get_string (payload, "sid");
-    struct job *j = session_id ? find_job (r, session_id) : NULL;
+    struct job *j = session_id ? job_table_find (&r->jobs, session_id) : NULL;
     return j && j->state == JOB_RUNNING ? j : NULL;
 }
 
@@ -502,7 +394,7 @@ judge_spawn (struct referee *r, const char *credential, const char *name, const 
     /* Again, under the lock that records the reservation: the first look alone would race. */
     struct verdict v;
     pthread_mutex_lock (&r->lock);
-    parent = find_job (r, session_id);
+    parent = job_table_find (&r->jobs, session_id);
     if (parent->state != JOB_RUNNING)
         v = not_you ();
     else if (! envelope_check (parent->manifest, child.manifest, &err))
@@ -584,7 +476,7 @@ admit (struct referee *r, const char *session_id, const char *parent, const char
                        .registered_ms = clock_monotonic_ms (),
                        .manifest = steal_ptr (&capsule->manifest) };
     memcpy (j->start, caller->start, sizeof j->start);
-    add_job (r, j);
+    job_table_add (&r->jobs, j);
     unsigned char raw[16];
     char nonce[33];
     random_bytes (raw, sizeof raw);
@@ -611,8 +503,8 @@ register_approved (struct referee *r, const char *token, const char *session_id,
         return not_you ();
     if (! spend (r, &a, &v))
         return v;
-    const struct job *parent = find_job (r, a.session_id);
-    if (! parent || parent->state != JOB_RUNNING || find_job (r, session_id))
+    const struct job *parent = job_table_find (&r->jobs, a.session_id);
+    if (! parent || parent->state != JOB_RUNNING || job_table_find (&r->jobs, session_id))
         return not_you ();
     if (! str_eq (a.name, name) || ! str_eq (a.version, version))
         return verdict_error (403, "the approval is for %s@%s, not for %s@%s", a.name, a.version,
@@ -658,7 +550,7 @@ judge_registration (struct referee *r, const char *approval, const char *session
     pthread_mutex_lock (&r->lock);
     if (approval)
         v = register_approved (r, approval, session_id, name, version, &capsule, caller);
-    else if (find_job (r, session_id))
+    else if (job_table_find (&r->jobs, session_id))
         v = not_you ();
     else if (has_room_for_root (r, &v))
         v = admit (r, session_id, NULL, name, r->options.max_depth, &capsule, caller);
@@ -699,10 +591,7 @@ read_outcome (const char *text, enum job_state *state)
 static void
 finish (struct referee *r, struct job *j, enum job_state state)
 {
-    j->state = state;
-    j->finished = ++r->finished;
-    r->kept++;
-    r->running--;
+    job_table_finish (&r->jobs, j, state);
     capsule_manifest_free (steal_ptr (&j->manifest));
     for (size_t i = 0; i < r->reservation_len;)
         if (str_eq (r->reservations[i].parent, j->session_id))
@@ -736,7 +625,7 @@ referee_status (struct referee *r, const char *session_id)
 {
     pthread_mutex_lock (&r->lock);
     forget_expired (r, clock_unix_ms ());
-    const struct job *j = find_job (r, session_id);
+    const struct job *j = job_table_find (&r->jobs, session_id);
     struct verdict v;
     if (! j) {
         v = verdict_error (404, "session not found");
