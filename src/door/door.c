@@ -28,8 +28,9 @@ struct door {
     struct plane_worker *plane_worker;
     struct resources *resources;
     struct peer_files *peer_files;
-    struct mcp_plane *mcp;         /* NULL: nothing is served to MCP clients */
-    struct control_plane *control; /* NULL: nothing may be changed */
+    struct mcp_plane *mcp;          /* NULL: nothing is served to MCP clients */
+    struct control_plane *control;  /* NULL: nothing may be changed */
+    const struct str_list *origins; /* pages that are answered; NULL: those of this machine alone */
 };
 
 static const struct http_header json_content = { "content-type", "application/json", 16 };
@@ -51,6 +52,38 @@ answer_browser (struct http_exchange *x)
         "terminal: <code>mur send</code>, <code>mur watch</code>.";
     static const struct http_header html = { "content-type", "text/html; charset=utf-8", 24 };
     http_reply (x, 404, &html, 1, page, sizeof page - 1);
+}
+
+/* Programs send no Origin; a browser does with whatever changes anything, also after a name was
+ * rebound to this machine, when it is that name's. */
+static bool
+is_foreign_page (const struct door *d, const struct http_exchange *x)
+{
+    static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
+    const char *origin = http_exchange_header (x, "origin", NULL);
+    if (! origin ||
+        strcmp (http_exchange_method (x), "OPTIONS") == 0) /* a preflight gets nothing */
+        return false;
+    for (size_t i = 0; d->origins && i < d->origins->len; i++)
+        if (strcasecmp (d->origins->items[i], origin) == 0)
+            return false;
+    const char *host = strstr (origin, "://");
+    for (size_t i = 0; host && i < ARRAY_LEN (loopback); i++) {
+        size_t len = strlen (loopback[i]);
+        if (strncasecmp (host + 3, loopback[i], len) == 0 &&
+            (host[3 + len] == '\0' || host[3 + len] == ':'))
+            return false;
+    }
+    return true;
+}
+
+static void
+refuse_page (struct http_exchange *x)
+{
+    static const char body[] =
+        "{\"error\":\"origin_not_allowed\",\"message\":\"This capsule answers no "
+        "pages of that origin: exports.origins allows one.\"}";
+    http_refuse (x, 403, &json_content, 1, body, sizeof body - 1);
 }
 
 static bool
@@ -138,6 +171,10 @@ static size_t
 on_head (void *ctx, struct http_exchange *x)
 {
     struct door *d = ctx;
+    if (is_foreign_page (d, x)) {
+        refuse_page (x);
+        return 0;
+    }
     if (plane_is_under (x, PLANE_PEER)) {
         (void)peer_files_refuse (d->peer_files, x);
         return 0;
@@ -254,6 +291,7 @@ door_set_auth (struct door *d, struct door_auth *auth)
 void
 door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id)
 {
+    d->origins = facts->exports ? &facts->exports->origins : NULL;
     d->plane_worker = plane_worker_new ();
     d->resources = resources_new (facts, d->plane_worker);
     d->peer_files = peer_files_new (facts, session_id, d->plane_worker);

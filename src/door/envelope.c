@@ -134,7 +134,8 @@ static json_t *
 parse (const char *text, size_t len)
 {
     json_error_t fault;
-    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    /* A key given twice would be one thing to us and another to a filter before us. */
+    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES;
     json_t *value = json_loadb (text, len, flags, &fault);
     if (value || json_error_code (&fault) != json_error_numeric_overflow)
         return value;

@@ -8,20 +8,31 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 
 #define ROUND_MS  2000 /* one round of the name servers */
 #define TRIES     3    /* the first and two retries */
 #define LOOKUP_MS 5000 /* the whole lookup */
 
-struct lookup {
-    struct resolver *resolver;
-    struct lookup *next;
-    uint64_t deadline_ms;
-    int family;
-    bool is_answered;
+#define MAX_OPEN    256 /* lookups at once; nobody of ours asks for so many */
+#define MAX_WAITING 64  /* for the same one */
+
+struct waiter {
     resolve_fn *fn;
     void *ctx;
+};
+
+/* One question under way, and who waits for its answer. */
+struct lookup {
+    struct resolver *resolver;
+    struct lookup *next, **link;
+    uint64_t deadline_ms;
+    char *name;
+    int family;
+    bool is_answered;
+    struct waiter *waiting;
+    size_t count, cap;
 };
 
 struct resolver {
@@ -29,6 +40,7 @@ struct resolver {
     int epoll_fd;
     uint64_t tag;
     struct lookup *open; /* not yet returned by c-ares */
+    size_t open_count;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -89,7 +101,8 @@ answer (struct lookup *l, const struct resolve_answer *a)
     if (l->is_answered)
         return;
     l->is_answered = true;
-    l->fn (l->ctx, a);
+    for (size_t i = 0; i < l->count; i++)
+        l->waiting[i].fn (l->waiting[i].ctx, a);
 }
 
 static enum resolve_status
@@ -134,12 +147,13 @@ on_addresses (void *ctx, int status, int timeouts _unused_, struct ares_addrinfo
         copy_addresses (info, &a);
         ares_freeaddrinfo (info);
     }
-    for (struct lookup **at = &l->resolver->open; *at; at = &(*at)->next)
-        if (*at == l) {
-            *at = l->next;
-            break;
-        }
+    *l->link = l->next;
+    if (l->next)
+        l->next->link = l->link;
+    l->resolver->open_count--;
     answer (l, &a);
+    free (l->waiting);
+    free (l->name);
     free (l);
 }
 
@@ -162,19 +176,49 @@ answer_literal (const char *name, int family, resolve_fn *fn, void *ctx)
     return true;
 }
 
+/* Names are compared without case, as they are looked up. */
+static struct lookup *
+find_open (const struct resolver *r, const char *name, int family)
+{
+    for (struct lookup *l = r->open; l; l = l->next)
+        if (! l->is_answered && l->family == family && strcasecmp (l->name, name) == 0)
+            return l;
+    return NULL;
+}
+
+static void
+wait_for (struct lookup *l, resolve_fn *fn, void *ctx)
+{
+    x_grow (l->waiting, l->count, l->cap);
+    l->waiting[l->count++] = (struct waiter){ fn, ctx };
+}
+
 void
 resolver_lookup (struct resolver *r, const char *name, int family, resolve_fn *fn, void *ctx)
 {
     if (answer_literal (name, family, fn, ctx))
         return;
-    struct lookup *l = x_new0 (struct lookup);
+    struct lookup *l = find_open (r, name, family);
+    if (l ? l->count >= MAX_WAITING : r->open_count >= MAX_OPEN) {
+        fn (ctx, &(struct resolve_answer){ .status = RESOLVE_NO_ANSWER, .family = family });
+        return;
+    }
+    if (l) {
+        wait_for (l, fn, ctx);
+        return;
+    }
+    l = x_new0 (struct lookup);
     *l = (struct lookup){ .resolver = r,
                           .next = r->open,
+                          .link = &r->open,
                           .deadline_ms = clock_monotonic_ms () + LOOKUP_MS,
-                          .family = family,
-                          .fn = fn,
-                          .ctx = ctx };
+                          .name = x_strdup (name),
+                          .family = family };
+    if (l->next)
+        l->next->link = &l->next;
     r->open = l;
+    r->open_count++;
+    wait_for (l, fn, ctx);
     const struct ares_addrinfo_hints hints = { .ai_family = family,
                                                .ai_flags = ARES_AI_NOSORT,
                                                .ai_socktype = SOCK_STREAM };

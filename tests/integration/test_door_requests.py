@@ -336,7 +336,7 @@ def test_door_without_a_control_surface_its_paths_say_so(door, path):
     assert head.startswith(b"HTTP/1.1 404 ") and list(json.loads(body)) == ["error"]
 
 
-@pytest.mark.parametrize("content_type", ["application/json", "APPLICATION/JSON; charset=utf-8", "text/plain, application/json"])
+@pytest.mark.parametrize("content_type", ["application/json", "APPLICATION/JSON; charset=utf-8", "application/json;x"])
 def test_door_any_json_content_type_is_taken(door, content_type):
     answer = door.post({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"}, [("Content-Type", content_type), ("A2A-Version", "1.0")])
     assert "result" in answer.json
@@ -355,7 +355,7 @@ def test_door_40_a_body_in_chunks_and_an_expectation_are_served(door):
 
 
 @pytest.mark.parametrize("lines, status", [
-    (["Content-Length: 45", "Content-Length: 45"], 200), (["Content-Length: 45", "Content-Length: 5"], 400),
+    (["Content-Length: 45"], 200), (["Content-Length: 45", "Content-Length: 45"], 400), (["Content-Length: 45", "Content-Length: 5"], 400),
     (["Content-Length: 5", "Content-Length: 45"], 400), (["Content-Length: 45", "Transfer-Encoding: chunked"], 400),
     (["Content-Length: x"], 400), (["Content-Length: -1"], 400), (["Content-Length: 45, 45"], 400),
     (["Content-Length : 45"], 400), (["Content-Length\t: 45"], 400), (["Transfer-Encoding : chunked", "Content-Length: 45"], 400)])

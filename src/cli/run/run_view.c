@@ -45,7 +45,7 @@ show_live (struct run_view *v, const json_t *event)
     _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
     watch_view_event (v->watch, event, &out, &notes);
     if (out.len)
-        out_write (out.data, out.len);
+        out_raw (out.data, out.len);
 }
 
 static char *
@@ -65,7 +65,8 @@ parts_text (const json_t *parts)
 static void
 print_answer (const char *text)
 {
-    out_puts (text);
+    /* A file or a pipe gets the bytes; a terminal, what is safe of them. */
+    (isatty (STDOUT_FILENO) ? out_write : out_raw) (text, strlen (text));
     if (! str_ends (text, "\n"))
         out_puts ("\n");
 }
@@ -214,7 +215,7 @@ run_view_stop (struct run_view *v)
         _cleanup_buf_ struct buf out = { 0 };
         watch_view_end (v->watch, &out);
         if (out.len)
-            out_write (out.data, out.len);
+            out_raw (out.data, out.len);
     }
     watcher_free (v->watcher);
     v->watcher = NULL;

@@ -198,7 +198,7 @@ on_event (void *ctx, const json_t *response)
         _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
         watch_view_event (s->view, response, &out, &notes);
         if (out.len)
-            out_write (out.data, out.len);
+            out_raw (out.data, out.len);
     }
     return ! s->is_over;
 }
@@ -284,7 +284,7 @@ send_and_follow (const struct target *t, const json_t *params, struct mur_error 
         _cleanup_buf_ struct buf out = { 0 };
         watch_view_end (s.view, &out);
         if (out.len)
-            out_write (out.data, out.len);
+            out_raw (out.data, out.len);
     }
     /* A reader that left has had enough; the task goes on. */
     if (is_ok && s.is_over)

@@ -265,7 +265,8 @@ control_plane_head (struct control_plane *p, struct http_exchange *x)
 static void
 set_setting (const struct control_request *r, const char *body, size_t len)
 {
-    _cleanup_json_ json_t *object = json_loadb (body, len, JSON_DECODE_ANY, NULL);
+    _cleanup_json_ json_t *object =
+        json_loadb (body, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     const json_t *value = json_object_get (object, "value");
     struct control_answer answer = { 0 };
     const struct control_spec *spec = &r->plane->spec;

@@ -32,13 +32,14 @@ plane_is_get (const struct http_exchange *x)
 bool
 plane_has_json_type (const struct http_exchange *x)
 {
-    const struct http_header *headers;
-    size_t count = http_exchange_headers (x, &headers);
-    for (size_t i = 0; i < count; i++)
-        if (strcasecmp (headers[i].name, "content-type") == 0 &&
-            strcasestr (headers[i].value, "application/json"))
-            return true;
-    return false;
+    size_t lines;
+    const char *value = http_exchange_header (x, "content-type", &lines);
+    if (! value || lines != 1)
+        return false;
+    size_t len = strcspn (value, "; \t");
+    return (len == 16 && strncasecmp (value, "application/json", len) == 0) ||
+           (len > 5 && strncasecmp (value, "application/", 12) == 0 &&
+            strncasecmp (value + len - 5, "+json", 5) == 0);
 }
 
 static void

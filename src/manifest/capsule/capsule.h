@@ -410,6 +410,7 @@ struct exports {
     struct exported_peer_files *peer_files;
     struct exported_peer_tasks *peer_tasks;
     struct exported_mcp *mcp;
+    struct str_list origins;
 };
 
 struct control {

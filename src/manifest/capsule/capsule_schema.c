@@ -534,6 +534,9 @@ static const struct schema_key exports_keys[] = {
          .doc = "Files handed to one peer."),
     KEY (exports, peer_tasks, KEY_BLOCK, .block = &peer_tasks_schema,
          .doc = "Tasks of formation members."),
+    KEY (exports, origins, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Origins whose pages the door answers beside those of this machine, as a browser "
+                "sends them: https://app.example."),
     KEY (exports, mcp, KEY_BLOCK, .block = &exported_mcp_schema,
          .doc = "What MCP clients get: mur mcp serve, and /mcp at the door."),
     END,

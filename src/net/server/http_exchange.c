@@ -207,10 +207,10 @@ http_reserve_answer (struct http_exchange *x, size_t len)
     if (len <= SMALL_ANSWER_BYTES || x->reserved >= len)
         return true;
     pthread_mutex_lock (&s->lock);
-    bool fits = ! s->answer_bytes || s->answer_bytes + len <= s->limits.answer_bytes;
+    bool fits = ! s->held_bytes.answers || s->held_bytes.answers + len <= s->limits.answer_bytes;
     if (fits) {
         x->reserved = len;
-        s->answer_bytes += len;
+        s->held_bytes.answers += len;
     }
     pthread_mutex_unlock (&s->lock);
     return fits;

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#define SMALL_BODY_BYTES   ((size_t)64 << 10) /* so much of each body is always taken */
 #define STREAM_BLOCK_BYTES 4096
 #define POOL_SLACK_BYTES   ((size_t)16 << 10) /* what parsing needs beside the bytes of a head */
 
@@ -105,7 +106,7 @@ release_answer (struct http_exchange *x)
 {
     struct http_server *s = x->server;
     pthread_mutex_lock (&s->lock);
-    s->answer_bytes -= x->reserved;
+    s->held_bytes.answers -= x->reserved;
     pthread_mutex_unlock (&s->lock);
 }
 
@@ -141,6 +142,7 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     if (x->is_held)
         unqueue (x);
     release_answer (x);
+    s->held_bytes.bodies -= x->bounds.counted;
     if (x->stream)
         stream_forget (x->stream);
     free (x->target);
@@ -164,6 +166,14 @@ is_plain_name (const char *name, size_t len)
     return len > 0;
 }
 
+/* libmicrohttpd ends a line's value in its buffer, in the place of CR LF: two zero bytes. After a
+ * bare LF there is one, and a NUL within the value looks the same. Later versions refuse both. */
+static bool
+ends_in_two (const char *value, size_t len)
+{
+    return MHD_VERSION >= 0x00097706 || ! value[0] || value[len + 1] == '\0';
+}
+
 /* libmicrohttpd leaves blanks at the end of a value. */
 static enum MHD_Result
 on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
@@ -172,7 +182,7 @@ on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len
     (void)kind;
     struct http_exchange *x = ctx;
     size_t len = value ? value_len : 0;
-    x->has_bad_name |= ! is_plain_name (name, name_len);
+    x->has_bad_name |= ! is_plain_name (name, name_len) || (value && ! ends_in_two (value, len));
     while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
         len--;
     if (len < value_len) {
@@ -252,18 +262,41 @@ refuse_with (struct http_exchange *x, int status)
     http_refuse (x, status, NULL, 0, NULL, 0);
 }
 
-/* Lengths that differ, or a length beside chunks: where the body ends would be a matter of who
- * reads it, and the rest of it another request. */
+/* What may be said once is said twice, or a length beside chunks: where the body ends, what it is
+ * and whom it is for would be a matter of who reads it. */
 static bool
-has_ambiguous_end (const struct http_exchange *x)
+is_ambiguous (const struct http_exchange *x)
 {
-    size_t lengths;
-    const char *first = http_exchange_header (x, "content-length", &lengths);
-    for (size_t i = 0; lengths > 1 && i < x->header_count; i++)
-        if (strcasecmp (x->headers[i].name, "content-length") == 0 &&
-            strcmp (x->headers[i].value, first) != 0)
+    static const char *const single[] = { "content-length", "content-type", "host", "origin" };
+    for (size_t i = 0; i < ARRAY_LEN (single); i++) {
+        size_t lines;
+        if (http_exchange_header (x, single[i], &lines) && lines > 1)
             return true;
-    return first && http_exchange_header (x, "transfer-encoding", NULL);
+    }
+    return http_exchange_header (x, "content-length", NULL) &&
+           http_exchange_header (x, "transfer-encoding", NULL);
+}
+
+/* Bodies that are being read have a sum, all connections together. */
+static bool
+has_room_for_body (const struct http_exchange *x, size_t len)
+{
+    const struct http_server *s = x->server;
+    return len <= SMALL_BODY_BYTES ||
+           s->held_bytes.bodies - x->bounds.counted + len <= s->limits.bodies_bytes;
+}
+
+/* Room for that much of it, counted until the exchange ends. */
+static bool
+count_body (struct http_exchange *x, size_t len)
+{
+    if (! has_room_for_body (x, len))
+        return false;
+    if (len > SMALL_BODY_BYTES && len > x->bounds.counted) {
+        x->server->held_bytes.bodies += len - x->bounds.counted;
+        x->bounds.counted = len;
+    }
+    return true;
 }
 
 /* A body in a coding that is not read here has no end that could be found. */
@@ -276,7 +309,7 @@ has_unknown_coding (const struct http_exchange *x)
 }
 
 static void
-read_head (struct http_exchange *x, const char *method)
+read_head (struct http_exchange *x, const char *method, const char *version)
 {
     struct http_server *s = x->server;
     x->has_head = true;
@@ -292,7 +325,8 @@ read_head (struct http_exchange *x, const char *method)
         refuse_with (x, 431);
         return;
     }
-    if (x->has_bad_name || has_ambiguous_end (x)) {
+    bool lacks_host = strcmp (version, "HTTP/1.1") == 0 && ! http_exchange_header (x, "host", NULL);
+    if (x->has_bad_name || lacks_host || is_ambiguous (x)) {
         refuse_with (x, 400);
         return;
     }
@@ -300,27 +334,31 @@ read_head (struct http_exchange *x, const char *method)
         refuse_with (x, 501);
         return;
     }
-    x->body_limit = s->handler->head (s->ctx, x);
-    if (x->body_limit > s->limits.body_bytes)
-        x->body_limit = s->limits.body_bytes;
+    x->bounds.limit = s->handler->head (s->ctx, x);
+    if (x->bounds.limit > s->limits.body_bytes)
+        x->bounds.limit = s->limits.body_bytes;
     /* A body nobody wants is read and dropped while it is small, so that the connection lives on:
      * an answer queued before a request's end makes libmicrohttpd close. */
-    x->drops_body = x->has_reply || x->body_limit == 0;
-    bool is_too_large = x->content_length > (x->drops_body ? DRAIN_BYTES : x->body_limit);
+    x->drops_body = x->has_reply || x->bounds.limit == 0;
+    bool is_too_large = x->content_length > (x->drops_body ? DRAIN_BYTES : x->bounds.limit);
     if (x->has_reply)
         x->closes = x->closes || is_too_large;
     else if (is_too_large)
         refuse_with (x, 413);
+    else if (! x->drops_body && ! has_room_for_body (x, (size_t)x->content_length))
+        refuse_with (x, 503);
 }
 
-/* A chunked body grew over its limit: libmicrohttpd takes no answer in the middle of one, so it is
- * written here. */
+#define NOTHING_MORE "Connection: close\r\nContent-Length: 0\r\n\r\n"
+
+/* A chunked body grew over its limit, or all of them over theirs: libmicrohttpd takes no answer in
+ * the middle of one, so it is written here. */
 static enum MHD_Result
-refuse_in_body (struct http_exchange *x)
+refuse_in_body (struct http_exchange *x, bool is_full)
 {
-    static const char answer[] = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n"
-                                 "Content-Length: 0\r\n\r\n";
-    (void)! send (x->connection->fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const char *answer = is_full ? "HTTP/1.1 503 Service Unavailable\r\n" NOTHING_MORE
+                                 : "HTTP/1.1 413 Content Too Large\r\n" NOTHING_MORE;
+    (void)! send (x->connection->fd, answer, strlen (answer), MSG_NOSIGNAL | MSG_DONTWAIT);
     x->connection->drains = true;
     return MHD_NO;
 }
@@ -328,11 +366,13 @@ refuse_in_body (struct http_exchange *x)
 static enum MHD_Result
 take_body (struct http_exchange *x, const char *data, size_t *len)
 {
-    size_t limit = x->drops_body ? DRAIN_BYTES : x->body_limit;
-    if (x->body.len + x->dropped + *len > limit)
-        return refuse_in_body (x);
+    size_t limit = x->drops_body ? DRAIN_BYTES : x->bounds.limit;
+    if (x->body.len + x->bounds.dropped + *len > limit)
+        return refuse_in_body (x, false);
+    if (! x->drops_body && ! count_body (x, x->body.len + *len))
+        return refuse_in_body (x, true);
     if (x->drops_body)
-        x->dropped += *len;
+        x->bounds.dropped += *len;
     else
         buf_append (&x->body, data, *len);
     *len = 0;
@@ -356,11 +396,11 @@ static enum MHD_Result
 on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *method,
            const char *version, const char *upload, size_t *upload_len, void **request_context)
 {
-    (void)ctx, (void)mhd, (void)path, (void)version;
+    (void)ctx, (void)mhd, (void)path;
     struct http_exchange *x = *request_context;
     struct http_server *s = x->server;
     if (! x->has_head) {
-        read_head (x, method);
+        read_head (x, method, version);
         return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
     }
     if (*upload_len)

@@ -28,6 +28,7 @@ const struct http_server_limits http_server_default_limits = {
     .connections = 1024,
     .reserved = 16,
     .answer_bytes = (size_t)256 << 20,
+    .bodies_bytes = (size_t)64 << 20,
 };
 
 /* Literals and localhost need no resolver, which would load half of nsswitch. */

@@ -27,6 +27,7 @@ struct http_server_limits {
     unsigned
         reserved; /* of them kept for short requests: no stream and no held answer may take these */
     size_t answer_bytes; /* of large answers that wait to be read, all connections together */
+    size_t bodies_bytes; /* of bodies above 64 KiB that are read or held, all together: else 503 */
 };
 extern const struct http_server_limits http_server_default_limits; /* door.md 19.3 */
 

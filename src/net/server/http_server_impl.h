@@ -65,6 +65,17 @@ struct http_stream {
     struct http_stream *next, **link; /* the thread's list of all */
 };
 
+struct body_bounds {
+    size_t limit, dropped;
+    size_t counted; /* in the server's held bytes */
+};
+
+/* What clients make the server hold, all connections together. */
+struct held_bytes {
+    size_t answers; /* large ones that are not read yet; under server->lock */
+    size_t bodies;  /* not answered yet; the thread's own */
+};
+
 struct http_exchange {
     struct http_server *server;
     struct connection *connection;
@@ -76,7 +87,7 @@ struct http_exchange {
     struct strv trimmed; /* values that needed a copy */
     uint64_t content_length;
     struct buf body;
-    size_t body_limit, dropped;
+    struct body_bounds bounds;
     bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped, is_secret;
     bool has_bad_name; /* of a header */
 
@@ -106,7 +117,7 @@ struct http_server {
     uint64_t close_by_ms;
     struct http_exchange *answered;
     struct http_stream *woken;
-    size_t answer_bytes; /* of large answers that are not read yet */
+    struct held_bytes held_bytes;
 
     /* The thread's own. */
     struct MHD_Daemon *daemon;

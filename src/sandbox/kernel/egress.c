@@ -21,6 +21,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#define QUERIES_A_TURN     64
 #define MAX_RELAYS         128
 #define CONNECT_TIMEOUT_MS 15000
 #define IDLE_TIMEOUT_MS    300000
@@ -375,7 +376,8 @@ answer_queries (struct egress *e)
     unsigned char packet[8192];
     size_t len;
     struct asked here = { .egress = e };
-    while (receive_query (e, packet, &len, &here)) {
+    /* A flood is answered in turns, so that relays and the end of the session come between. */
+    for (int i = 0; i < QUERIES_A_TURN && receive_query (e, packet, &len, &here); i++) {
         enum dns_verdict verdict = dns_decide (packet, len, e->rules, &here.query);
         if (here.query.question_len)
             memcpy (here.question, packet + 12, here.query.question_len);
