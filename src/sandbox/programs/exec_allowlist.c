@@ -275,6 +275,7 @@ exec_allowlist_free (struct exec_allowlist *list)
     strv_free (&list->files);
     strv_free (&list->run_trees);
     strv_free (&list->links);
+    strv_free (&list->asked);
     strv_free (&list->env);
     strv_free (&list->lost);
     free (list->path);

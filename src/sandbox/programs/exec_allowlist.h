@@ -28,6 +28,7 @@ struct exec_allowlist {
     struct strv run_trees; /* folders of helpers: executable, readable and listable */
     struct strv readable;  /* read only: derived interpreter directories, archives and libraries */
     struct strv links;     /* pairs: a link on PATH, and where it leads */
+    struct strv asked;     /* families whose questions were answered, by folder: once is enough */
     struct strv env;       /* NAME=value for commands, {home} and {tmp} not yet filled in */
     char *path;            /* PATH as commands have it: a version's folder before its shims */
     bool needs_sockets;    /* some recipe's program talks to its own parts over unix sockets */

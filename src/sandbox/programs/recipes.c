@@ -229,7 +229,12 @@ apply (const struct recipe_use *use, const struct recipe *r, const char *prefix)
         for_pattern (use->list, r->read[i], prefix, grant_read);
     for (size_t i = 0; i < ARRAY_LEN (r->env) && r->env[i]; i++)
         strv_push_once (&use->list->env, r->env[i]);
-    for (size_t i = 0; i < ARRAY_LEN (r->ask) && r->ask[i].answer; i++)
+    /* The members of a family in one folder (gcc, g++, cc) have the same answers. */
+    _cleanup_free_ char *key = x_asprintf (
+        "%s in %.*s", r->family, (int)(strrchr (use->program, '/') - use->program), use->program);
+    bool is_asked = strv_contains (&use->list->asked, key);
+    strv_push_once (&use->list->asked, key);
+    for (size_t i = 0; ! is_asked && i < ARRAY_LEN (r->ask) && r->ask[i].answer; i++)
         ask (use, &r->ask[i]);
     for (size_t i = 0; i < ARRAY_LEN (r->helpers) && r->helpers[i]; i++) {
         bool is_shell = str_eq (r->helpers[i], "@shell");

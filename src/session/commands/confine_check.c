@@ -86,7 +86,9 @@ check_entry (const struct policy *p, const char *name, struct buf *lost, struct 
     _cleanup_free_ char *path = exec_find_on_path (name, getenv ("PATH"));
     _cleanup_free_ char *interpreter = path ? script_interpreter (path) : NULL;
     _cleanup_free_ char *own = interpreter ? recipes_own_prefix (path) : NULL;
-    if (interpreter && ! own && ! is_reachable (p->shell, name, path, interpreter))
+    /* A package of node's brings its folder and its interpreter, wherever it was installed. */
+    bool is_package = path && strstr (path, "/node_modules/");
+    if (interpreter && ! own && ! is_package && ! is_reachable (p->shell, name, path, interpreter))
         buf_printf (lost, "%s%s (%s, run by %s)", lost->len ? ", " : "", name, path, interpreter);
 }
 
