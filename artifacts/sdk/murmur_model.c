@@ -302,7 +302,8 @@ read_answer (struct reading *reading, struct mur_http_response *response)
     if (got == 0 || (got < 0 && is_whole_anyway (reading, is_success)))
         finish (reading, response, is_success);
     if (got < 0 && ! reading->answer->is_ended)
-        mur_answer_fail (reading->answer, MUR_TRANSIENT_UNTOLD, "the provider: %s", error);
+        mur_answer_fail (reading->answer, MUR_TRANSIENT_UNTOLD,
+                         "the provider's answer broke off: the connection was lost");
     mur_text_free (&reading->body);
     free (error);
 }

@@ -392,6 +392,27 @@ def test_report_06_an_unknown_end_of_nothing_is_said_once(chats, word):
     assert session.result_text == f"error: the provider ended its answer ({word}) before it wrote anything"
 
 
+@pytest.mark.parametrize("word", ["abort", "error", "network_error", "MALFORMED_FUNCTION_CALL"])
+def test_report_06_an_end_that_is_a_failure_is_tried_again(chats, word):
+    session = chats().script(events(chat({"content": "hal"}), chat({}, word))).ends()
+
+    assert session.result_text == "finished"
+    assert session.trace.one("inference_retry")["error"] == f"the provider broke off its answer ({word})"
+
+
+def test_report_07_a_connection_lost_in_mid_answer_is_said_so(desk):
+    task = desk(retries=0)
+    task.script(Reply(body=task.ok, content_type=EVENTS, reset_after_bytes=60), then_ok=False)
+
+    assert task.fails().result_text == "error: the provider's answer broke off: the connection was lost"
+
+
+def test_report_07_an_error_event_without_json(desk):
+    session = desk(retries=0).script(b"event: error\ndata: model crashed\n\n", then_ok=False).fails()
+
+    assert session.result_text == "error: the provider broke off: model crashed"
+
+
 # --- Errors with a success's status ------------------------------------------------------------------------------------
 
 
