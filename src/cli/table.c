@@ -442,11 +442,18 @@ check_new (const struct cli_args *args)
         return NULL;
     if (! template)
         return x_strdup ("--roster <NAME>, or a template and a name, is needed");
+    if (str_eq (template, "harness")) {
+        const char *program = cli_positional (args, "NAME");
+        return str_eq (program, "claude-code") || str_eq (program, "codex")
+                   ? NULL
+                   : x_strdup ("harness is followed by the program: claude-code or codex");
+    }
     for (size_t i = 0; i < ARRAY_LEN (templates); i++)
         if (str_eq (template, templates[i]))
             return cli_positional (args, "NAME") ? NULL
                                                  : x_strdup ("the new folder's name is missing");
-    return x_asprintf ("there is no template '%s' (script, agent, agent-tool, coder)", template);
+    return x_asprintf ("there is no template '%s' (script, agent, agent-tool, coder, harness)",
+                       template);
 }
 
 static const struct cli_command commands[] = {
@@ -577,10 +584,11 @@ static const struct cli_command commands[] = {
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
       "`agent-tool` (an agent with a tool of "
       "its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
-      "made inside the walls). Each builds and runs as it comes. --roster creates a formation of two "
+      "made inside the walls), `harness` (claude-code or codex in the walls). Each builds and runs as it "
+      "comes. --roster creates a formation of two "
       "capsules.",
-      "mur new agent hello\nmur new --roster team",
-      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool or coder" },
+      "mur new agent hello\nmur new harness claude-code\nmur new --roster team",
+      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool, coder or harness" },
            { "NAME", false, false, "the new folder" }),
       new_options, cmd_new, check_new,
       "mur new reads the artifact index of --index, else of registry.index_url in the "

@@ -194,7 +194,7 @@ lines (struct strv *list)
 }
 
 static void
-add_containment (json_t *o, const struct containment *c)
+add_containment (json_t *o, const struct policy *p, const struct containment *c)
 {
     json_set_string (o, "declared_containment", containment_name (c->declared));
     json_set_string (o, "achieved_containment", containment_name (c->achieved));
@@ -205,8 +205,10 @@ add_containment (json_t *o, const struct containment *c)
     if (! c->floor_met)
         json_set_string (o, "shortfall_reason", c->shortfall_reason);
     json_set_string (o, "enforcement_tier", containment_tier_name (c->applied));
-    json_object_set_new (o, "mechanism_covers",
-                         json_pack ("[sss]", "shell", "plan-shell-steps", "native-tools"));
+    json_t *covers = json_pack ("[sss]", "shell", "plan-shell-steps", "native-tools");
+    if (policy_confines_harness (p))
+        json_array_append_new (covers, json_string ("harness"));
+    json_object_set_new (o, "mechanism_covers", covers);
     json_set_string (o, "userns_grant", c->facts.userns_grant);
     json_object_set_new (o, "landlock_abi",
                          c->facts.landlock_abi ? json_integer (c->facts.landlock_abi)
@@ -349,7 +351,7 @@ json_t *
 scope_report_json (const struct policy *p, const struct report_facts *facts)
 {
     json_t *o = json_object ();
-    add_containment (o, facts->containment);
+    add_containment (o, p, facts->containment);
     add_filesystem (o, p, facts);
     add_capabilities (o, p);
     add_exports (o, p);

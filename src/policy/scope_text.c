@@ -36,7 +36,7 @@ put_lines (struct buf *out, const char *label, struct strv *lines)
 }
 
 static void
-put_containment (struct buf *out, const struct containment *c)
+put_containment (struct buf *out, const struct policy *p, const struct containment *c)
 {
     buf_puts (out, "Containment\n");
     buf_printf (out, "  declared:  %s\n", containment_name (c->declared));
@@ -46,7 +46,8 @@ put_containment (struct buf *out, const struct containment *c)
     if (! c->floor_met)
         buf_printf (out, "  reason:    %s\n", c->shortfall_reason);
     buf_printf (out, "  mechanism: %s\n", containment_tier_name (c->applied));
-    buf_puts (out, "  covers:    shell commands, plan shell steps, native tools\n");
+    buf_printf (out, "  covers:    shell commands, plan shell steps, native tools%s\n",
+                policy_confines_harness (p) ? ", the harness" : "");
     buf_printf (out, "  userns grant: %s\n", c->facts.userns_grant ? c->facts.userns_grant : "n/a");
     if (c->facts.landlock_abi)
         buf_printf (out, "  landlock ABI: %d\n\n", c->facts.landlock_abi);
@@ -259,7 +260,7 @@ put_runtime_writes (struct buf *out)
 void
 scope_report_text (const struct policy *p, const struct report_facts *facts, struct buf *out)
 {
-    put_containment (out, facts->containment);
+    put_containment (out, p, facts->containment);
     scope_text_directories (facts, out);
     put_not_protected (out, p, facts);
     put_grants (out, p, facts);

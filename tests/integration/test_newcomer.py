@@ -171,3 +171,18 @@ def test_newcomer_A2_compiling_is_said_to_a_person(lab):
     assert first.end() == 0 and re.search(r"note: compiling local/large \(3 MB\)", first.text)
     second = Terminal(lab, "run", "--task", "x", cwd=project.directory)
     assert second.end() == 0 and "compiling" not in second.text
+
+
+@pytest.mark.parametrize("program, driver", [("claude-code", "driver-claude-code"), ("codex", "driver-codex")])
+def test_new_harness_writes_a_capsule_whose_report_holds_the_harness(lab, program, driver):
+    lab.mur("new", "harness", program, cwd=lab.directory).ok()
+    folder = lab.directory / program
+    manifest = (folder / "murmur.yaml").read_text()
+    assert f"std/{driver}" in manifest and "containment: scoped" in manifest
+    (lab.directory / "bin").mkdir()
+    for name in ("claude", "codex"):
+        (lab.directory / "bin" / name).write_text("#!/bin/sh\n")
+        (lab.directory / "bin" / name).chmod(0o755)
+    env = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "PATH": f"{lab.directory}/bin:/usr/bin:/bin"}
+    assert ", the harness\n" in lab.mur("run", "--explain-scope", cwd=folder, env=env).ok().stdout
+    assert "claude-code or codex" in lab.mur("new", "harness", "other", cwd=lab.directory).stderr

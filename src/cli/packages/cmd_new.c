@@ -41,6 +41,14 @@ new_from_template (const struct project_template *t, const char *name, struct mu
     return true;
 }
 
+/* `harness` is followed by the program's name, which is the template's and the folder's. */
+static const struct project_template *
+template_of (const struct cli_args *args, const char *name)
+{
+    const char *template = cli_positional (args, "TEMPLATE");
+    return project_template_find (str_eq (template, "harness") ? name : template);
+}
+
 int
 cmd_new (const struct cli_args *args, struct mur_error **err)
 {
@@ -48,7 +56,6 @@ cmd_new (const struct cli_args *args, struct mur_error **err)
     const char *name = roster ? roster : cli_positional (args, "NAME");
     bool ok = check_name (name, err) &&
               (roster ? new_roster (roster, cli_value (args, "--index"), err)
-                      : new_from_template (
-                            project_template_find (cli_positional (args, "TEMPLATE")), name, err));
+                      : new_from_template (template_of (args, name), name, err));
     return ok ? CLI_OK : CLI_FAILED;
 }

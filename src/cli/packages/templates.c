@@ -180,7 +180,67 @@ static const struct template_file coder_files[] = {
     { 0 }
 };
 
+/* --- coding agents in the walls --- */
+
+#define HARNESS_MANIFEST(package, driver, endpoint, key, setting)                                  \
+    "# " package " as the agent, inside murmur's walls and without a key of its own.\n"            \
+    "name: @NAME@\n"                                                                               \
+    "version: \"0.1.0\"\n"                                                                         \
+    "artifacts:\n"                                                                                 \
+    "  - name: std/" driver "\n"                                                                   \
+    "    version: \"0.1.0\"\n"                                                                     \
+    "    runtime: driver\n"                                                                        \
+    "    # The key stays with murmur: the program gets an address of this session instead.\n"      \
+    "    gateway: {endpoint: \"" endpoint "\", api_key: \"${" key "}\"}\n"                         \
+    "inference:\n"                                                                                 \
+    "  transport: process\n"                                                                       \
+    "  containment: scoped\n"                                                                      \
+    "  driver:\n"                                                                                  \
+    "    artifact: std/" driver "\n"                                                               \
+    "    # The walls decide, so the program need not ask.\n"                                       \
+    "    config: {" setting "}\n"                                                                  \
+    "capabilities:\n"                                                                              \
+    "  # What its shell tool may start, by name.\n"                                                \
+    "  shell: {allow: [bash, cat, ls, mkdir, rm, git, grep, sed]}\n"                               \
+    "  filesystem: {workdir_exec: walled}\n"                                                       \
+    "lifecycle: {conversation: threaded}\n"
+
+#define HARNESS_README(package, key)                                                               \
+    "# @NAME@\n"                                                                                   \
+    "\n"                                                                                           \
+    "`" package "` works on a folder of yours, inside murmur's walls.\n"                           \
+    "\n"                                                                                           \
+    "    npm install -g " package "\n"                                                             \
+    "    mur config set -g credentials." key " YOUR-KEY\n"                                         \
+    "    mur run --task \"what is in here?\" --workdir ~/project\n"                                \
+    "    mur run --explain-scope\n"                                                                \
+    "\n"                                                                                           \
+    "`docs/harness.md` of murmur says what holds and what works.\n"
+
+static const struct template_file claude_code_files[] = {
+    { "murmur.yaml",
+      HARNESS_MANIFEST ("Claude Code", "driver-claude-code", "https://api.anthropic.com",
+                        "ANTHROPIC_API_KEY", "permission_mode: bypassPermissions") },
+    { "README.md", HARNESS_README ("@anthropic-ai/claude-code", "ANTHROPIC_API_KEY") },
+    { 0 }
+};
+
+static const struct template_file codex_files[] = {
+    { "murmur.yaml", HARNESS_MANIFEST ("Codex", "driver-codex", "https://api.openai.com/v1",
+                                       "OPENAI_API_KEY", "sandbox_mode: danger-full-access") },
+    { "README.md", HARNESS_README ("@openai/codex", "OPENAI_API_KEY") },
+    { 0 }
+};
+
 static const struct project_template templates[] = {
+    { "claude-code", claude_code_files,
+      "npm install -g @anthropic-ai/claude-code\n"
+      "mur config set -g credentials.ANTHROPIC_API_KEY YOUR-KEY\n"
+      "mur run --task \"what is in here?\" --workdir ~/project\n" },
+    { "codex", codex_files,
+      "npm install -g @openai/codex\n"
+      "mur config set -g credentials.OPENAI_API_KEY YOUR-KEY\n"
+      "mur run --task \"what is in here?\" --workdir ~/project\n" },
     { "script", script_files,
       "<murmur>/scripts/build-guests --folder .\n"
       "mur run --task \"the world\"\n" },
