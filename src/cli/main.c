@@ -10,6 +10,7 @@
 #include "cli/line/parse.h"
 #include "cli/table.h"
 #include "home/roost_socket.h"
+#include "sandbox/kernel/cgroup_sweep.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,9 +32,10 @@ run_command (const struct cli_args *args)
     const struct cli_command *command = cli_command_of (args);
     _cleanup_error_ struct mur_error *err = NULL;
     int status = CLI_FAILED;
-    if (command->run)
+    if (command->run) {
+        cgroup_sweep (); /* what a killed launch left */
         status = command->run (args, &err);
-    else {
+    } else {
         mur_fail (&err, E_IO_003, "this version of mur does not have `mur %s` yet", command->name);
         mur_hint (&err, "`mur --help` lists what there is; `mur help %s` says what it is for",
                   command->name);

@@ -136,3 +136,27 @@ def test_reliability_a_full_disk_that_empties_again_leaves_a_count_in_the_trace(
     assert running.signal().result().code == 1
     assert sum(event.get("lines_lost", 0) for event in session.trace.events) == 1
     assert lab.mur("trace", "show", session.records / "trace.jsonl").code == 0
+
+
+def control_groups(mark):
+    return [os.path.join(base, name) for base, names, _files in os.walk("/sys/fs/cgroup") for name in names if mark in name]
+
+
+def test_reliability_F6_groups_of_a_killed_launch_are_gone_after_the_next_command(lab, failing):
+    project = lab.agent(steps=[{"text": "fine"}], capabilities={"shell": {"allow": ["bash"]}})
+    before = set(control_groups("murmur-ses_"))
+    # Killed as it makes its second group: the watcher that would remove the first has not begun.
+    result = project.run("--task", "go", env={**failing("-0", 2), "FAULT_KIND": "kill"})
+    if result.code != -signal.SIGKILL:
+        pytest.skip("this host has one control group a session")
+    mine = [path for path in control_groups("murmur-ses_") if path not in before and
+            not os.path.exists(f"/proc/{path.rsplit('-', 2)[1]}")]
+    assert mine
+    lab.mur("ps").ok()
+    eventually(lambda: not [path for path in mine if os.path.isdir(path)], 5, f"{mine} are gone")
+    # Those of sessions that live are left alone.
+    running = project.start(env={"MURMUR_A2A_TIMEOUT_SECS": "30"})
+    kept = eventually(lambda: control_groups(running.session_id), 20, "the session's groups")
+    lab.mur("ps").ok()
+    assert [path for path in kept if os.path.isdir(path)] == kept
+    running.signal().result()

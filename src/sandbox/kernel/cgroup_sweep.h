@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Control groups of sessions that are gone.
+ *
+ * A session's own watcher removes its groups however the session ends. One that was killed in the
+ * moment before its watcher began, or together with it, leaves them; whoever comes next takes them
+ * away. Always true: only groups of this user are touched, and only those whose name tells of a
+ * process that does not exist any more.
+ */
+#pragma once
+
+/* Ends what still runs in such groups and removes them. Failures are silent: a later call tries
+ * again. */
+void cgroup_sweep (void);
