@@ -205,7 +205,10 @@ def test_a_bundled_artifact_is_complete(folder):
     meta = json.loads((store / f"{stem}.meta.json").read_text())["meta"]
     assert meta["name"] == f"std/{folder.name}"
     exports = meta["wit_contracts"]["exports"]
-    assert "murmur:driver/process@0.3.0" in exports or "murmur:tool/run@0.1.0" in exports
+    if manifest["runtime"] == "hook":
+        assert "murmur:hook/lifecycle@0.9.0" in exports
+    else:
+        assert "murmur:driver/process@0.3.0" in exports or "murmur:tool/run@0.1.0" in exports
 
 
 def test_guests_have_the_same_bytes_wherever_they_are_built(lab):
