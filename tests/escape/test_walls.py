@@ -5,13 +5,14 @@
 
 import ctypes
 import os
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 
 import pytest
 
-from tests.escape.attempts import PATH, attempt, expect, is_refused
+from tests.escape.attempts import PATH, attempt, is_refused, listener
 from tests.support.commands import answers, command_agent
 from tests.support.hosts import CLASSES, PROBE, on_host
 from tests.support.lab import SLOWER
@@ -216,6 +217,42 @@ def test_security_B12_attributes_of_files_outside(lab, tier, outside):
     assert is_refused(write, "EOPNOTSUPP"), write
     assert os.listxattr(secret) == ["user.note"]
     assert outside_probe("read-attribute", secret) == "ok the host's" and outside_probe("write-attribute", secret) == "ok"
+
+
+# --- sockets and size --------------------------------------------------------------------------------------------------
+
+
+def test_security_sockets_of_the_host_are_covered_where_sockets_are_granted(lab, tier, outside):
+    path = str(outside / "engine.sock")
+    with listener(socket.AF_UNIX, path) as (_, seen):
+        host, own = attempt(lab, tier, ["unix", path], ["bind-here", "mine.sock"], capabilities={"network": {"unix_sockets": True}})
+        assert is_refused(host), host
+        assert own == "ok", own
+        assert seen == []
+        assert outside_probe("unix", path) == "ok" and seen
+
+
+def outgrow(lab, tier, line):
+    """A command, and one after it, in a folder of 10 MiB: the second must not run."""
+    project = command_agent(lab, [line, "echo again"], shell=("bash", "sleep", "mkdir", "dd", "rm"),
+                            capabilities={"containment": tier, "resources": {"workdir_max_bytes": 10 << 20}})
+    result = project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH}, timeout=120 * SLOWER)
+    assert result.code != 0 and "E-RUN-013" in result.stderr, (result.code, result.stderr)
+
+
+@pytest.mark.parametrize("scope", ["scoped", "sealed"])
+def test_security_B7_deep_trees_count(lab, scope):
+    outgrow(lab, scope, "p=.; for ((i = 0; i < 300; i++)); do mkdir d; cd d; done; dd if=/dev/zero of=big bs=1M count=60 2>/dev/null")
+
+
+@pytest.mark.parametrize("scope", ["scoped", "sealed"])
+def test_security_B7_files_without_a_name_count(lab, scope):
+    outgrow(lab, scope, "exec 9>held; dd if=/dev/zero bs=1M count=60 >&9 2>/dev/null; rm held; sleep 600 < /dev/null > /dev/null 2>&1 & echo held")
+
+
+@pytest.mark.parametrize("scope", ["scoped", "sealed"])
+def test_security_B7_entries_count(lab, scope):
+    outgrow(lab, scope, "for ((i = 0; i < 60000; i++)); do : > f$i; done")
 
 
 # --- hosts that give less --------------------------------------------------------------------------------------------

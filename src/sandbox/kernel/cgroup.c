@@ -398,6 +398,15 @@ cgroup_scope_kill (const struct cgroup_scope *s)
         (void)write_at (freezer->dir_fd, "freezer.state", "THAWED");
 }
 
+char *
+cgroup_scope_processes (const struct cgroup_scope *s)
+{
+    for (int h = 0; h < H_COUNT; h++)
+        if (s->groups[h].dir_fd >= 0)
+            return read_at (s->groups[h].dir_fd, "cgroup.procs");
+    return NULL;
+}
+
 bool
 cgroup_scope_is_empty (const struct cgroup_scope *s)
 {

@@ -54,6 +54,8 @@ int cgroup_scope_enter (const struct cgroup_scope *s);
 /* Kills every process of the scope, however it tried to get away. Async-signal-safe but for version
  * 1 without freezer. */
 void cgroup_scope_kill (const struct cgroup_scope *s);
+/* Ids of its processes, one a line; NULL when they cannot be read. Owned. */
+char *cgroup_scope_processes (const struct cgroup_scope *s);
 /* True when no process is left in it. */
 bool cgroup_scope_is_empty (const struct cgroup_scope *s);
 struct cgroup_counters cgroup_scope_counters (const struct cgroup_scope *s);

@@ -188,6 +188,7 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
     struct draft d = { .arena = a };
     if (! str_eq (f->work.path, "/tmp")) {
         plan->kind = MOUNT_TMP;
+        plan->covered = f->covered;
         add_folder (&d, &f->temp, "/tmp", false);
         const char *work_dir = f->work.path;
         expose (&d, &f->work, false, work_dir);
@@ -583,6 +584,9 @@ apply_tmp (const struct mount_plan *plan, const char **detail)
     const char *failed = clone_sources (plan, detail);
     if (! failed)
         failed = attach_all (plan, detail);
+    /* What is not reached from here is not by a command either. */
+    for (size_t i = 0; plan->covered && plan->covered[i]; i++)
+        (void)mount ("/dev/null", plan->covered[i], NULL, MS_BIND, NULL);
     if (! failed && plan->has_shm)
         failed = mount_shm ("/dev/shm", detail);
     if (! failed && plan->has_pts)

@@ -49,7 +49,8 @@ struct mount_plan {
     size_t entry_count;
     struct mount_link *links;
     size_t link_count;
-    int *tree_fds; /* scratch of the child, one an entry */
+    const char *const *covered; /* as given; NULL-terminated, may be NULL */
+    int *tree_fds;              /* scratch of the child, one an entry */
     const char *staged_dev, *staged_proc;
     bool has_shm,
         has_pts; /* /dev/shm and /dev/pts of the command's own are mounted where possible */
@@ -74,6 +75,8 @@ struct mount_folders {
                                      where it is there; NULL-terminated, may be NULL */
     const char *const *links;     /* pairs, NULL-terminated, may be NULL: a link and where it leads
                                      (sealed: made where nothing else shows it) */
+    const char *const *covered;   /* files that are to be nothing (below sealed), where they are
+                                     there;   NULL-terminated, may be NULL */
     const char *const *staged_trees; /* required read-only trees at their own paths (sealed);
                                         NULL-terminated, may be NULL */
 };

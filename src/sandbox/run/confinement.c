@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "base/fdio.h"
 #include "fs/root.h"
+#include "sandbox/kernel/host_sockets.h"
+#include "sandbox/kernel/open_files.h"
 #include "sandbox/kernel/watcher.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/trust_store.h"
@@ -205,6 +207,21 @@ needed_paths (struct confinement *c)
     return paths;
 }
 
+/* Every socket of the host but those that lie in the session's own folders. */
+static const char *const *
+covered_sockets (struct confinement *c)
+{
+    const struct mount_folders *f = &c->spec->folders;
+    const char *own[] = { f->work.path, f->temp.path, f->home.path, NULL };
+    _cleanup_strv_ struct strv paths = { 0 };
+    host_socket_paths (&paths);
+    const char **covered = arena_new_array (c->arena, const char *, paths.len + 1);
+    for (size_t i = 0, len = 0; i < paths.len; i++)
+        if (! path_is_below_any (paths.items[i], own))
+            covered[len++] = arena_strdup (c->arena, paths.items[i]);
+    return covered;
+}
+
 static bool
 build_mounts (struct confinement *c, struct mur_error **err)
 {
@@ -216,6 +233,8 @@ build_mounts (struct confinement *c, struct mur_error **err)
             staged[len++] = c->spec->trees[i].path;
     folders.staged_trees = staged;
     folders.links = (const char *const *)c->allowlist.links.items;
+    if (c->spec->allows_unix_sockets)
+        folders.covered = covered_sockets (c);
     /* Without Landlock a command of root could write itself out of its control group, and live on.
      */
     static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
@@ -354,6 +373,14 @@ const struct cgroup_scope *
 confinement_scope (const struct confinement *c)
 {
     return c->scope;
+}
+
+uint64_t
+confinement_unlinked_bytes (const struct confinement *c)
+{
+    const struct mount_folders *f = &c->spec->folders;
+    const dev_t disks[] = { f->work.dev, f->temp.dev, f->home.dev };
+    return c->scope ? open_files_unlinked_bytes (c->scope, disks, ARRAY_LEN (disks)) : 0;
 }
 
 uint64_t

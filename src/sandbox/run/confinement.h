@@ -70,6 +70,9 @@ const struct strv *confinement_public (const struct confinement *c);
 /* Why there is no control group although one was wanted (optional), or NULL. */
 const char *confinement_cgroup_shortfall (const struct confinement *c);
 const struct cgroup_scope *confinement_scope (const struct confinement *c);
+/* Bytes of files in the session's folders that its processes hold open and nobody finds any more.
+ */
+uint64_t confinement_unlinked_bytes (const struct confinement *c);
 /* Where a command finds its temporary folder: "/tmp" when mapped, else the folder's own path. */
 const char *confinement_temp_dir (const struct confinement *c);
 /* What is kept of one command's output at most: capabilities.resources.max_file_size_bytes. */

@@ -419,8 +419,9 @@ confine_check_size (struct session *s, struct mur_error **err)
         return true;
     if (! c->is_over && now >= c->measure_at_ms) {
         const struct mount_folders *f = &c->spec.folders;
-        c->observed_bytes =
-            folder_size (f->work.path) + folder_size (f->temp.path) + folder_size (f->home.path);
+        c->observed_bytes = folder_size (f->work.path) + folder_size (f->temp.path) +
+                            folder_size (f->home.path) +
+                            confinement_unlinked_bytes (c->confinement);
         c->is_over = c->observed_bytes > c->workdir_max_bytes;
         uint64_t pause = (clock_monotonic_ms () - now) * MEASURE_SHARE;
         c->measure_at_ms = now + (pause < MEASURE_EVERY_MS ? pause : MEASURE_EVERY_MS);
