@@ -40,22 +40,6 @@ mcp_refuse (struct mcp_answer *a, enum mcp_code code, const char *fmt, ...)
     return false;
 }
 
-bool
-mcp_lacks_capability (struct mcp_answer *a, const char *capability)
-{
-    mcp_refuse (a, MCP_CAPABILITY_MISSING, "the client did not declare %s", capability);
-    bool is_extension = strchr (capability, '/') != NULL;
-    json_t *one = json_object (), *required = json_object ();
-    json_object_set_new (one, capability, json_object ());
-    a->data = json_object ();
-    if (is_extension)
-        json_object_set_new (required, "extensions", one);
-    json_object_set_new (a->data, "requiredCapabilities", is_extension ? required : one);
-    if (! is_extension)
-        json_decref (required);
-    return false;
-}
-
 static json_t *
 modern_revisions (void)
 {

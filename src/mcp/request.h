@@ -36,7 +36,6 @@ void mcp_answer_clear (struct mcp_answer *a);
 #define _cleanup_mcp_answer_ _cleanup_ (mcp_answer_clear)
 /* Both return false. */
 bool mcp_refuse (struct mcp_answer *a, enum mcp_code code, const char *fmt, ...) _printf_ (3, 4);
-bool mcp_lacks_capability (struct mcp_answer *a, const char *capability);
 
 /* Judges r->message, which was read before and is no answer. False: *no says what is answered. A
  * notification needs no _meta. */

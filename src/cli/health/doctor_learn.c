@@ -6,6 +6,7 @@
 #include "fs/root.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/programs/observe.h"
+#include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 
 #include <limits.h>

@@ -60,7 +60,7 @@ const char *const syscall_filter_allowed[] = {
     "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", NULL
 };
 
-const char *const syscall_filter_ipc[] = {
+static const char *const syscall_filter_ipc[] = {
     "shmget",          "shmat",      "shmdt",         "shmctl",    "msgget",
     "msgsnd",          "msgrcv",     "msgctl",        "semget",    "semop",
     "semctl",          "semtimedop", "mq_open",       "mq_unlink", "mq_timedsend",

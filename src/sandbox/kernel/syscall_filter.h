@@ -45,5 +45,5 @@ int syscall_filter_load (const struct syscall_filter *program);
 
 /* The tables, for the test that they are disjoint. NULL-terminated. */
 extern const char *const syscall_filter_allowed[];
-extern const char *const syscall_filter_ipc[]; /* allowed where the session has its own */
+
 extern const char *const syscall_filter_denied[];

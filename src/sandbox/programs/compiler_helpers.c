@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/programs/host_query.h"
+#include "sandbox/programs/path_lists.h"
 
 #include <limits.h>
 #include <string.h>

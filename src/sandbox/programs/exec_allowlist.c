@@ -5,6 +5,7 @@
 #include "fs/root.h"
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/interpreters.h"
+#include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/script.h"
 #include "sandbox/programs/shims.h"
@@ -12,22 +13,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-
-bool
-path_is_below_any (const char *path, const char *const *roots)
-{
-    for (size_t i = 0; roots && roots[i]; i++)
-        if (fs_path_is_within (path, roots[i]))
-            return true;
-    return false;
-}
-
-void
-strv_push_once (struct strv *v, const char *s)
-{
-    if (! strv_contains (v, s))
-        strv_push (v, s);
-}
 
 static bool
 is_program (const char *candidate, char resolved[PATH_MAX])

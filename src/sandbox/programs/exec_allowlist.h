@@ -52,8 +52,3 @@ const struct exec_name *exec_allowlist_find (const struct exec_allowlist *list, 
 char *exec_find_candidate (const char *name, const char *path);
 /* The first executable of this name on <path>, links resolved; the caller owns it, NULL: none. */
 char *exec_find_on_path (const char *name, const char *path);
-
-/* True when <path> is <root> or below it, for some root. */
-bool path_is_below_any (const char *path, const char *const *roots);
-/* Appends what is not there yet. */
-void strv_push_once (struct strv *v, const char *s);

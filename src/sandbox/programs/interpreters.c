@@ -5,6 +5,7 @@
 #include "fs/root.h"
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/host_query.h"
+#include "sandbox/programs/path_lists.h"
 
 #include <limits.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/programs/exec_allowlist.h"
+#include "sandbox/programs/path_lists.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "fs/root.h"
 #include "sandbox/programs/host_query.h"
+#include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipe_table.h"
 
 #include <fnmatch.h>

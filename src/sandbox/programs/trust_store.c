@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "fs/root.h"
 #include "sandbox/programs/exec_allowlist.h"
+#include "sandbox/programs/path_lists.h"
 
 #include <limits.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "sandbox/kernel/host_sockets.h"
 #include "sandbox/kernel/open_files.h"
 #include "sandbox/kernel/watcher.h"
+#include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/trust_store.h"
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
 #include "sandbox/programs/exec_allowlist.h"
+#include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/script.h"
 #include "sandbox/programs/shims.h"

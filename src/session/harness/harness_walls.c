@@ -6,6 +6,7 @@
 #include "net/server/gateway_door.h"
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/exec_allowlist.h"
+#include "sandbox/programs/path_lists.h"
 #include "session/commands/confine.h"
 #include "session/harness/bridge.h"
 #include "session/harness/harness.h"

@@ -16,7 +16,6 @@
 struct served;
 
 /* Reads exports.mcp of a staged session. E-MCP-010. */
-struct served *served_new (struct session *s, struct mur_error **err);
 void served_free (struct session *s);
 
 /* The launch in its order; all but the first do nothing where nothing is served. After the end no
