@@ -55,7 +55,7 @@ offers_of (const struct exported_mcp *m)
     return offers;
 }
 
-struct served *
+static struct served *
 served_new (struct session *s, struct mur_error **err)
 {
     if (! check_exported (s, err))
