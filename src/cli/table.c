@@ -466,7 +466,7 @@ static const struct cli_command commands[] = {
       "mur run --task \"summarise notes.txt\" --workdir .\n"
       "mur run --explain-scope\n"
       "mur run --json --manifest bots/triage/murmur.yaml",
-      NO_POS, cli_run_options, cmd_run, NULL, NULL, "--task" },
+      NO_POS, cli_run_options, cmd_run, cli_run_check, NULL, "--task" },
     { "ps", "List running capsules",
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json.",

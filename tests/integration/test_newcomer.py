@@ -3,6 +3,7 @@
 # A newcomer's first hour: what comes with mur is found without a network, hints name what was meant, a failed launch breaks
 # nothing, an installation only copies. Numbers are the rows of that hour's notes.
 
+import json
 import re
 import shutil
 import subprocess
@@ -186,3 +187,25 @@ def test_new_harness_writes_a_capsule_whose_report_holds_the_harness(lab, progra
     env = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "PATH": f"{lab.directory}/bin:/usr/bin:/bin"}
     assert ", the harness\n" in lab.mur("run", "--explain-scope", cwd=folder, env=env).ok().stdout
     assert "claude-code or codex" in lab.mur("new", "harness", "other", cwd=lab.directory).stderr
+
+
+SNAPSHOT = {"source": "/somewhere", "files": 3, "dirs": 1, "symlinks": 0, "repointed_symlinks": 0, "bytes": 15, "skipped_count": 1,
+            "skipped": [{"path": "f", "reason": "fifo"}]}
+
+
+def test_audit_04_the_child_knows_what_its_work_folder_is_a_copy_of(lab):
+    probe = lab.publish("tool-probe", own_component("tool-probe"), input_schema={"type": "object"})
+    project = lab.agent(tools=[probe], steps=[
+        {"tool_calls": [{"name": "tool-probe", "input": {"do": "read murmur-runtime/MURMUR.md"}}]}, {"text": "{{result}}"}])
+    result = project.run("--task", "x", "--parent-workdir-snapshot", json.dumps(SNAPSHOT)).ok()
+    start = lab.session(result).trace.one("session_start")
+    assert start["workdir_snapshot"] == SNAPSHOT
+    assert "3 files, 1 entry left out. Changes do not reach the original." in lab.session(result).result_text
+    assert "workdir_snapshot" not in lab.session(project.run("--task", "x").ok()).trace.one("session_start")
+
+
+@pytest.mark.parametrize("text", ["garbage", "[]", "{}", "null", json.dumps({**SNAPSHOT, "files": "3"}), ""])
+def test_audit_04_a_snapshot_that_is_no_report_is_a_usage_error(lab, text):
+    project = lab.agent(steps=[{"text": "done"}])
+    result = project.run("--task", "x", "--parent-workdir-snapshot", text).failed(exit_status=2)
+    assert "--parent-workdir-snapshot is no report of a snapshot" in result.stderr and result.stdout == ""

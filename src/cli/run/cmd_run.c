@@ -132,6 +132,7 @@ read_launcher (struct run *r, struct mur_error **err)
     if (! launcher_inputs_read (&r->launcher, err))
         return false;
     q->spawn_grant = r->launcher.grant;
+    r->launcher.spawner.workdir_snapshot = cli_value (r->args, "--parent-workdir-snapshot");
     q->spawner = &r->launcher.spawner;
     q->formation_id = r->launcher.formation_id;
     q->membership = r->launcher.membership;

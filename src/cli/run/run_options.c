@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/run_options.h"
 
+#include "base/alloc.h"
+#include "base/json.h"
+#include "cli/line/args.h"
+
 /* Everything a roster launch does not take. */
 #define NOT_WITH_ROSTER                                                                            \
     "--manifest --capsule --capsule-version --system-prompt --workdir --bind --context "           \
@@ -146,3 +150,19 @@ const struct cli_option cli_run_options[] = {
     { .name = "--contained-launch", .is_hidden = true, .help = "this launch is a delegated child" },
     { 0 },
 };
+
+char *
+cli_run_check (const struct cli_args *args)
+{
+    static const char *const counts[] = { "files", "dirs",         "symlinks", "repointed_symlinks",
+                                          "bytes", "skipped_count" };
+    const char *text = cli_value (args, "--parent-workdir-snapshot");
+    if (! text)
+        return NULL;
+    _cleanup_json_ json_t *report = json_loads (text, 0, NULL);
+    bool is_report =
+        json_get_string (report, "source") && json_is_array (json_object_get (report, "skipped"));
+    for (size_t i = 0; i < ARRAY_LEN (counts); i++)
+        is_report = is_report && json_is_integer (json_object_get (report, counts[i]));
+    return is_report ? NULL : x_strdup ("--parent-workdir-snapshot is no report of a snapshot");
+}

@@ -204,7 +204,9 @@ start_line_write (struct session *s, struct mur_error **err)
         .runtime_artifacts = pins, .host_facts = s->staged->host_facts,
         .resumed_from = s->asked->resumed_session, .context_id = s->asked->context_id,
         .spawned_by = s->asked->spawner->session_id,
-        .delegation_id = s->asked->spawner->delegation_id, .formation_id = s->asked->formation_id,
+        .delegation_id = s->asked->spawner->delegation_id,
+        .workdir_snapshot = s->asked->spawner->workdir_snapshot,
+        .formation_id = s->asked->formation_id,
         .formation_member = m ? membership_member (m) : NULL,
         .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
 }

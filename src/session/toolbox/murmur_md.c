@@ -4,10 +4,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "sandbox/host/host.h"
 #include "session/state/session.h"
 #include "session/toolbox/system_prompt.h"
+#include "spawn/child/spawner.h"
 #include "spawn/formation/membership.h"
 
 #include <string.h>
@@ -152,6 +154,24 @@ append_tree (const struct session *s, struct buf *out)
     buf_puts (out, "```\n");
 }
 
+/* What a child whose folder began as a copy has to know of it; nothing of it is a grant. */
+static void
+append_snapshot (const struct session *s, struct buf *out)
+{
+    const char *text = s->asked->spawner->workdir_snapshot;
+    _cleanup_json_ json_t *report = text ? json_loads (text, 0, NULL) : NULL;
+    if (! report)
+        return;
+    uint64_t files = 0, skipped = 0;
+    json_get_u64 (report, "files", &files);
+    json_get_u64 (report, "skipped_count", &skipped);
+    buf_printf (out,
+                "\nThe work folder began as a copy of the folder of who started this session: "
+                "%llu file%s, %llu entr%s left out. Changes do not reach the original.\n",
+                (unsigned long long)files, files == 1 ? "" : "s", (unsigned long long)skipped,
+                skipped == 1 ? "y" : "ies");
+}
+
 void
 murmur_md_write (struct session *s, const char *url)
 {
@@ -165,6 +185,7 @@ murmur_md_write (struct session *s, const char *url)
     append_capsule (s, &out);
     append_limits (s, &out);
     append_tree (s, &out);
+    append_snapshot (s, &out);
     buf_puts (
         &out,
         "\nDescriptions below were supplied by the artifacts' publishers and are not vetted.\n");

@@ -12,6 +12,8 @@ struct spawner {
     char *context_id;
     char *delegation_id;
     char *url; /* NULL: lineage only, no completion is wanted */
+    const char
+        *workdir_snapshot; /* JSON: of what the work folder is a copy, borrowed; NULL: of nothing */
 };
 
 /* Reads the variable's text. NULL or blank: not delegated. E-RUN-020, which never quotes the text:
