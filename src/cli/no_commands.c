@@ -3,6 +3,7 @@
  * Commands that do nothing, for programs that only read the table: the manual page is written so,
  * and unit tests run so.
  */
+#include "cli/chat/commands.h"
 #include "cli/health/commands.h"
 #include "cli/mcp/commands.h"
 #include "cli/packages/commands.h"
@@ -18,6 +19,7 @@
         return CLI_OK;                                                                             \
     }
 NOTHING (cmd_run)
+NOTHING (cmd_chat)
 NOTHING (cmd_build)
 NOTHING (cmd_publish)
 NOTHING (cmd_precompile)

@@ -3,6 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "cli/chat/chat_options.h"
+#include "cli/chat/commands.h"
+#include "cli/habits.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "cli/mcp/commands.h"
@@ -467,6 +470,16 @@ static const struct cli_command commands[] = {
       "mur run --explain-scope\n"
       "mur run --json --manifest bots/triage/murmur.yaml",
       NO_POS, cli_run_options, cmd_run, cli_run_check, NULL, "--task" },
+    { "chat", "Talk to a capsule",
+      "Launches the capsule of a folder or manifest and ends it with the conversation, or joins a "
+      "running session. /help lists what else a line may say; Ctrl-C cancels the turn, at the prompt "
+      "it leaves. In a pipe each line of standard input is one message and standard output holds "
+      "the answers alone. Where there is no capsule, a bundled one answers offline.",
+      "mur chat\nmur chat bots/triage\nmur chat @1\necho \"What is here?\" | mur chat",
+      POS ({ "TARGET", false, false,
+             "capsule folder or manifest, or a running session: @N, its id or the id's last "
+             "characters (default: .)" }),
+      cli_chat_options, cmd_chat },
     { "ps", "List running capsules",
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json.",
@@ -660,37 +673,4 @@ static const struct cli_group groups[] = {
     { NULL, NULL },
 };
 
-static const struct cli_habit habits[] = {
-    { "ls", "list", true },
-    { "conversation list", "conversation ls", true },
-    { "trace ls", "trace list", true },
-    { "beta ls", "beta list", true },
-    { "ask", "send" },
-    { "exec", "send" },
-    { "message", "send" },
-    { "prompt", "send" },
-    { "reply", "answer" },
-    { "attach", "watch" },
-    { "follow", "watch" },
-    { "log", "watch" },
-    { "logs", "watch" },
-    { "tail", "watch" },
-    { "kill", "stop" },
-    { "down", "stop" },
-    { "start", "run" },
-    { "launch", "run" },
-    { "up", "run" },
-    { "status", "ps" },
-    { "history", "trace list" },
-    { "show", "trace show" },
-    { "init", "new" },
-    { "create", "new" },
-    { "pack", "build" },
-    { "push", "publish" },
-    { "add", "install" },
-    { "pull", "install" },
-    { "check", "doctor" },
-    { NULL, NULL },
-};
-
-const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups, habits };
+const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups, cli_habits };

@@ -142,13 +142,17 @@ apply_word (struct opt_u64 *out, const char *flag, const char *value, const char
  * policy_lower. */
 static bool
 policy_apply_lifecycle_flags (struct lifecycle *l, const char *task_acceptance,
-                              const char *after_task, struct mur_error **err)
+                              const char *after_task, const char *conversation,
+                              struct mur_error **err)
 {
     static const char *const acceptances[] = { "none", "single", "queue", NULL };
     static const char *const endings[] = { "exit", "sleep", NULL };
+    static const char *const conversations[] = { "stateless", "threaded", NULL };
     return apply_word (&l->task_acceptance, "--lifecycle-task-acceptance", task_acceptance,
                        acceptances, err) &&
-           apply_word (&l->after_task, "--lifecycle-after-task", after_task, endings, err);
+           apply_word (&l->after_task, "--lifecycle-after-task", after_task, endings, err) &&
+           apply_word (&l->conversation, "--lifecycle-conversation", conversation, conversations,
+                       err);
 }
 
 /* Its own class raises the floor of the session, whose walls it shares; a floor of the capsule
@@ -181,7 +185,7 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
     lower_harness (p, m->inference);
     p->lifecycle = *m->lifecycle;
     if (! policy_apply_lifecycle_flags (&p->lifecycle, request->flag_task_acceptance,
-                                        request->flag_after_task, err))
+                                        request->flag_after_task, request->flag_conversation, err))
         return NULL;
     /* A store that is written down is judged even where nothing is recorded. */
     bool is_named = m->context && m->context->record_store;

@@ -24,6 +24,7 @@ struct policy_request {
     enum containment_class flag_floor;   /* --containment, advisory without */
     const char *flag_task_acceptance;    /* NULL without */
     const char *flag_after_task;
+    const char *flag_conversation;
     const char *context_id; /* --context, NULL without */
     const char *bind_addr;  /* 127.0.0.1 without a flag */
 };

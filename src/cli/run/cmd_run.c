@@ -277,6 +277,7 @@ lower_policy (struct run *r, struct mur_error **err)
         .flag_floor = flag,
         .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),
         .flag_after_task = cli_value (r->args, "--lifecycle-after-task"),
+        .flag_conversation = cli_value (r->args, "--lifecycle-conversation"),
         .context_id = r->request.context_id,
         .bind_addr = r->request.bind_addr,
     };

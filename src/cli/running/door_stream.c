@@ -113,18 +113,21 @@ take (struct door_stream *s, struct feed *f, struct http_transfer *transfer)
     return goes_on;
 }
 
-/* Waits for bytes. False when the reader of stdout has left. */
+/* Waits for bytes. False when the reader of stdout has left, or the caller had enough. */
 static bool
-wait_for_bytes (const struct feed *f)
+wait_for_bytes (const struct door_stream *s, const struct feed *f)
 {
-    struct pollfd fds[] = { { .fd = f->wake_fd, .events = POLLIN }, { .fd = STDOUT_FILENO } };
-    while (poll (fds, 2, -1) < 0)
+    struct pollfd fds[] = { { .fd = f->wake_fd, .events = POLLIN },
+                            { .fd = STDOUT_FILENO },
+                            { .fd = s->woken ? s->woken_fd : -1, .events = POLLIN } };
+    while (poll (fds, ARRAY_LEN (fds), -1) < 0)
         if (errno != EINTR)
             return false;
     uint64_t count;
     if (fds[0].revents)
         (void)! read (f->wake_fd, &count, sizeof (count));
-    return ! (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL));
+    bool is_wanted = ! fds[2].revents || s->woken (s->ctx);
+    return is_wanted && ! (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
 /* --- one connection --- */
@@ -200,7 +203,7 @@ door_stream_follow (struct door_stream *s, struct http_client *client, char **wh
     struct http_transfer *transfer = subscribe (s, client, &feed);
     bool is_reading = true, is_over = false;
     while (is_reading && ! is_over) {
-        bool has_reader = wait_for_bytes (&feed);
+        bool has_reader = wait_for_bytes (s, &feed);
         pthread_mutex_lock (&feed.lock);
         is_over = feed.is_over;
         pthread_mutex_unlock (&feed.lock);

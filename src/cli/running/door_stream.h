@@ -22,6 +22,9 @@ struct door_stream {
     /* One StreamResponse; false: enough. */
     bool (*event) (void *ctx, const json_t *response);
     void *ctx;
+    /* May be NULL: called when woken_fd becomes readable; false: enough. */
+    bool (*woken) (void *ctx);
+    int woken_fd;
 
     /* Kept from one connection to the next; zero at first. */
     char last_id[24]; /* of the last complete event: where the next connection goes on */

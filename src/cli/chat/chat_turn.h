@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One turn of a conversation: a message, what is shown of the task, and how it came out.
+ */
+#pragma once
+
+#include "cli/chat/chat_session.h"
+
+struct chat_talk {
+    struct chat_session *session;
+    char *context_id;
+    char *question;   /* the task that waits for an answer; NULL: none */
+    int signals_fd;   /* -1: signals end the program */
+    bool is_terminal; /* a person sees it */
+    bool has_failed;  /* a turn did not complete */
+    bool is_over;     /* the person wants to leave, or the session has ended */
+};
+
+/* Sends a text, as the answer to the question when one is open, and shows what comes of it. */
+void chat_turn (struct chat_talk *t, const char *text, size_t len);
+/* Cancels the task that asks. */
+void chat_drop_question (struct chat_talk *t);
+/* Takes one signal. True when it asks to leave, not only to cancel. */
+bool chat_signal_leaves (int signals_fd);

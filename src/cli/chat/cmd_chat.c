@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur chat`: a conversation with a capsule, on a terminal or through a pipe.
+ *
+ * Always true: a line from a pipe is a message and nothing else; commands and files are for who
+ * types.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/ids.h"
+#include "cli/chat/bundled.h"
+#include "cli/chat/chat_turn.h"
+#include "cli/chat/commands.h"
+#include "cli/chat/line_reader.h"
+#include "cli/line/args.h"
+#include "cli/running/stop_session.h"
+#include "fs/root.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MENTION_LIMIT ((size_t)1 << 20)
+#define STOP_S        10
+
+/* --- with whom --- */
+
+static bool
+is_address (const char *target)
+{
+    struct stat st;
+    if (! target || stat (target, &st) == 0)
+        return false;
+    return target[0] == '@' || (! strchr (target, '/') && ! str_ends (target, ".yaml"));
+}
+
+/* The manifest meant. Owned. */
+static char *
+manifest_of (const char *target, struct mur_error **err)
+{
+    struct stat st;
+    if (target)
+        return x_asprintf (
+            stat (target, &st) == 0 && S_ISDIR (st.st_mode) ? "%s/murmur.yaml" : "%s", target);
+    if (stat ("murmur.yaml", &st) == 0)
+        return x_strdup ("murmur.yaml");
+    diag_note (
+        "there is no murmur.yaml here, so this is the bundled capsule, which answers offline "
+        "from a script; `mur new agent NAME` begins one of your own");
+    return bundled_capsule (err);
+}
+
+static bool
+meet (const struct cli_args *args, struct chat_talk *t, struct mur_error **err)
+{
+    const char *target = cli_positional (args, "TARGET");
+    if (is_address (target)) {
+        if (chat_session_join (t->session, target, err))
+            return true;
+        return mur_hint (err, "`mur ps` lists what is running; a capsule is named by its folder or "
+                              "manifest");
+    }
+    _cleanup_free_ char *manifest = manifest_of (target, err);
+    struct chat_launch launch = { .manifest = manifest,
+                                  .workdir = cli_value (args, "--workdir"),
+                                  .has_no_env_file = cli_has (args, "--no-env-file"),
+                                  .signals_fd = t->signals_fd };
+    return manifest && chat_session_launch (t->session, &launch, err);
+}
+
+static void
+greet (const struct chat_talk *t)
+{
+    const struct running_record *r = t->session->record;
+    out_printf ("%s %s  %s\n", r->capsule_name, r->capsule_version, r->session_id);
+    out_puts ("/help lists what else a line may say. Ctrl-C cancels the turn, Ctrl-D leaves.\n\n");
+}
+
+/* --- commands --- */
+
+struct chat_command {
+    const char *name, *help;
+    void (*run) (struct chat_talk *t);
+};
+
+static void do_help (struct chat_talk *t);
+
+static void
+do_quit (struct chat_talk *t)
+{
+    t->is_over = true;
+}
+
+static void
+do_stop (struct chat_talk *t)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    t->is_over = true;
+    if (! t->session->manifest && ! stop_session (t->session->record, STOP_S, &err))
+        diag_error (err);
+}
+
+static void
+do_new (struct chat_talk *t)
+{
+    chat_drop_question (t);
+    free (t->context_id);
+    t->context_id = x_strdup (id_new ("ctx_").text);
+    out_puts ("A new conversation begins: what was said before is not sent again.\n");
+}
+
+/* The records of this session lie by its work root. */
+static void
+do_trace (struct chat_talk *t)
+{
+    const struct running_record *r = t->session->record;
+    _cleanup_free_ char *root = x_strdup (r->workdir);
+    char *last = strrchr (root, '/');
+    if (last && strcmp (last + 1, r->session_id) == 0)
+        *last = '\0';
+    chat_run_command (
+        (const char *const[]){ "trace", "show", r->session_id, "--workdir", root, NULL });
+}
+
+static void
+do_grants (struct chat_talk *t)
+{
+    const char *manifest = t->session->manifest;
+    if (manifest)
+        chat_run_command (
+            (const char *const[]){ "run", "--explain-scope", "--manifest", manifest, NULL });
+    else
+        do_trace (t);
+}
+
+static const struct chat_command commands[] = {
+    { "/help", "this list", do_help },
+    { "/new", "begin a new conversation with the same capsule", do_new },
+    { "/trace", "what it did so far", do_trace },
+    { "/grants", "what it may do", do_grants },
+    { "/stop", "end the session, also one that was joined, and leave", do_stop },
+    { "/quit", "leave; a session that was launched here ends, one that was joined goes on",
+      do_quit },
+};
+
+static void
+do_help (struct chat_talk *t)
+{
+    (void)t;
+    for (size_t i = 0; i < ARRAY_LEN (commands); i++)
+        out_printf ("  %-8s %s\n", commands[i].name, commands[i].help);
+    out_puts ("  @PATH    in a message: the text of this file goes along\n"
+              "  \\        at the end of a line: the message goes on in the next\n"
+              "  Ctrl-C   cancels the turn; again, or at the prompt, leaves\n");
+}
+
+/* False when the line is a message. */
+static bool
+is_command (struct chat_talk *t, const char *line)
+{
+    if (line[0] != '/')
+        return false;
+    size_t len = strcspn (line, " \t");
+    for (size_t i = 0; i < ARRAY_LEN (commands); i++)
+        if (strlen (commands[i].name) == len && strncmp (line, commands[i].name, len) == 0) {
+            commands[i].run (t);
+            return true;
+        }
+    if (memchr (line + 1, '/', len - 1))
+        return false; /* a path */
+    _cleanup_free_ char *name = x_strndup (line, len);
+    diag_note ("there is no %s; /help lists what there is", name);
+    return true;
+}
+
+/* --- messages --- */
+
+/* Adds the text of the file a word names. False, with a note, when it cannot go along. */
+static bool
+add_mention (struct buf *message, const char *path)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    struct stat st;
+    if (stat (path, &st) < 0)
+        return true; /* no file: the word stands as it was typed */
+    if (! fs_read_regular (path, MENTION_LIMIT, &text, &err)) {
+        diag_error (err);
+        return false;
+    }
+    if (text.len && memchr (text.data, '\0', text.len)) {
+        diag_note ("%s is no text, so the message was not sent", path);
+        return false;
+    }
+    buf_printf (message, "\n\n%s:\n```\n", path);
+    buf_append (message, text.data, text.len);
+    buf_puts (message, text.len && text.data[text.len - 1] == '\n' ? "```" : "\n```");
+    return true;
+}
+
+static bool
+add_mentions (struct buf *message, const char *line)
+{
+    for (const char *at = line; *at;) {
+        at += strspn (at, " \t\n");
+        size_t len = strcspn (at, " \t\n");
+        _cleanup_free_ char *path = len > 1 && *at == '@' ? x_strndup (at + 1, len - 1) : NULL;
+        if (path && ! add_mention (message, path))
+            return false;
+        at += len;
+    }
+    return true;
+}
+
+static void
+say (struct chat_talk *t, const struct buf *line)
+{
+    _cleanup_buf_ struct buf message = { 0 };
+    if (! line->len || strspn (line->data, " \t\r\n") == line->len)
+        return;
+    if (t->is_terminal && is_command (t, line->data))
+        return;
+    buf_append (&message, line->data, line->len);
+    if (! t->is_terminal || add_mentions (&message, line->data))
+        chat_turn (t, message.data, message.len);
+}
+
+/* --- the conversation --- */
+
+/* At the prompt: an open question is withdrawn; else the second Ctrl-C in a row leaves. */
+static void
+interrupted (struct chat_talk *t, bool *was_interrupted)
+{
+    bool leaves = chat_signal_leaves (t->signals_fd);
+    out_puts ("\n");
+    if (leaves || (*was_interrupted && ! t->question))
+        t->is_over = true;
+    else if (t->question)
+        out_puts ("The task is cancelled.\n");
+    else
+        out_puts ("Ctrl-C again, Ctrl-D or /quit leaves.\n");
+    chat_drop_question (t);
+    *was_interrupted = true;
+}
+
+static void
+converse (struct chat_talk *t)
+{
+    struct line_reader reader = { .fd = STDIN_FILENO, .signals_fd = t->signals_fd };
+    bool was_interrupted = false;
+    while (! t->is_over) {
+        _cleanup_buf_ struct buf line = { 0 };
+        if (t->is_terminal)
+            out_puts (t->question ? "answer> " : "> ");
+        enum line_end end = line_reader_next (&reader, &line);
+        if (end == LINE_OVER)
+            break;
+        if (end == LINE_INTERRUPTED) {
+            interrupted (t, &was_interrupted);
+            continue;
+        }
+        was_interrupted = false;
+        say (t, &line);
+    }
+    if (t->is_terminal && ! t->is_over)
+        out_puts ("\n");
+    line_reader_clear (&reader);
+}
+
+/* Signals are read, before there is a second thread: what was launched ends before this does. */
+static bool
+take_signals (struct chat_talk *t, struct mur_error **err)
+{
+    sigset_t wanted;
+    sigemptyset (&wanted);
+    sigaddset (&wanted, SIGINT);
+    sigaddset (&wanted, SIGTERM);
+    sigaddset (&wanted, SIGHUP);
+    if (sigprocmask (SIG_BLOCK, &wanted, NULL) == 0)
+        t->signals_fd = signalfd (-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return t->signals_fd >= 0 || mur_fail_errno (err, E_IO_003, "cannot take signals");
+}
+
+int
+cmd_chat (const struct cli_args *args, struct mur_error **err)
+{
+    struct chat_session session = { .lifeline_fd = -1, .errors_fd = -1 };
+    const char *context_id = cli_value (args, "--context");
+    struct chat_talk t = { .session = &session,
+                           .context_id = x_strdup (context_id ? context_id : id_new ("ctx_").text),
+                           .signals_fd = -1,
+                           .is_terminal = isatty (STDIN_FILENO) && isatty (STDOUT_FILENO) };
+    bool is_ok = take_signals (&t, err) && meet (args, &t, err);
+    if (is_ok && t.is_terminal)
+        greet (&t);
+    if (is_ok)
+        converse (&t);
+    if (is_ok && t.question && ! t.is_terminal)
+        is_ok = mur_fail (err, E_RUN_040, "the input ended before the question was answered");
+    chat_drop_question (&t);
+    chat_session_clear (&session);
+    if (t.signals_fd >= 0)
+        close (t.signals_fd);
+    free (t.context_id);
+    return is_ok && (t.is_terminal || ! t.has_failed) ? CLI_OK : CLI_FAILED;
+}
