@@ -9,8 +9,9 @@ import signal
 import pytest
 
 from tests.support.fixtures import own_component
-from tests.support.model_server import answer, call
+from tests.support.model_server import Reply, answer, call
 from tests.support.polling import eventually
+from tests.support.provider_forms import ChatCompletions, Turn
 from tests.support.terminal import Terminal
 
 TALK = [
@@ -247,3 +248,19 @@ def test_chat_says_that_its_session_died(lab):
     chat.type("hello\n")
     chat.wait_for(r"the session has ended")
     chat.end()
+
+
+def test_chat_with_a_provider_talks_to_its_model(lab):
+    server = lab.model_server()
+    server.script(Reply(body=ChatCompletions().stream(Turn(text="real")), content_type="text/event-stream"))
+    result = lab.mur("chat", "--with", server.url, "--model", "any: \"one\"", stdin="hello\n").ok()
+    assert result.stdout == "real\n"
+    assert server.requests[-1].json["model"] == "any: \"one\""
+    assert "anthropic, openai" in lab.mur("chat", "--with", "nobody", "--model", "x", stdin="x").failed("E-IO-003").stderr
+    lab.mur("chat", "--with", "openai", stdin="x").failed(exit_status=2)
+
+
+def test_chat_in_an_empty_folder_says_how_a_key_is_used(lab):
+    result = lab.mur("chat", stdin="hello\n", env={"ANTHROPIC_API_KEY": "sk-never-shown"}).ok()
+    assert "mur chat --with anthropic --model NAME" in result.stderr
+    assert "openai" not in result.stderr and "sk-never-shown" not in result.stderr + result.stdout

@@ -2,6 +2,18 @@
 #include "cli/chat/chat_options.h"
 
 const struct cli_option cli_chat_options[] = {
+    { .name = "--with",
+      .kind = CLI_VALUE,
+      .value_name = "<PROVIDER>",
+      .requires = "--model",
+      .conflicts = "TARGET",
+      .help = "a bundled agent with a model: anthropic, openai, or the address of a server that "
+              "speaks OpenAI's protocol" },
+    { .name = "--model",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .requires = "--with",
+      .help = "the model's name at the provider" },
     { .name = "--context",
       .kind = CLI_VALUE,
       .value_name = "<ID>",

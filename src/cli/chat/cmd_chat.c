@@ -49,6 +49,7 @@ manifest_of (const char *target, struct mur_error **err)
     diag_note (
         "there is no murmur.yaml here, so this is the bundled capsule, which answers offline "
         "from a script; `mur new agent NAME` begins one of your own");
+    bundled_tell_providers ();
     return bundled_capsule (err);
 }
 
@@ -62,7 +63,9 @@ meet (const struct cli_args *args, struct chat_talk *t, struct mur_error **err)
         return mur_hint (err, "`mur ps` lists what is running; a capsule is named by its folder or "
                               "manifest");
     }
-    _cleanup_free_ char *manifest = manifest_of (target, err);
+    const char *with = cli_value (args, "--with");
+    _cleanup_free_ char *manifest =
+        with ? bundled_agent (with, cli_value (args, "--model"), err) : manifest_of (target, err);
     struct chat_launch launch = { .manifest = manifest,
                                   .workdir = cli_value (args, "--workdir"),
                                   .has_no_env_file = cli_has (args, "--no-env-file"),

@@ -404,7 +404,7 @@ test_the_table_is_the_chapters (void **state)
         { "eval run", "--dataset --variant --repeat" },
         { "mcp connect", "--write" },
         { "mcp serve", "--workdir --containment --no-env-file" },
-        { "chat", "--context --workdir --no-env-file" },
+        { "chat", "--with --model --context --workdir --no-env-file" },
         { "watch", "--url --wait" },
         { "cancel", "--url" },
         { "send", "--context --detach --url" },
