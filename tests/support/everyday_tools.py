@@ -28,7 +28,6 @@ SHELLS = [
     bash("perl and awk over a file", "awk '{s += $1} END {print s}' n; perl -ne 'print if /2/' n", "^6\n2$", ("perl",), files={"n": "1\n2\n3\n"}),
     bash("which, command -v", "command -v grep >/dev/null && which sed >/dev/null && echo found", "^found$", ("which",)),
     bash("script: a terminal of one's own", "script -qec 'test -t 1 && echo a terminal' /dev/null", "a terminal", ("script",)),
-    Job("expect", ("expect", "bash"), [("expect", "-c 'spawn bash -c {read x; echo got $x}; send hi\\r; expect {got hi}'")], ""),
 ]
 
 TOOLS = [
