@@ -7,6 +7,7 @@
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/programs/path_lists.h"
+#include "sandbox/programs/script.h"
 #include "session/commands/confine.h"
 #include "session/harness/bridge.h"
 #include "session/harness/harness.h"
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define HEAD_BYTES 256
 
 bool
 harness_is_confined (const struct session *s)
@@ -72,34 +71,23 @@ add_tree (struct harness *h, const char *file)
         strv_push (&h->trees, dir);
 }
 
-/* The program itself and, for a script, what runs it, one hop of env taken. */
+/* The program itself and, for a script, what runs it. */
 static void
 add_program (struct harness *h, const char *path, unsigned hops)
 {
-    char real[PATH_MAX], head[HEAD_BYTES + 1];
+    char real[PATH_MAX];
     if (hops > 4 || ! realpath (path, real))
         return;
     elf_closure (real, &h->closure);
     add_tree (h, real);
-    _cleanup_close_ int fd = open (real, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read (fd, head, HEAD_BYTES);
-    if (n < 3 || strncmp (head, "#!", 2) != 0)
-        return;
-    head[n] = '\0';
-    head[strcspn (head, "\n")] = '\0';
-    char *rest = head + 2;
-    bool is_env = false;
-    for (char *word; (word = strtok_r (rest, " \t\r", &rest));) {
-        if (is_env && (word[0] == '-' || strchr (word, '=')))
-            continue;
+    _cleanup_strv_ struct strv interpreters = { 0 };
+    script_interpreters (real, &interpreters);
+    for (size_t i = 0; i < interpreters.len; i++) {
+        const char *word = interpreters.items[i];
         _cleanup_free_ char *found =
             word[0] == '/' ? x_strdup (word) : exec_find_on_path (word, getenv ("PATH"));
         if (found)
             add_program (h, found, hops + 1);
-        const char *slash = strrchr (word, '/');
-        if (is_env || strcmp (slash ? slash + 1 : word, "env") != 0)
-            return;
-        is_env = true;
     }
 }
 

@@ -79,8 +79,8 @@ otlp_end (struct otlp_writer *w)
         buf_putc (&w->out, '}');
 }
 
-static void
-begin_message (struct otlp_writer *w, unsigned field, const char *name)
+void
+otlp_message_begin (struct otlp_writer *w, unsigned field, const char *name)
 {
     if (w->encoding == OTLP_JSON) {
         put_name (w, name);
@@ -91,12 +91,6 @@ begin_message (struct otlp_writer *w, unsigned field, const char *name)
     put_tag (w, field, WIRE_BYTES);
     open_level (w, field);
     buf_append (&w->out, "\x80\x80\x80", LENGTH_BYTES);
-}
-
-void
-otlp_message_begin (struct otlp_writer *w, unsigned field, const char *name)
-{
-    begin_message (w, field, name);
 }
 
 void
@@ -126,7 +120,7 @@ otlp_list_begin (struct otlp_writer *w, unsigned field, const char *name)
 void
 otlp_item_begin (struct otlp_writer *w)
 {
-    begin_message (w, w->open[w->depth - 1].field, NULL);
+    otlp_message_begin (w, w->open[w->depth - 1].field, NULL);
 }
 
 void

@@ -44,7 +44,6 @@ attributes_text (struct attributes *a, const char *key, enum attribute_type type
     if (! new)
         return;
     new->text = cut_text (value);
-    new->text_len = strlen (new->text);
 }
 
 void

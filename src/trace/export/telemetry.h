@@ -30,7 +30,6 @@ struct attribute {
     char *key_text;
     enum attribute_type type;
     char *text;
-    size_t text_len;
     int64_t number; /* also the bool */
     double real;
 };
