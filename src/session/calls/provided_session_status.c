@@ -60,7 +60,7 @@ append_keep_working (const struct session *s, const struct running_task *t, stru
 static void
 append_context (const struct session *s, const struct running_task *t, struct buf *b)
 {
-    if (s->harness) { /* what its context holds is the harness's own matter */
+    if (s->rooms.harness) { /* what its context holds is the harness's own matter */
         buf_puts (b, ",\"context\":\"unknown\"");
         return;
     }

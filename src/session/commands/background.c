@@ -82,10 +82,10 @@ background_begin (struct session *s, const struct running_task *task, const char
                               .context_id = x_strdup (task->task->context_id),
                               .is_trusted = task->task->is_trusted,
                               .started_at_ms = clock_unix_ms () - command_look (c).duration_ms };
-    pthread_mutex_lock (&s->processes->lock);
-    b->next = s->processes->foreground;
-    s->processes->foreground = b;
-    pthread_mutex_unlock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
+    b->next = s->rooms.processes->foreground;
+    s->rooms.processes->foreground = b;
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     return b;
 }
 
@@ -93,7 +93,7 @@ background_begin (struct session *s, const struct running_task *task, const char
 static void
 leave_foreground (struct session *s, struct background *b)
 {
-    struct background **link = &s->processes->foreground;
+    struct background **link = &s->rooms.processes->foreground;
     while (*link != b)
         link = &(*link)->next;
     *link = b->next;
@@ -115,9 +115,9 @@ background_free (struct background *b)
 void
 background_done (struct session *s, struct background *b)
 {
-    pthread_mutex_lock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
     leave_foreground (s, b);
-    pthread_mutex_unlock (&s->processes->lock);
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     background_free (b);
 }
 
@@ -136,9 +136,9 @@ background_take (struct session *s, struct background *b, const char *name, uint
                  struct call_outcome *out)
 {
     struct mur_error *err = NULL;
-    pthread_mutex_lock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
     const char *work_id = work_id_of (b);
-    pthread_mutex_unlock (&s->processes->lock);
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     if (! command_detach (b->command, work_id, &err)) {
         command_kill (b->command);
         outcome_set_error (
@@ -150,11 +150,11 @@ background_take (struct session *s, struct background *b, const char *name, uint
         background_done (s, b);
         return;
     }
-    pthread_mutex_lock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
     leave_foreground (s, b);
-    b->next = s->processes->background;
-    s->processes->background = b;
-    pthread_mutex_unlock (&s->processes->lock);
+    b->next = s->rooms.processes->background;
+    s->rooms.processes->background = b;
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     command_on_exit (b->command, wake_loop, s->registry);
     out->has_shell = true;
     out->shell.is_detached = true;
@@ -212,7 +212,7 @@ has_ended (const struct background *b)
 void
 background_report (struct session *s)
 {
-    for (struct background *b = s->processes->background; b; b = b->next) {
+    for (struct background *b = s->rooms.processes->background; b; b = b->next) {
         if (b->is_recorded || ! has_ended (b))
             continue;
         const struct task *task =
@@ -240,15 +240,15 @@ void
 background_append_residue (void *session, const char *task_id, json_t *items)
 {
     struct session *s = session;
-    pthread_mutex_lock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
     size_t len = 0, cap = 0;
     struct background **found = NULL;
-    for (struct background *b = s->processes->background; b; b = b->next)
+    for (struct background *b = s->rooms.processes->background; b; b = b->next)
         if (is_of_task (b, task_id)) {
             x_grow (found, len, cap);
             found[len++] = b;
         }
-    for (struct background *b = s->processes->foreground; b; b = b->next)
+    for (struct background *b = s->rooms.processes->foreground; b; b = b->next)
         if (is_of_task (b, task_id)) {
             (void)work_id_of (b);
             x_grow (found, len, cap);
@@ -265,7 +265,7 @@ background_append_residue (void *session, const char *task_id, json_t *items)
         json_set_u64 (item, "started_at_ms", found[i]->started_at_ms);
         json_array_append_new (items, item);
     }
-    pthread_mutex_unlock (&s->processes->lock);
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     free (found);
 }
 
@@ -285,7 +285,7 @@ json_t *
 background_running_json (const struct session *s, const char *task_id)
 {
     json_t *list = NULL;
-    for (const struct background *b = s->processes->background; b; b = b->next) {
+    for (const struct background *b = s->rooms.processes->background; b; b = b->next) {
         if (! is_of_task (b, task_id))
             continue;
         _cleanup_free_ char *command = shown_command (b->line);
@@ -303,7 +303,7 @@ background_running_json (const struct session *s, const char *task_id)
 void
 background_list (const struct session *s, const char *task_id, struct strv *ids)
 {
-    for (const struct background *b = s->processes->background; b; b = b->next)
+    for (const struct background *b = s->rooms.processes->background; b; b = b->next)
         if (str_eq (b->task_id, task_id) && ! has_ended (b))
             strv_push (ids, b->work_id);
     strv_sort (ids);
@@ -314,7 +314,7 @@ background_list (const struct session *s, const char *task_id, struct strv *ids)
 static struct background *
 find (const struct session *s, const char *work_id)
 {
-    for (struct background *b = s->processes->background; b; b = b->next)
+    for (struct background *b = s->rooms.processes->background; b; b = b->next)
         if (str_eq (b->work_id, work_id))
             return b;
     return NULL;
@@ -429,7 +429,7 @@ void
 background_abandon_begin (struct session *s)
 {
     background_report (s);
-    for (struct background *b = s->processes->background; b; b = b->next)
+    for (struct background *b = s->rooms.processes->background; b; b = b->next)
         if (! b->is_recorded) {
             b->is_outstanding = true;
             b->running_ms = command_look (b->command).duration_ms;
@@ -455,10 +455,10 @@ background_abandon_end (struct session *s)
 {
     size_t count = 0;
     _cleanup_buf_ struct buf report = { 0 };
-    pthread_mutex_lock (&s->processes->lock);
-    struct background *next = s->processes->background;
-    s->processes->background = NULL; /* the door sees none of them any more */
-    pthread_mutex_unlock (&s->processes->lock);
+    pthread_mutex_lock (&s->rooms.processes->lock);
+    struct background *next = s->rooms.processes->background;
+    s->rooms.processes->background = NULL; /* the door sees none of them any more */
+    pthread_mutex_unlock (&s->rooms.processes->lock);
     while (next) {
         struct background *b = next;
         next = b->next;

@@ -60,9 +60,9 @@ name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
 static bool
 fill_folders (struct session *s, struct mur_error **err)
 {
-    struct mount_folders *f = &s->processes->confined->spec.folders;
+    struct mount_folders *f = &s->rooms.processes->confined->spec.folders;
     const char *temp = arena_printf (s->arena, "%s/tmp", s->places.dirs.records_path);
-    const struct confine_program *program = s->processes->program;
+    const struct confine_program *program = s->rooms.processes->program;
     const char *home = program && program->home
                            ? program->home
                            : arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
@@ -95,7 +95,7 @@ fill_trees (struct session *s)
 {
     static const struct cap_shell none;
     const struct cap_shell *shell = s->policy->shell ? s->policy->shell : &none;
-    const struct confine_program *program = s->processes->program;
+    const struct confine_program *program = s->rooms.processes->program;
     size_t count = shell->staged_runtime.len;
     for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
         count += shell->interpreter_runtime.items[i].dirs.len;
@@ -113,15 +113,15 @@ fill_trees (struct session *s)
             const struct interpreter_dir *dir = &shell->interpreter_runtime.items[i].dirs.items[d];
             trees[n++] = (struct confinement_tree){ dir->path, dir->list_dir.value, false };
         }
-    s->processes->confined->spec.trees = trees;
-    s->processes->confined->spec.tree_count = n;
-    s->processes->confined->spec.staged = confine_staged_names (s->policy);
+    s->rooms.processes->confined->spec.trees = trees;
+    s->rooms.processes->confined->spec.tree_count = n;
+    s->rooms.processes->confined->spec.staged = confine_staged_names (s->policy);
 }
 
 static void
 fill_limits (struct session *s)
 {
-    struct confinement_spec *spec = &s->processes->confined->spec;
+    struct confinement_spec *spec = &s->rooms.processes->confined->spec;
     const struct cap_resources *r = &s->policy->resources;
     spec->limits = (struct spawn_limits){ .max_processes = r->max_processes.value,
                                           .max_open_files = r->max_open_files.value,
@@ -131,7 +131,7 @@ fill_limits (struct session *s)
     spec->memory_is_declared = r->memory_bytes.is_set;
     confine_cgroup_limits (s->policy, s->places.work_path, &spec->cgroup);
     spec->cgroup_is_optional = s->asked->config->cgroup_is_optional;
-    s->processes->confined->workdir_max_bytes = r->workdir_max_bytes.value;
+    s->rooms.processes->confined->workdir_max_bytes = r->workdir_max_bytes.value;
 }
 
 static bool
@@ -139,17 +139,18 @@ fill_network (struct session *s, struct mur_error **err)
 {
     const struct str_list *allow = &s->policy->network_allow;
     for (size_t i = 0; i < allow->len; i++)
-        if (! allow_list_add (&s->processes->confined->network, allow->items[i], err))
+        if (! allow_list_add (&s->rooms.processes->confined->network, allow->items[i], err))
             return false;
-    const struct confine_program *program = s->processes->program;
+    const struct confine_program *program = s->rooms.processes->program;
     for (size_t i = 0; program && i < 2; i++) {
         char entry[40];
         snprintf (entry, sizeof entry, "http://127.0.0.1:%u", program->ports[i]);
-        if (program->ports[i] && ! allow_list_add (&s->processes->confined->network, entry, err))
+        if (program->ports[i] &&
+            ! allow_list_add (&s->rooms.processes->confined->network, entry, err))
             return false;
     }
-    s->processes->confined->spec.network = &s->processes->confined->network;
-    s->processes->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
+    s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
+    s->rooms.processes->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
     return true;
 }
 
@@ -194,14 +195,14 @@ confine_warn_places (const struct session *s)
 static void
 warn_compilers (const struct session *s)
 {
-    const struct confinement_spec *spec = &s->processes->confined->spec;
+    const struct confinement_spec *spec = &s->rooms.processes->confined->spec;
     const char **trees = arena_new_array (s->arena, const char *, spec->tree_count + 1);
     for (size_t i = 0; i < spec->tree_count; i++)
         trees[i] = spec->trees[i].path;
     const char *writable[] = { spec->folders.work.path, spec->folders.records.path, NULL };
     struct compiler_helpers helpers;
-    compiler_helpers_check (confinement_allowlist (s->processes->confined->confinement), trees,
-                            spec->path, writable, &helpers);
+    compiler_helpers_check (confinement_allowlist (s->rooms.processes->confined->confinement),
+                            trees, spec->path, writable, &helpers);
     for (size_t i = 0; i < helpers.uncovered.len; i++)
         launch_warning (s, W_SEC_012, "the sealed root does not let a command execute %s",
                         helpers.uncovered.items[i]);
@@ -217,18 +218,18 @@ warn_compilers (const struct session *s)
 static void
 warn_once (struct session *s)
 {
-    if (s->processes->is_told)
+    if (s->rooms.processes->is_told)
         return;
-    s->processes->is_told = true;
+    s->rooms.processes->is_told = true;
     const enum containment_tier tier = host_decide (s->asked->decision)->applied;
     struct tier_warning warnings[TIER_WARNINGS_MAX];
     /* What a tier confines is said of hosts with namespaces; without them W-SEC-034 is true. */
-    size_t count = s->processes->confined->spec.is_unconfined
+    size_t count = s->rooms.processes->confined->spec.is_unconfined
                        ? 0
                        : policy_tier_warnings (s->policy, tier, warnings);
     for (size_t i = 0; i < count; i++)
         launch_warning (s, warnings[i].code, "%s", warnings[i].text);
-    const struct confined *c = s->processes->confined;
+    const struct confined *c = s->rooms.processes->confined;
     const char *reason = NULL;
     if (c->spec.is_unconfined)
         launch_warning (
@@ -255,13 +256,13 @@ warn_once (struct session *s)
 void
 confine_admit (struct session *s, const struct confine_program *program)
 {
-    s->processes->program = program;
+    s->rooms.processes->program = program;
 }
 
 const struct strv *
 confine_env (const struct session *s)
 {
-    return &s->processes->confined->env;
+    return &s->rooms.processes->confined->env;
 }
 
 bool
@@ -269,7 +270,7 @@ confine_start (struct session *s, struct mur_error **err)
 {
     if (! session_may_run_native (s))
         return true;
-    struct confined *c = s->processes->confined = x_new0 (struct confined);
+    struct confined *c = s->rooms.processes->confined = x_new0 (struct confined);
     c->spec.session_id = s->id.text;
     c->spec.tier = tier_of (s);
     c->spec.probe = host_probe_once ();
@@ -293,7 +294,7 @@ confine_start (struct session *s, struct mur_error **err)
 static const char *
 filled_in (struct session *s, const char *entry)
 {
-    struct confined *c = s->processes->confined;
+    struct confined *c = s->rooms.processes->confined;
     const struct {
         const char *mark, *value;
     } places[] = { { "{home}", c->spec.folders.home.path },
@@ -310,12 +311,13 @@ filled_in (struct session *s, const char *entry)
 static const char *const *
 recipe_environment (struct session *s)
 {
-    const struct strv *env = &confinement_allowlist (s->processes->confined->confinement)->env;
+    const struct strv *env =
+        &confinement_allowlist (s->rooms.processes->confined->confinement)->env;
     const char **entries = arena_new_array (s->arena, const char *, env->len + 2);
     for (size_t i = 0; i < env->len; i++)
         entries[i] = filled_in (s, env->items[i]);
     /* Nothing covers the host's own there, which may not be read and must not stop git. */
-    if (! confinement_has_mounts (s->processes->confined->confinement))
+    if (! confinement_has_mounts (s->rooms.processes->confined->confinement))
         entries[env->len] = "GIT_CONFIG_NOSYSTEM=1";
     return entries;
 }
@@ -323,20 +325,20 @@ recipe_environment (struct session *s)
 void
 confine_kill_all (struct session *s)
 {
-    if (s->processes->confined)
-        commands_kill_all (s->processes->confined->commands);
+    if (s->rooms.processes->confined)
+        commands_kill_all (s->rooms.processes->confined->commands);
 }
 
 struct confinement *
 confine_confinement (const struct session *s)
 {
-    return s->processes->confined ? s->processes->confined->confinement : NULL;
+    return s->rooms.processes->confined ? s->rooms.processes->confined->confinement : NULL;
 }
 
 void
 confine_set_env (struct session *s)
 {
-    struct confined *c = s->processes->confined;
+    struct confined *c = s->rooms.processes->confined;
     if (! c)
         return;
     struct environment_spec spec = {
@@ -371,7 +373,7 @@ joined (struct arena *a, const struct strv *const *lists, size_t count)
 struct refusal_walls
 confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *), void *ctx)
 {
-    struct confined *c = s->processes->confined;
+    struct confined *c = s->rooms.processes->confined;
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
     if (! c->refusal_programs) {
         const struct strv *const programs[] = { &list->files, &list->run_trees };
@@ -398,7 +400,7 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
 void
 confine_end (struct session *s)
 {
-    struct confined *c = steal_ptr (&s->processes->confined);
+    struct confined *c = steal_ptr (&s->rooms.processes->confined);
     if (! c)
         return;
     commands_free (c->commands);
@@ -413,7 +415,7 @@ confine_end (struct session *s)
 bool
 confine_check_size (struct session *s, struct mur_error **err)
 {
-    struct confined *c = s->processes->confined;
+    struct confined *c = s->rooms.processes->confined;
     uint64_t now = clock_monotonic_ms ();
     if (! c)
         return true;

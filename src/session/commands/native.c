@@ -147,14 +147,14 @@ native_run (struct session *s, struct running_task *task, const struct staged_ar
     char *const argv[] = { tool->native_path, NULL };
     const struct command_start how = { .path = tool->native_path,
                                        .argv = argv,
-                                       .env = s->processes->confined->env.items,
+                                       .env = s->rooms.processes->confined->env.items,
                                        .closure = &tool->native_closure,
                                        .nest = call->nest,
                                        .line = tool->tool_name,
                                        .input = input,
                                        .input_len = strlen (input) };
     _cleanup_ (command_unrefp) struct command *c =
-        command_start (s->processes->confined->commands, &how, &err);
+        command_start (s->rooms.processes->confined->commands, &how, &err);
     if (! c) {
         outcome_set_error (out, "tool %s did not start: %s", tool->tool_name, err->message);
         if (err->code == E_RUN_014)

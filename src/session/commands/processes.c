@@ -7,16 +7,16 @@
 void
 processes_new (struct session *s)
 {
-    s->processes = x_new0 (struct processes);
-    pthread_mutex_init (&s->processes->lock, NULL);
+    s->rooms.processes = x_new0 (struct processes);
+    pthread_mutex_init (&s->rooms.processes->lock, NULL);
 }
 
 void
 processes_free (struct session *s)
 {
-    if (! s->processes)
+    if (! s->rooms.processes)
         return;
-    pthread_mutex_destroy (&s->processes->lock);
-    free (s->processes);
-    s->processes = NULL;
+    pthread_mutex_destroy (&s->rooms.processes->lock);
+    free (s->rooms.processes);
+    s->rooms.processes = NULL;
 }

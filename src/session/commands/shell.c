@@ -154,7 +154,7 @@ reaches (void *ctx, const char *host)
 static void
 add_refusals (struct session *s, const struct command_result *r, struct call_outcome *out)
 {
-    struct confined *c = s->processes->confined;
+    struct confined *c = s->rooms.processes->confined;
     const struct refusal_walls walls =
         confine_refusal_walls (s, reaches, (void *)(uintptr_t)c->spec.network);
     refusals_find (&walls, r->exit_code, r->err.kept.data, r->err.kept.len, &out->shell.refusals);
@@ -182,7 +182,7 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     add_refusals (s, &r, out);
     out->is_truncated = is_cut (&r);
     out->has_shell = true;
-    if (s->hooks) {
+    if (s->rooms.hooks) {
         buf_append (&out->shell.out, r.out.kept.data ? r.out.kept.data : "", r.out.kept.len);
         buf_append (&out->shell.err, r.err.kept.data ? r.err.kept.data : "", r.err.kept.len);
     }
@@ -205,7 +205,7 @@ static const struct exec_name *
 find_program (const struct session *s, const char *name)
 {
     const struct exec_allowlist *allowed =
-        confinement_allowlist (s->processes->confined->confinement);
+        confinement_allowlist (s->rooms.processes->confined->confinement);
     return exec_allowlist_find (allowed, name);
 }
 
@@ -233,7 +233,7 @@ shell_request_clear (struct shell_request *r)
 bool
 shell_read (struct session *s, const char *name, const json_t *input, struct shell_request *out)
 {
-    if (! s->processes->confined || ! shell_is_offered (s, name) ||
+    if (! s->rooms.processes->confined || ! shell_is_offered (s, name) ||
         ! (out->command = command_of (name, input)))
         return false;
     const struct exec_name *program = find_program (s, name);
@@ -258,10 +258,10 @@ shell_start (struct session *s, const struct call *call, const char *command,
     out->shell.script = command_line_is_interpreter (name) ? out->shell.command : NULL;
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
-                                       .env = s->processes->confined->env.items,
+                                       .env = s->rooms.processes->confined->env.items,
                                        .nest = call->nest,
                                        .line = line };
-    return command_start (s->processes->confined->commands, &how, err);
+    return command_start (s->rooms.processes->confined->commands, &how, err);
 }
 
 struct command *
@@ -279,9 +279,9 @@ shell_start_line (struct session *s, const char *line, struct mur_error **err)
         return mur_fail (err, E_IO_001, "%s is not on PATH", words.items[0]), NULL;
     const struct command_start how = { .path = program->unlinked,
                                        .argv = words.items,
-                                       .env = s->processes->confined->env.items,
+                                       .env = s->rooms.processes->confined->env.items,
                                        .line = line };
-    return command_start (s->processes->confined->commands, &how, err);
+    return command_start (s->rooms.processes->confined->commands, &how, err);
 }
 
 static void

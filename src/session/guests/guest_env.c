@@ -71,7 +71,7 @@ static void
 add_runtime_list (struct session *s, const char *url, const struct choice *d, struct strv *env)
 {
     if (d) {
-        guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->harness ? "process" : "http");
+        guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->rooms.harness ? "process" : "http");
         guest_env_set (env, "MURMUR_INFERENCE_ENDPOINT",
                        d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
         guest_env_set (env, "MURMUR_INFERENCE_MODEL", d->model);

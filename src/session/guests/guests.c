@@ -22,28 +22,28 @@ bool
 stage_engine (struct session *s, struct mur_error **err)
 {
     sigset_t before;
-    s->guests = x_new0 (struct guests);
+    s->rooms.guests = x_new0 (struct guests);
     signals_hold (&before);
-    s->guests->engine = engine_new (err);
+    s->rooms.guests->engine = engine_new (err);
     signals_release (&before);
-    return s->guests->engine != NULL;
+    return s->rooms.guests->engine != NULL;
 }
 
 void
 guests_free (struct session *s)
 {
-    if (! s->guests)
+    if (! s->rooms.guests)
         return;
-    allow_list_free (&s->guests->script_allow);
-    engine_freep (&s->guests->engine);
-    free (s->guests);
-    s->guests = NULL;
+    allow_list_free (&s->rooms.guests->script_allow);
+    engine_freep (&s->rooms.guests->engine);
+    free (s->rooms.guests);
+    s->rooms.guests = NULL;
 }
 
 struct engine *
 guests_engine (const struct session *s)
 {
-    return s->guests->engine;
+    return s->rooms.guests->engine;
 }
 
 struct component *
@@ -54,7 +54,8 @@ guests_compile (struct session *s, const char *sha256, form_wasm_fn *give, void 
                                           zip_ceiling () };
     sigset_t before;
     signals_hold (&before);
-    struct component *c = form_cache_load (s->guests->engine, &spec, sha256, give, ctx, NULL, err);
+    struct component *c =
+        form_cache_load (s->rooms.guests->engine, &spec, sha256, give, ctx, NULL, err);
     signals_release (&before);
     return c;
 }
@@ -65,7 +66,8 @@ bool
 guests_allow_script (struct session *s, struct mur_error **err)
 {
     for (size_t i = 0; i < s->policy->network_allow.len; i++)
-        if (! allow_list_add (&s->guests->script_allow, s->policy->network_allow.items[i], err))
+        if (! allow_list_add (&s->rooms.guests->script_allow, s->policy->network_allow.items[i],
+                              err))
             return false;
     return true;
 }
@@ -73,7 +75,7 @@ guests_allow_script (struct session *s, struct mur_error **err)
 const struct allow_list *
 guests_script_allow (const struct session *s)
 {
-    return &s->guests->script_allow;
+    return &s->rooms.guests->script_allow;
 }
 
 /* --- the directories of an artifact --- */

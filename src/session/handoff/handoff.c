@@ -16,46 +16,46 @@ struct handoff {
 void
 handoff_new (struct session *s)
 {
-    s->handoff = x_new0 (struct handoff);
+    s->rooms.handoff = x_new0 (struct handoff);
 }
 
 void
 handoff_begin (struct session *s)
 {
     if (s->policy->spawn_allow.len)
-        s->handoff->delegations = delegations_new (s);
-    s->handoff->member_calls = member_calls_new (s);
+        s->rooms.handoff->delegations = delegations_new (s);
+    s->rooms.handoff->member_calls = member_calls_new (s);
 }
 
 void
 handoff_end (struct session *s)
 {
-    delegations_free (s->handoff->delegations);
-    s->handoff->delegations = NULL;
-    member_calls_free (s->handoff->member_calls);
-    s->handoff->member_calls = NULL;
+    delegations_free (s->rooms.handoff->delegations);
+    s->rooms.handoff->delegations = NULL;
+    member_calls_free (s->rooms.handoff->member_calls);
+    s->rooms.handoff->member_calls = NULL;
 }
 
 void
 handoff_free (struct session *s)
 {
-    if (! s->handoff)
+    if (! s->rooms.handoff)
         return;
     handoff_leave (s);
-    free (s->handoff);
-    s->handoff = NULL;
+    free (s->rooms.handoff);
+    s->rooms.handoff = NULL;
 }
 
 struct delegations *
 handoff_delegations (const struct session *s)
 {
-    return s->handoff->delegations;
+    return s->rooms.handoff->delegations;
 }
 
 struct member_calls *
 handoff_member_calls (const struct session *s)
 {
-    return s->handoff->member_calls;
+    return s->rooms.handoff->member_calls;
 }
 
 /* --- mur-roost --- */
@@ -63,25 +63,25 @@ handoff_member_calls (const struct session *s)
 void
 handoff_join (struct session *s, const char *url, struct secret *credential)
 {
-    s->handoff->roost_url = url;
-    s->handoff->roost_credential = credential;
+    s->rooms.handoff->roost_url = url;
+    s->rooms.handoff->roost_credential = credential;
 }
 
 void
 handoff_leave (struct session *s)
 {
-    secret_free (s->handoff->roost_credential);
-    s->handoff->roost_credential = NULL;
+    secret_free (s->rooms.handoff->roost_credential);
+    s->rooms.handoff->roost_credential = NULL;
 }
 
 const struct secret *
 handoff_credential (const struct session *s)
 {
-    return s->handoff->roost_credential;
+    return s->rooms.handoff->roost_credential;
 }
 
 const char *
 handoff_roost_url (const struct session *s)
 {
-    return s->handoff->roost_url;
+    return s->rooms.handoff->roost_url;
 }

@@ -463,7 +463,7 @@ bridge_listen (uint16_t *port, struct mur_error **err)
 static bool
 listen_here (struct bridge *b, struct mur_error **err)
 {
-    const struct harness *h = b->session->harness;
+    const struct harness *h = b->session->rooms.harness;
     uint16_t port = h->bridge_port;
     b->listen_fd = -1;
     b->changed_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -33,9 +33,9 @@ make_pipe (int pair[2], int ours, struct mur_error **err)
 static void
 publish (struct session *s, pid_t pid)
 {
-    pthread_mutex_lock (&s->harness->lock);
-    s->harness->pid = pid;
-    pthread_mutex_unlock (&s->harness->lock);
+    pthread_mutex_lock (&s->rooms.harness->lock);
+    s->rooms.harness->pid = pid;
+    pthread_mutex_unlock (&s->rooms.harness->lock);
 }
 
 /* In the walls of the session's commands. */
@@ -43,13 +43,13 @@ static bool
 start_confined (struct session *s, char *const *argv, char *const *env, const int streams[3],
                 struct bare_child *out, struct mur_error **err)
 {
-    const struct confined_program program = { .path = s->harness->binary,
+    const struct confined_program program = { .path = s->rooms.harness->binary,
                                               .argv = argv,
                                               .env = env,
                                               .stdin_fd = streams[0],
                                               .stdout_fd = streams[1],
                                               .stderr_fd = streams[2],
-                                              .closure = &s->harness->closure };
+                                              .closure = &s->rooms.harness->closure };
     struct spawned spawned;
     if (! confinement_spawn (confine_confinement (s), &program, &spawned, err))
         return false;
@@ -68,7 +68,7 @@ harness_child_start (struct session *s, char *const *argv, char *const *env,
     if (is_good && harness_is_confined (s)) {
         is_good = start_confined (s, argv, env, streams, &c->process, err);
     } else if (is_good) {
-        const struct bare_child_spec spec = { .path = s->harness->binary,
+        const struct bare_child_spec spec = { .path = s->rooms.harness->binary,
                                               .argv = argv,
                                               .env = env,
                                               .dir_fd = fs_root_fd (s->places.work),
@@ -273,12 +273,12 @@ harness_child_kill (struct session *s, struct harness_child *c)
 void
 harness_kill (struct session *s)
 {
-    if (! s->harness)
+    if (! s->rooms.harness)
         return;
-    pthread_mutex_lock (&s->harness->lock);
-    if (s->harness->pid)
-        killpg (s->harness->pid, SIGKILL);
-    pthread_mutex_unlock (&s->harness->lock);
+    pthread_mutex_lock (&s->rooms.harness->lock);
+    if (s->rooms.harness->pid)
+        killpg (s->rooms.harness->pid, SIGKILL);
+    pthread_mutex_unlock (&s->rooms.harness->lock);
 }
 
 void
@@ -289,12 +289,12 @@ harness_child_reap (struct session *s, struct harness_child *c)
     fd_wait (c->process.pidfd, POLLIN, -1);
     c->ended_ms = clock_monotonic_ms ();
     /* Whoever it left behind goes with it, while the group is still its own. */
-    pthread_mutex_lock (&s->harness->lock);
+    pthread_mutex_lock (&s->rooms.harness->lock);
     killpg (c->process.pid, SIGKILL);
     while (waitpid (c->process.pid, &c->status, 0) < 0 && errno == EINTR)
         ;
-    s->harness->pid = 0;
-    pthread_mutex_unlock (&s->harness->lock);
+    s->rooms.harness->pid = 0;
+    pthread_mutex_unlock (&s->rooms.harness->lock);
     c->is_reaped = true;
     close_fd (&c->process.pidfd);
 }

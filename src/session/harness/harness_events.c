@@ -99,7 +99,7 @@ harness_spend_line (struct harness_run *run)
 static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
-    bool is_open = run->session->harness->door
+    bool is_open = run->session->rooms.harness->door
                        ? harness_gateway_charge (run->session, &run->refusal)
                        : spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
                                        count (&u->of[USAGE_OUTPUT]), &run->refusal);
@@ -193,7 +193,7 @@ harness_failed_turn_line (struct harness_run *run, const char *code, const char 
         return;
     add_to_totals (run, &u);
     struct spend_refusal ignored;
-    if (run->session->harness->door)
+    if (run->session->rooms.harness->door)
         (void)harness_gateway_charge (run->session, &ignored);
     else
         (void)spend_charge (run->session->spend, count (&u.of[USAGE_INPUT]),
@@ -359,7 +359,7 @@ take_result (struct harness_run *run, const struct process_event *e)
 static void
 warn_billing (struct harness_run *run, const char *auth)
 {
-    struct harness *h = run->session->harness;
+    struct harness *h = run->session->rooms.harness;
     _cleanup_free_ char *text =
         x_asprintf ("%s is billed by %s, not by a subscription", h->is.harness, auth);
     TRACE (run->session->trace, NULL, harness_warning, .task_id = run->task->task->id,

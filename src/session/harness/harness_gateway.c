@@ -11,7 +11,7 @@
 bool
 harness_gateway_charge (struct session *s, struct spend_refusal *refusal)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     pthread_mutex_lock (&h->lock);
     const struct gateway_usage now = gateway_door_usage (h->door), before = h->charged;
     h->charged = now;
@@ -36,7 +36,7 @@ refuse_request (void *ctx)
 bool
 harness_gateway_open (struct session *s, struct mur_error **err)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     if (h->door || ! h->driver->gateway)
         return true;
     const struct gateway_door_spec spec = {
@@ -50,7 +50,7 @@ char *
 harness_driver_config (const struct session *s)
 {
     const char *written = s->choices.primary.config;
-    const struct gateway_door *door = s->harness->door;
+    const struct gateway_door *door = s->rooms.harness->door;
     if (! door)
         return written ? x_strdup (written) : NULL;
     _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();

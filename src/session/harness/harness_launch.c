@@ -98,11 +98,11 @@ static char *
 probe_version (struct harness_run *run)
 {
     struct session *s = run->session;
-    const struct text_list *args = &s->harness->is.version_args;
+    const struct text_list *args = &s->rooms.harness->is.version_args;
     const char **argv = arena_new_array (run->arena, const char *, args->len + 2);
     _cleanup_strv_ struct strv env = { 0 };
     struct harness_child c;
-    argv[0] = s->harness->binary;
+    argv[0] = s->rooms.harness->binary;
     for (size_t i = 0; i < args->len; i++)
         argv[i + 1] = args->items[i];
     build_env (s, NULL, NULL, &env);
@@ -146,7 +146,7 @@ is_tested (const struct text_list *tested, const char *line)
 static void
 warn_version (struct harness_run *run, const char *line)
 {
-    struct harness *h = run->session->harness;
+    struct harness *h = run->session->rooms.harness;
     _cleanup_free_ char *text =
         line ? x_asprintf ("%s says \"%s\", a version driver %s was not tested with", h->is.harness,
                            line, h->driver->full_name)
@@ -193,7 +193,8 @@ harness_forget (struct harness_run *run)
     if (! t->task->forgets_session || t->onward.is_continuing || t->harness.has_forgotten)
         return;
     t->harness.has_forgotten = true;
-    _cleanup_free_ char *dropped = harness_memory_forget (s->harness->memory, t->task->context_id);
+    _cleanup_free_ char *dropped =
+        harness_memory_forget (s->rooms.harness->memory, t->task->context_id);
     if (dropped)
         TRACE (s->trace, NULL, harness_session_forgotten, .task_id = t->task->id,
                .context_id = t->task->context_id, .harness_session_id = dropped,
@@ -208,7 +209,7 @@ plan_session (struct harness_run *run)
     if (t->onward.is_continuing && t->harness.session)
         kept = x_strdup (t->harness.session);
     else if (harness_is_threaded (run->session))
-        kept = harness_memory_find (run->session->harness->memory, t->task->context_id);
+        kept = harness_memory_find (run->session->rooms.harness->memory, t->task->context_id);
     run->is_resume = kept && strlen (kept) < sizeof run->session_id;
     if (run->is_resume)
         snprintf (run->session_id, sizeof run->session_id, "%s", kept);
@@ -244,7 +245,8 @@ ask_plan (struct harness_run *run, const char *version, const struct buf *prompt
     struct mur_error *caught = NULL;
     if (host_process_launch (run->driver, &request, run->arena, &run->plan, &caught))
         return true;
-    mur_fail (err, E_RUN_034, "driver %s: %s", s->harness->driver->full_name, caught->message);
+    mur_fail (err, E_RUN_034, "driver %s: %s", s->rooms.harness->driver->full_name,
+              caught->message);
     mur_error_free (caught);
     return false;
 }
@@ -254,7 +256,7 @@ refuse_plan (const struct harness_run *run, const char *what, const char *name,
              struct mur_error **err)
 {
     return mur_fail (err, E_RUN_034, "driver %s: launch: %s: \"%s\"",
-                     run->session->harness->driver->full_name, what, name);
+                     run->session->rooms.harness->driver->full_name, what, name);
 }
 
 static bool
@@ -339,7 +341,7 @@ static void
 start_line (struct harness_run *run, const char *version, bool is_known, const struct strv *env)
 {
     struct session *s = run->session;
-    const struct harness *h = s->harness;
+    const struct harness *h = s->rooms.harness;
     const struct process_plan *p = &run->plan;
     _cleanup_strv_ struct strv names = { 0 }, unset = { 0 }, files = { 0 }, tools = { 0 };
     for (size_t i = 0; i < env->len; i++)
@@ -369,13 +371,13 @@ start (struct harness_run *run, const char *version, bool is_known, struct mur_e
     struct session *s = run->session;
     const struct process_plan *p = &run->plan;
     _cleanup_strv_ struct strv argv = { 0 }, env = { 0 };
-    strv_push (&argv, s->harness->binary);
+    strv_push (&argv, s->rooms.harness->binary);
     for (size_t i = 0; i < p->args.len; i++)
         strv_take (&argv, with_files_dir (p->args.items[i], run->files.path));
     build_env (s, p, run->files.path, &env);
     start_line (run, version, is_known, &env);
     if (! harness_child_start (s, argv.items, env.items, &run->child, err))
-        return mur_context (err, "harness %s", s->harness->is.harness);
+        return mur_context (err, "harness %s", s->rooms.harness->is.harness);
     if (p->stdin_bytes.is_some)
         harness_child_write (&run->child, p->stdin_bytes.data, p->stdin_bytes.len);
     if (! p->keeps_stdin_open)
@@ -389,13 +391,13 @@ harness_launch (struct harness_run *run, struct mur_error **err)
     struct session *s = run->session;
     _cleanup_buf_ struct buf prompt = { 0 };
     if (! (run->driver = harness_open_driver (s, err)))
-        return mur_context (err, "driver %s", s->harness->driver->full_name);
+        return mur_context (err, "driver %s", s->rooms.harness->driver->full_name);
     if (! read_prompt (run, &prompt, err)) /* a blank one starts nothing */
         return false;
     _cleanup_free_ char *version = probe_version (run);
     if (cancel_is_raised (run->task->cancel))
         return false;
-    bool is_known = version && is_tested (&s->harness->is.tested_versions, version);
+    bool is_known = version && is_tested (&s->rooms.harness->is.tested_versions, version);
     if (! is_known)
         warn_version (run, version);
     if (s->kit.tool_count && ! (run->bridge = bridge_open (s, run->task, err)))

@@ -50,7 +50,7 @@ inactivity_ms (void)
 static void
 fail_driver (struct harness_run *run, struct mur_error *why)
 {
-    const struct staged_artifact *driver = run->session->harness->driver;
+    const struct staged_artifact *driver = run->session->rooms.harness->driver;
     _cleanup_error_ struct mur_error *caught = why;
     run->cause = HARNESS_DRIVER_ERROR;
     mur_error_freep (&run->error);
@@ -109,7 +109,7 @@ pump (struct harness_run *run, int wake_fd, uint64_t until_ms)
 static bool
 interrupt (struct harness_run *run)
 {
-    const enum interrupt_method method = run->session->harness->is.interrupt;
+    const enum interrupt_method method = run->session->rooms.harness->is.interrupt;
     bool is_told = false;
     if (method == INTERRUPT_SIGNAL_INT) {
         harness_child_signal (&run->child, SIGINT);
@@ -152,7 +152,7 @@ wind_down (struct harness_run *run)
 static void
 fail_inactive (struct harness_run *run, uint64_t window_ms)
 {
-    const struct harness *h = run->session->harness;
+    const struct harness *h = run->session->rooms.harness;
     run->cause = HARNESS_INACTIVITY;
     mur_fail (&run->error, E_RUN_035,
               "the harness %s gave neither output nor a tool call for %llu s", h->is.harness,
@@ -287,11 +287,11 @@ end_failed (struct harness_run *run)
     struct mur_error *err = steal_ptr (&run->error);
     if (! err && has_lost_session (run)) {
         _cleanup_free_ char *path =
-            harness_memory_path (s->harness->memory, run->task->task->context_id);
+            harness_memory_path (s->rooms.harness->memory, run->task->task->context_id);
         mur_fail (&err, E_RUN_036,
                   "the harness %s lost the conversation of context %s: its session %s (%s) cannot "
                   "be resumed: %s",
-                  s->harness->is.harness, run->task->task->context_id, run->session_id, path,
+                  s->rooms.harness->is.harness, run->task->task->context_id, run->session_id, path,
                   run->failure_text);
         mur_hint (&err, "begin it anew with --forget-session --context %s",
                   run->task->task->context_id);
@@ -336,8 +336,8 @@ keep_session (struct harness_run *run)
     t->harness.session = x_strdup (id);
     if (! harness_is_threaded (s))
         return;
-    if (! harness_memory_keep (s->harness->memory, t->task->context_id, id, s->harness->is.harness,
-                               s->harness->driver->full_name))
+    if (! harness_memory_keep (s->rooms.harness->memory, t->task->context_id, id,
+                               s->rooms.harness->is.harness, s->rooms.harness->driver->full_name))
         diag_lost ("the harness session of context %s was not written down", t->task->context_id);
 }
 

@@ -22,7 +22,7 @@
 bool
 harness_is_confined (const struct session *s)
 {
-    return s->harness && policy_confines_harness (s->policy);
+    return s->rooms.harness && policy_confines_harness (s->policy);
 }
 
 /* --- what it is made of --- */
@@ -96,14 +96,14 @@ add_program (struct harness *h, const char *path, unsigned hops)
 const char *
 harness_home (const struct session *s)
 {
-    return s->harness->home;
+    return s->rooms.harness->home;
 }
 
 /* With the capsule's conversations, where the ids of its sessions are kept, too. */
 static bool
 make_home (struct session *s, struct mur_error **err)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     if (! s->policy->record_store) {
         h->home = arena_printf (h->arena, "%s/home", s->places.dirs.records_path);
         return true;
@@ -125,7 +125,7 @@ make_home (struct session *s, struct mur_error **err)
 bool
 harness_walls_enter (struct session *s, struct mur_error **err)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     if (! h)
         return true;
     if (! make_home (s, err) || ! harness_gateway_open (s, err))

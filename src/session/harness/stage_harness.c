@@ -20,7 +20,7 @@ struct guest *
 harness_open_driver (struct session *s, struct mur_error **err)
 {
     const struct cap_limits *limits = &s->policy->limits;
-    const struct staged_artifact *a = s->harness->driver;
+    const struct staged_artifact *a = s->rooms.harness->driver;
     const struct guest_spec spec = {
         .engine = guests_engine (s),
         .component = a->component,
@@ -44,7 +44,7 @@ refuse_driver (const struct harness *h, const char *call, struct mur_error *why,
 static bool
 describe (struct session *s, struct mur_error **err)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     struct mur_error *caught = NULL;
     struct guest *g = harness_open_driver (s, &caught);
     if (! g)
@@ -70,7 +70,7 @@ has_listed (const struct text_list *list, size_t before, const char *name)
 static bool
 check_required_env (const struct session *s, struct mur_error **err)
 {
-    const struct text_list *required = &s->harness->is.required_env;
+    const struct text_list *required = &s->rooms.harness->is.required_env;
     const struct str_list *allowed = &s->policy->env_allow;
     _cleanup_strv_ struct strv missing = { 0 };
     for (size_t i = 0; i < required->len; i++) {
@@ -84,7 +84,7 @@ check_required_env (const struct session *s, struct mur_error **err)
         return true;
     _cleanup_free_ char *names = strv_join (&missing, ", ");
     capsule_manifest_fail (s->manifest, err, E_CAP_019, "capabilities.env.allow",
-                           "driver %s needs %s", s->harness->driver->full_name, names);
+                           "driver %s needs %s", s->rooms.harness->driver->full_name, names);
     return mur_hint (err, "add to capabilities.env.allow: %s", names);
 }
 
@@ -106,7 +106,7 @@ absolute (const struct session *s, const char *path)
 static bool
 find_binary (struct session *s, struct mur_error **err)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     const char *command = s->manifest->inference->command;
     const char *name = command ? command : h->is.binary;
     h->binary_source = command ? "inference.command" : "the process driver's describe()";
@@ -124,7 +124,7 @@ stage_harness (struct session *s, struct mur_error **err)
     const struct inference *inference = s->manifest->inference;
     if (! inference || inference->transport != TRANSPORT_PROCESS)
         return true;
-    struct harness *h = s->harness = x_new0 (struct harness);
+    struct harness *h = s->rooms.harness = x_new0 (struct harness);
     s->loop_lock.is_shared = true;
     pthread_mutex_init (&h->lock, NULL);
     last_acts_add (s, harness_kill);
@@ -140,7 +140,7 @@ stage_harness (struct session *s, struct mur_error **err)
 bool
 stage_harness_spend (struct session *s, struct mur_error **err)
 {
-    const struct harness *h = s->harness;
+    const struct harness *h = s->rooms.harness;
     if (! h || h->is.reports_usage || h->driver->entry->gateway) /* its gateway counts */
         return true;
     bool has_own = s->manifest->inference->max_session_tokens.is_set;
@@ -154,7 +154,7 @@ stage_harness_spend (struct session *s, struct mur_error **err)
 void
 harness_free (struct session *s)
 {
-    struct harness *h = s->harness;
+    struct harness *h = s->rooms.harness;
     if (! h)
         return;
     gateway_door_free (h->door);
@@ -167,5 +167,5 @@ harness_free (struct session *s)
     free (h->binary);
     arena_free (h->arena);
     free (h);
-    s->harness = NULL;
+    s->rooms.harness = NULL;
 }

@@ -38,7 +38,7 @@ void
 hooks_tell_inference (struct session *s, struct running_task *t, const struct request *request,
                       const struct driver_answer *a, uint64_t estimate)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     all->turns++;
@@ -76,7 +76,7 @@ void
 hooks_tell_harness_turn (struct session *s, struct running_task *t,
                          const struct trace_inference *turn, const char *text)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     uint64_t input = turn->input_tokens.is_set ? (uint64_t)turn->input_tokens.value : 0,
@@ -103,7 +103,7 @@ hooks_tell_harness_turn (struct session *s, struct running_task *t,
 void
 hooks_show_artifacts (struct session *s, struct running_task *t)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     for (size_t i = 0; all && i < all->shown.len; i++) {
         struct stream_artifact artifact = { .tool_name = all->shown.items[i].hook_name,
                                             .content = all->shown.items[i].output->text };
@@ -119,9 +119,9 @@ void
 hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,
                  const struct call_outcome *o, uint64_t duration_ms)
 {
-    if (! s->hooks)
+    if (! s->rooms.hooks)
         return;
-    s->hooks->tool_calls++;
+    s->rooms.hooks->tool_calls++;
     _cleanup_arena_ struct arena *arena = arena_new ();
     struct hook_answers none;
     const struct hook_event event = { .kind = HOOK_ON_TOOL_CALL,
@@ -140,9 +140,9 @@ void
 hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
                   const struct shell_facts *f)
 {
-    if (! s->hooks)
+    if (! s->rooms.hooks)
         return;
-    s->hooks->shell_calls++;
+    s->rooms.hooks->shell_calls++;
     _cleanup_arena_ struct arena *arena = arena_new ();
     _cleanup_free_ char *shown =
         x_strndup (f->command, utf8_cut (f->command, strlen (f->command), COMMAND_SHOWN));

@@ -17,8 +17,8 @@
 static bool
 has_deny_hooks (const struct session *s)
 {
-    for (size_t i = 0; s->hooks && i < s->hooks->len; i++)
-        if (s->hooks->items[i].is_denying)
+    for (size_t i = 0; s->rooms.hooks && i < s->rooms.hooks->len; i++)
+        if (s->rooms.hooks->items[i].is_denying)
             return true;
     return false;
 }
@@ -97,8 +97,8 @@ hooks_allow (struct session *s, struct running_task *t, const struct call *call,
                                                    .command = shown,
                                                    .argv = request.argv.items,
                                                    .script = request.script } };
-    for (size_t i = 0; i < s->hooks->len; i++) {
-        struct hook *h = &s->hooks->items[i];
+    for (size_t i = 0; i < s->rooms.hooks->len; i++) {
+        struct hook *h = &s->rooms.hooks->items[i];
         const struct hook_event *event = h->is_watching[HOOK_ON_SHELL] ? &command : &tool;
         if (! h->is_denying || (event == &command && ! is_command))
             continue;

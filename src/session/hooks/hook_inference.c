@@ -106,7 +106,7 @@ may_call (const struct hook *h, const struct running_task *t, const char **refus
 {
     const struct session *s = h->session;
     const struct opt_u64 *cap = &s->manifest->inference->max_turns;
-    bool has_driver = s->choices.primary.artifact && ! s->harness;
+    bool has_driver = s->choices.primary.artifact && ! s->rooms.harness;
     if (has_driver && (! t || ! cap->is_set || cap->value > t->counts.turns + t->counts.hook_calls))
         return true;
     *refusal = has_driver ? "inference.max_turns was reached" : "there is no driver to ask";
@@ -133,7 +133,7 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
                    : s->choices.primary.env.items,
         .cancel = t                   ? t->cancel
                   : h->serving.cancel ? h->serving.cancel
-                                      : s->hooks->idle,
+                                      : s->rooms.hooks->idle,
     };
     _cleanup_answer_ struct driver_answer a = { 0 };
     driver_call_as (s, &caller, r->text.data, r->text.len, estimate, &a);

@@ -20,7 +20,7 @@ set_text (char **to, const char *text, size_t len)
 void
 hooks_task_begin (struct session *s, const struct task *task)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     pthread_mutex_lock (&all->lock);
@@ -31,7 +31,7 @@ hooks_task_begin (struct session *s, const struct task *task)
 void
 hooks_attempt_begin (struct session *s, const char *text, size_t len)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     pthread_mutex_lock (&all->lock);
@@ -51,7 +51,7 @@ hooks_attempt_begin (struct session *s, const char *text, size_t len)
 void
 hooks_output (struct session *s, const char *text)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     pthread_mutex_lock (&all->lock);
@@ -62,7 +62,7 @@ hooks_output (struct session *s, const char *text)
 void
 hooks_task_end (struct session *s)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     pthread_mutex_lock (&all->lock);
@@ -79,7 +79,7 @@ enum task_io_error
 hook_task_text (struct session *s, enum task_io_text which, struct arena *arena, const char **text,
                 size_t *len)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     enum task_io_error error = TASK_IO_OK;
     if (! all)
         return TASK_IO_NO_TASK;
@@ -104,7 +104,7 @@ hook_task_text (struct session *s, enum task_io_text which, struct arena *arena,
 const char *
 hook_task_context (struct session *s, struct arena *arena, const char *otherwise)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return otherwise;
     pthread_mutex_lock (&all->lock);

@@ -49,7 +49,7 @@ count_hooks (const struct session *s)
 static bool
 open_all (struct session *s, struct mur_error **err)
 {
-    struct hooks *all = s->hooks = x_new0 (struct hooks);
+    struct hooks *all = s->rooms.hooks = x_new0 (struct hooks);
     pthread_mutex_init (&all->lock, NULL);
     all->idle = cancel_new ();
     all->items = x_new_array (struct hook, count_hooks (s));
@@ -153,8 +153,8 @@ stage_hooks (struct session *s, struct mur_error **err _unused_)
 bool
 hooks_watch (const struct session *s, enum hook_event_kind kind)
 {
-    for (size_t i = 0; s->hooks && i < s->hooks->len; i++)
-        if (s->hooks->items[i].is_watching[kind])
+    for (size_t i = 0; s->rooms.hooks && i < s->rooms.hooks->len; i++)
+        if (s->rooms.hooks->items[i].is_watching[kind])
             return true;
     return false;
 }
@@ -191,10 +191,10 @@ hooks_tell (struct session *s, struct running_task *t, const struct hook_event *
     *out = (struct hook_answers){ 0 };
     if (! hooks_watch (s, event->kind))
         return;
-    out->items = arena_new_array (arena, struct hook_answer, s->hooks->len);
+    out->items = arena_new_array (arena, struct hook_answer, s->rooms.hooks->len);
     struct value value = hook_event_to_value (arena, event);
-    for (size_t i = 0; i < s->hooks->len; i++) {
-        struct hook *h = &s->hooks->items[i];
+    for (size_t i = 0; i < s->rooms.hooks->len; i++) {
+        struct hook *h = &s->rooms.hooks->items[i];
         if (! h->is_watching[event->kind])
             continue;
         struct hook_serving serving;
@@ -223,7 +223,7 @@ hooks_tell (struct session *s, struct running_task *t, const struct hook_event *
 void
 hooks_end (struct session *s, const char *exit_status)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     _cleanup_arena_ struct arena *arena = arena_new ();
@@ -251,7 +251,7 @@ hooks_end (struct session *s, const char *exit_status)
 void
 hooks_free (struct session *s)
 {
-    struct hooks *all = s->hooks;
+    struct hooks *all = s->rooms.hooks;
     if (! all)
         return;
     for (size_t i = 0; i < all->len; i++) {
@@ -271,5 +271,5 @@ hooks_free (struct session *s)
     cancel_unref (all->idle);
     pthread_mutex_destroy (&all->lock);
     free (all);
-    s->hooks = NULL;
+    s->rooms.hooks = NULL;
 }

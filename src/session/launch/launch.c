@@ -94,14 +94,14 @@ serve (struct session *s, struct mur_error **err)
         .exports_files = exports && exports->files,
         .exports_peer_files = exports && exports->peer_files,
         .accepts_peer_tasks = exports && exports->peer_tasks && exports->peer_tasks->accept.value,
-        .has_harness = s->harness != NULL,
+        .has_harness = s->rooms.harness != NULL,
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
     };
     set_planes (s);
     controller_serve (s);
-    if (s->staged->auth)
-        door_set_auth (s->door, s->staged->auth);
-    served_at_door (s, s->staged->auth != NULL);
+    if (s->rooms.staged->auth)
+        door_set_auth (s->door, s->rooms.staged->auth);
+    served_at_door (s, s->rooms.staged->auth != NULL);
     return door_serve (s->door, &facts, s->registry, err);
 }
 
@@ -131,7 +131,7 @@ make_registry (struct session *s)
     struct registry_spec spec = {
         .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
         .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
-        .is_public = ! s->staged->auth,
+        .is_public = ! s->rooms.staged->auth,
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
         .record = record_received,
         .record_ctx = s,

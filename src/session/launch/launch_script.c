@@ -109,7 +109,7 @@ run_script (struct session *s, const struct launch_options *options, enum sessio
                                           { &host_artifact_manager, &manager },
                                           { &host_message, &message } };
     guest_env_fill (s, "");
-    struct guest_setup setup = { .component = s->staged->script,
+    struct guest_setup setup = { .component = s->rooms.staged->script,
                                  .kind = GUEST_SCRIPT,
                                  .env = s->kit.guest_env.items,
                                  .contexts = contexts,

@@ -7,15 +7,15 @@
 void
 launched_new (struct session *s)
 {
-    s->launched = x_new0 (struct launched);
-    deadline_fill (s, &s->launched->deadline);
-    s->deadline = &s->launched->deadline;
+    s->rooms.launched = x_new0 (struct launched);
+    deadline_fill (s, &s->rooms.launched->deadline);
+    s->deadline = &s->rooms.launched->deadline;
 }
 
 void
 launched_free (struct session *s)
 {
     s->deadline = NULL;
-    free (s->launched);
-    s->launched = NULL;
+    free (s->rooms.launched);
+    s->rooms.launched = NULL;
 }

@@ -54,7 +54,7 @@ void
 readiness_print_json (const struct session *s, const char *url, bool with_tokens)
 {
     struct buf b = { 0 };
-    bool is_authenticated = s->staged->auth && url[0];
+    bool is_authenticated = s->rooms.staged->auth && url[0];
     buf_putc (&b, '{');
     if (is_authenticated)
         append_member (&b, "auth", "bearer");
@@ -65,7 +65,7 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
     append_member (&b, "records_dir", s->places.dirs.records_path);
     append_member (&b, "session_id", s->id.text);
     if (is_authenticated && with_tokens)
-        append_tokens (&b, s->staged->auth);
+        append_tokens (&b, s->rooms.staged->auth);
     append_member (&b, "url", url);
     append_member (&b, "version", s->manifest->version);
     append_member (&b, "workdir", s->places.work_path);
@@ -84,7 +84,7 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
 {
     if (url[0])
         line ("murmur: url %s", url);
-    if (url[0] && s->staged->auth)
+    if (url[0] && s->rooms.staged->auth)
         line ("murmur: auth bearer (mur token %s)", s->id.text);
     line ("session: %s", s->id.text);
     if (! is_verbose)

@@ -63,8 +63,8 @@ running_record_begin (struct session *s)
     r.ends_by_itself = ! loop_sleeps (s);
     r.spawned_by = copy_of (s->asked->spawner->session_id);
     fill_membership (s->asked->membership, &r);
-    if (s->staged->auth)
-        fill_tokens (s->staged->auth, &r);
+    if (s->rooms.staged->auth)
+        fill_tokens (s->rooms.staged->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;
     if (! running_write (&r, &err)) {
         /* Whoever looks for the session later finds why it cannot be addressed. */

@@ -149,10 +149,11 @@ search_artifacts (void *ctx, const char *query, struct arena *arena,
 static struct pulled *
 next_pull (struct session *s)
 {
-    if (! s->launched->script_pulls)
-        s->launched->script_pulls = arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
-    return s->launched->script_pull_count < PULLS_MAX
-               ? &s->launched->script_pulls[s->launched->script_pull_count]
+    if (! s->rooms.launched->script_pulls)
+        s->rooms.launched->script_pulls =
+            arena_alloc (s->arena, PULLS_MAX * sizeof (struct pulled));
+    return s->rooms.launched->script_pull_count < PULLS_MAX
+               ? &s->rooms.launched->script_pulls[s->rooms.launched->script_pull_count]
                : NULL;
 }
 
@@ -174,7 +175,7 @@ pull_one (void *ctx, const char *name, const char *version, struct arena *arena,
     }
     *pulled = summary_of (p->artifact);
     if (p->is_new)
-        s->launched->script_pull_count++;
+        s->rooms.launched->script_pull_count++;
     else
         pulled_clear (p);
     return true;
@@ -195,14 +196,14 @@ void
 script_artifacts_record (struct session *s)
 {
     _cleanup_error_ struct mur_error *err = NULL;
-    if (s->launched->script_pull_count && ! s->trace)
+    if (s->rooms.launched->script_pull_count && ! s->trace)
         s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, &err);
-    for (size_t i = 0; i < s->launched->script_pull_count; i++) {
+    for (size_t i = 0; i < s->rooms.launched->script_pull_count; i++) {
         if (s->trace)
-            pull_record (s, &s->launched->script_pulls[i]);
-        pulled_clear (&s->launched->script_pulls[i]);
+            pull_record (s, &s->rooms.launched->script_pulls[i]);
+        pulled_clear (&s->rooms.launched->script_pulls[i]);
     }
-    s->launched->script_pull_count = 0;
+    s->rooms.launched->script_pull_count = 0;
 }
 
 static void

@@ -122,9 +122,9 @@ static void
 keep_line (struct session *s, const char *peer_url, const struct peer_message *message,
            const struct peer_task *task, const char *traceparent)
 {
-    if (! s->launched->script_sends)
-        s->launched->script_sends = x_new0 (struct script_sends);
-    struct script_sends *sends = s->launched->script_sends;
+    if (! s->rooms.launched->script_sends)
+        s->rooms.launched->script_sends = x_new0 (struct script_sends);
+    struct script_sends *sends = s->rooms.launched->script_sends;
     if (sends->len >= SENDS_MAX)
         return;
     x_grow (sends->items, sends->len, sends->cap);
@@ -199,7 +199,7 @@ script_messages (struct session *s)
 void
 script_messages_record (struct session *s)
 {
-    struct script_sends *sends = s->launched->script_sends;
+    struct script_sends *sends = s->rooms.launched->script_sends;
     if (! sends)
         return;
     if (! s->trace)
@@ -217,5 +217,5 @@ script_messages_record (struct session *s)
     }
     free (sends->items);
     free (sends);
-    s->launched->script_sends = NULL;
+    s->rooms.launched->script_sends = NULL;
 }

@@ -167,7 +167,7 @@ start_line_write (struct session *s, struct mur_error **err)
     const uint64_t machine = s->asked->config->machine_tokens_per_day;
     char prompt_sha[SHA256_HEX_LEN + 1] = "";
     _cleanup_strv_ struct strv capabilities = { 0 }, tools = { 0 }, callees = { 0 };
-    _cleanup_free_ char *limits = s->harness ? NULL : model_limits_json (&s->choices.primary);
+    _cleanup_free_ char *limits = s->rooms.harness ? NULL : model_limits_json (&s->choices.primary);
     _cleanup_free_ char *gateways = gateways_json (s);
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
@@ -193,15 +193,15 @@ start_line_write (struct session *s, struct mur_error **err)
         .containment_declared = containment_name (c->declared),
         .containment_achieved = containment_name (c->achieved),
         .workdir_exec = s->policy->workdir_exec_allowed, .userns_grant = c->facts.userns_grant,
-        .effective_grants = s->staged->effective_grants,
+        .effective_grants = s->rooms.staged->effective_grants,
         .system_prompt_source = told_prompt_source (s),
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,
         .credential_source = source_of (s->choices.primary.artifact), .gateways = gateways,
         .control = control, .inference_choices = choices,
-        .tool_refresh = s->harness                                          ? NULL
+        .tool_refresh = s->rooms.harness                                    ? NULL
                         : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
                                                                             : "compaction",
-        .runtime_artifacts = pins, .host_facts = s->staged->host_facts,
+        .runtime_artifacts = pins, .host_facts = s->rooms.staged->host_facts,
         .resumed_from = s->asked->resumed_session, .context_id = s->asked->context_id,
         .spawned_by = s->asked->spawner->session_id,
         .delegation_id = s->asked->spawner->delegation_id,

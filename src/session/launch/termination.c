@@ -35,7 +35,7 @@ bool
 termination_arm (struct session *s, struct mur_error **err)
 {
     struct termination *x = x_new0 (struct termination);
-    s->launched->termination = x;
+    s->rooms.launched->termination = x;
     sigset_t signals = signals_of_ending ();
     signals_hold (NULL);
     x->signal_fd = signalfd (-1, &signals, SFD_CLOEXEC);
@@ -92,7 +92,7 @@ write_cause (struct session *s, enum termination_cause cause)
 static bool
 take_cause (struct session *s, enum termination_cause cause)
 {
-    struct termination *x = s->launched->termination;
+    struct termination *x = s->rooms.launched->termination;
     pthread_mutex_lock (&s->now.lock);
     bool is_first = ! x->is_settled;
     if (is_first)
@@ -105,10 +105,10 @@ take_cause (struct session *s, enum termination_cause cause)
 void
 termination_settle (struct session *s)
 {
-    if (! s->launched->termination)
+    if (! s->rooms.launched->termination)
         return;
     pthread_mutex_lock (&s->now.lock);
-    s->launched->termination->is_settled = true;
+    s->rooms.launched->termination->is_settled = true;
     pthread_mutex_unlock (&s->now.lock);
 }
 
@@ -130,7 +130,7 @@ termination_begin (struct session *s, enum termination_cause cause)
         registry_interrupt (s->registry);
         diag_stderr_line ("%s", lines[cause]);
     }
-    set_timer (s->launched->termination, TEARDOWN_LIMIT_SECS * 1000);
+    set_timer (s->rooms.launched->termination, TEARDOWN_LIMIT_SECS * 1000);
 }
 
 static _noreturn_ void
@@ -144,12 +144,13 @@ static void
 on_signal (struct session *s)
 {
     struct signalfd_siginfo info;
-    if (read (s->launched->termination->signal_fd, &info, sizeof (info)) != (ssize_t)sizeof (info))
+    if (read (s->rooms.launched->termination->signal_fd, &info, sizeof (info)) !=
+        (ssize_t)sizeof (info))
         return;
     /* A closed terminal is told twice, by the shell and by the kernel. */
-    if (info.ssi_signo == SIGHUP && s->launched->termination->signals)
+    if (info.ssi_signo == SIGHUP && s->rooms.launched->termination->signals)
         return;
-    if (++s->launched->termination->signals > 1)
+    if (++s->rooms.launched->termination->signals > 1)
         force_exit (s);
     if (s->cause == NOT_TERMINATED)
         termination_begin (s, TERMINATED_BY_SIGNAL);
@@ -159,7 +160,7 @@ static void
 on_timer (struct session *s)
 {
     uint64_t ticks;
-    if (read (s->launched->termination->timer_fd, &ticks, sizeof (ticks)) !=
+    if (read (s->rooms.launched->termination->timer_fd, &ticks, sizeof (ticks)) !=
         (ssize_t)sizeof (ticks))
         return;
     if (s->cause != NOT_TERMINATED)
@@ -182,7 +183,7 @@ static void *
 listen_thread (void *arg)
 {
     struct session *s = arg;
-    struct termination *x = s->launched->termination;
+    struct termination *x = s->rooms.launched->termination;
     struct pollfd fds[] = { { x->signal_fd, POLLIN, 0 },
                             { x->timer_fd, POLLIN, 0 },
                             { x->stop_fd, POLLIN, 0 },
@@ -205,7 +206,7 @@ listen_thread (void *arg)
 bool
 termination_listen (struct session *s, struct mur_error **err)
 {
-    struct termination *x = s->launched->termination;
+    struct termination *x = s->rooms.launched->termination;
     uint64_t left_ms = deadline_left_ms (s->deadline);
     if (! left_ms)
         termination_begin (s, TERMINATED_BY_DEADLINE);
@@ -223,7 +224,7 @@ termination_listen (struct session *s, struct mur_error **err)
 void
 termination_disarm (struct session *s)
 {
-    struct termination *x = s->launched->termination;
+    struct termination *x = s->rooms.launched->termination;
     if (! x)
         return;
     if (x->is_listening) {
@@ -240,5 +241,5 @@ termination_disarm (struct session *s)
     /* The signals stay blocked: the session has its ending and the process is on its way out. One
      * that came too late to be taken must not kill it between here and the exit. */
     free (x);
-    s->launched->termination = NULL;
+    s->rooms.launched->termination = NULL;
 }

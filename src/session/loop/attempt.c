@@ -21,7 +21,7 @@
 bool
 attempt_can_continue (const struct session *s, const struct running_task *t)
 {
-    return s->harness ? t->harness.session != NULL : t->list.len > 0;
+    return s->rooms.harness ? t->harness.session != NULL : t->list.len > 0;
 }
 
 static void
@@ -36,7 +36,7 @@ attempt_continue_with (struct session *s, struct running_task *t, const char *te
                        const char *fence)
 {
     t->onward.is_continuing = true;
-    if (! s->harness) {
+    if (! s->rooms.harness) {
         add_user (t, text, strlen (text), fence);
         return;
     }
@@ -154,7 +154,7 @@ attempt_run (struct session *s, struct running_task *t)
         hooks_attempt_begin (s, NULL, 0);
     if (attempt_take_refusals (s, t))
         return;
-    if (s->harness) {
+    if (s->rooms.harness) {
         harness_attempt_run (s, t);
         return;
     }

@@ -12,26 +12,26 @@ struct going {
 void
 going_new (struct session *s)
 {
-    s->going = x_new0 (struct going);
+    s->rooms.going = x_new0 (struct going);
 }
 
 void
 going_free (struct session *s)
 {
-    free (s->going);
-    s->going = NULL;
+    free (s->rooms.going);
+    s->rooms.going = NULL;
 }
 
 void
 going_set_compaction_prompt (struct session *s, const char *prompt)
 {
-    s->going->compaction_prompt = prompt;
+    s->rooms.going->compaction_prompt = prompt;
 }
 
 const char *
 going_compaction_prompt (const struct session *s)
 {
-    return s->going->compaction_prompt;
+    return s->rooms.going->compaction_prompt;
 }
 
 static bool
@@ -45,11 +45,11 @@ is_first (bool *was_before)
 bool
 going_first_resume (struct session *s)
 {
-    return is_first (&s->going->has_compacted_resume);
+    return is_first (&s->rooms.going->has_compacted_resume);
 }
 
 bool
 going_first_cut (struct session *s)
 {
-    return is_first (&s->going->has_cut_warning);
+    return is_first (&s->rooms.going->has_cut_warning);
 }

@@ -158,7 +158,7 @@ ends_session (const struct mur_error *e)
 static void
 run_task (struct session *s, const struct task *task, struct task_outcome *run)
 {
-    if (s->harness) {
+    if (s->rooms.harness) {
         task_run (s, task, run);
         return;
     }

@@ -119,7 +119,7 @@ summarise (struct session *s, struct running_task *t, struct message_list *seed,
 static const char *
 rejection (const struct session *s, struct message_list *seed, uint64_t total, uint64_t budget)
 {
-    if (s->harness) /* the conversation is its own */
+    if (s->rooms.harness) /* the conversation is its own */
         return "unsupported_transport";
     if (! budget)
         return "no_budget";

@@ -130,7 +130,7 @@ record_error (struct session *s, struct running_task *t)
     t->end.cause = "runtime_error";
     t->end.has_failed_line = true;
     TRACE (s->trace, NULL, task_failed, .task_id = t->task->id,
-           .turn = { t->counts.turns > 0 && ! s->harness, (int64_t)t->counts.turns },
+           .turn = { t->counts.turns > 0 && ! s->rooms.harness, (int64_t)t->counts.turns },
            .cause = t->end.cause, .reason = t->end.error->message);
 }
 
@@ -292,8 +292,9 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
                               .is_fenced = ! task->is_trusted,
                               .started_ms = clock_monotonic_ms () };
     const struct context *context = s->manifest->context;
-    t.record = conversation_new (s->harness ? NULL : s->policy->record_store, task->context_id,
-                                 context && context->retain ? s->manifest->name : NULL);
+    t.record =
+        conversation_new (s->rooms.harness ? NULL : s->policy->record_store, task->context_id,
+                          context && context->retain ? s->manifest->name : NULL);
     selection_peek (s, &t.choice);
     uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);
     publish (s, &t);

@@ -37,7 +37,7 @@ controller_new (struct session *s)
         return NULL;
     struct controller *c = x_new0 (struct controller);
     c->session = s;
-    s->steering->supplied = supplied_secrets_new (&declared->secrets);
+    s->rooms.steering->supplied = supplied_secrets_new (&declared->secrets);
     random_bytes (c->key, sizeof c->key);
     return c;
 }
@@ -45,7 +45,7 @@ controller_new (struct session *s)
 void
 stage_controller (struct session *s)
 {
-    s->steering->controller = s->manifest->inference ? controller_new (s) : NULL;
+    s->rooms.steering->controller = s->manifest->inference ? controller_new (s) : NULL;
 }
 
 void
@@ -63,7 +63,7 @@ static bool
 has_secret (void *ctx, const char *name)
 {
     const struct controller *c = ctx;
-    return supplied_secrets_owns (c->session->steering->supplied, name);
+    return supplied_secrets_owns (c->session->rooms.steering->supplied, name);
 }
 
 static void
@@ -90,7 +90,7 @@ set_secret (void *ctx, const char *token_id, const char *name, const char *value
     struct controller *c = ctx;
     struct secret *secret = secret_new (value, len);
     redactor_add (c->session->redactor, secret);
-    bool is_replaced = supplied_secrets_put (c->session->steering->supplied, name, secret);
+    bool is_replaced = supplied_secrets_put (c->session->rooms.steering->supplied, name, secret);
     trace_secret (c, token_id, name, "set", TRACE_FLAG (is_replaced));
     answer_secret (out, name, true);
     json_set_bool (out->body, "replaced", is_replaced);
@@ -107,7 +107,7 @@ static void
 forget_it (void *ctx)
 {
     const struct forgetting *f = ctx;
-    supplied_secrets_put (f->controller->session->steering->supplied, f->name, NULL);
+    supplied_secrets_put (f->controller->session->rooms.steering->supplied, f->name, NULL);
     trace_secret (f->controller, f->token_id, f->name, "forget", (struct trace_flag){ 0 });
 }
 
@@ -269,7 +269,8 @@ controller_show (void *ctx)
         json_array_append_new (settings, setting_json (s, declared->items[i]));
     for (size_t i = 0; i < secret_names (s)->len; i++) {
         const char *name = secret_names (s)->items[i];
-        _cleanup_secret_ struct secret *value = supplied_secrets_get (s->steering->supplied, name);
+        _cleanup_secret_ struct secret *value =
+            supplied_secrets_get (s->rooms.steering->supplied, name);
         json_array_append_new (secrets,
                                json_pack ("{s:s, s:b}", "name", name, "set", value != NULL));
     }
@@ -310,9 +311,9 @@ mint (struct controller *c)
 bool
 controller_begin (struct session *s, struct mur_error **err)
 {
-    if (! s->steering->controller)
+    if (! s->rooms.steering->controller)
         return true;
-    _cleanup_secret_ struct secret *token = mint (s->steering->controller);
+    _cleanup_secret_ struct secret *token = mint (s->rooms.steering->controller);
     redactor_add (s->redactor, token);
     return running_write_control (s->id.text, token, err);
 }
@@ -322,7 +323,7 @@ controller_serve (struct session *s)
 {
     static const struct control_ops ops = { controller_show, has_setting,   has_secret, set_setting,
                                             set_secret,      forget_secret, is_token };
-    const struct control_spec spec = { &ops, s->steering->controller, s->trace };
-    if (s->steering->controller)
+    const struct control_spec spec = { &ops, s->rooms.steering->controller, s->trace };
+    if (s->rooms.steering->controller)
         door_set_control (s->door, &spec);
 }

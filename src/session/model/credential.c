@@ -41,7 +41,7 @@ credential_new (struct session *s, const char *artifact, bool is_inference,
     c->config_path = x_strdup (config_path);
     if (entry->key_reference) {
         c->name = x_strdup (entry->key_reference);
-        c->is_controllers = supplied_secrets_owns (s->steering->supplied, c->name);
+        c->is_controllers = supplied_secrets_owns (s->rooms.steering->supplied, c->name);
         const char *value = c->is_controllers ? NULL : getenv (c->name);
         if (value && value[0])
             c->from_env = secret_new (value, strlen (value));
@@ -122,7 +122,7 @@ credential_read (void *ctx, struct gateway_key *out)
         return;
     }
     if (c->is_controllers) {
-        out->value = supplied_secrets_get (c->session->steering->supplied, c->name);
+        out->value = supplied_secrets_get (c->session->rooms.steering->supplied, c->name);
         out->source = GATEWAY_SOURCE_CONTROLLER;
         out->why = out->value ? GATEWAY_READABLE : GATEWAY_NO_ENTRY;
         return;

@@ -110,15 +110,15 @@ fill (const struct session *s, const struct selection *c, struct call_choice *ou
 void
 selection_peek (struct session *s, struct call_choice *out)
 {
-    pthread_mutex_lock (&s->steering->selection->lock);
-    fill (s, s->steering->selection, out);
-    pthread_mutex_unlock (&s->steering->selection->lock);
+    pthread_mutex_lock (&s->rooms.steering->selection->lock);
+    fill (s, s->rooms.steering->selection, out);
+    pthread_mutex_unlock (&s->rooms.steering->selection->lock);
 }
 
 void
 selection_take (struct session *s, const char *task_id, uint64_t turn, struct call_choice *out)
 {
-    struct selection *c = s->steering->selection;
+    struct selection *c = s->rooms.steering->selection;
     pthread_mutex_lock (&c->lock);
     fill (s, c, out);
     struct pending driver = c->driver_change, max_tokens = c->max_tokens_change;
@@ -166,7 +166,7 @@ enum selection_verdict
 selection_set_driver (struct session *s, const struct selection_principal *who, const char *name,
                       const char **previous)
 {
-    struct selection *c = s->steering->selection;
+    struct selection *c = s->rooms.steering->selection;
     const struct choice *d = selection_choice (s, name);
     *previous = NULL;
     if (! d)
@@ -191,7 +191,7 @@ enum selection_verdict
 selection_set_max_tokens (struct session *s, const struct selection_principal *who, uint64_t tokens,
                           uint64_t *previous)
 {
-    struct selection *c = s->steering->selection;
+    struct selection *c = s->rooms.steering->selection;
     *previous = 0;
     for (size_t i = 0; i < s->choices.count; i++)
         if (s->choices.all[i]->window && tokens >= s->choices.all[i]->window)
@@ -211,7 +211,7 @@ selection_set_max_tokens (struct session *s, const struct selection_principal *w
 bool
 selection_unless_keyed_by (struct session *s, const char *secret, void (*fn) (void *ctx), void *ctx)
 {
-    struct selection *c = s->steering->selection;
+    struct selection *c = s->rooms.steering->selection;
     pthread_mutex_lock (&c->lock);
     const struct gateway_block *g = s->choices.all[c->selected]->artifact->entry->gateway;
     bool is_keyed = g && str_eq (g->key_reference, secret);

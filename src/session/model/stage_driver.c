@@ -215,7 +215,7 @@ judge_availability (const struct session *s, struct choice *d, bool is_primary)
     diag_warn (DIAG_RUNTIME, W_RUN_003,
                "the driver choice %s (%s, %s) is not available: its key %s is %s", d->name,
                d->artifact->full_name, d->model, key,
-               supplied_secrets_owns (s->steering->supplied, key)
+               supplied_secrets_owns (s->rooms.steering->supplied, key)
                    ? "one a controller supplies (mur control secret), and has not yet"
                    : "neither in the configuration's credentials nor in the environment");
 }
@@ -234,7 +234,7 @@ add_choice (struct session *s, struct choice *d, const char *name, const char *m
     judge_availability (s, d, d == &s->choices.primary);
     s->choices.all[s->choices.count++] = d;
     d->budget_basis = "none";
-    return s->harness || set_limits (s, d, err);
+    return s->rooms.harness || set_limits (s, d, err);
 }
 
 bool
@@ -255,7 +255,7 @@ stage_driver (struct session *s, struct mur_error **err)
         if (! add_choice (s, d, a->name, a->model, a->entry, err))
             return false;
     }
-    s->steering->selection = selection_new ();
+    s->rooms.steering->selection = selection_new ();
     return true;
 }
 

@@ -11,15 +11,15 @@
 void
 steering_new (struct session *s)
 {
-    s->steering = x_new0 (struct steering);
-    pthread_mutex_init (&s->steering->lock, NULL);
-    pthread_cond_init (&s->steering->changed, NULL);
+    s->rooms.steering = x_new0 (struct steering);
+    pthread_mutex_init (&s->rooms.steering->lock, NULL);
+    pthread_cond_init (&s->rooms.steering->changed, NULL);
 }
 
 void
 steering_free (struct session *s)
 {
-    struct steering *st = s->steering;
+    struct steering *st = s->rooms.steering;
     if (! st)
         return;
     selection_freep (&st->selection);
@@ -28,7 +28,7 @@ steering_free (struct session *s)
     pthread_cond_destroy (&st->changed);
     pthread_mutex_destroy (&st->lock);
     free (st);
-    s->steering = NULL;
+    s->rooms.steering = NULL;
 }
 
 /* --- whose turn it is --- */
@@ -45,7 +45,7 @@ wake (void *ctx)
 bool
 steering_take_driver (struct session *s, struct cancel *cancel)
 {
-    struct steering *st = s->steering;
+    struct steering *st = s->rooms.steering;
     uint64_t listener = cancel_add (cancel, wake, st);
     bool was_mine = loop_lock_pause (&s->loop_lock);
     pthread_mutex_lock (&st->lock);
@@ -62,7 +62,7 @@ steering_take_driver (struct session *s, struct cancel *cancel)
 void
 steering_release_driver (struct session *s)
 {
-    struct steering *st = s->steering;
+    struct steering *st = s->rooms.steering;
     pthread_mutex_lock (&st->lock);
     st->is_driver_busy = false;
     pthread_cond_signal (&st->changed);

@@ -211,7 +211,7 @@ passes_gates (struct step_run *run)
     const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
     _cleanup_outcome_ struct call_outcome refusal = { 0 };
-    const struct call call = { .turn = run->session->harness || ! t->counts.turns
+    const struct call call = { .turn = run->session->rooms.harness || ! t->counts.turns
                                            ? t->counts.turns
                                            : t->counts.turns - 1,
                                .id = "",

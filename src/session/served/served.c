@@ -90,7 +90,7 @@ served_new (struct session *s, struct mur_error **err)
 void
 served_free (struct session *s)
 {
-    struct served *v = s->served;
+    struct served *v = s->rooms.served;
     if (! v)
         return;
     free (v->task.id);
@@ -108,9 +108,9 @@ bool
 served_begin (struct session *s, struct mur_error **err)
 {
     const struct exports *e = s->manifest->exports;
-    if (! s->served && e && e->mcp)
-        s->served = served_new (s, err);
-    return s->served || ! e || ! e->mcp;
+    if (! s->rooms.served && e && e->mcp)
+        s->rooms.served = served_new (s, err);
+    return s->rooms.served || ! e || ! e->mcp;
 }
 
 static bool
@@ -123,7 +123,7 @@ is_loopback (const char *address)
 void
 served_at_door (struct session *s, bool is_authenticated)
 {
-    struct served *v = s->served;
+    struct served *v = s->rooms.served;
     if (! v)
         return;
     v->is_authenticated = is_authenticated;
@@ -139,14 +139,14 @@ served_at_door (struct session *s, bool is_authenticated)
 bool
 session_serve_stdio (struct session *s, int in_fd, int out_fd, struct mur_error **err)
 {
-    s->served = served_new (s, err);
-    if (! s->served) {
+    s->rooms.served = served_new (s, err);
+    if (! s->rooms.served) {
         close (in_fd);
         close (out_fd);
         return false;
     }
-    s->served->in_fd = in_fd;
-    s->served->out_fd = out_fd;
+    s->rooms.served->in_fd = in_fd;
+    s->rooms.served->out_fd = out_fd;
     return true;
 }
 
@@ -163,7 +163,7 @@ on_client_gone (void *ctx)
 bool
 served_start (struct session *s, struct mur_error **err)
 {
-    struct served *v = s->served;
+    struct served *v = s->rooms.served;
     if (! v || v->in_fd < 0)
         return true;
     int in_fd = v->in_fd, out_fd = v->out_fd;
@@ -175,7 +175,7 @@ served_start (struct session *s, struct mur_error **err)
 void
 served_end (struct session *s)
 {
-    struct served *v = s->served;
+    struct served *v = s->rooms.served;
     if (! v)
         return;
     stdio_server_stop (v->stdio);

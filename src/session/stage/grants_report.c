@@ -147,8 +147,8 @@ grants_record (struct session *s)
         set_io (s->policy, confinement_scope (c), confinement_cgroup_shortfall (c), &facts);
     }
     _cleanup_json_ json_t *report = scope_report_json (s->policy, &facts);
-    free (s->staged->effective_grants);
-    free (s->staged->host_facts);
-    s->staged->effective_grants = json_text (report, JSON_TEXT_ORDERED);
-    s->staged->host_facts = host_facts_json (list);
+    free (s->rooms.staged->effective_grants);
+    free (s->rooms.staged->host_facts);
+    s->rooms.staged->effective_grants = json_text (report, JSON_TEXT_ORDERED);
+    s->rooms.staged->host_facts = host_facts_json (list);
 }

@@ -99,9 +99,9 @@ mint_tokens (struct session *s, struct mur_error **err)
         const struct door_credential *c = &a->credentials.items[i];
         declared[i] = (struct auth_declaration){ c->name, c->scopes.items, c->scopes.len };
     }
-    s->staged->auth = door_auth_new (s->manifest->name, declared, count);
+    s->rooms.staged->auth = door_auth_new (s->manifest->name, declared, count);
     if (m)
-        door_auth_set_formation (s->staged->auth, membership_formation_id (m),
+        door_auth_set_formation (s->rooms.staged->auth, membership_formation_id (m),
                                  membership_member (m), membership_verify_key (m));
     return true;
 }

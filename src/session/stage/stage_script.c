@@ -62,8 +62,8 @@ stage_script (struct session *s, struct mur_error **err)
     if (ok) {
         char key[SHA256_HEX_LEN + 1];
         sha256_hex (source.bytes.data, source.bytes.len, key);
-        s->staged->script = guests_compile (s, key, give_bytes, &source, err);
+        s->rooms.staged->script = guests_compile (s, key, give_bytes, &source, err);
     }
     buf_free (&source.bytes);
-    return ok && guests_allow_script (s, err) && s->staged->script;
+    return ok && guests_allow_script (s, err) && s->rooms.staged->script;
 }

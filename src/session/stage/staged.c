@@ -8,18 +8,18 @@
 void
 staged_new (struct session *s)
 {
-    s->staged = x_new0 (struct staged);
+    s->rooms.staged = x_new0 (struct staged);
 }
 
 void
 staged_free (struct session *s)
 {
-    if (! s->staged)
+    if (! s->rooms.staged)
         return;
-    door_auth_free (s->staged->auth);
-    component_freep (&s->staged->script);
-    free (s->staged->effective_grants);
-    free (s->staged->host_facts);
-    free (s->staged);
-    s->staged = NULL;
+    door_auth_free (s->rooms.staged->auth);
+    component_freep (&s->rooms.staged->script);
+    free (s->rooms.staged->effective_grants);
+    free (s->rooms.staged->host_facts);
+    free (s->rooms.staged);
+    s->rooms.staged = NULL;
 }

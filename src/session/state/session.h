@@ -28,6 +28,22 @@ enum termination_cause {
     TERMINATED_BY_FORMATION, /* the formation's lifeline closed */
 };
 
+/* What each room holds of a session, seen by that room alone; NULL where the capsule has no use for
+ * it. */
+struct room_parts {
+    struct guests *guests;
+    struct processes *processes;
+    struct handoff *handoff;
+    struct steering *steering;
+    struct hooks *hooks;
+    struct told *told;
+    struct harness *harness;
+    struct going *going;
+    struct staged *staged;
+    struct launched *launched;
+    struct served *served;
+};
+
 struct session {
     const struct stage_request *asked;
     const struct capsule_manifest *manifest;
@@ -53,19 +69,7 @@ struct session {
     struct loop_lock loop_lock;
     struct last_acts last_acts;
 
-    /* The parts of the rooms, each seen by its own room alone; NULL where the capsule has no use
-     * for it. */
-    struct guests *guests;
-    struct processes *processes;
-    struct handoff *handoff;
-    struct steering *steering;
-    struct hooks *hooks;
-    struct told *told;
-    struct harness *harness;
-    struct going *going;
-    struct staged *staged;
-    struct launched *launched;
-    struct served *served;
+    struct room_parts rooms;
 };
 
 enum termination_cause termination_cause (const struct session *s);

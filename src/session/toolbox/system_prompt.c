@@ -83,7 +83,7 @@ limit_parts_append (const struct session *s, struct buf *out)
     if (inference->max_session_tokens.is_set)
         buf_printf (out, "%s%llu tokens per session", out->len > start ? "; " : "",
                     (unsigned long long)inference->max_session_tokens.value);
-    if (! s->harness) {
+    if (! s->rooms.harness) {
         const struct cap_resources *r = &s->policy->resources;
         buf_printf (out, "%s", out->len > start ? "; " : "");
         append_bytes (out, r->memory_bytes.value);

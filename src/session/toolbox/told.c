@@ -14,57 +14,57 @@ struct told {
 void
 told_new (struct session *s)
 {
-    s->told = x_new0 (struct told);
-    s->told->prompt_source = "none";
+    s->rooms.told = x_new0 (struct told);
+    s->rooms.told->prompt_source = "none";
 }
 
 void
 told_free (struct session *s)
 {
-    if (! s->told)
+    if (! s->rooms.told)
         return;
-    free (s->told->prompt);
-    free (s->told->logged_tools);
-    strv_free (&s->told->warned);
-    free (s->told);
-    s->told = NULL;
+    free (s->rooms.told->prompt);
+    free (s->rooms.told->logged_tools);
+    strv_free (&s->rooms.told->warned);
+    free (s->rooms.told);
+    s->rooms.told = NULL;
 }
 
 void
 told_set_prompt (struct session *s, char *prompt, const char *source)
 {
-    free (s->told->prompt);
-    s->told->prompt = prompt;
-    s->told->prompt_source = source;
+    free (s->rooms.told->prompt);
+    s->rooms.told->prompt = prompt;
+    s->rooms.told->prompt_source = source;
 }
 
 const char *
 told_prompt (const struct session *s)
 {
-    return s->told->prompt;
+    return s->rooms.told->prompt;
 }
 
 const char *
 told_prompt_source (const struct session *s)
 {
-    return s->told->prompt_source;
+    return s->rooms.told->prompt_source;
 }
 
 bool
 told_note_tools (struct session *s, const char *tools_text)
 {
-    if (str_eq (s->told->logged_tools, tools_text))
+    if (str_eq (s->rooms.told->logged_tools, tools_text))
         return false;
-    free (s->told->logged_tools);
-    s->told->logged_tools = x_strdup (tools_text);
+    free (s->rooms.told->logged_tools);
+    s->rooms.told->logged_tools = x_strdup (tools_text);
     return true;
 }
 
 bool
 told_note_warning (struct session *s, const char *tool)
 {
-    if (strv_contains (&s->told->warned, tool))
+    if (strv_contains (&s->rooms.told->warned, tool))
         return false;
-    strv_push (&s->told->warned, tool);
+    strv_push (&s->rooms.told->warned, tool);
     return true;
 }

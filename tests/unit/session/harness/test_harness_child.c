@@ -17,9 +17,9 @@ open_stand (void **state)
 {
     struct stand *st = x_new0 (struct stand);
     stand_open (st, NULL);
-    st->s.harness = x_new0 (struct harness);
-    pthread_mutex_init (&st->s.harness->lock, NULL);
-    st->s.harness->binary = x_strdup ("/bin/sh");
+    st->s.rooms.harness = x_new0 (struct harness);
+    pthread_mutex_init (&st->s.rooms.harness->lock, NULL);
+    st->s.rooms.harness->binary = x_strdup ("/bin/sh");
     *state = st;
     return 0;
 }
@@ -28,8 +28,8 @@ static int
 close_stand (void **state)
 {
     struct stand *st = *state;
-    free (st->s.harness->binary);
-    free (st->s.harness);
+    free (st->s.rooms.harness->binary);
+    free (st->s.rooms.harness);
     stand_close (st);
     free (st);
     return 0;
@@ -42,7 +42,7 @@ start (struct stand *st, const char *script, struct harness_child *c)
     char *const env[] = { (char[]){ "PATH=/usr/bin:/bin" }, NULL };
     assert_succeeds (harness_child_start (&st->s, argv, env, c, &err));
     free (argv[2]);
-    assert_true (st->s.harness->pid > 0);
+    assert_true (st->s.rooms.harness->pid > 0);
 }
 
 /* Everything it wrote, its lines joined by |. Owned. */
@@ -91,7 +91,7 @@ test_lines (void **state)
         assert_string_equal (lines, rows[i].lines);
         harness_child_reap (&st->s, &c);
         assert_true (WIFEXITED (c.status) && WEXITSTATUS (c.status) == 0);
-        assert_int_equal (st->s.harness->pid, 0);
+        assert_int_equal (st->s.rooms.harness->pid, 0);
         harness_child_clear (&st->s, &c);
     }
 }
@@ -150,7 +150,7 @@ test_it_is_killed_with_its_group (void **state)
     harness_child_reap (&st->s, &c);
     assert_true (c.was_killed);
     assert_true (WIFSIGNALED (c.status) && WTERMSIG (c.status) == SIGKILL);
-    assert_int_equal (st->s.harness->pid, 0);
+    assert_int_equal (st->s.rooms.harness->pid, 0);
     harness_kill (&st->s); /* nobody is there any more */
     harness_child_clear (&st->s, &c);
 }
@@ -184,10 +184,10 @@ test_what_cannot_be_started (void **state)
     struct harness_child c = { 0 };
     char *const argv[] = { (char[]){ "/nonexistent/harness" }, NULL };
     char *const env[] = { NULL };
-    free (st->s.harness->binary);
-    st->s.harness->binary = x_strdup ("/nonexistent/harness");
+    free (st->s.rooms.harness->binary);
+    st->s.rooms.harness->binary = x_strdup ("/nonexistent/harness");
     assert_fails (harness_child_start (&st->s, argv, env, &c, &err), E_IO_003);
-    assert_int_equal (st->s.harness->pid, 0);
+    assert_int_equal (st->s.rooms.harness->pid, 0);
     harness_child_clear (&st->s, &c);
 }
 

@@ -100,8 +100,8 @@ open_stand (void **state)
 {
     struct stand *st = x_new0 (struct stand);
     stand_open (st, NULL);
-    st->s.hooks = x_new0 (struct hooks);
-    pthread_mutex_init (&st->s.hooks->lock, NULL);
+    st->s.rooms.hooks = x_new0 (struct hooks);
+    pthread_mutex_init (&st->s.rooms.hooks->lock, NULL);
     *state = st;
     return 0;
 }
@@ -110,7 +110,7 @@ static int
 close_stand (void **state)
 {
     struct stand *st = *state;
-    struct hooks *h = st->s.hooks;
+    struct hooks *h = st->s.rooms.hooks;
     free (h->context_id);
     free (h->as_given);
     free (h->original);
@@ -173,15 +173,15 @@ static void
 test_without_hooks_nothing_is_kept (void **state)
 {
     struct stand *st = *state;
-    struct hooks *h = st->s.hooks;
-    st->s.hooks = NULL;
+    struct hooks *h = st->s.rooms.hooks;
+    st->s.rooms.hooks = NULL;
     hooks_task_begin (&st->s, &st->task);
     hooks_attempt_begin (&st->s, "x", 1);
     hooks_output (&st->s, "x");
     hooks_task_end (&st->s);
     assert_text (st, TASK_IO_ORIGINAL, TASK_IO_NO_TASK, NULL);
     assert_false (hooks_watch (&st->s, HOOK_ON_TOOL_CALL));
-    st->s.hooks = h;
+    st->s.rooms.hooks = h;
 }
 
 static void *

@@ -41,7 +41,7 @@ test_what_is_said_and_done_once (void **state)
     going_set_compaction_prompt (&st.s, "Be short.");
     assert_string_equal (going_compaction_prompt (&st.s), "Be short.");
     going_free (&st.s);
-    assert_null (st.s.going);
+    assert_null (st.s.rooms.going);
     stand_close (&st);
 }
 
@@ -67,7 +67,7 @@ test_a_harness_goes_on_with_its_session (void **state)
     (void)state;
     struct stand st;
     stand_open (&st, NULL);
-    st.s.harness = (struct harness *)&st; /* there is one: nothing else of it is asked */
+    st.s.rooms.harness = (struct harness *)&st; /* there is one: nothing else of it is asked */
     assert_false (attempt_can_continue (&st.s, &st.t));
     attempt_continue_with (&st.s, &st.t, "one", NULL);
     attempt_continue_with (&st.s, &st.t, "two", NULL);
@@ -75,7 +75,7 @@ test_a_harness_goes_on_with_its_session (void **state)
     assert_int_equal (st.t.list.len, 0);
     st.t.harness.session = x_strdup ("sess-1");
     assert_true (attempt_can_continue (&st.s, &st.t));
-    st.s.harness = NULL;
+    st.s.rooms.harness = NULL;
     stand_close (&st);
 }
 

@@ -41,7 +41,7 @@ open_stand (void **state)
     st->s.choices.all = choices;
     st->s.choices.count = ARRAY_LEN (choices);
     steering_new (&st->s);
-    st->s.steering->selection = selection_new ();
+    st->s.rooms.steering->selection = selection_new ();
     *state = st;
     return 0;
 }

@@ -214,10 +214,10 @@ test_what_staging_hands_over_is_freed (void **state)
     struct stand st;
     stand_open (&st, NULL);
     staged_new (&st.s);
-    st.s.staged->effective_grants = x_strdup ("{}");
-    st.s.staged->host_facts = x_strdup ("{}");
+    st.s.rooms.staged->effective_grants = x_strdup ("{}");
+    st.s.rooms.staged->host_facts = x_strdup ("{}");
     staged_free (&st.s);
-    assert_null (st.s.staged);
+    assert_null (st.s.rooms.staged);
     staged_free (&st.s);
     stand_close (&st);
 }
