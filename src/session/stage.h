@@ -23,6 +23,52 @@ enum resume_mode {
     RESUME_COMPACT,
 };
 
+/* The manifest's file, as it was read. */
+struct asked_file {
+    const char *dir;  /* absolute */
+    const char *name; /* its base name; NULL for a capsule run by name */
+    const char *text;
+    size_t len;
+    mode_t mode;
+};
+
+/* What is run beside a manifest's text. */
+struct asked_code {
+    const char *artifact;       /* "<scope>/<name>" when run by name, else NULL */
+    const char *component_path; /* script capsule from a folder */
+    struct resolved *package;   /* capsule run by name: its package */
+};
+
+struct asked_work {
+    const char *dir;  /* --workdir; NULL: the default, created */
+    const char *root; /* canonical (home_work_root) */
+    bool has_identity;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct asked_resume {
+    enum resume_mode mode;
+    const char *session;
+    const char *trace; /* path of that session's trace file */
+    bool forgets_session;
+};
+
+/* From the launcher: read before anything else of the launch (docs/spec/spawn.md A13). */
+struct asked_launcher {
+    const struct secret *spawn_grant; /* NULL: none was handed over */
+    const struct spawner *spawner;    /* its session_id NULL: not delegated */
+    const char *formation_id;         /* NULL: none */
+    struct membership *membership;    /* spawn/formation/membership.h; NULL: no member */
+};
+
+struct asked_time {
+    uint64_t process_start_ms;  /* monotonic: what deadlines are counted from */
+    uint64_t own_deadline_secs; /* 0: none */
+    bool has_inherited_deadline;
+    uint64_t inherited_deadline_ms; /* Unix ms; may be past */
+};
+
 struct stage_request {
     const struct capsule_manifest *manifest;
     struct policy *policy; /* lowered, flags applied */
@@ -32,41 +78,15 @@ struct stage_request {
     /* NULL: a capsule run by name. When it does not exist it receives the pins of what was
      * resolved; the caller writes it. */
     struct lock *lock;
-
-    const char *manifest_dir; /* absolute */
-    /* base name of the file that was read; NULL for a capsule run by name */
-    const char *manifest_name;
-    const char *manifest_text;
-    size_t manifest_len;
-    mode_t manifest_mode;
-    const char *capsule_artifact; /* "<scope>/<name>" when run by name, else NULL */
-    const char *component_path;   /* script capsule from a folder */
-    struct resolved *capsule;     /* capsule run by name: its package */
-
-    const char *workdir;   /* --workdir; NULL: the default, created */
-    const char *work_root; /* canonical (home_work_root) */
-    bool has_workdir_identity;
-    dev_t workdir_dev;
-    ino_t workdir_ino;
-
+    struct asked_file file;
+    struct asked_code capsule;
+    struct asked_work work;
     const char *system_prompt; /* --system-prompt, trimmed; NULL when cleared */
     bool system_prompt_is_overridden;
     const char *context_id; /* --context, or the resumed one; NULL: minted per task */
-    enum resume_mode resume_mode;
-    const char *resumed_session;
-    const char *resumed_trace; /* path of that session's trace file */
-    bool forgets_session;
-
-    /* From the launcher: read before anything else of the launch (docs/spec/spawn.md A13). */
-    const struct secret *spawn_grant; /* NULL: none was handed over */
-    const struct spawner *spawner;    /* its session_id NULL: not delegated */
-    const char *formation_id;         /* NULL: none */
-    struct membership *membership;    /* spawn/formation/membership.h; NULL: no member */
-
-    uint64_t process_start_ms;  /* monotonic: what deadlines are counted from */
-    uint64_t own_deadline_secs; /* 0: none */
-    bool has_inherited_deadline;
-    uint64_t inherited_deadline_ms; /* Unix ms; may be past */
+    struct asked_resume resume;
+    struct asked_launcher launcher;
+    struct asked_time time;
     const char *bind_addr;
     const char *case_id; /* of an eval run, for hooks; NULL: none */
 };

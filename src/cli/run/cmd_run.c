@@ -60,7 +60,7 @@ run_clear (struct run *r)
 {
     buf_free (&r->manifest_text);
     resumed_clear (&r->resumed);
-    resolved_freep (&r->request.capsule);
+    resolved_freep (&r->request.capsule.package);
     stores_freep (&r->request.stores);
     policy_freep (&r->request.policy);
     capsule_manifest_freep (&r->manifest);
@@ -94,19 +94,19 @@ find_places (struct run *r, struct mur_error **err)
     const char *workdir = cli_value (r->args, "--workdir");
     if (cli_has (r->args, "--capsule")) {
         const char *root = cli_value (r->args, "--store-root");
-        q->manifest_dir = keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
+        q->file.dir = keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
     } else {
         _cleanup_free_ char *path = x_strdup (cli_value (r->args, "--manifest"));
         _cleanup_free_ char *copy = x_strdup (path);
-        q->manifest_name = arena_strdup (r->arena, basename (copy));
-        q->manifest_dir = keep (r, fs_canonical_path (dirname (path), err));
+        q->file.name = arena_strdup (r->arena, basename (copy));
+        q->file.dir = keep (r, fs_canonical_path (dirname (path), err));
     }
-    if (! q->manifest_dir)
+    if (! q->file.dir)
         return false;
-    q->workdir = workdir;
-    q->work_root = keep (r, home_work_root (workdir, q->manifest_dir, err));
+    q->work.dir = workdir;
+    q->work.root = keep (r, home_work_root (workdir, q->file.dir, err));
     r->policy_request.home_dir = keep (r, home_path (err));
-    return q->work_root && r->policy_request.home_dir;
+    return q->work.root && r->policy_request.home_dir;
 }
 
 static bool
@@ -131,15 +131,16 @@ read_launcher (struct run *r, struct mur_error **err)
     struct stage_request *q = &r->request;
     if (! launcher_inputs_read (&r->launcher, err))
         return false;
-    q->spawn_grant = r->launcher.grant;
+    q->launcher.spawn_grant = r->launcher.grant;
     r->launcher.spawner.workdir_snapshot = cli_value (r->args, "--parent-workdir-snapshot");
-    q->spawner = &r->launcher.spawner;
-    q->formation_id = r->launcher.formation_id;
-    q->membership = r->launcher.membership;
-    q->has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
-    q->inherited_deadline_ms =
-        q->has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
-    q->own_deadline_secs = cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
+    q->launcher.spawner = &r->launcher.spawner;
+    q->launcher.formation_id = r->launcher.formation_id;
+    q->launcher.membership = r->launcher.membership;
+    q->time.has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
+    q->time.inherited_deadline_ms =
+        q->time.has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
+    q->time.own_deadline_secs =
+        cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
     q->bind_addr = cli_value (r->args, "--bind");
     q->case_id = r->steps ? r->steps->case_id : NULL;
     return true;
@@ -156,14 +157,14 @@ check_resume (struct run *r, struct mur_error **err)
     if (context)
         return mur_fail (err, E_RUN_015, "--resume %s and --context %s both name a conversation",
                          cli_value (r->args, "--resume"), context);
-    if (! run_resolve_resume (cli_value (r->args, "--resume"), r->request.work_root, &r->resumed,
+    if (! run_resolve_resume (cli_value (r->args, "--resume"), r->request.work.root, &r->resumed,
                               err))
         return false;
     r->request.context_id = r->resumed.context_id;
-    r->request.resumed_session = r->resumed.session_id;
-    r->request.resumed_trace = r->resumed.trace_path;
+    r->request.resume.session = r->resumed.session_id;
+    r->request.resume.trace = r->resumed.trace_path;
     bool is_compact = str_eq (cli_value (r->args, "--resume-mode"), "compact");
-    r->request.resume_mode = is_compact ? RESUME_COMPACT : RESUME_FULL;
+    r->request.resume.mode = is_compact ? RESUME_COMPACT : RESUME_FULL;
     return true;
 }
 
@@ -172,7 +173,7 @@ load_dotenv (struct run *r, struct mur_error **err)
 {
     if (cli_has (r->args, "--no-env-file"))
         return true;
-    _cleanup_free_ char *root = dotenv_root (r->request.manifest_dir);
+    _cleanup_free_ char *root = dotenv_root (r->request.file.dir);
     return dotenv_load (root, err);
 }
 
@@ -189,9 +190,9 @@ read_file_manifest (struct run *r, struct mur_error **err)
                            "agent hello` creates one");
         return mur_context (err, "the manifest");
     }
-    r->request.manifest_text = r->manifest_text.data;
-    r->request.manifest_len = r->manifest_text.len;
-    r->request.manifest_mode = stat (path, &st) == 0 ? st.st_mode : 0644;
+    r->request.file.text = r->manifest_text.data;
+    r->request.file.len = r->manifest_text.len;
+    r->request.file.mode = stat (path, &st) == 0 ? st.st_mode : 0644;
     _cleanup_free_ char *shown = fs_shown_path (path);
     r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, shown,
                                           MANIFEST_WITH_SECRETS, err);
@@ -209,8 +210,8 @@ read_named_manifest (struct run *r, struct mur_error **err)
                                                 cli_value (r->args, "--capsule-sha256"), err);
     if (! capsule)
         return false;
-    r->request.capsule = capsule;
-    r->request.capsule_artifact = name;
+    r->request.capsule.package = capsule;
+    r->request.capsule.artifact = name;
     const struct package *p = capsule->package;
     _cleanup_free_ char *label = x_asprintf ("%s@%s:murmur.yaml", name, version);
     r->manifest = capsule_manifest_parse (p->manifest_text, p->manifest_len, label,
@@ -221,7 +222,7 @@ read_named_manifest (struct run *r, struct mur_error **err)
 static bool
 read_manifest (struct run *r, struct mur_error **err)
 {
-    r->request.stores = stores_new (r->request.manifest_dir, err);
+    r->request.stores = stores_new (r->request.file.dir, err);
     if (! r->request.stores)
         return false;
     if (! (cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
@@ -271,8 +272,8 @@ lower_policy (struct run *r, struct mur_error **err)
     r->request.config = r->config;
     r->policy_request = (struct policy_request){
         .home_dir = r->policy_request.home_dir,
-        .manifest_dir = r->request.manifest_dir,
-        .work_root = r->request.work_root,
+        .manifest_dir = r->request.file.dir,
+        .work_root = r->request.work.root,
         .config_floor = config_class (r->config->containment),
         .flag_floor = flag,
         .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),
@@ -315,7 +316,7 @@ dir_inside_workdir (struct run *r)
     static const char *const parts[] = { "", "/records", "/sessions" };
     for (size_t i = 0; i < ARRAY_LEN (parts); i++) {
         const char *path = arena_printf (r->arena, "%s%s", r->policy_request.home_dir, parts[i]);
-        if (fs_path_is_within (path, r->request.work_root))
+        if (fs_path_is_within (path, r->request.work.root))
             return path;
     }
     return NULL;
@@ -340,7 +341,7 @@ prepare_decision (struct run *r, struct mur_error **err)
         .capsule = { .workdir_exec = p->workdir_exec_allowed && ! p->workdir_exec_is_walled,
                      .may_be_unconfined = is_unconfined (r),
                      .dir_inside_workdir = dir_inside_workdir (r),
-                     .work_dir = r->request.work_root },
+                     .work_dir = r->request.work.root },
         .is_without_host = ! needs_probe (r),
     };
     r->request.decision = &r->decision;
@@ -372,8 +373,8 @@ check_agent_flags (struct run *r, struct mur_error **err)
         mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
         return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
     }
-    r->request.forgets_session = cli_has (r->args, "--forget-session");
-    if (r->request.forgets_session && ! has_harness (r))
+    r->request.resume.forgets_session = cli_has (r->args, "--forget-session");
+    if (r->request.resume.forgets_session && ! has_harness (r))
         return mur_fail (err, E_RUN_039, "--forget-session: %s keeps no harness session to forget",
                          is_agent ? "transport http" : "a script capsule");
     if (has_harness (r) && str_eq (cli_value (r->args, "--resume-mode"), "compact"))
@@ -416,8 +417,8 @@ static bool
 check_artifacts (struct run *r, struct mur_error **err)
 {
     struct stage_request *q = &r->request;
-    if (! q->capsule) {
-        q->lock = lock_read (q->manifest_dir, err);
+    if (! q->capsule.package) {
+        q->lock = lock_read (q->file.dir, err);
         if (! q->lock)
             return false;
     }
@@ -443,9 +444,9 @@ check_artifacts (struct run *r, struct mur_error **err)
     }
     if (! artifacts_check_present (q->stores, q->lock, names, versions, uses, count, err))
         return false;
-    if (! r->manifest->inference && ! q->capsule)
-        q->component_path = keep (r, run_find_component (q->manifest_dir, err));
-    return r->manifest->inference || q->capsule || q->component_path;
+    if (! r->manifest->inference && ! q->capsule.package)
+        q->capsule.component_path = keep (r, run_find_component (q->file.dir, err));
+    return r->manifest->inference || q->capsule.package || q->capsule.component_path;
 }
 
 static bool
@@ -460,9 +461,9 @@ check_workdir (struct run *r, struct mur_error **err)
     unsigned long long dev, ino;
     if (! run_parse_identity (cli_value (r->args, "--workdir-identity"), &dev, &ino, err))
         return false;
-    r->request.has_workdir_identity = true;
-    r->request.workdir_dev = (dev_t)dev;
-    r->request.workdir_ino = (ino_t)ino;
+    r->request.work.has_identity = true;
+    r->request.work.dev = (dev_t)dev;
+    r->request.work.ino = (ino_t)ino;
     return true;
 }
 
@@ -591,7 +592,7 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
                      .is_print = cli_has (args, "--print"),
                      .is_quiet = cli_has (args, "--quiet"),
                      .arena = arena_new (),
-                     .request = { .process_start_ms = clock_monotonic_ms () } };
+                     .request = { .time.process_start_ms = clock_monotonic_ms () } };
     enum session_ending ending = ENDING_FAILED;
     bool has_launch = true;
     bool ok = run_all (&r, &ending, &has_launch, err);
@@ -608,7 +609,7 @@ run_with_steps (const struct cli_args *args, const struct run_steps *steps,
     struct run r = { .args = args,
                      .steps = steps,
                      .arena = arena_new (),
-                     .request = { .process_start_ms = clock_monotonic_ms () } };
+                     .request = { .time.process_start_ms = clock_monotonic_ms () } };
     bool has_launch = true;
     *ending = ENDING_FAILED;
     bool is_ok = run_all (&r, ending, &has_launch, err);

@@ -28,7 +28,7 @@ run_explain (const struct stage_request *q, bool is_json, struct mur_error **err
 {
     if (! policy_check_explain (q->policy, err))
         return false;
-    _cleanup_lock_ struct lock *lock = lock_read (q->manifest_dir, NULL);
+    _cleanup_lock_ struct lock *lock = lock_read (q->file.dir, NULL);
     size_t count = q->manifest->artifacts.len + 1;
     _cleanup_free_ bool *is_native = x_calloc (count, sizeof (bool));
     _cleanup_free_ bool *is_resolved = x_calloc (count, sizeof (bool));
@@ -40,7 +40,7 @@ run_explain (const struct stage_request *q, bool is_json, struct mur_error **err
     bool has_native = false;
     for (size_t i = 0; i < q->manifest->artifacts.len; i++)
         has_native |= is_native[i];
-    grants_look (q->policy, q->work_root, policy_may_run_native (q->policy, has_native), &facts);
+    grants_look (q->policy, q->work.root, policy_may_run_native (q->policy, has_native), &facts);
     _cleanup_buf_ struct buf text = { 0 };
     if (is_json) {
         _cleanup_json_ json_t *report = scope_report_json (q->policy, &facts);

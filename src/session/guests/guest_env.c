@@ -60,8 +60,9 @@ guest_env_add_allowed (const struct policy *p, struct strv *env)
 static void
 add_peers (struct session *s, struct strv *env)
 {
-    _cleanup_free_ char *peers =
-        s->asked->membership ? membership_peers_text (s->asked->membership) : NULL;
+    _cleanup_free_ char *peers = s->asked->launcher.membership
+                                     ? membership_peers_text (s->asked->launcher.membership)
+                                     : NULL;
     if (peers)
         guest_env_set (env, "MURMUR_FORMATION_PEERS", peers);
 }
@@ -137,8 +138,8 @@ guest_env_fill_hook (struct session *s, struct staged_artifact *a)
     if (a->config_env)
         set_env (&a->env, a->config_env);
     add_observability (s, &a->env);
-    if (s->asked->formation_id)
-        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->asked->formation_id);
+    if (s->asked->launcher.formation_id)
+        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->asked->launcher.formation_id);
     add_peers (s, &a->env);
     if (a->gateway)
         guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));

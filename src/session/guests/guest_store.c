@@ -40,7 +40,7 @@ static bool
 find_peer (void *ctx, const char *name, struct guest_peer *out)
 {
     struct session *s = ctx;
-    struct membership *m = s->asked->membership;
+    struct membership *m = s->asked->launcher.membership;
     const struct secret *token = membership_token (m, name);
     if (! token)
         return false;
@@ -62,7 +62,7 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
         .gateway = setup->gateway,
         .is_admitted = is_admitted,
         .ctx = s->spend,
-        .find_peer = s->asked->membership ? find_peer : NULL,
+        .find_peer = s->asked->launcher.membership ? find_peer : NULL,
         .peer_ctx = s,
     };
     struct guest_preopen preopens[PREOPENS_MAX];

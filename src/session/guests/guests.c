@@ -50,7 +50,7 @@ struct component *
 guests_compile (struct session *s, const char *sha256, form_wasm_fn *give, void *ctx,
                 struct mur_error **err)
 {
-    const struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work_root,
+    const struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work.root,
                                           zip_ceiling () };
     sigset_t before;
     signals_hold (&before);

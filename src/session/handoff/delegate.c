@@ -158,7 +158,7 @@ deadline_for_child (const struct session *s)
 {
     if (! s->deadline->is_set)
         return 0;
-    return s->deadline->is_inherited ? s->asked->inherited_deadline_ms
+    return s->deadline->is_inherited ? s->asked->time.inherited_deadline_ms
                                      : clock_unix_ms () + deadline_left_ms (s->deadline);
 }
 
@@ -200,7 +200,7 @@ launch (struct handing *h)
         .roost_url = handoff_roost_url (s),
         .env_allow = (const char *const *)env.items,
         .spawner = spawner,
-        .formation_id = s->asked->formation_id,
+        .formation_id = s->asked->launcher.formation_id,
         .inherited_deadline_ms = deadline_for_child (s),
         .snapshot_source = wants_snapshot (h) ? s->places.work_path : NULL,
         .snapshot_limit_bytes = h->packed.workdir_max_bytes,

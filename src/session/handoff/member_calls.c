@@ -48,7 +48,7 @@ member_call_result_clear (struct member_call_result *r)
 struct member_calls *
 member_calls_new (struct session *s)
 {
-    const struct membership *m = s->asked->membership;
+    const struct membership *m = s->asked->launcher.membership;
     if (! m || ! membership_callee_count (m))
         return NULL;
     struct member_calls *set = x_new0 (struct member_calls);
@@ -325,7 +325,7 @@ run_call (void *arg)
 char *
 member_calls_refusal (struct member_calls *set, const struct running_task *t, const char *member)
 {
-    const struct membership *m = set->session->asked->membership;
+    const struct membership *m = set->session->asked->launcher.membership;
     if (! membership_token (m, member)) {
         _cleanup_strv_ struct strv callees = { 0 };
         for (size_t i = 0; i < membership_callee_count (m); i++)
@@ -446,7 +446,7 @@ member_calls_make (struct member_calls *set, struct running_task *t, const char 
 {
     struct session *s = set->session;
     *out = (struct member_call_result){ 0 };
-    char *url = membership_address (s->asked->membership, member, t->cancel);
+    char *url = membership_address (s->asked->launcher.membership, member, t->cancel);
     if (! url) {
         out->was_canceled = cancel_is_raised (t->cancel);
         return x_asprintf ("the address of %s has not arrived", member);

@@ -27,7 +27,7 @@ member_said_clear (struct member_said *s)
 static char *
 shown (const struct member_line *l, char *text)
 {
-    char *clean = membership_redact (l->session->asked->membership, text);
+    char *clean = membership_redact (l->session->asked->launcher.membership, text);
     free (text);
     return clean;
 }
@@ -36,7 +36,7 @@ static json_t *
 ask (const struct member_line *l, const char *id, const char *method, json_t *params,
      uint64_t timeout_ms, struct cancel *cancel, struct mur_error **err)
 {
-    struct membership *m = l->session->asked->membership;
+    struct membership *m = l->session->asked->launcher.membership;
     char traceparent[TRACEPARENT_LEN + 1];
     bool is_traced = otel_traceparent (l->session->otel, traceparent);
     const struct door_question q = {

@@ -21,14 +21,14 @@ static const char end_without_answer_parameters[] =
 static bool
 members_are_offered (const struct session *s)
 {
-    const struct membership *m = s->asked->membership;
+    const struct membership *m = s->asked->launcher.membership;
     return s->manifest->inference && m && membership_callee_count (m) > 0;
 }
 
 static const char *
 call_member_parameters (const struct session *s)
 {
-    const struct membership *m = s->asked->membership;
+    const struct membership *m = s->asked->launcher.membership;
     json_t *callees = json_array ();
     for (size_t i = 0; i < membership_callee_count (m); i++)
         json_array_append_new (callees, json_string (membership_callee (m, i)));

@@ -182,7 +182,7 @@ bool
 harness_is_threaded (const struct session *s)
 {
     return s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
-           s->asked->resume_mode != RESUME_NONE;
+           s->asked->resume.mode != RESUME_NONE;
 }
 
 static void

@@ -100,7 +100,7 @@ is_executable_file (const char *path)
 static char *
 absolute (const struct session *s, const char *path)
 {
-    return path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", s->asked->manifest_dir, path);
+    return path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", s->asked->file.dir, path);
 }
 
 static bool

@@ -9,7 +9,7 @@
 void
 completion_report_send (struct session *s, bool is_good)
 {
-    const struct spawner *by = s->asked->spawner;
+    const struct spawner *by = s->asked->launcher.spawner;
     if (! by->url)
         return;
     const struct completion_address to = { by->url, by->context_id, by->session_id };

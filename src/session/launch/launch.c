@@ -200,7 +200,7 @@ launch_begin (struct session *s, bool has_own, const struct launch_options *opti
                                       .source = "task_md",
                                       .origin = ORIGIN_USER,
                                       .is_trusted = true,
-                                      .forgets_session = s->asked->forgets_session };
+                                      .forgets_session = s->asked->resume.forgets_session };
         registry_enqueue (s->registry, &intake);
     }
     running_record_begin (s);

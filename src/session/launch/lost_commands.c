@@ -154,7 +154,7 @@ enqueue (struct session *s, const struct reading *r, const char *dir, const char
     buf_printf (&text,
                 "The session before this one, %s, ended without telling what became of its "
                 "background commands. They run no more and their results are lost:\n",
-                s->asked->resumed_session);
+                s->asked->resume.session);
     for (size_t i = 0; i < r->len; i++)
         if (r->lost[i].is_marked)
             buf_printf (&text,
@@ -206,7 +206,7 @@ reconcile (struct session *s, struct fs_root *records, const char *file_name)
         if (r.lost[i].has_ended)
             continue;
         if (! w)
-            w = trace_writer_reopen (records, file_name, s->asked->resumed_session, r.start_event,
+            w = trace_writer_reopen (records, file_name, s->asked->resume.session, r.start_event,
                                      NULL);
         r.lost[i].is_marked = w && mark (w, s, &r.lost[i], task_id.text);
         count += r.lost[i].is_marked;
@@ -218,8 +218,8 @@ reconcile (struct session *s, struct fs_root *records, const char *file_name)
 void
 lost_commands_report (struct session *s)
 {
-    const char *trace = s->asked->resumed_trace;
-    if (! trace || runs_still (s->asked->resumed_session))
+    const char *trace = s->asked->resume.trace;
+    if (! trace || runs_still (s->asked->resume.session))
         return;
     _cleanup_free_ char *for_dir = x_strdup (trace), *for_name = x_strdup (trace);
     _cleanup_free_ char *dir = fs_canonical_path (dirname (for_dir), NULL);

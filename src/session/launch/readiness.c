@@ -58,8 +58,8 @@ readiness_print_json (const struct session *s, const char *url, bool with_tokens
     buf_putc (&b, '{');
     if (is_authenticated)
         append_member (&b, "auth", "bearer");
-    if (s->asked->formation_id)
-        append_member (&b, "formation_id", s->asked->formation_id);
+    if (s->asked->launcher.formation_id)
+        append_member (&b, "formation_id", s->asked->launcher.formation_id);
     append_member (&b, "name", s->manifest->name);
     buf_printf (&b, ",\"pid\":%d", (int)getpid ());
     append_member (&b, "records_dir", s->places.dirs.records_path);
@@ -99,6 +99,6 @@ readiness_print_human (const struct session *s, const char *url, bool is_verbose
         skills += s->kit.artifacts[i].role == ROLE_SKILL;
     if (skills)
         line ("skills: %zu installed", skills);
-    if (s->asked->formation_id)
-        line ("formation: %s", s->asked->formation_id);
+    if (s->asked->launcher.formation_id)
+        line ("formation: %s", s->asked->launcher.formation_id);
 }

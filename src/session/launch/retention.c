@@ -34,9 +34,9 @@ record (struct session *s, const char *store, const char *reason, const struct s
 static void
 remove_work_folder (const struct session *s, const char *id)
 {
-    if (s->asked->workdir)
+    if (s->asked->work.dir)
         return;
-    _cleanup_free_ char *path = x_asprintf ("%s/workdir", s->asked->manifest_dir);
+    _cleanup_free_ char *path = x_asprintf ("%s/workdir", s->asked->file.dir);
     _cleanup_close_ int dir = open (path, DIR_FLAGS);
     if (dir >= 0)
         (void)fs_remove_tree_at (dir, id, NULL);
@@ -55,7 +55,7 @@ static void
 prune_sessions (struct session *s, const struct retain *retain)
 {
     _cleanup_strv_ struct strv names = { 0 }, counted = { 0 }, aged = { 0 };
-    _cleanup_close_ int group = home_find_records_group (s->asked->work_root, NULL);
+    _cleanup_close_ int group = home_find_records_group (s->asked->work.root, NULL);
     if (group < 0 || ! home_list_sessions (group, s->places.dirs.records_group, &names, NULL))
         return;
     for (size_t i = 0; i < names.len; i++) {

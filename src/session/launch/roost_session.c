@@ -12,7 +12,7 @@
 bool
 roost_session_begin (struct session *s, struct mur_error **err)
 {
-    const struct secret *grant = s->asked->spawn_grant;
+    const struct secret *grant = s->asked->launcher.spawn_grant;
     if (! grant && ! s->policy->spawn_allow.len)
         return true;
     const struct registrant who = { .session_id = s->id.text,

@@ -59,10 +59,10 @@ running_record_begin (struct session *s)
     r.capsule_version = x_strdup (s->manifest->version);
     r.workdir = x_strdup (s->places.work_path);
     r.records_dir = x_strdup (s->places.dirs.records_path);
-    r.formation_id = copy_of (s->asked->formation_id);
+    r.formation_id = copy_of (s->asked->launcher.formation_id);
     r.ends_by_itself = ! loop_sleeps (s);
-    r.spawned_by = copy_of (s->asked->spawner->session_id);
-    fill_membership (s->asked->membership, &r);
+    r.spawned_by = copy_of (s->asked->launcher.spawner->session_id);
+    fill_membership (s->asked->launcher.membership, &r);
     if (s->rooms.staged->auth)
         fill_tokens (s->rooms.staged->auth, &r);
     _cleanup_error_ struct mur_error *err = NULL;

@@ -172,7 +172,7 @@ start_line_write (struct session *s, struct mur_error **err)
     _cleanup_free_ char *pins = runtime_artifacts_json (s);
     _cleanup_free_ char *deadline = deadline_json (s->deadline);
     _cleanup_free_ char *control = control_json (s), *choices = choices_json (s);
-    const struct membership *m = s->asked->membership;
+    const struct membership *m = s->asked->launcher.membership;
     static char *const none[] = { NULL };
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         strv_push (&callees, membership_callee (m, i));
@@ -202,11 +202,11 @@ start_line_write (struct session *s, struct mur_error **err)
                         : inference->tool_refresh == TOOL_REFRESH_IMMEDIATE ? "immediate"
                                                                             : "compaction",
         .runtime_artifacts = pins, .host_facts = s->rooms.staged->host_facts,
-        .resumed_from = s->asked->resumed_session, .context_id = s->asked->context_id,
-        .spawned_by = s->asked->spawner->session_id,
-        .delegation_id = s->asked->spawner->delegation_id,
-        .workdir_snapshot = s->asked->spawner->workdir_snapshot,
-        .formation_id = s->asked->formation_id,
+        .resumed_from = s->asked->resume.session, .context_id = s->asked->context_id,
+        .spawned_by = s->asked->launcher.spawner->session_id,
+        .delegation_id = s->asked->launcher.spawner->delegation_id,
+        .workdir_snapshot = s->asked->launcher.spawner->workdir_snapshot,
+        .formation_id = s->asked->launcher.formation_id,
         .formation_member = m ? membership_member (m) : NULL,
         .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
 }

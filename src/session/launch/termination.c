@@ -76,13 +76,13 @@ cancel_tasks (struct session *s, enum termination_cause cause)
 static void
 write_cause (struct session *s, enum termination_cause cause)
 {
-    const struct spawner *by = s->asked->spawner;
+    const struct spawner *by = s->asked->launcher.spawner;
     if (cause == TERMINATED_BY_DEADLINE)
         TRACE (s->trace, NULL, deadline_reached, .deadline_at = s->deadline->at_text,
                .deadline_secs = s->deadline->secs,
                .source = s->deadline->is_inherited ? "inherited" : "own");
     if (cause == TERMINATED_BY_FORMATION)
-        TRACE (s->trace, NULL, formation_ended, .formation_id = s->asked->formation_id);
+        TRACE (s->trace, NULL, formation_ended, .formation_id = s->asked->launcher.formation_id);
     if (cause == TERMINATED_BY_SPAWNER)
         TRACE (s->trace, NULL, spawner_ended, .spawned_by = by->session_id,
                .delegation_id = by->delegation_id);

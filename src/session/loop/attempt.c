@@ -59,9 +59,9 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
         return false;
     hooks_attempt_begin (s, text.data, text.len);
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
-        s->asked->resume_mode != RESUME_NONE)
+        s->asked->resume.mode != RESUME_NONE)
         conversation_load (t->record, &t->list);
-    if (s->asked->resume_mode == RESUME_COMPACT && going_first_resume (s)) {
+    if (s->asked->resume.mode == RESUME_COMPACT && going_first_resume (s)) {
         if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
             return false;
     }

@@ -37,7 +37,7 @@ read_prompt (struct session *s, const struct compaction *c, struct mur_error **e
     _cleanup_free_ char *path =
         c->system_prompt_file[0] == '/'
             ? x_strdup (c->system_prompt_file)
-            : x_asprintf ("%s/%s", s->asked->manifest_dir, c->system_prompt_file);
+            : x_asprintf ("%s/%s", s->asked->file.dir, c->system_prompt_file);
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *caught = NULL;
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
@@ -74,7 +74,7 @@ bool
 stage_compaction (struct session *s, struct mur_error **err)
 {
     const struct compaction *c = block_of (s);
-    if (s->asked->resume_mode == RESUME_COMPACT && ! session_has_compaction_hook (s))
+    if (s->asked->resume.mode == RESUME_COMPACT && ! session_has_compaction_hook (s))
         return mur_fail (err, E_RUN_018,
                          "--resume-mode compact: no artifact of this capsule hooks on-compaction");
     return ! c || (read_prompt (s, c, err) && check_cap (s, c, err));

@@ -171,7 +171,7 @@ prior_tokens (struct session *s, struct running_task *t)
 {
     _cleanup_messages_ struct message_list list = { 0 };
     if (s->policy->lifecycle.conversation.value != CONVERSATION_THREADED &&
-        s->asked->resume_mode == RESUME_NONE)
+        s->asked->resume.mode == RESUME_NONE)
         return 0;
     conversation_load (t->record, &list);
     return tokens_of (&list);

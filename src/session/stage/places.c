@@ -16,7 +16,7 @@
 static bool
 create_default_work_dir (struct session *s, struct mur_error **err)
 {
-    _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->asked->manifest_dir);
+    _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->asked->file.dir);
     if (mkdir (parent, 0777) != 0 && errno != EEXIST)
         return mur_fail_errno (err, E_IO_003, "cannot create %s", parent);
     s->places.work_path = x_asprintf ("%s/%s", parent, s->id.text);
@@ -31,16 +31,16 @@ static bool
 check_identity (const struct session *s, int fd, struct mur_error **err)
 {
     struct stat st;
-    if (! s->asked->has_workdir_identity)
+    if (! s->asked->work.has_identity)
         return true;
     if (fstat (fd, &st) != 0)
         return mur_fail_errno (err, E_IO_003, "cannot read %s", s->places.work_path);
-    if (st.st_dev == s->asked->workdir_dev && st.st_ino == s->asked->workdir_ino)
+    if (st.st_dev == s->asked->work.dev && st.st_ino == s->asked->work.ino)
         return true;
     return mur_fail (
         err, E_RUN_051, "--workdir %s is %llu:%llu, the parent's directory is %llu:%llu",
         s->places.work_path, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-        (unsigned long long)s->asked->workdir_dev, (unsigned long long)s->asked->workdir_ino);
+        (unsigned long long)s->asked->work.dev, (unsigned long long)s->asked->work.ino);
 }
 
 /* An exported root that leads out of the work folder now would be refused to every reader: better
@@ -49,14 +49,14 @@ static bool
 check_export_root (const struct session *s, const char *root, const char *key,
                    struct mur_error **err)
 {
-    _cleanup_free_ char *written = x_asprintf ("%s/%s", s->asked->work_root, root);
+    _cleanup_free_ char *written = x_asprintf ("%s/%s", s->asked->work.root, root);
     _cleanup_free_ char *real = fs_canonical_path (written, err);
     if (! real)
         return false;
-    if (fs_path_is_within (real, s->asked->work_root))
+    if (fs_path_is_within (real, s->asked->work.root))
         return true;
     capsule_manifest_fail (s->manifest, err, E_CAP_007, key, "%s resolves to %s, outside %s", root,
-                           real, s->asked->work_root);
+                           real, s->asked->work.root);
     return mur_hint (err, "remove the link, or export a folder of the work folder");
 }
 
@@ -75,8 +75,8 @@ stage_work_dir (struct session *s, struct mur_error **err)
 {
     if (! check_export_roots (s, err))
         return false;
-    if (s->asked->workdir)
-        s->places.work_path = x_strdup (s->asked->work_root);
+    if (s->asked->work.dir)
+        s->places.work_path = x_strdup (s->asked->work.root);
     else if (! create_default_work_dir (s, err))
         return false;
     int fd = open (s->places.work_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -106,7 +106,7 @@ end_dirs (struct session *s)
 bool
 stage_session_dirs (struct session *s, struct mur_error **err)
 {
-    if (! home_session_create (&s->places.dirs, s->id.text, s->asked->work_root, err))
+    if (! home_session_create (&s->places.dirs, s->id.text, s->asked->work.root, err))
         return false;
     s->places.has_dirs = true;
     last_acts_add (s, end_dirs);
@@ -127,12 +127,12 @@ bool
 stage_manifest_copy (struct session *s, struct mur_error **err)
 {
     const struct stage_request *r = s->asked;
-    if (! r->manifest_name)
+    if (! r->file.name)
         return true;
     _cleanup_buf_ struct buf copy = { 0 };
-    capsule_manifest_mask (s->manifest, r->manifest_text, r->manifest_len, &copy);
-    return fs_create (s->places.runtime, r->manifest_name, copy.data, copy.len,
-                      r->manifest_mode & 0777, true, err);
+    capsule_manifest_mask (s->manifest, r->file.text, r->file.len, &copy);
+    return fs_create (s->places.runtime, r->file.name, copy.data, copy.len, r->file.mode & 0777,
+                      true, err);
 }
 
 /* --- the end --- */

@@ -86,7 +86,7 @@ mint_tokens (struct session *s, struct mur_error **err)
     (void)err;
     const struct door_network *network = s->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
-    const struct membership *m = s->asked->membership;
+    const struct membership *m = s->asked->launcher.membership;
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
     stage_controller (s);

@@ -44,9 +44,9 @@ check_head (const char *path, struct mur_error **err)
 static bool
 read_component (const struct session *s, struct buf *wasm, struct mur_error **err)
 {
-    const char *path = s->asked->component_path;
-    if (s->asked->capsule)
-        return package_read_wasm (s->asked->capsule->package, wasm, err);
+    const char *path = s->asked->capsule.component_path;
+    if (s->asked->capsule.package)
+        return package_read_wasm (s->asked->capsule.package->package, wasm, err);
     if (! path)
         return mur_fail (err, E_RUN_001, "the capsule has neither a component nor inference");
     return check_head (path, err) && fs_read_regular (path, COMPONENT_LIMIT_BYTES, wasm, err);

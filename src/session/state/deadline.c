@@ -23,14 +23,15 @@ deadline_fill (const struct session *s, struct deadline *out)
     const struct stage_request *r = s->asked;
     uint64_t now_ms = clock_monotonic_ms (), now_unix_ms = clock_unix_ms ();
     *out = (struct deadline){ 0 };
-    if (r->own_deadline_secs) {
+    if (r->time.own_deadline_secs) {
         out->is_set = true;
-        out->secs = r->own_deadline_secs;
-        out->at_ms = r->process_start_ms + r->own_deadline_secs * 1000;
+        out->secs = r->time.own_deadline_secs;
+        out->at_ms = r->time.process_start_ms + r->time.own_deadline_secs * 1000;
     }
-    if (r->has_inherited_deadline) {
-        uint64_t left_ms =
-            r->inherited_deadline_ms > now_unix_ms ? r->inherited_deadline_ms - now_unix_ms : 0;
+    if (r->time.has_inherited_deadline) {
+        uint64_t left_ms = r->time.inherited_deadline_ms > now_unix_ms
+                               ? r->time.inherited_deadline_ms - now_unix_ms
+                               : 0;
         if (left_ms > LIMIT_SECS * 1000)
             left_ms = LIMIT_SECS * 1000;
         if (! out->is_set || now_ms + left_ms <= out->at_ms) {

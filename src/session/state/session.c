@@ -12,7 +12,7 @@ session_id (const struct session *s)
 const char *
 session_capsule_name (const struct session *s)
 {
-    return s->asked->capsule_artifact ? s->asked->capsule_artifact
+    return s->asked->capsule.artifact ? s->asked->capsule.artifact
                                       : arena_printf (s->arena, "local/%s", s->manifest->name);
 }
 

@@ -76,10 +76,10 @@ append_identity (const struct session *s, const char *url, struct buf *out)
 {
     buf_printf (out, "\n## Identity\n\n- Capsule: %s %s\n- Session: %s\n- URL: %s\n",
                 s->manifest->name, s->manifest->version, s->id.text, url ? url : "not bound yet");
-    if (s->asked->membership)
-        buf_printf (out, "- Member: %s\n", membership_member (s->asked->membership));
-    if (s->asked->formation_id)
-        buf_printf (out, "- Formation: %s\n", s->asked->formation_id);
+    if (s->asked->launcher.membership)
+        buf_printf (out, "- Member: %s\n", membership_member (s->asked->launcher.membership));
+    if (s->asked->launcher.formation_id)
+        buf_printf (out, "- Formation: %s\n", s->asked->launcher.formation_id);
 }
 
 static void
@@ -145,8 +145,8 @@ static void
 append_tree (const struct session *s, struct buf *out)
 {
     buf_puts (out, "\n## Runtime Directory\n\n```\nMURMUR.md\n");
-    if (s->asked->manifest_name)
-        buf_printf (out, "%s\n", s->asked->manifest_name);
+    if (s->asked->file.name)
+        buf_printf (out, "%s\n", s->asked->file.name);
     buf_puts (out, "tools/\n");
     for (size_t i = 0; i < s->kit.tool_count; i++)
         buf_printf (out, "  %s/murmur.yaml%s\n", s->kit.tools[i].name,
@@ -158,7 +158,7 @@ append_tree (const struct session *s, struct buf *out)
 static void
 append_snapshot (const struct session *s, struct buf *out)
 {
-    const char *text = s->asked->spawner->workdir_snapshot;
+    const char *text = s->asked->launcher.spawner->workdir_snapshot;
     _cleanup_json_ json_t *report = text ? json_loads (text, 0, NULL) : NULL;
     if (! report)
         return;

@@ -488,7 +488,7 @@ pull_artifact (struct session *s, const char *name, const char *version, struct 
     struct mur_error *err = NULL;
     if (! check_name (s, name, version, refusal) || ! check_tool_name (s, name, refusal))
         return false;
-    if (s->asked->lock && ! (lock = lock_read (s->asked->manifest_dir, &err)))
+    if (s->asked->lock && ! (lock = lock_read (s->asked->file.dir, &err)))
         return refuse_with (refusal, "not-fetched: ", err);
     if (! pull_open_remote (s, cancel, &remote, refusal))
         return false;
@@ -532,7 +532,7 @@ pull_remove (struct session *s, const char *name, bool *was_removed, char **refu
         return true;
     if (is_declared (s, name))
         return refuse (refusal, "not-removable: %s is declared in murmur.yaml", name);
-    if (s->asked->lock && ! (lock = lock_read (s->asked->manifest_dir, &err)))
+    if (s->asked->lock && ! (lock = lock_read (s->asked->file.dir, &err)))
         return refuse_with (refusal, "not-removable: ", err);
     const struct lock_entry *entry = lock ? lock_find (lock, name) : NULL;
     if (a->origin != LOCK_RUNTIME || (lock && (! entry || entry->origin != LOCK_RUNTIME)))

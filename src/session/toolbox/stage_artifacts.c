@@ -115,7 +115,7 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
 {
     const char *source = a->entry->source;
     _cleanup_free_ char *path =
-        source[0] == '/' ? x_strdup (source) : x_asprintf ("%s/%s", s->asked->manifest_dir, source);
+        source[0] == '/' ? x_strdup (source) : x_asprintf ("%s/%s", s->asked->file.dir, source);
     struct stat st;
     if (stat (path, &st) != 0)
         return mur_fail_errno (err, E_IO_001, "the source of skill %s: %s", a->tool_name, path);

@@ -16,7 +16,7 @@ static bool
 read_prompt_file (struct session *s, const char *file, struct mur_error **err)
 {
     _cleanup_free_ char *path =
-        file[0] == '/' ? x_strdup (file) : x_asprintf ("%s/%s", s->asked->manifest_dir, file);
+        file[0] == '/' ? x_strdup (file) : x_asprintf ("%s/%s", s->asked->file.dir, file);
     _cleanup_buf_ struct buf text = { 0 };
     _cleanup_error_ struct mur_error *caught = NULL;
     if (! fs_read_path (path, PROMPT_LIMIT_BYTES, &text, &caught))
@@ -165,8 +165,9 @@ system_text (const struct session *s)
     struct buf out = { 0 };
     buf_printf (&out, "[Capsule]\nName: %s\nVersion: %s\n", s->manifest->name,
                 s->manifest->version);
-    if (s->asked->membership)
-        buf_printf (&out, "Formation member: %s\n", membership_member (s->asked->membership));
+    if (s->asked->launcher.membership)
+        buf_printf (&out, "Formation member: %s\n",
+                    membership_member (s->asked->launcher.membership));
     append_facts_and_prompt (s, &out);
     return buf_steal (&out);
 }

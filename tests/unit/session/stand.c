@@ -87,10 +87,10 @@ stand_open_manifest (struct stand *st, const char *yaml)
     st->asked = (struct stage_request){ .manifest = st->manifest,
                                         .policy = s->policy,
                                         .config = &st->config,
-                                        .manifest_dir = st->dir,
-                                        .work_root = st->work_dir,
-                                        .spawner = &st->spawner,
-                                        .process_start_ms = clock_monotonic_ms () };
+                                        .file.dir = st->dir,
+                                        .work.root = st->work_dir,
+                                        .launcher.spawner = &st->spawner,
+                                        .time.process_start_ms = clock_monotonic_ms () };
     s->asked = &st->asked;
     s->manifest = st->manifest;
     s->id = id_new ("ses_");

@@ -111,7 +111,7 @@ test_a_hook_gets_nothing_of_the_sessions (void **state)
     setenv ("STAND_PLAIN", "value", 1);
     struct staged_artifact *hook = stand_artifact (&st, "hook", ROLE_HOOK, NULL);
     hook->config_env = x_strdup ("MURMUR_ARTIFACT_CONFIG={}");
-    st.asked.formation_id = "frm_1";
+    st.asked.launcher.formation_id = "frm_1";
     st.asked.case_id = "case-1";
     guest_env_fill_hook (&st.s, hook);
     assert_string_equal (value_in (&hook->env, "MURMUR_ARTIFACT_CONFIG"), "{}");

@@ -52,7 +52,7 @@ test_the_line_of_a_launch (void **state)
     struct stand st;
     stand_open (&st, NULL);
     staged_new (&st.s);
-    st.asked.formation_id = "frm_1";
+    st.asked.launcher.formation_id = "frm_1";
     _cleanup_free_ char *text = said_by (&st, print_json);
     assert_true (str_ends (text, "}\n"));
     _cleanup_json_ json_t *o = json_loads (text, 0, NULL);

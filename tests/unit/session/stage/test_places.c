@@ -44,7 +44,7 @@ test_a_work_folder_that_was_named (void **state)
     (void)state;
     struct stand st;
     open_bare (&st, NULL);
-    st.asked.workdir = st.work_dir;
+    st.asked.work.dir = st.work_dir;
     assert_succeeds (stage_work_dir (&st.s, &err));
     assert_string_equal (st.s.places.work_path, st.work_dir);
     close_bare (&st);
@@ -73,10 +73,10 @@ test_exactly_the_folder_the_launcher_named (void **state)
         struct stand st;
         open_bare (&st, NULL);
         assert_int_equal (stat (st.work_dir, &s), 0);
-        st.asked.workdir = st.work_dir;
-        st.asked.has_workdir_identity = true;
-        st.asked.workdir_dev = s.st_dev;
-        st.asked.workdir_ino = s.st_ino + (is_right ? 0 : 1);
+        st.asked.work.dir = st.work_dir;
+        st.asked.work.has_identity = true;
+        st.asked.work.dev = s.st_dev;
+        st.asked.work.ino = s.st_ino + (is_right ? 0 : 1);
         if (is_right)
             assert_succeeds (stage_work_dir (&st.s, &err));
         else
@@ -93,7 +93,7 @@ test_an_exported_root_that_leads_out_is_refused (void **state)
     open_bare (&st, "exports:\n  files: {root: out, mode: read-only}\n");
     _cleanup_free_ char *link = x_asprintf ("%s/out", st.work_dir);
     assert_int_equal (symlink ("/etc", link), 0);
-    st.asked.workdir = st.work_dir;
+    st.asked.work.dir = st.work_dir;
     assert_fails (stage_work_dir (&st.s, &err), E_CAP_007);
     assert_int_equal (unlink (link), 0);
     assert_int_equal (mkdir (link, 0700), 0);
@@ -108,12 +108,12 @@ test_the_copy_of_the_manifest_holds_no_key (void **state)
     struct stand st;
     static const char text[] = "name: stand\nversion: \"0.1.0\"\n";
     stand_open (&st, NULL);
-    st.asked.manifest_text = text;
-    st.asked.manifest_len = strlen (text);
-    st.asked.manifest_mode = 0640;
+    st.asked.file.text = text;
+    st.asked.file.len = strlen (text);
+    st.asked.file.mode = 0640;
     assert_succeeds (stage_manifest_copy (&st.s, &err)); /* run by name: there is none */
     assert_null (stand_read (&st, "runtime/murmur.yaml"));
-    st.asked.manifest_name = "murmur.yaml";
+    st.asked.file.name = "murmur.yaml";
     assert_succeeds (stage_manifest_copy (&st.s, &err));
     _cleanup_free_ char *copy = stand_read (&st, "runtime/murmur.yaml");
     assert_string_equal (copy, text);

@@ -11,9 +11,9 @@
 static void
 fill (struct stand *st, uint64_t own_secs, bool has_inherited, uint64_t inherited_left_ms)
 {
-    st->asked.own_deadline_secs = own_secs;
-    st->asked.has_inherited_deadline = has_inherited;
-    st->asked.inherited_deadline_ms = clock_unix_ms () + inherited_left_ms;
+    st->asked.time.own_deadline_secs = own_secs;
+    st->asked.time.has_inherited_deadline = has_inherited;
+    st->asked.time.inherited_deadline_ms = clock_unix_ms () + inherited_left_ms;
     deadline_fill (&st->s, &st->deadline);
 }
 
@@ -56,8 +56,8 @@ test_one_that_has_passed_leaves_nothing (void **state)
     (void)state;
     struct stand st;
     stand_open (&st, NULL);
-    st.asked.has_inherited_deadline = true;
-    st.asked.inherited_deadline_ms = 1000; /* of 1970 */
+    st.asked.time.has_inherited_deadline = true;
+    st.asked.time.inherited_deadline_ms = 1000; /* of 1970 */
     deadline_fill (&st.s, &st.deadline);
     assert_true (st.deadline.is_set && st.deadline.is_inherited);
     assert_int_equal (deadline_left_ms (&st.deadline), 0);

@@ -25,7 +25,7 @@ test_who_it_is (void **state)
     assert_string_equal (session_workdir (&st.s), st.work_dir);
     assert_string_equal (session_records_dir (&st.s), st.records_dir);
     assert_string_equal (session_capsule_name (&st.s), "local/stand");
-    st.asked.capsule_artifact = "acme/stand";
+    st.asked.capsule.artifact = "acme/stand";
     assert_string_equal (session_capsule_name (&st.s), "acme/stand");
     stand_close (&st);
     stand_open_manifest (&st, "name: script\nversion: \"0.1.0\"\n");
