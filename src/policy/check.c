@@ -41,7 +41,7 @@ check_entries (const struct policy *p, const struct str_list *list, const char *
 static bool
 check_network (const struct policy *p, struct mur_error **err)
 {
-    if (! check_entries (p, &p->network_allow, "capabilities.network.allow", err))
+    if (! check_entries (p, &p->network.allow, "capabilities.network.allow", err))
         return false;
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct capabilities *c = p->grants[i].entry->capabilities;
@@ -65,8 +65,8 @@ check_subpath (const struct policy *p, const char *text, enum diag_code code, co
 static bool
 check_scope (const struct policy *p, struct mur_error **err)
 {
-    return ! p->filesystem_scope ||
-           check_subpath (p, p->filesystem_scope, E_CAP_002, "capabilities.filesystem.scope", err);
+    return ! p->files.scope ||
+           check_subpath (p, p->files.scope, E_CAP_002, "capabilities.filesystem.scope", err);
 }
 
 static bool
@@ -287,11 +287,13 @@ check_queue (const struct policy *p, struct mur_error **err)
 static bool
 check_staged_runtime (const struct policy *p, struct mur_error **err)
 {
-    if (! p->shell || ! p->shell->staged_runtime.len || p->containment_floor >= CONTAINMENT_SEALED)
+    if (! p->commands.shell || ! p->commands.shell->staged_runtime.len ||
+        p->containment_floor >= CONTAINMENT_SEALED)
         return true;
     _cleanup_buf_ struct buf names = { 0 };
-    for (size_t i = 0; i < p->shell->staged_runtime.len; i++)
-        buf_printf (&names, "%s%s", i ? ", " : "", p->shell->staged_runtime.items[i].binary);
+    for (size_t i = 0; i < p->commands.shell->staged_runtime.len; i++)
+        buf_printf (&names, "%s%s", i ? ", " : "",
+                    p->commands.shell->staged_runtime.items[i].binary);
     capsule_manifest_fail (p->manifest, err, E_CAP_004, "capabilities.shell.staged_runtime",
                            "%s can only be staged into a sealed root; the floor is '%s'",
                            names.data, containment_name (p->containment_floor));
@@ -301,8 +303,8 @@ check_staged_runtime (const struct policy *p, struct mur_error **err)
 static bool
 check_read_only (const struct policy *p, struct mur_error **err)
 {
-    for (size_t i = 0; i < p->read_only_paths.len; i++)
-        if (! check_subpath (p, p->read_only_paths.items[i], E_CAP_012,
+    for (size_t i = 0; i < p->files.read_only_paths.len; i++)
+        if (! check_subpath (p, p->files.read_only_paths.items[i], E_CAP_012,
                              arena_printf (p->arena, "capabilities.filesystem.read_only[%zu]", i),
                              err))
             return false;

@@ -14,27 +14,27 @@
 static void
 lower_capabilities (struct policy *p, const struct capabilities *c)
 {
-    p->network_allow = OF (c->network, allow);
-    p->unix_sockets_allowed = OF (c->network, unix_sockets).value;
-    p->peer_fetch_allow = OF (c->peer_fetch, allow);
-    p->filesystem_scope = c->filesystem ? c->filesystem->scope : NULL;
-    p->workdir_exec_allowed = OF (c->filesystem, workdir_exec).value != WORKDIR_EXEC_NONE;
-    p->workdir_exec_is_walled = OF (c->filesystem, workdir_exec).value == WORKDIR_EXEC_WALLED;
-    p->read_only_paths = OF (c->filesystem, read_only);
-    p->shell = c->shell;
-    p->shell_allow = OF (c->shell, allow);
-    p->shell_strip_env = OF (c->shell, strip_env);
-    p->shell_baseline_env = OF (c->shell, baseline_env);
+    p->network.allow = OF (c->network, allow);
+    p->network.unix_sockets_allowed = OF (c->network, unix_sockets).value;
+    p->network.peer_fetch_allow = OF (c->peer_fetch, allow);
+    p->files.scope = c->filesystem ? c->filesystem->scope : NULL;
+    p->files.exec_allowed = OF (c->filesystem, workdir_exec).value != WORKDIR_EXEC_NONE;
+    p->files.exec_is_walled = OF (c->filesystem, workdir_exec).value == WORKDIR_EXEC_WALLED;
+    p->files.read_only_paths = OF (c->filesystem, read_only);
+    p->commands.shell = c->shell;
+    p->commands.allow = OF (c->shell, allow);
+    p->commands.strip_env = OF (c->shell, strip_env);
+    p->commands.baseline_env = OF (c->shell, baseline_env);
     p->spawn_allow = OF (c->spawn, allow);
-    p->workdir_snapshot = OF (c->spawn, workdir_snapshot);
+    p->files.snapshot = OF (c->spawn, workdir_snapshot);
     p->env_allow = OF (c->env, allow);
     p->plan_submit = OF (c->plan, submit).value;
-    p->install_is_declared = c->install != NULL;
-    p->install_skill = OF (c->install, skill);
-    p->install_tool = OF (c->install, tool);
+    p->install.is_declared = c->install != NULL;
+    p->install.skill = OF (c->install, skill);
+    p->install.tool = OF (c->install, tool);
     for (size_t i = 0; c->install && i < c->install->from.len; i++)
         if (strcmp (c->install->from.items[i], "sources") == 0)
-            p->install_from_sources = true;
+            p->install.from_sources = true;
     p->state_declared = c->state != NULL;
     p->conversation_declared = c->conversation != NULL;
     p->limits = c->limits ? *c->limits : limits_default ();
@@ -195,7 +195,7 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
             m->context && m->context->record_store ? m->context->record_store : m->name;
     p->grants_len = m->artifacts.len;
     p->grants = arena_new_array (arena, struct artifact_grant, m->artifacts.len + 1);
-    const struct ceiling ceiling = ceiling_of (arena, &p->network_allow);
+    const struct ceiling ceiling = ceiling_of (arena, &p->network.allow);
     for (size_t i = 0; i < m->artifacts.len; i++)
         lower_grant (p, &ceiling, &p->grants[i], &m->artifacts.items[i]);
     return steal_ptr (&p);
@@ -228,9 +228,9 @@ native_route (const struct policy *p, bool has_native_artifact)
         const char *name;
         bool is_open;
     } routes[] = {
-        { "capabilities.shell.allow", p->shell_allow.len > 0 },
+        { "capabilities.shell.allow", p->commands.allow.len > 0 },
         { "capabilities.spawn.allow", p->spawn_allow.len > 0 },
-        { "capabilities.install.tool", p->install_tool.len > 0 },
+        { "capabilities.install.tool", p->install.tool.len > 0 },
         { "a native tool under artifacts", has_native_artifact },
         { "inference.containment", policy_confines_harness (p) },
     };

@@ -47,36 +47,57 @@ struct artifact_grant {
     uint64_t deadline_seconds; /* of a call to it: hook rule applied */
 };
 
-struct policy {
-    const struct capsule_manifest *manifest;
-    struct str_list network_allow;
+struct network_policy {
+    struct str_list allow;
     struct str_list peer_fetch_allow;
     bool unix_sockets_allowed;
-    const char *filesystem_scope;
-    bool workdir_exec_allowed;
-    bool workdir_exec_is_walled; /* and lowers no class */
+};
+
+struct files_policy {
+    const char *scope;
+    bool exec_allowed;   /* of what lies in the work folder */
+    bool exec_is_walled; /* and lowers no class */
     struct str_list read_only_paths;
-    struct str_list shell_allow;
-    struct str_list shell_strip_env;
-    struct str_list shell_baseline_env;
+    struct str_list snapshot;
+};
+
+struct commands_policy {
+    struct str_list allow;
+    struct str_list strip_env;
+    struct str_list baseline_env;
     const struct cap_shell *shell; /* NULL without; interpreter_runtime and staged_runtime */
+};
+
+struct install_policy {
+    struct str_list skill;
+    struct str_list tool;
+    bool is_declared;
+    bool from_sources;
+};
+
+/* Filled by staging. */
+struct derived_policy {
+    struct str_list interpreter_runtime;
+    struct str_list program_parts; /* what recipes granted beside the programs, in words */
+    struct str_list trust_store;
+};
+
+struct policy {
+    const struct capsule_manifest *manifest;
+    struct network_policy network;
+    struct files_policy files;
+    struct commands_policy commands;
     struct str_list spawn_allow;
-    struct str_list workdir_snapshot;
     struct str_list env_allow;
     struct cap_limits limits;
     struct cap_resources resources;
     uint64_t declared_deadline_seconds;       /* 0: not declared */
     enum containment_class containment_floor; /* combined */
     bool plan_submit;
-    struct str_list install_skill;
-    struct str_list install_tool;
-    bool install_is_declared;
-    bool install_from_sources;
+    struct install_policy install;
     bool state_declared;
     bool conversation_declared;
-    struct str_list derived_interpreter_runtime; /* filled by staging */
-    struct str_list program_parts; /* what recipes granted beside the programs, in words */
-    struct str_list trust_store;   /* filled by staging */
+    struct derived_policy derived;
 
     struct lifecycle lifecycle; /* flags applied */
     struct artifact_grant *grants;

@@ -143,8 +143,8 @@ report_runtime_reach (const struct policy *p, const struct report_facts *f, size
 void
 report_interpreters (const struct policy *p, struct strv *out)
 {
-    for (size_t i = 0; p->shell && i < p->shell->interpreter_runtime.len; i++) {
-        const struct interpreter_runtime *g = &p->shell->interpreter_runtime.items[i];
+    for (size_t i = 0; p->commands.shell && i < p->commands.shell->interpreter_runtime.len; i++) {
+        const struct interpreter_runtime *g = &p->commands.shell->interpreter_runtime.items[i];
         for (size_t j = 0; j < g->dirs.len; j++)
             strv_printf (out, "%s: %s%s", g->binary, g->dirs.items[j].path,
                          g->dirs.items[j].list_dir.value ? " (list_dir)" : "");
@@ -154,8 +154,8 @@ report_interpreters (const struct policy *p, struct strv *out)
 void
 report_staged (const struct policy *p, struct strv *out)
 {
-    for (size_t i = 0; p->shell && i < p->shell->staged_runtime.len; i++) {
-        const struct staged_runtime *g = &p->shell->staged_runtime.items[i];
+    for (size_t i = 0; p->commands.shell && i < p->commands.shell->staged_runtime.len; i++) {
+        const struct staged_runtime *g = &p->commands.shell->staged_runtime.items[i];
         strv_printf (out, "%s: %s (pin: %s)", g->binary, g->source_path, g->pin);
     }
 }
@@ -218,11 +218,11 @@ add_containment (json_t *o, const struct policy *p, const struct containment *c)
 static void
 add_filesystem (json_t *o, const struct policy *p, const struct report_facts *f)
 {
-    json_set_string (o, "filesystem_scope", p->filesystem_scope);
-    json_set_bool (o, "workdir_exec", p->workdir_exec_allowed);
-    if (p->workdir_exec_is_walled)
+    json_set_string (o, "filesystem_scope", p->files.scope);
+    json_set_bool (o, "workdir_exec", p->files.exec_allowed);
+    if (p->files.exec_is_walled)
         json_set_bool (o, "workdir_exec_walled", true);
-    json_object_set_new (o, "read_only_paths", texts (&p->read_only_paths));
+    json_object_set_new (o, "read_only_paths", texts (&p->files.read_only_paths));
     const struct str_list interpreters = policy_advisory_interpreters (p);
     json_object_set_new (o, "read_only_advisory_for", texts (&interpreters));
     json_t *preopens = json_array ();
@@ -244,25 +244,25 @@ add_filesystem (json_t *o, const struct policy *p, const struct report_facts *f)
 static void
 add_capabilities (json_t *o, const struct policy *p)
 {
-    json_object_set_new (o, "network_allow", texts (&p->network_allow));
-    json_set_bool (o, "unix_sockets", p->unix_sockets_allowed);
-    json_object_set_new (o, "shell_allow", texts (&p->shell_allow));
+    json_object_set_new (o, "network_allow", texts (&p->network.allow));
+    json_set_bool (o, "unix_sockets", p->network.unix_sockets_allowed);
+    json_object_set_new (o, "shell_allow", texts (&p->commands.allow));
     json_object_set_new (o, "spawn_allow", texts (&p->spawn_allow));
     json_object_set_new (o, "env_allow", texts (&p->env_allow));
     json_set_bool (o, "plan_submit", p->plan_submit);
-    json_object_set_new (o, "install_skill", texts (&p->install_skill));
-    json_object_set_new (o, "install_tool", texts (&p->install_tool));
+    json_object_set_new (o, "install_skill", texts (&p->install.skill));
+    json_object_set_new (o, "install_tool", texts (&p->install.tool));
     json_object_set_new (o, "install_from",
-                         ! p->install_is_declared  ? json_array ()
-                         : p->install_from_sources ? json_pack ("[ss]", "stores", "sources")
+                         ! p->install.is_declared  ? json_array ()
+                         : p->install.from_sources ? json_pack ("[ss]", "stores", "sources")
                                                    : json_pack ("[s]", "stores"));
     struct strv interpreters = { 0 };
     report_interpreters (p, &interpreters);
     json_object_set_new (o, "interpreter_runtime_grants", lines (&interpreters));
-    json_object_set_new (o, "derived_interpreter_runtime", texts (&p->derived_interpreter_runtime));
-    if (p->program_parts.len)
-        json_object_set_new (o, "program_parts", texts (&p->program_parts));
-    json_object_set_new (o, "trust_store", texts (&p->trust_store));
+    json_object_set_new (o, "derived_interpreter_runtime", texts (&p->derived.interpreter_runtime));
+    if (p->derived.program_parts.len)
+        json_object_set_new (o, "program_parts", texts (&p->derived.program_parts));
+    json_object_set_new (o, "trust_store", texts (&p->derived.trust_store));
 }
 
 static void
@@ -280,7 +280,7 @@ add_exports (json_t *o, const struct policy *p)
     json_object_set_new (o, "exports_files", files);
     json_object_set_new (o, "peer_files", peer_files);
     json_set_bool (o, "peer_tasks", e && e->peer_tasks && e->peer_tasks->accept.value);
-    json_object_set_new (o, "peer_fetch_allow", texts (&p->peer_fetch_allow));
+    json_object_set_new (o, "peer_fetch_allow", texts (&p->network.peer_fetch_allow));
 }
 
 static void

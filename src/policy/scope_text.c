@@ -89,7 +89,7 @@ put_not_protected (struct buf *out, const struct policy *p, const struct report_
 {
     _cleanup_strv_ struct strv statements = { 0 };
     report_not_protected (f, &statements);
-    if (p->workdir_exec_is_walled)
+    if (p->files.exec_is_walled)
         strv_push (
             &statements,
             "files of the work folder run (filesystem.workdir_exec: walled): shell.allow does "
@@ -144,8 +144,8 @@ scope_text_preopens (const struct policy *p, const struct report_facts *f, struc
 void
 scope_text_read_only (const struct policy *p, struct buf *out)
 {
-    put_list (out, "read_only", &p->read_only_paths);
-    if (! p->read_only_paths.len)
+    put_list (out, "read_only", &p->files.read_only_paths);
+    if (! p->files.read_only_paths.len)
         return;
     const struct str_list interpreters = policy_advisory_interpreters (p);
     buf_puts (out, "  read_only enforcement: ");
@@ -157,10 +157,10 @@ scope_text_read_only (const struct policy *p, struct buf *out)
 void
 scope_text_install (const struct policy *p, struct buf *out)
 {
-    put_list (out, "install skill", &p->install_skill);
-    put_list (out, "install tool", &p->install_tool);
-    if (p->install_is_declared)
-        buf_printf (out, "  install from: stores%s\n", p->install_from_sources ? ", sources" : "");
+    put_list (out, "install skill", &p->install.skill);
+    put_list (out, "install tool", &p->install.tool);
+    if (p->install.is_declared)
+        buf_printf (out, "  install from: stores%s\n", p->install.from_sources ? ", sources" : "");
 }
 
 static void
@@ -187,25 +187,25 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     report_interpreters (p, &interpreters);
     report_staged (p, &staged);
     buf_puts (out, "Effective grants\n");
-    buf_printf (out, "  filesystem scope: %s\n",
-                p->filesystem_scope ? p->filesystem_scope : "<none>");
+    buf_printf (out, "  filesystem scope: %s\n", p->files.scope ? p->files.scope : "<none>");
     buf_printf (out, "  workdir exec:     %s\n",
-                p->workdir_exec_is_walled ? "walled"
-                : p->workdir_exec_allowed ? "true"
-                                          : "false");
+                p->files.exec_is_walled ? "walled"
+                : p->files.exec_allowed ? "true"
+                                        : "false");
     scope_text_read_only (p, out);
     scope_text_preopens (p, f, out);
-    put_list (out, "network allow", &p->network_allow);
-    buf_printf (out, "  unix sockets:     %s\n", p->unix_sockets_allowed ? "true" : "false");
-    put_list (out, "shell allow", &p->shell_allow);
+    put_list (out, "network allow", &p->network.allow);
+    buf_printf (out, "  unix sockets:     %s\n",
+                p->network.unix_sockets_allowed ? "true" : "false");
+    put_list (out, "shell allow", &p->commands.allow);
     put_list (out, "spawn allow", &p->spawn_allow);
     put_list (out, "env allow", &p->env_allow);
     buf_printf (out, "  plan submit:      %s\n", p->plan_submit ? "true" : "false");
     scope_text_install (p, out);
     put_lines (out, "interpreter runtime", &interpreters);
-    put_list (out, "derived interpreter runtime", &p->derived_interpreter_runtime);
-    put_list (out, "program parts", &p->program_parts);
-    put_list (out, "trust store", &p->trust_store);
+    put_list (out, "derived interpreter runtime", &p->derived.interpreter_runtime);
+    put_list (out, "program parts", &p->derived.program_parts);
+    put_list (out, "trust store", &p->derived.trust_store);
     put_lines (out, "staged runtime", &staged);
     put_artifact_lists (out, p);
     buf_putc (out, '\n');
@@ -245,7 +245,7 @@ put_peer_handoff (struct buf *out, const struct policy *p)
     }
     bool accepts = e && e->peer_tasks && e->peer_tasks->accept.value;
     buf_printf (out, "  exports.peer_tasks: %s\n", accepts ? "accept" : "refuse");
-    put_list (out, "peer_fetch allow", &p->peer_fetch_allow);
+    put_list (out, "peer_fetch allow", &p->network.peer_fetch_allow);
     buf_putc (out, '\n');
 }
 

@@ -69,8 +69,8 @@ policy_warn_door (const struct policy *p, bool to_stdout)
                     "It serves %s; its card publishes the session id, tools [%s], shell: %s, "
                     "network: %s, planes [%s%s%s] "
                     "(mur explain W-SEC-032)",
-                    p->request->bind_addr, methods, tools, p->shell_allow.len ? "true" : "false",
-                    p->network_allow.len ? "true" : "false", has_files ? "files" : "",
+                    p->request->bind_addr, methods, tools, p->commands.allow.len ? "true" : "false",
+                    p->network.allow.len ? "true" : "false", has_files ? "files" : "",
                     has_files && has_peer_files ? ", " : "", has_peer_files ? "peer_files" : "");
     if (to_stdout)
         diag_stdout_line ("%s", line);
@@ -90,7 +90,8 @@ warn_credential_names (const struct policy *p)
         bool is_builtin;
         if (! env_name_is_credential_shaped (name) || env_name_is_runtime_owned (name) ||
             strv_contains (&seen, name) ||
-            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_builtin))
+            env_stripped_by (name, p->commands.strip_env.items, p->commands.strip_env.len,
+                             &is_builtin))
             continue;
         strv_push (&seen, name);
         diag_warn (DIAG_RUNTIME, W_SEC_024,
@@ -131,8 +132,8 @@ static void
 warn_gateway_hosts (const struct policy *p)
 {
     _cleanup_free_ struct host_entry *hosts =
-        x_new_array (struct host_entry, p->network_allow.len + 1);
-    size_t len = hosts_of (&p->network_allow, hosts), printed = 0;
+        x_new_array (struct host_entry, p->network.allow.len + 1);
+    size_t len = hosts_of (&p->network.allow, hosts), printed = 0;
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct gateway_block *g = p->grants[i].entry->gateway;
         size_t low = 0, high = g ? len : 0;
@@ -353,11 +354,11 @@ is_interpreter (const char *binary)
 struct str_list
 policy_advisory_interpreters (const struct policy *p)
 {
-    struct str_list list = { .items =
-                                 arena_new_array (p->arena, const char *, p->shell_allow.len + 1) };
-    for (size_t i = 0; p->read_only_paths.len && i < p->shell_allow.len; i++)
-        if (is_interpreter (p->shell_allow.items[i]))
-            list.items[list.len++] = p->shell_allow.items[i];
+    struct str_list list = { .items = arena_new_array (p->arena, const char *,
+                                                       p->commands.allow.len + 1) };
+    for (size_t i = 0; p->files.read_only_paths.len && i < p->commands.allow.len; i++)
+        if (is_interpreter (p->commands.allow.items[i]))
+            list.items[list.len++] = p->commands.allow.items[i];
     return list;
 }
 
@@ -365,8 +366,9 @@ size_t
 policy_warn_programs (const struct policy *p, enum diag_source source)
 {
     size_t count = 0;
-    for (size_t i = 0; p->shell && i < p->shell->interpreter_runtime.len; i++, count++) {
-        const struct interpreter_runtime *g = &p->shell->interpreter_runtime.items[i];
+    for (size_t i = 0; p->commands.shell && i < p->commands.shell->interpreter_runtime.len;
+         i++, count++) {
+        const struct interpreter_runtime *g = &p->commands.shell->interpreter_runtime.items[i];
         _cleanup_buf_ struct buf dirs = { 0 };
         for (size_t d = 0; d < g->dirs.len; d++)
             buf_printf (&dirs, "%s%s", d ? ", " : "", g->dirs.items[d].path);
@@ -374,7 +376,7 @@ policy_warn_programs (const struct policy *p, enum diag_source source)
                    "capabilities.shell.interpreter_runtime ties %s to the layout of this host: %s",
                    g->binary, dirs.data ? dirs.data : "");
     }
-    bool is_unbounded = p->workdir_exec_allowed && ! p->workdir_exec_is_walled;
+    bool is_unbounded = p->files.exec_allowed && ! p->files.exec_is_walled;
     if (is_unbounded)
         diag_warn (source, W_SEC_011,
                    "capabilities.filesystem.workdir_exec lets files of the work folder run, so "
@@ -418,11 +420,11 @@ policy_tier_warnings (const struct policy *p, enum containment_tier tier,
 {
     size_t len = 0;
     bool has_bash = false;
-    for (size_t i = 0; i < p->shell_allow.len; i++)
-        has_bash |= str_eq (p->shell_allow.items[i], "bash");
-    if (p->shell_allow.len)
+    for (size_t i = 0; i < p->commands.allow.len; i++)
+        has_bash |= str_eq (p->commands.allow.items[i], "bash");
+    if (p->commands.allow.len)
         out[len++] = tier_warnings[tier];
-    if (has_bash && p->network_allow.len && tier == TIER_NONE)
+    if (has_bash && p->network.allow.len && tier == TIER_NONE)
         out[len++] = (struct tier_warning){
             W_SEC_003, "bash opens connections of its own (/dev/tcp), and nothing on this system "
                        "keeps them within capabilities.network.allow"
@@ -453,7 +455,7 @@ void
 policy_warn_unannotated (const struct policy *p, const char *tool_name,
                          const struct yaml_node *input_schema)
 {
-    if (p->read_only_paths.len && ! is_annotated (input_schema))
+    if (p->files.read_only_paths.len && ! is_annotated (input_schema))
         diag_warn (DIAG_RUNTIME, W_SEC_018,
                    "%s: its input schema says of no value whether it is a destination, so "
                    "capabilities.filesystem.read_only judges it by the names of its keys",

@@ -130,8 +130,8 @@ check_project (const char *project, const char *bind, struct mur_error **err)
     if (policy) {
         policy_warn_parse (policy, configured_credential, config);
         struct host_containment host = host_containment_facts ();
-        struct capsule_containment capsule = { .workdir_exec = policy->workdir_exec_allowed &&
-                                                               ! policy->workdir_exec_is_walled };
+        struct capsule_containment capsule = { .workdir_exec = policy->files.exec_allowed &&
+                                                               ! policy->files.exec_is_walled };
         struct containment containment = { 0 };
         containment_decide (&host, policy->containment_floor, &capsule, &containment);
         struct doctor d = { .project = project,

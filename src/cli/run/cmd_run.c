@@ -338,7 +338,7 @@ prepare_decision (struct run *r, struct mur_error **err)
     const struct policy *p = r->request.policy;
     r->decision = (struct host_decision){
         .floor = p->containment_floor,
-        .capsule = { .workdir_exec = p->workdir_exec_allowed && ! p->workdir_exec_is_walled,
+        .capsule = { .workdir_exec = p->files.exec_allowed && ! p->files.exec_is_walled,
                      .may_be_unconfined = is_unconfined (r),
                      .dir_inside_workdir = dir_inside_workdir (r),
                      .work_dir = r->request.work.root },

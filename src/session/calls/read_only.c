@@ -79,13 +79,13 @@ judge (const struct session *s, const struct tool_entry *tool, const char *path,
                                     ? x_asprintf ("%s/%s", s->places.work_path, a->grant->scope_dir)
                                     : x_strdup (s->places.work_path);
     _cleanup_free_ char *relative = resolve (s, base, path);
-    for (size_t i = 0; relative && i < s->policy->read_only_paths.len; i++) {
+    for (size_t i = 0; relative && i < s->policy->files.read_only_paths.len; i++) {
         const char *why;
-        _cleanup_free_ char *tree = subpath_lower (s->policy->read_only_paths.items[i], &why);
+        _cleanup_free_ char *tree = subpath_lower (s->policy->files.read_only_paths.items[i], &why);
         _cleanup_free_ char *real = tree ? resolve (s, s->places.work_path, tree) : NULL;
         if ((tree && subpath_is_within (relative, tree)) ||
             (real && subpath_is_within (relative, real))) {
-            hit->rule = s->policy->read_only_paths.items[i];
+            hit->rule = s->policy->files.read_only_paths.items[i];
             hit->path = steal_ptr (&relative);
             hit->signal = signal;
             return true;
@@ -203,7 +203,7 @@ bool
 read_only_hits (const struct session *s, const struct tool_entry *tool, const json_t *input,
                 struct read_only_hit *hit)
 {
-    if (! s->policy->read_only_paths.len || ! tool || tool->is_skill)
+    if (! s->policy->files.read_only_paths.len || ! tool || tool->is_skill)
         return false;
     if (! tool->artifact && shell_is_offered (s, tool->name))
         return command_hits (s, tool, input, hit);
@@ -216,7 +216,7 @@ read_only_hits (const struct session *s, const struct tool_entry *tool, const js
 void
 read_only_warn (const struct session *s)
 {
-    for (size_t i = 0; s->policy->read_only_paths.len && i < s->kit.tool_count; i++) {
+    for (size_t i = 0; s->policy->files.read_only_paths.len && i < s->kit.tool_count; i++) {
         const struct tool_entry *t = &s->kit.tools[i];
         if (! t->is_skill && ! t->is_provided && ! strstr (t->parameters, destination_format))
             diag_warn (

@@ -51,7 +51,7 @@ static const char background_parameters[] =
 static bool
 background_is_offered (const struct session *s)
 {
-    return s->manifest->inference && s->policy->shell_allow.len > 0;
+    return s->manifest->inference && s->policy->commands.allow.len > 0;
 }
 
 static bool

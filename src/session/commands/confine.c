@@ -68,7 +68,7 @@ fill_folders (struct session *s, struct mur_error **err)
                            : arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
     if (! (f->sealed_etc = confine_write_etc (s, home, err)))
         return false;
-    const struct str_list *protected = &s->policy->read_only_paths;
+    const struct str_list *protected = &s->policy->files.read_only_paths;
     const char **paths = arena_new_array (s->arena, const char *, protected->len + 1);
     for (size_t i = 0; i < protected->len; i++)
         paths[i] = arena_printf (s->arena, "%s/%s", s->places.work_path, protected->items[i]);
@@ -94,7 +94,7 @@ static void
 fill_trees (struct session *s)
 {
     static const struct cap_shell none;
-    const struct cap_shell *shell = s->policy->shell ? s->policy->shell : &none;
+    const struct cap_shell *shell = s->policy->commands.shell ? s->policy->commands.shell : &none;
     const struct confine_program *program = s->rooms.processes->program;
     size_t count = shell->staged_runtime.len;
     for (size_t i = 0; i < shell->interpreter_runtime.len; i++)
@@ -137,7 +137,7 @@ fill_limits (struct session *s)
 static bool
 fill_network (struct session *s, struct mur_error **err)
 {
-    const struct str_list *allow = &s->policy->network_allow;
+    const struct str_list *allow = &s->policy->network.allow;
     for (size_t i = 0; i < allow->len; i++)
         if (! allow_list_add (&s->rooms.processes->confined->network, allow->items[i], err))
             return false;
@@ -150,7 +150,8 @@ fill_network (struct session *s, struct mur_error **err)
             return false;
     }
     s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
-    s->rooms.processes->confined->spec.allows_unix_sockets = s->policy->unix_sockets_allowed;
+    s->rooms.processes->confined->spec.allows_unix_sockets =
+        s->policy->network.unix_sockets_allowed;
     return true;
 }
 
@@ -274,10 +275,10 @@ confine_start (struct session *s, struct mur_error **err)
     c->spec.session_id = s->id.text;
     c->spec.tier = tier_of (s);
     c->spec.probe = host_probe_once ();
-    c->spec.shell_allow = names_of (s, &s->policy->shell_allow);
+    c->spec.shell_allow = names_of (s, &s->policy->commands.allow);
     c->spec.path = getenv ("PATH");
     c->spec.is_unconfined = host_decide (s->asked->decision)->is_unconfined;
-    c->spec.workdir_exec = s->policy->workdir_exec_allowed;
+    c->spec.workdir_exec = s->policy->files.exec_allowed;
     fill_trees (s);
     fill_limits (s);
     if (! fill_network (s, err) || ! fill_folders (s, err) || ! confine_check_host (s, true, err))
@@ -346,8 +347,8 @@ confine_set_env (struct session *s)
         .recipes = recipe_environment (s),
         .path = getenv ("PATH") ? confinement_allowlist (c->confinement)->path : NULL,
         .overrides = (const char *const *)s->kit.guest_env.items,
-        .baseline = names_of (s, &s->policy->shell_baseline_env),
-        .strip = names_of (s, &s->policy->shell_strip_env),
+        .baseline = names_of (s, &s->policy->commands.baseline_env),
+        .strip = names_of (s, &s->policy->commands.strip_env),
         .home_dir = c->spec.folders.home.path,
         .runtime_dir = s->places.dirs.runtime_path,
         .records_dir = s->places.dirs.records_path,
@@ -388,7 +389,7 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
                                    .temp_dir = c->spec.folders.temp.path,
                                    .programs = c->refusal_programs,
                                    .readable = c->refusal_readable,
-                                   .read_only = names_of (s, &s->policy->read_only_paths),
+                                   .read_only = names_of (s, &s->policy->files.read_only_paths),
                                    .path = list->path,
                                    .may_run_work = c->spec.workdir_exec,
                                    .allows_unix_sockets = c->spec.allows_unix_sockets,

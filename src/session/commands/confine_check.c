@@ -89,7 +89,8 @@ check_entry (const struct policy *p, const char *name, struct buf *lost, struct 
     _cleanup_free_ char *own = interpreter ? recipes_own_prefix (path) : NULL;
     /* A package of node's brings its folder and its interpreter, wherever it was installed. */
     bool is_package = path && strstr (path, "/node_modules/");
-    if (interpreter && ! own && ! is_package && ! is_reachable (p->shell, name, path, interpreter))
+    if (interpreter && ! own && ! is_package &&
+        ! is_reachable (p->commands.shell, name, path, interpreter))
         buf_printf (lost, "%s%s (%s, run by %s)", lost->len ? ", " : "", name, path, interpreter);
 }
 
@@ -97,8 +98,8 @@ bool
 confine_check_entries (const struct policy *p, struct mur_error **err)
 {
     _cleanup_buf_ struct buf lost = { 0 }, shims = { 0 };
-    for (size_t i = 0; p->shell && i < p->shell_allow.len; i++)
-        check_entry (p, p->shell_allow.items[i], &lost, &shims);
+    for (size_t i = 0; p->commands.shell && i < p->commands.allow.len; i++)
+        check_entry (p, p->commands.allow.items[i], &lost, &shims);
     if (shims.len) {
         capsule_manifest_fail (p->manifest, err, E_CAP_006, "capabilities.shell.allow", "%s",
                                shims.data);
@@ -126,9 +127,9 @@ confine_cgroup_limits (const struct policy *p, const char *io_path, struct cgrou
 const char *const *
 confine_staged_names (const struct policy *p)
 {
-    size_t count = p->shell ? p->shell->staged_runtime.len : 0;
+    size_t count = p->commands.shell ? p->commands.shell->staged_runtime.len : 0;
     const char **names = arena_new_array (p->arena, const char *, count + 1);
     for (size_t i = 0; i < count; i++)
-        names[i] = p->shell->staged_runtime.items[i].binary;
+        names[i] = p->commands.shell->staged_runtime.items[i].binary;
     return names;
 }

@@ -49,8 +49,8 @@ shell_is_offered (const struct session *s, const char *name)
 {
     const struct staged_artifact *a = session_artifact (s, name);
     bool is_listed = false;
-    for (size_t i = 0; i < s->policy->shell_allow.len && ! is_listed; i++)
-        is_listed = str_eq (s->policy->shell_allow.items[i], name);
+    for (size_t i = 0; i < s->policy->commands.allow.len && ! is_listed; i++)
+        is_listed = str_eq (s->policy->commands.allow.items[i], name);
     return is_listed && ! (a && a->role == ROLE_TOOL);
 }
 

@@ -50,7 +50,8 @@ guest_env_add_allowed (const struct policy *p, struct strv *env)
         const char *name = p->env_allow.items[i], *value = getenv (name);
         bool is_backstop;
         if (! value || env_name_is_runtime_owned (name) ||
-            env_stripped_by (name, p->shell_strip_env.items, p->shell_strip_env.len, &is_backstop))
+            env_stripped_by (name, p->commands.strip_env.items, p->commands.strip_env.len,
+                             &is_backstop))
             continue;
         guest_env_set (env, name, value);
     }

@@ -65,8 +65,8 @@ guests_compile (struct session *s, const char *sha256, form_wasm_fn *give, void 
 bool
 guests_allow_script (struct session *s, struct mur_error **err)
 {
-    for (size_t i = 0; i < s->policy->network_allow.len; i++)
-        if (! allow_list_add (&s->rooms.guests->script_allow, s->policy->network_allow.items[i],
+    for (size_t i = 0; i < s->policy->network.allow.len; i++)
+        if (! allow_list_add (&s->rooms.guests->script_allow, s->policy->network.allow.items[i],
                               err))
             return false;
     return true;
@@ -84,7 +84,7 @@ static bool
 parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     const struct str_list *entries =
-        a->grant->has_own_network ? &a->grant->network : &s->policy->network_allow;
+        a->grant->has_own_network ? &a->grant->network : &s->policy->network.allow;
     for (size_t i = 0; i < entries->len; i++)
         if (! allow_list_add (&a->allow, entries->items[i], err))
             return mur_context (err, "artifact %s", a->full_name);

@@ -165,7 +165,7 @@ deadline_for_child (const struct session *s)
 static bool
 wants_snapshot (const struct handing *h)
 {
-    const struct str_list *listed = &h->s->policy->workdir_snapshot;
+    const struct str_list *listed = &h->s->policy->files.snapshot;
     for (size_t i = 0; i < listed->len; i++)
         if (str_eq (listed->items[i], h->d->capsule))
             return true;

@@ -350,9 +350,9 @@ static bool
 is_allowed (const struct session *s, const char *url)
 {
     _cleanup_allow_list_ struct allow_list list = { 0 };
-    for (size_t i = 0; i < s->policy->network_allow.len; i++) {
+    for (size_t i = 0; i < s->policy->network.allow.len; i++) {
         _cleanup_error_ struct mur_error *ignored = NULL;
-        (void)allow_list_add (&list, s->policy->network_allow.items[i], &ignored);
+        (void)allow_list_add (&list, s->policy->network.allow.items[i], &ignored);
     }
     return allow_list_matches_authority (&list, "http", url + strlen ("http://"));
 }

@@ -119,8 +119,8 @@ run_on_stage (struct session *s, struct staged_artifact *a)
     _cleanup_arena_ struct arena *arena = arena_new ();
     struct hook_event event = { .kind = HOOK_ON_STAGE };
     struct strv allowed = { 0 };
-    for (size_t i = 0; i < s->policy->shell_allow.len; i++)
-        strv_push (&allowed, s->policy->shell_allow.items[i]);
+    for (size_t i = 0; i < s->policy->commands.allow.len; i++)
+        strv_push (&allowed, s->policy->commands.allow.items[i]);
     event.shell_allow = allowed.items;
     struct value value = hook_event_to_value (arena, &event);
     strv_free (&allowed);

@@ -34,7 +34,7 @@ list_artifacts (void *ctx, struct arena *arena, const struct artifact_summary **
                 size_t *count)
 {
     struct session *s = ctx;
-    const struct str_list *commands = &s->policy->shell_allow;
+    const struct str_list *commands = &s->policy->commands.allow;
     struct artifact_summary *list =
         arena_new_array (arena, struct artifact_summary, s->kit.artifact_count + commands->len + 1);
     *count = 0;
@@ -219,8 +219,8 @@ diagnose (void *ctx, struct arena *arena, struct artifact_state *state, const ch
     struct session *s = ctx;
     (void)refusal;
     _cleanup_buf_ struct buf grant = { 0 };
-    put_patterns (&grant, "skill", &s->policy->install_skill);
-    put_patterns (&grant, "tool", &s->policy->install_tool);
+    put_patterns (&grant, "skill", &s->policy->install.skill);
+    put_patterns (&grant, "tool", &s->policy->install.tool);
     list_artifacts (ctx, arena, &state->installed, &state->installed_count);
     state->capsule_id = s->id.text;
     state->capabilities = arena_printf (arena, "install: %s", grant.len ? grant.data : "none");

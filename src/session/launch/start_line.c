@@ -192,7 +192,7 @@ start_line_write (struct session *s, struct mur_error **err)
         .capabilities = capabilities.items, .tools_declared = tools.items,
         .containment_declared = containment_name (c->declared),
         .containment_achieved = containment_name (c->achieved),
-        .workdir_exec = s->policy->workdir_exec_allowed, .userns_grant = c->facts.userns_grant,
+        .workdir_exec = s->policy->files.exec_allowed, .userns_grant = c->facts.userns_grant,
         .effective_grants = s->rooms.staged->effective_grants,
         .system_prompt_source = told_prompt_source (s),
         .system_prompt_sha256 = prompt_sha[0] ? prompt_sha : NULL,

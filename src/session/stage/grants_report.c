@@ -43,7 +43,7 @@ add_once (struct str_list *out, const char *text)
 static void
 set_derived (struct policy *p, const struct exec_allowlist *list)
 {
-    struct str_list *out = &p->derived_interpreter_runtime;
+    struct str_list *out = &p->derived.interpreter_runtime;
     size_t count = 0;
     for (size_t i = 0; i < list->name_count; i++)
         count += list->names[i].derived.len;
@@ -67,22 +67,22 @@ set_parts (struct policy *p, const struct exec_allowlist *list)
     size_t count = 0;
     for (size_t i = 0; i < list->name_count; i++)
         count += list->names[i].parts.len;
-    p->program_parts =
+    p->derived.program_parts =
         (struct str_list){ .items = arena_new_array (p->arena, const char *, count + 1) };
     for (size_t i = 0; i < list->name_count; i++)
         for (size_t j = 0; j < list->names[i].parts.len; j++)
-            p->program_parts.items[p->program_parts.len++] =
+            p->derived.program_parts.items[p->derived.program_parts.len++] =
                 arena_printf (p->arena, "%s", list->names[i].parts.items[j]);
 }
 
 static void
 set_trust_store (struct policy *p, const struct strv *paths)
 {
-    p->trust_store =
+    p->derived.trust_store =
         (struct str_list){ .items = arena_new_array (p->arena, const char *, paths->len + 1),
                            .len = paths->len };
     for (size_t i = 0; i < paths->len; i++)
-        p->trust_store.items[i] = arena_printf (p->arena, "%s", paths->items[i]);
+        p->derived.trust_store.items[i] = arena_printf (p->arena, "%s", paths->items[i]);
 }
 
 void
@@ -91,16 +91,16 @@ grants_look (struct policy *p, const char *work_root, bool may_run_native,
 {
     const char *records = arena_printf (p->arena, "%s/records", p->request->home_dir);
     const char *writable[] = { work_root, records, NULL };
-    const char **names = arena_new_array (p->arena, const char *, p->shell_allow.len + 1);
-    for (size_t i = 0; i < p->shell_allow.len; i++)
-        names[i] = p->shell_allow.items[i];
+    const char **names = arena_new_array (p->arena, const char *, p->commands.allow.len + 1);
+    for (size_t i = 0; i < p->commands.allow.len; i++)
+        names[i] = p->commands.allow.items[i];
     struct exec_allowlist list;
     exec_allowlist_resolve (&list, names, getenv ("PATH"), writable, confine_staged_names (p));
     set_derived (p, &list);
     set_parts (p, &list);
     exec_allowlist_free (&list);
     _cleanup_strv_ struct strv store = { 0 };
-    if (p->shell_allow.len && p->network_allow.len)
+    if (p->commands.allow.len && p->network.allow.len)
         trust_store_paths (writable, &store);
     set_trust_store (p, &store);
     if (! may_run_native)

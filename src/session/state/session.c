@@ -44,11 +44,11 @@ void
 session_list_capabilities (const struct session *s, struct strv *out)
 {
     const struct policy *p = s->policy;
-    if (p->network_allow.len)
+    if (p->network.allow.len)
         strv_push (out, "network");
-    if (p->filesystem_scope)
+    if (p->files.scope)
         strv_push (out, "filesystem");
-    if (p->shell_allow.len)
+    if (p->commands.allow.len)
         strv_push (out, "shell");
 }
 

@@ -92,9 +92,9 @@ append_capsule (const struct session *s, struct buf *out)
                 "murmur-runtime/)\n",
                 s->places.dirs.runtime_path);
     buf_puts (out, "- Writable: the work folder\n- Network: ");
-    for (size_t i = 0; i < s->policy->network_allow.len; i++)
-        buf_printf (out, "%s%s", i ? ", " : "", s->policy->network_allow.items[i]);
-    buf_printf (out, "%s\n", s->policy->network_allow.len ? "" : "none");
+    for (size_t i = 0; i < s->policy->network.allow.len; i++)
+        buf_printf (out, "%s%s", i ? ", " : "", s->policy->network.allow.items[i]);
+    buf_printf (out, "%s\n", s->policy->network.allow.len ? "" : "none");
 }
 
 static void
@@ -109,7 +109,7 @@ append_limits (const struct session *s, struct buf *out)
         buf_puts (out, "\n- Context budget: unknown");
     bool compacts = s->choices.primary.window && session_has_compaction_hook (s);
     buf_printf (out, "; compaction is %sconfigured\n", compacts ? "" : "not ");
-    if (s->policy->shell_allow.len)
+    if (s->policy->commands.allow.len)
         buf_printf (out, "- The work folder with temp and home: at most %llu bytes\n",
                     (unsigned long long)s->policy->resources.workdir_max_bytes.value);
 }
@@ -132,7 +132,7 @@ append_commands (const struct session *s, struct buf *out)
             "network but the allowlist above.\n",
     };
     buf_puts (out, "\n## Running Shell Commands\n\n");
-    if (! s->policy->shell_allow.len) {
+    if (! s->policy->commands.allow.len) {
         buf_puts (out, "This capsule runs no shell commands.\n");
         return;
     }

@@ -59,7 +59,7 @@ share_file_is_offered (const struct session *s)
 static bool
 fetch_peer_file_is_offered (const struct session *s)
 {
-    return s->manifest->inference && s->policy->peer_fetch_allow.len > 0;
+    return s->manifest->inference && s->policy->network.peer_fetch_allow.len > 0;
 }
 
 /* --- the peer's address --- */
@@ -148,7 +148,7 @@ card_address (const json_t *card)
 static char *
 ask_audience (struct session *s, struct running_task *task, const struct peer *peer, char **why)
 {
-    if (! peer_is_allowed (peer, &s->policy->network_allow)) {
+    if (! peer_is_allowed (peer, &s->policy->network.allow)) {
         *why = x_strdup ("capabilities.network.allow does not name this address");
         return NULL;
     }
@@ -414,7 +414,7 @@ fetch_peer_file_call (struct session *s, struct running_task *task, const json_t
     peer_read (&peer, written);
     struct fetched f = { .session = s, .task = task, .peer = &peer, .handle = handle };
     token_loggable_id (handle, f.id);
-    if (! peer_is_allowed (&peer, &s->policy->peer_fetch_allow))
+    if (! peer_is_allowed (&peer, &s->policy->network.peer_fetch_allow))
         refuse_fetch (&f, "peer_not_allowed",
                       "capabilities.peer_fetch.allow does not name this address", out);
     else if (! token_has_shape (&token_peer_handle, handle))

@@ -32,7 +32,7 @@ pulled_clear (struct pulled *p)
 bool
 pull_is_granted (const struct session *s)
 {
-    return s->policy->install_skill.len + s->policy->install_tool.len > 0;
+    return s->policy->install.skill.len + s->policy->install.tool.len > 0;
 }
 
 static bool _printf_ (2, 3) refuse (char **refusal, const char *fmt, ...)
@@ -86,8 +86,8 @@ some_matches (const struct str_list *patterns, const char *name)
 bool
 pull_covers_role (const struct session *s, const char *name, const char *role)
 {
-    return (str_eq (role, "skill") && some_matches (&s->policy->install_skill, name)) ||
-           (str_eq (role, "tool") && some_matches (&s->policy->install_tool, name));
+    return (str_eq (role, "skill") && some_matches (&s->policy->install.skill, name)) ||
+           (str_eq (role, "tool") && some_matches (&s->policy->install.tool, name));
 }
 
 static bool
@@ -99,8 +99,8 @@ check_name (struct session *s, const char *name, const char *version, char **ref
         return false;
     if (version && ! version_is_segment (version))
         return refuse (refusal, "not-granted: \"%s\" is no version", version);
-    if (! some_matches (&s->policy->install_skill, name) &&
-        ! some_matches (&s->policy->install_tool, name))
+    if (! some_matches (&s->policy->install.skill, name) &&
+        ! some_matches (&s->policy->install.tool, name))
         return refuse (refusal, "not-granted: capabilities.install names nothing that covers %s",
                        name);
     return true;
@@ -470,7 +470,7 @@ bool
 pull_open_remote (struct session *s, struct cancel *cancel, struct remote **remote, char **refusal)
 {
     struct mur_error *err = NULL;
-    if (! s->policy->install_from_sources)
+    if (! s->policy->install.from_sources)
         return true;
     *remote = remote_new (&err);
     if (! *remote)

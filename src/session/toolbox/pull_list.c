@@ -113,7 +113,7 @@ reaches_scope (const char *pattern, const char *scope)
 static bool
 grant_reaches_scope (const struct session *s, const char *scope)
 {
-    const struct str_list *lists[] = { &s->policy->install_skill, &s->policy->install_tool };
+    const struct str_list *lists[] = { &s->policy->install.skill, &s->policy->install.tool };
     for (size_t k = 0; k < ARRAY_LEN (lists); k++)
         for (size_t i = 0; i < lists[k]->len; i++)
             if (reaches_scope (lists[k]->items[i], scope))

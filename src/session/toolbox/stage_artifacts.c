@@ -378,7 +378,7 @@ bool
 stage_artifacts (struct session *s, struct mur_error **err)
 {
     size_t count = s->manifest->artifacts.len;
-    s->kit.artifact_cap = count + (s->policy->install_is_declared ? PULLED_MAX : 0);
+    s->kit.artifact_cap = count + (s->policy->install.is_declared ? PULLED_MAX : 0);
     s->kit.artifacts = x_new_array (struct staged_artifact, s->kit.artifact_cap + 1);
     for (size_t i = 0; i < count; i++) {
         s->kit.artifact_count = i + 1;

@@ -45,7 +45,7 @@ stage_inventory (struct session *s, struct mur_error **err)
     free (s->kit.tools);
     s->kit.tool_count = 0;
     s->kit.tools = x_new_array (struct tool_entry, s->kit.artifact_count + s->kit.provided_count +
-                                                       s->policy->shell_allow.len + 1);
+                                                       s->policy->commands.allow.len + 1);
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
         if (! is_offered (a))
@@ -68,8 +68,8 @@ stage_inventory (struct session *s, struct mur_error **err)
         if (tool->exists (s))
             add_provided (s, tool->name, tool->description, provided_parameters (s, tool));
     }
-    for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
-        const char *name = s->policy->shell_allow.items[i];
+    for (size_t i = 0; i < s->policy->commands.allow.len; i++) {
+        const char *name = s->policy->commands.allow.items[i];
         if (shell_is_offered (s, name))
             add_provided (s, name, shell_description (s, name), shell_parameters (name));
     }

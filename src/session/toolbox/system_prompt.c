@@ -89,7 +89,7 @@ limit_parts_append (const struct session *s, struct buf *out)
         append_bytes (out, r->memory_bytes.value);
         buf_printf (out, " of memory and %llu CPU seconds per command",
                     (unsigned long long)r->cpu_seconds.value);
-        if (s->policy->shell_allow.len)
+        if (s->policy->commands.allow.len)
             buf_printf (out, "; a shell command moves to the background after %llu s",
                         (unsigned long long)s->policy->lifecycle.shell_grace_secs.value);
     }
@@ -131,12 +131,12 @@ void
 fact_lines_append (const struct session *s, struct buf *out)
 {
     buf_puts (out, "Work folder: ./ (read and write");
-    if (s->policy->read_only_paths.len) {
+    if (s->policy->files.read_only_paths.len) {
         buf_puts (out, "; read-only: ");
-        append_list (out, &s->policy->read_only_paths);
+        append_list (out, &s->policy->files.read_only_paths);
     }
     buf_puts (out, ")\nNetwork allowlist: ");
-    append_list (out, &s->policy->network_allow);
+    append_list (out, &s->policy->network.allow);
     buf_puts (out, "\nLimits: ");
     limit_parts_append (s, out);
     buf_putc (out, '\n');

@@ -53,8 +53,8 @@ stage_tool_files (struct session *s, struct mur_error **err)
             return false;
     if (! stage_native_tools (s, err))
         return false;
-    for (size_t i = 0; i < s->policy->shell_allow.len; i++) {
-        const char *name = s->policy->shell_allow.items[i];
+    for (size_t i = 0; i < s->policy->commands.allow.len; i++) {
+        const char *name = s->policy->commands.allow.items[i];
         if (shell_is_offered (s, name) &&
             ! write_provided (s, name, shell_description (s, name), shell_parameters (name), err))
             return false;

@@ -38,7 +38,7 @@ lower_with (struct lowered *l, const char *text, struct policy_request request)
     l->p = policy_lower (l->m, &l->request, &err);
     if (! l->p)
         fail_msg ("%s", err->message);
-    struct capsule_containment facts = { .workdir_exec = l->p->workdir_exec_allowed };
+    struct capsule_containment facts = { .workdir_exec = l->p->files.exec_allowed };
     containment_decide (&l->host, l->p->containment_floor, &facts, &l->c);
 }
 

@@ -14,12 +14,12 @@ test_absent_means_deny (void **state _unused_)
     lower (&l,
            HEAD "artifacts: [{name: a/t, version: 1}, {name: a/h, version: 1, runtime: hook}]\n");
     const struct policy *p = l.p;
-    assert_int_equal (p->network_allow.len + p->peer_fetch_allow.len + p->shell_allow.len +
-                          p->spawn_allow.len + p->env_allow.len + p->install_skill.len +
-                          p->install_tool.len + p->read_only_paths.len,
+    assert_int_equal (p->network.allow.len + p->network.peer_fetch_allow.len +
+                          p->commands.allow.len + p->spawn_allow.len + p->env_allow.len +
+                          p->install.skill.len + p->install.tool.len + p->files.read_only_paths.len,
                       0);
-    assert_false (p->unix_sockets_allowed || p->workdir_exec_allowed || p->plan_submit ||
-                  p->install_is_declared);
+    assert_false (p->network.unix_sockets_allowed || p->files.exec_allowed || p->plan_submit ||
+                  p->install.is_declared);
     assert_int_equal (p->containment_floor, CONTAINMENT_ADVISORY);
     assert_int_equal (p->limits.memory_bytes.value, 536870912);
     assert_int_equal (p->resources.cgroup_pids_max.value, 256);
