@@ -70,9 +70,11 @@ call_component (struct session *s, const struct component_call *c, struct arena 
         .component = tool->component,
         .artifact = tool,
         .kind = GUEST_TOOL,
-        .env = tool->env.items,
+        .env = tool->guest.env.items,
         /* The metered inference gateway is the agent loop's alone. */
-        .gateway = tool->gateway && ! gateway_is_metered (tool->gateway) ? tool->gateway : NULL,
+        .gateway = tool->guest.gateway && ! gateway_is_metered (tool->guest.gateway)
+                       ? tool->guest.gateway
+                       : NULL,
         .contexts = contexts,
         .context_count = task ? ARRAY_LEN (contexts) : 0,
         .cancel = c->cancel,

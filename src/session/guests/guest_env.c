@@ -74,8 +74,9 @@ add_runtime_list (struct session *s, const char *url, const struct choice *d, st
 {
     if (d) {
         guest_env_set (env, "MURMUR_INFERENCE_TRANSPORT", s->rooms.harness ? "process" : "http");
-        guest_env_set (env, "MURMUR_INFERENCE_ENDPOINT",
-                       d->artifact->gateway ? gateway_guest_endpoint (d->artifact->gateway) : "");
+        guest_env_set (
+            env, "MURMUR_INFERENCE_ENDPOINT",
+            d->artifact->guest.gateway ? gateway_guest_endpoint (d->artifact->guest.gateway) : "");
         guest_env_set (env, "MURMUR_INFERENCE_MODEL", d->model);
         guest_env_set (env, "MURMUR_INFERENCE_DRIVER", d->artifact->full_name);
         if (d->config)
@@ -135,15 +136,16 @@ add_observability (struct session *s, struct strv *env)
 void
 guest_env_fill_hook (struct session *s, struct staged_artifact *a)
 {
-    strv_free (&a->env);
-    if (a->config_env)
-        set_env (&a->env, a->config_env);
-    add_observability (s, &a->env);
+    strv_free (&a->guest.env);
+    if (a->guest.config_env)
+        set_env (&a->guest.env, a->guest.config_env);
+    add_observability (s, &a->guest.env);
     if (s->asked->launcher.formation_id)
-        guest_env_set (&a->env, "MURMUR_FORMATION_ID", s->asked->launcher.formation_id);
-    add_peers (s, &a->env);
-    if (a->gateway)
-        guest_env_set (&a->env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+        guest_env_set (&a->guest.env, "MURMUR_FORMATION_ID", s->asked->launcher.formation_id);
+    add_peers (s, &a->guest.env);
+    if (a->guest.gateway)
+        guest_env_set (&a->guest.env, "MURMUR_GATEWAY_ENDPOINT",
+                       gateway_guest_endpoint (a->guest.gateway));
 }
 
 /* The order of session.md 4.2: later wins. */
@@ -153,11 +155,11 @@ build_env_for (struct session *s, const char *url, const struct choice *d,
 {
     strv_free (env);
     guest_env_add_allowed (s->policy, env);
-    if (a && a->config_env)
-        set_env (env, a->config_env);
+    if (a && a->guest.config_env)
+        set_env (env, a->guest.config_env);
     add_runtime_list (s, url, d, env);
-    if (a && with_gateway && a->gateway)
-        guest_env_set (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->gateway));
+    if (a && with_gateway && a->guest.gateway)
+        guest_env_set (env, "MURMUR_GATEWAY_ENDPOINT", gateway_guest_endpoint (a->guest.gateway));
 }
 
 static void
@@ -196,7 +198,8 @@ guest_env_fill (struct session *s, const char *url)
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->component && a->role != ROLE_HOOK)
-            build_env (s, url, a, a->gateway && ! gateway_is_metered (a->gateway), &a->env);
+            build_env (s, url, a, a->guest.gateway && ! gateway_is_metered (a->guest.gateway),
+                       &a->guest.env);
     }
     for (size_t i = 0; i < s->choices.count; i++)
         build_env_for (s, url, s->choices.all[i], s->choices.all[i]->artifact, true,
@@ -208,5 +211,5 @@ guest_env_fill (struct session *s, const char *url)
 void
 guest_env_fill_tool (struct session *s, const char *url, struct staged_artifact *a)
 {
-    build_env (s, url, a, false, &a->env);
+    build_env (s, url, a, false, &a->guest.env);
 }

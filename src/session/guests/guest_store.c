@@ -17,15 +17,15 @@ fill_preopens (const struct session *s, const struct guest_setup *setup,
     const struct staged_artifact *a = setup->artifact;
     size_t n = 0;
     bool is_scoped = a && a->grant->scope;
-    if (a && a->scope_fd >= 0)
-        preopens[n++] = (struct guest_preopen){ a->scope_fd, ".", false };
+    if (a && a->guest.scope_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->guest.scope_fd, ".", false };
     else if (! a || a->role != ROLE_HOOK || a->grant->opens_work_dir)
         preopens[n++] = (struct guest_preopen){ fs_root_fd (s->places.work), ".", false };
     if (! a || (a->role == ROLE_TOOL && ! is_scoped))
         preopens[n++] =
             (struct guest_preopen){ fs_root_fd (s->places.runtime), "murmur-runtime", true };
-    if (a && a->state_fd >= 0)
-        preopens[n++] = (struct guest_preopen){ a->state_fd, "state", false };
+    if (a && a->guest.state_fd >= 0)
+        preopens[n++] = (struct guest_preopen){ a->guest.state_fd, "state", false };
     return n;
 }
 
@@ -58,7 +58,7 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
 {
     struct guest_http_spec http = {
         .client = s->http,
-        .allow = setup->artifact ? &setup->artifact->allow : guests_script_allow (s),
+        .allow = setup->artifact ? &setup->artifact->guest.allow : guests_script_allow (s),
         .gateway = setup->gateway,
         .is_admitted = is_admitted,
         .ctx = s->spend,

@@ -86,7 +86,7 @@ parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **er
     const struct str_list *entries =
         a->grant->has_own_network ? &a->grant->network : &s->policy->network.allow;
     for (size_t i = 0; i < entries->len; i++)
-        if (! allow_list_add (&a->allow, entries->items[i], err))
+        if (! allow_list_add (&a->guest.allow, entries->items[i], err))
             return mur_context (err, "artifact %s", a->full_name);
     return true;
 }
@@ -96,13 +96,13 @@ static bool
 open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     if (a->role == ROLE_HOOK && a->grant->opens_records_hooks)
-        return (a->scope_fd = fs_open_dir (s->places.records, "hooks", err)) >= 0 ||
+        return (a->guest.scope_fd = fs_open_dir (s->places.records, "hooks", err)) >= 0 ||
                mur_context (err, "capabilities.filesystem.records of %s", a->full_name);
     const char *dir = a->grant->scope_dir;
     if (! dir || ! a->grant->opens_work_dir || ! dir[0])
         return true;
     if (! fs_make_dirs (s->places.work, dir, 0777, false, err) ||
-        (a->scope_fd = fs_open_dir (s->places.work, dir, err)) < 0)
+        (a->guest.scope_fd = fs_open_dir (s->places.work, dir, err)) < 0)
         return mur_context (err, "capabilities.filesystem.scope %s of %s", a->grant->scope,
                             a->full_name);
     return true;
@@ -115,8 +115,8 @@ open_state (struct staged_artifact *a, struct mur_error **err)
         return true;
     _cleanup_free_ char *below = x_asprintf ("state/%s", a->grant->state_store);
     _cleanup_error_ struct mur_error *caught = NULL;
-    a->state_fd = home_open_dir (below, &caught);
-    if (a->state_fd < 0)
+    a->guest.state_fd = home_open_dir (below, &caught);
+    if (a->guest.state_fd < 0)
         return mur_fail (err, E_CAP_009, "state store %s of %s cannot be opened: %s",
                          a->grant->state_store, a->full_name, caught->message);
     return true;

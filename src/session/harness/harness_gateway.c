@@ -37,10 +37,10 @@ bool
 harness_gateway_open (struct session *s, struct mur_error **err)
 {
     struct harness *h = s->rooms.harness;
-    if (h->door || ! h->driver->gateway)
+    if (h->door || ! h->driver->guest.gateway)
         return true;
     const struct gateway_door_spec spec = {
-        .gateway = h->driver->gateway, .http = s->http, .refuse = refuse_request, .ctx = s
+        .gateway = h->driver->guest.gateway, .http = s->http, .refuse = refuse_request, .ctx = s
     };
     h->door = gateway_door_new (&spec, err);
     return h->door || mur_context (err, "the gateway of harness %s", h->is.harness);

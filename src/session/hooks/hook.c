@@ -116,8 +116,8 @@ hook_open (struct hook *h, struct mur_error **err)
     struct guest_setup setup = { .component = h->artifact->component,
                                  .artifact = h->artifact,
                                  .kind = GUEST_HOOK,
-                                 .env = h->artifact->env.items,
-                                 .gateway = h->artifact->gateway,
+                                 .env = h->artifact->guest.env.items,
+                                 .gateway = h->artifact->guest.gateway,
                                  .contexts = contexts,
                                  .context_count = ARRAY_LEN (contexts) };
     enum guest_ending how;

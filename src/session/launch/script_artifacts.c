@@ -82,7 +82,7 @@ static void
 fill_info (const struct staged_artifact *a, struct arena *arena, struct artifact_info *info)
 {
     info->summary = summary_of (a);
-    info->description = a->description ? a->description : "";
+    info->description = a->shown.description ? a->shown.description : "";
     struct arena *own = arena_new ();
     const struct yaml_node *root =
         yaml_parse (own, a->manifest_text, a->manifest_len, "murmur.yaml", E_MAN_002, NULL);

@@ -50,8 +50,8 @@ model_limits_json (const struct choice *d)
 static const char *
 source_of (const struct staged_artifact *a)
 {
-    return gateway_source_name (a->credential ? credential_source (a->credential)
-                                              : GATEWAY_SOURCE_NONE);
+    return gateway_source_name (a->guest.credential ? credential_source (a->guest.credential)
+                                                    : GATEWAY_SOURCE_NONE);
 }
 
 static void
@@ -60,10 +60,10 @@ append_gateway (struct buf *b, const struct staged_artifact *a)
     buf_puts (b, b->len > 1 ? ",{\"artifact\":" : "{\"artifact\":");
     json_append_string (b, a->full_name, strlen (a->full_name));
     buf_puts (b, ",\"host\":");
-    const char *host = gateway_host (a->gateway);
+    const char *host = gateway_host (a->guest.gateway);
     json_append_string (b, host, strlen (host));
     buf_printf (b, ",\"credential_source\":\"%s\",\"metered\":%s}", source_of (a),
-                gateway_is_metered (a->gateway) ? "true" : "false");
+                gateway_is_metered (a->guest.gateway) ? "true" : "false");
 }
 
 /* The inference gateway first. */
@@ -72,10 +72,11 @@ gateways_json (const struct session *s)
 {
     struct buf b = { 0 };
     buf_putc (&b, '[');
-    if (s->choices.primary.artifact->gateway)
+    if (s->choices.primary.artifact->guest.gateway)
         append_gateway (&b, s->choices.primary.artifact);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
-        if (s->kit.artifacts[i].gateway && &s->kit.artifacts[i] != s->choices.primary.artifact)
+        if (s->kit.artifacts[i].guest.gateway &&
+            &s->kit.artifacts[i] != s->choices.primary.artifact)
             append_gateway (&b, &s->kit.artifacts[i]);
     buf_putc (&b, ']');
     return buf_steal (&b);

@@ -140,7 +140,7 @@ static void
 warm_client (struct session *s)
 {
     for (size_t i = 0; i < s->kit.artifact_count; i++)
-        if (s->kit.artifacts[i].gateway) {
+        if (s->kit.artifacts[i].guest.gateway) {
             http_client_warm (s->http);
             return;
         }

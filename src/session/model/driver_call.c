@@ -115,7 +115,7 @@ run_try (struct session *s, const struct driver_caller *c, const char *request, 
                                  .artifact = d->artifact,
                                  .kind = GUEST_TOOL,
                                  .env = c->env,
-                                 .gateway = d->artifact->gateway,
+                                 .gateway = d->artifact->guest.gateway,
                                  .contexts = contexts,
                                  .context_count = c->task ? ARRAY_LEN (contexts) : 0,
                                  .cancel = c->cancel };

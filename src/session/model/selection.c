@@ -158,8 +158,8 @@ record (struct session *s, const struct selection_principal *who, const char *se
 bool
 selection_has_credential (const struct choice *d)
 {
-    return ! d->artifact->credential ||
-           credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
+    return ! d->artifact->guest.credential ||
+           credential_source (d->artifact->guest.credential) != GATEWAY_SOURCE_NONE;
 }
 
 enum selection_verdict

@@ -27,7 +27,8 @@ warn_readable (const struct session *s)
         return;
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         const struct staged_artifact *a = &s->kit.artifacts[i];
-        if (! a->credential || credential_source (a->credential) != GATEWAY_SOURCE_CONFIG)
+        if (! a->guest.credential ||
+            credential_source (a->guest.credential) != GATEWAY_SOURCE_CONFIG)
             continue;
         diag_warn (DIAG_RUNTIME, W_SEC_028,
                    "%s has mode %04o and holds credentials.%s, the gateway key of %s: run chmod "
@@ -47,8 +48,9 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
                                            &value, err))
         return mur_context (err, "artifact %s has a gateway", a->full_name);
     if (! block->is_keyless)
-        a->credential = credential_new (s, a->full_name, session_is_driver_entry (s, a->entry),
-                                        block, s->asked->config->global_path);
+        a->guest.credential =
+            credential_new (s, a->full_name, session_is_driver_entry (s, a->entry), block,
+                            s->asked->config->global_path);
     struct gateway_spec spec = {
         .artifact = a->full_name,
         .endpoint = block->endpoint.text,
@@ -56,13 +58,13 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
         .auth_value = value,
         .is_keyless = block->is_keyless,
         .is_metered = session_is_driver_entry (s, a->entry),
-        .read_key = a->credential ? credential_read : NULL,
-        .on_event = a->credential ? credential_event : NULL,
-        .ctx = a->credential,
+        .read_key = a->guest.credential ? credential_read : NULL,
+        .on_event = a->guest.credential ? credential_event : NULL,
+        .ctx = a->guest.credential,
         .redactor = s->redactor,
     };
-    a->gateway = gateway_new (&spec, err);
-    return a->gateway != NULL;
+    a->guest.gateway = gateway_new (&spec, err);
+    return a->guest.gateway != NULL;
 }
 
 static struct secret *
@@ -207,8 +209,8 @@ check_config (const struct choice *d, struct mur_error **err)
 static void
 judge_availability (const struct session *s, struct choice *d, bool is_primary)
 {
-    d->is_available = is_primary || ! d->artifact->credential ||
-                      credential_source (d->artifact->credential) != GATEWAY_SOURCE_NONE;
+    d->is_available = is_primary || ! d->artifact->guest.credential ||
+                      credential_source (d->artifact->guest.credential) != GATEWAY_SOURCE_NONE;
     if (d->is_available)
         return;
     const char *key = d->artifact->entry->gateway->key_reference;

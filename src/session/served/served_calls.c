@@ -35,7 +35,7 @@ schema_of (const struct tool_entry *t)
 static const char *
 output_schema_of (const struct tool_entry *t)
 {
-    return t->artifact ? t->artifact->output_schema : NULL;
+    return t->artifact ? t->artifact->shown.output_schema : NULL;
 }
 
 static json_t *

@@ -60,7 +60,7 @@ skill_json (const struct staged_artifact *a)
     sha256_hex (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len, hex);
     _cleanup_free_ char *digest = x_asprintf ("sha256:%s", hex);
     json_set_string (front, "name", a->tool_name);
-    json_set_string (front, "description", a->description ? a->description : "");
+    json_set_string (front, "description", a->shown.description ? a->shown.description : "");
     json_set_string (file, "uri", uri);
     json_set_string (file, "digest", digest);
     json_set_u64 (file, "size", a->skill_text.len);
@@ -75,8 +75,8 @@ prompt_json (const struct staged_artifact *a)
 {
     json_t *o = json_object ();
     json_set_string (o, "name", a->tool_name);
-    if (a->description)
-        json_set_string (o, "description", a->description);
+    if (a->shown.description)
+        json_set_string (o, "description", a->shown.description);
     return o;
 }
 
@@ -133,8 +133,8 @@ served_prompts_get (void *ctx, const struct mcp_call *call, struct mcp_answer *a
         json_set_string (message, "role", "user");
         json_object_set_new (message, "content", content);
         answer->result = json_pack ("{s:[o]}", "messages", message);
-        if (a->description)
-            json_set_string (answer->result, "description", a->description);
+        if (a->shown.description)
+            json_set_string (answer->result, "description", a->shown.description);
     } else {
         mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no prompt named %s", call->name);
     }

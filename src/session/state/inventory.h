@@ -30,6 +30,26 @@ struct tool_entry {
     struct staged_artifact *artifact; /* NULL for a provided tool */
 };
 
+/* What the model is shown of a tool. */
+struct shown_tool {
+    char *description;
+    char *parameters;
+    char *output_schema; /* compact JSON, of type object; NULL: none, or of plain text */
+    struct strv required;
+    bool is_schema_malformed;
+};
+
+/* How a guest of an artifact is made. */
+struct guest_making {
+    char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
+    struct allow_list allow;
+    int scope_fd; /* "." when scoped, else -1 */
+    int state_fd; /* "state", else -1 */
+    struct gateway *gateway;
+    struct credential *credential;
+    struct strv env; /* once the URL is known */
+};
+
 struct staged_artifact {
     const struct artifact_entry *entry;
     const struct artifact_grant *grant;
@@ -47,23 +67,11 @@ struct staged_artifact {
     struct component *component; /* WASM tools and drivers */
     char *native_path;           /* native tools: tools/<n>/<n>, absolute; NULL else */
     struct strv native_closure;  /* further files its start needs */
-    char *description;
-    char *parameters;
-    char *output_schema; /* compact JSON, of type object; NULL: none, or of plain text */
-    struct strv required;
-    bool is_schema_malformed;
+    struct shown_tool shown;
     bool is_upstream_none;
     bool is_removed; /* live: pulled and taken away again; the name answers as removed */
     struct hook_contract contract; /* hooks */
-
-    /* How a guest of it is made. */
-    char *config_env; /* "MURMUR_ARTIFACT_CONFIG=...", or NULL */
-    struct allow_list allow;
-    int scope_fd; /* "." when scoped, else -1 */
-    int state_fd; /* "state", else -1 */
-    struct gateway *gateway;
-    struct credential *credential;
-    struct strv env; /* once the URL is known */
+    struct guest_making guest;
 };
 
 struct kit {

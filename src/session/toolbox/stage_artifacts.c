@@ -43,25 +43,25 @@ take_schema (struct staged_artifact *a, const struct yaml_node *node)
 {
     _cleanup_json_ json_t *schema = node ? schema_json (node) : NULL;
     if (! json_is_object (schema)) {
-        a->is_schema_malformed = node != NULL;
-        a->parameters = x_strdup (empty_schema);
+        a->shown.is_schema_malformed = node != NULL;
+        a->shown.parameters = x_strdup (empty_schema);
         return;
     }
-    a->parameters = json_text (schema, JSON_TEXT_SORTED);
+    a->shown.parameters = json_text (schema, JSON_TEXT_SORTED);
     const json_t *required = json_object_get (schema, "required");
     if (! required)
         return;
     if (! json_is_array (required))
-        a->is_schema_malformed = true;
+        a->shown.is_schema_malformed = true;
     for (size_t i = 0; i < json_array_size (required); i++) {
         const char *name = json_string_value (json_array_get (required, i));
         if (name)
-            strv_push (&a->required, name);
+            strv_push (&a->shown.required, name);
         else
-            a->is_schema_malformed = true;
+            a->shown.is_schema_malformed = true;
     }
-    if (a->is_schema_malformed)
-        strv_free (&a->required);
+    if (a->shown.is_schema_malformed)
+        strv_free (&a->shown.required);
 }
 
 static void
@@ -69,7 +69,7 @@ take_output_schema (struct staged_artifact *a, const struct yaml_node *node)
 {
     _cleanup_json_ json_t *schema = node ? schema_json (node) : NULL;
     if (json_is_object (schema) && str_eq (json_get_string (schema, "type"), "object"))
-        a->output_schema = json_text (schema, JSON_TEXT_SORTED);
+        a->shown.output_schema = json_text (schema, JSON_TEXT_SORTED);
 }
 
 static void
@@ -78,7 +78,7 @@ take_manifest (struct staged_artifact *a, const struct package *p)
     const struct artifact_manifest *m = p->manifest;
     a->manifest_text = x_strndup (p->manifest_text, p->manifest_len);
     a->manifest_len = p->manifest_len;
-    a->description = m->description ? x_strdup (m->description) : NULL;
+    a->shown.description = m->description ? x_strdup (m->description) : NULL;
     a->is_upstream_none = m->has_upstream_none;
     if (a->role == ROLE_TOOL) {
         take_schema (a, m->input_schema);
@@ -90,11 +90,11 @@ take_manifest (struct staged_artifact *a, const struct package *p)
 static void
 describe_skill (struct staged_artifact *a)
 {
-    a->parameters = x_strdup (empty_schema);
-    if (a->description && a->description[strspn (a->description, " \t\r\n")])
+    a->shown.parameters = x_strdup (empty_schema);
+    if (a->shown.description && a->shown.description[strspn (a->shown.description, " \t\r\n")])
         return;
-    free (a->description);
-    a->description = skill_head_description (a->skill_text.data, a->skill_text.len);
+    free (a->shown.description);
+    a->shown.description = skill_head_description (a->skill_text.data, a->skill_text.len);
 }
 
 /* --- skills from a folder --- */
@@ -264,7 +264,7 @@ use_of (const struct staged_artifact *a, char field[40], size_t index)
 static void
 warn_large_config (const struct staged_artifact *a)
 {
-    size_t len = a->config_env ? strlen (strchr (a->config_env, '=') + 1) : 0;
+    size_t len = a->guest.config_env ? strlen (strchr (a->guest.config_env, '=') + 1) : 0;
     if (env_limit_traps (a->resolved->package, len))
         diag_plain_warning ("the config of %s has %zu bytes: its component is adapted from WASI "
                             "preview 1, and its calls trap with more than %d",
@@ -310,7 +310,7 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     a->role = a->entry->role;
     a->tool_name = a->entry->tool_name;
     a->full_name = a->entry->name;
-    a->scope_fd = a->state_fd = -1;
+    a->guest.scope_fd = a->guest.state_fd = -1;
     a->is_prompt = s->manifest->inference && s->manifest->inference->prompt_entry == a->entry;
     a->origin = LOCK_OPERATOR;
     if (a->entry->source) {
@@ -336,7 +336,7 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     if (caught)
         return mur_propagate (err, steal_ptr (&caught));
     if (config)
-        a->config_env = x_asprintf ("MURMUR_ARTIFACT_CONFIG=%s", config);
+        a->guest.config_env = x_asprintf ("MURMUR_ARTIFACT_CONFIG=%s", config);
     return take_payload (s, a, err);
 }
 
@@ -358,8 +358,8 @@ stage_pulled (struct session *s, struct staged_artifact *a, const char *full_nam
                                    .full_name = entry->name,
                                    .role = role,
                                    .origin = LOCK_RUNTIME,
-                                   .scope_fd = -1,
-                                   .state_fd = -1 };
+                                   .guest.scope_fd = -1,
+                                   .guest.state_fd = -1 };
     a->version = x_strdup (package->manifest->version);
     a->pulled_by = x_strdup (s->id.text);
     a->resolved = x_new0 (struct resolved);
@@ -399,19 +399,19 @@ staged_artifact_clear (struct staged_artifact *a)
     free (a->manifest_text);
     buf_free (&a->skill_text);
     component_freep (&a->component);
-    free (a->description);
-    free (a->parameters);
-    free (a->output_schema);
-    strv_free (&a->required);
-    free (a->config_env);
-    allow_list_free (&a->allow);
-    if (a->scope_fd >= 0)
-        close (a->scope_fd);
-    if (a->state_fd >= 0)
-        close (a->state_fd);
-    gateway_freep (&a->gateway);
-    credential_freep (&a->credential);
-    strv_free (&a->env);
+    free (a->shown.description);
+    free (a->shown.parameters);
+    free (a->shown.output_schema);
+    strv_free (&a->shown.required);
+    free (a->guest.config_env);
+    allow_list_free (&a->guest.allow);
+    if (a->guest.scope_fd >= 0)
+        close (a->guest.scope_fd);
+    if (a->guest.state_fd >= 0)
+        close (a->guest.state_fd);
+    gateway_freep (&a->guest.gateway);
+    credential_freep (&a->guest.credential);
+    strv_free (&a->guest.env);
 }
 
 void

@@ -55,11 +55,11 @@ stage_inventory (struct session *s, struct mur_error **err)
         t->description =
             a->origin == LOCK_RUNTIME
                 ? arena_printf (s->arena, "[pulled by a running capsule: untrusted, not vetted] %s",
-                                a->description ? a->description : "")
-                : a->description;
-        t->parameters = a->parameters;
-        t->required = a->required;
-        t->is_schema_malformed = a->is_schema_malformed;
+                                a->shown.description ? a->shown.description : "")
+                : a->shown.description;
+        t->parameters = a->shown.parameters;
+        t->required = a->shown.required;
+        t->is_schema_malformed = a->shown.is_schema_malformed;
         t->is_skill = a->role == ROLE_SKILL;
         t->artifact = a;
     }

@@ -149,13 +149,13 @@ static void
 close_artifact (struct staged_artifact *a)
 {
     free (a->version);
-    free (a->description);
-    free (a->parameters);
+    free (a->shown.description);
+    free (a->shown.parameters);
     free (a->pulled_by);
-    strv_free (&a->required);
+    strv_free (&a->shown.required);
     buf_free (&a->skill_text);
-    strv_free (&a->env);
-    free (a->config_env);
+    strv_free (&a->guest.env);
+    free (a->guest.config_env);
 }
 
 void
@@ -226,13 +226,13 @@ stand_artifact (struct stand *st, const char *name, enum artifact_role role, con
                                    .version = x_strdup ("0.1.0"),
                                    .role = role,
                                    .origin = LOCK_OPERATOR,
-                                   .parameters = x_strdup (parameters ? parameters : "{}"),
-                                   .scope_fd = -1,
-                                   .state_fd = -1 };
-    _cleanup_json_ json_t *schema = json_loads (a->parameters, 0, NULL);
+                                   .shown.parameters = x_strdup (parameters ? parameters : "{}"),
+                                   .guest.scope_fd = -1,
+                                   .guest.state_fd = -1 };
+    _cleanup_json_ json_t *schema = json_loads (a->shown.parameters, 0, NULL);
     const json_t *required = json_object_get (schema, "required");
     for (size_t i = 0; i < json_array_size (required); i++)
-        strv_push (&a->required, json_string_value (json_array_get (required, i)));
+        strv_push (&a->shown.required, json_string_value (json_array_get (required, i)));
     return a;
 }
 
@@ -248,10 +248,10 @@ stand_tools (struct stand *st)
         if ((a->role == ROLE_TOOL || a->role == ROLE_SKILL) && ! a->is_removed)
             kit->tools[kit->tool_count++] =
                 (struct tool_entry){ .name = a->tool_name,
-                                     .description = a->description,
-                                     .parameters = a->parameters,
-                                     .required = a->required,
-                                     .is_schema_malformed = a->is_schema_malformed,
+                                     .description = a->shown.description,
+                                     .parameters = a->shown.parameters,
+                                     .required = a->shown.required,
+                                     .is_schema_malformed = a->shown.is_schema_malformed,
                                      .is_skill = a->role == ROLE_SKILL,
                                      .artifact = a };
     }

@@ -91,7 +91,8 @@ test_a_malformed_schema_checks_nothing_and_is_told_once (void **state)
     (void)state;
     struct stand st;
     open_with (&st, NULL);
-    stand_artifact (&st, "t", ROLE_TOOL, "{\"required\":[\"a\"]}")->is_schema_malformed = true;
+    stand_artifact (&st, "t", ROLE_TOOL, "{\"required\":[\"a\"]}")->shown.is_schema_malformed =
+        true;
     stand_tools (&st);
     _cleanup_json_ json_t *input = json_object ();
     const struct call c = call_of ("t", input);

@@ -74,7 +74,7 @@ test_what_every_guest_gets (void **state)
     };
     st.s.choices.all = all;
     st.s.choices.count = 1;
-    tool->config_env = x_strdup ("MURMUR_ARTIFACT_CONFIG={\"b\":2}");
+    tool->guest.config_env = x_strdup ("MURMUR_ARTIFACT_CONFIG={\"b\":2}");
     guest_env_fill (&st.s, "http://localhost:1");
     static const struct {
         const char *name, *value;
@@ -92,8 +92,8 @@ test_what_every_guest_gets (void **state)
     assert_string_equal (value_in (&st.s.kit.guest_env, "MURMUR_SESSION_ID"), st.s.id.text);
     assert_null (value_in (&st.s.kit.guest_env, "MURMUR_ARTIFACT_CONFIG"));
     guest_env_fill_tool (&st.s, "http://localhost:2", tool);
-    assert_string_equal (value_in (&tool->env, "MURMUR_ARTIFACT_CONFIG"), "{\"b\":2}");
-    assert_string_equal (value_in (&tool->env, "MURMUR_CAPSULE_URL"), "http://localhost:2");
+    assert_string_equal (value_in (&tool->guest.env, "MURMUR_ARTIFACT_CONFIG"), "{\"b\":2}");
+    assert_string_equal (value_in (&tool->guest.env, "MURMUR_CAPSULE_URL"), "http://localhost:2");
     guest_env_fill (&st.s, "http://localhost:3"); /* anew, not on top */
     assert_string_equal (value_in (&st.s.kit.guest_env, "MURMUR_CAPSULE_URL"),
                          "http://localhost:3");
@@ -110,16 +110,16 @@ test_a_hook_gets_nothing_of_the_sessions (void **state)
     stand_open (&st, "capabilities:\n  env: {allow: [STAND_PLAIN]}\n");
     setenv ("STAND_PLAIN", "value", 1);
     struct staged_artifact *hook = stand_artifact (&st, "hook", ROLE_HOOK, NULL);
-    hook->config_env = x_strdup ("MURMUR_ARTIFACT_CONFIG={}");
+    hook->guest.config_env = x_strdup ("MURMUR_ARTIFACT_CONFIG={}");
     st.asked.launcher.formation_id = "frm_1";
     st.asked.case_id = "case-1";
     guest_env_fill_hook (&st.s, hook);
-    assert_string_equal (value_in (&hook->env, "MURMUR_ARTIFACT_CONFIG"), "{}");
-    assert_string_equal (value_in (&hook->env, "MURMUR_FORMATION_ID"), "frm_1");
-    assert_string_equal (value_in (&hook->env, "MURMUR_CASE_ID"), "case-1");
-    assert_null (value_in (&hook->env, "STAND_PLAIN"));
-    assert_null (value_in (&hook->env, "MURMUR_SESSION_ID"));
-    assert_null (value_in (&hook->env, "MURMUR_CAPSULE_URL"));
+    assert_string_equal (value_in (&hook->guest.env, "MURMUR_ARTIFACT_CONFIG"), "{}");
+    assert_string_equal (value_in (&hook->guest.env, "MURMUR_FORMATION_ID"), "frm_1");
+    assert_string_equal (value_in (&hook->guest.env, "MURMUR_CASE_ID"), "case-1");
+    assert_null (value_in (&hook->guest.env, "STAND_PLAIN"));
+    assert_null (value_in (&hook->guest.env, "MURMUR_SESSION_ID"));
+    assert_null (value_in (&hook->guest.env, "MURMUR_CAPSULE_URL"));
     stand_close (&st);
 }
 

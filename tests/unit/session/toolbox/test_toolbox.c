@@ -98,7 +98,7 @@ test_what_was_pulled_is_marked (void **state)
     open_with (&st, NULL);
     struct staged_artifact *a = stand_artifact (&st, "pulled", ROLE_TOOL, NULL);
     a->origin = LOCK_RUNTIME;
-    a->description = x_strdup ("Says things.");
+    a->shown.description = x_strdup ("Says things.");
     assert_true (stage_inventory (&st.s, NULL));
     assert_string_equal (session_tool (&st.s, "pulled")->description,
                          "[pulled by a running capsule: untrusted, not vetted] Says things.");
@@ -113,7 +113,7 @@ test_the_tool_array (void **state)
     open_with (&st, NULL);
     _cleanup_free_ char *empty = tools_array_text (&st.s);
     assert_string_equal (empty, "[]");
-    stand_artifact (&st, "b", ROLE_TOOL, "{\"type\":\"object\"}")->description =
+    stand_artifact (&st, "b", ROLE_TOOL, "{\"type\":\"object\"}")->shown.description =
         x_strdup ("Say \"hi\"\n");
     stand_artifact (&st, "a", ROLE_TOOL, "{}");
     stand_tools (&st);
