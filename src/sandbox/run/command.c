@@ -37,14 +37,14 @@ command_unref (struct command *c)
         if (c->streams[i].fd >= 0)
             close (c->streams[i].fd);
     }
-    if (c->input_fd >= 0)
-        close (c->input_fd);
+    if (c->input.fd >= 0)
+        close (c->input.fd);
     if (c->pidfd >= 0)
         close (c->pidfd);
-    if (c->log_fd >= 0)
-        close (c->log_fd);
-    buf_free (&c->input);
-    buf_free (&c->tail);
+    if (c->log.fd >= 0)
+        close (c->log.fd);
+    buf_free (&c->input.bytes);
+    buf_free (&c->log.tail);
     free (c->line);
     free (c);
 }

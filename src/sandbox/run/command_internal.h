@@ -18,6 +18,21 @@ struct stream {
     int fd; /* our end of the pipe, -1 once closed */
 };
 
+/* What a command is given to read. */
+struct command_input {
+    int fd; /* -1 once everything was written */
+    struct buf bytes;
+    size_t at;
+};
+
+/* In the background. */
+struct command_log {
+    int fd; /* -1: in the foreground */
+    uint64_t bytes, header_bytes;
+    bool is_cut;
+    struct buf tail; /* at least the last COMMAND_KEPT_BYTES */
+};
+
 struct command {
     atomic_uint refs;
     struct commands *all;
@@ -28,9 +43,7 @@ struct command {
     enum command_state state;
     bool leader_is_gone; /* seen, not yet reaped */
     struct stream streams[2];
-    int input_fd; /* -1 once everything was written */
-    struct buf input;
-    size_t input_at;
+    struct command_input input;
     uint64_t started_ms, deadline_ms; /* of DRAINING and KILLING */
     uint64_t duration_ms;
     int exit_code, signal_number;
@@ -40,11 +53,7 @@ struct command {
     const char *resource_limit;
     command_exit_fn *on_exit; /* NULL: nobody asked */
     void *on_exit_ctx;
-    /* in the background */
-    int log_fd; /* -1: in the foreground */
-    uint64_t log_bytes, log_header_bytes;
-    bool is_log_cut;
-    struct buf tail; /* at least the last COMMAND_KEPT_BYTES */
+    struct command_log log;
 };
 
 struct commands {

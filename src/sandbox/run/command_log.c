@@ -65,16 +65,16 @@ command_detach (struct command *c, const char *work_id, struct mur_error **err)
     for (int i = 0; i < 2 && is_written; i++) {
         struct command_stream *s = &c->streams[i].s;
         is_written = copy_stream (fd, s);
-        command_keep_tail (&c->tail, s->kept.data, s->kept.len);
+        command_keep_tail (&c->log.tail, s->kept.data, s->kept.len);
         if (s->spill_fd >= 0)
             close (s->spill_fd);
         s->spill_fd = -1;
     }
     if (is_written) {
-        c->log_header_bytes = strlen (head);
-        c->log_bytes = strlen (head) + c->streams[0].s.total_bytes + c->streams[1].s.total_bytes;
+        c->log.header_bytes = strlen (head);
+        c->log.bytes = strlen (head) + c->streams[0].s.total_bytes + c->streams[1].s.total_bytes;
         if (c->state != COMMAND_EXITED)
-            c->log_fd = steal_fd (&fd);
+            c->log.fd = steal_fd (&fd);
     }
     pthread_mutex_unlock (&c->all->lock);
     return is_written || mur_fail_errno (err, E_IO_003, "cannot write %s", name);
@@ -84,7 +84,7 @@ uint64_t
 command_log_bytes (struct command *c)
 {
     pthread_mutex_lock (&c->all->lock);
-    uint64_t bytes = c->log_bytes;
+    uint64_t bytes = c->log.bytes;
     pthread_mutex_unlock (&c->all->lock);
     return bytes;
 }
@@ -93,10 +93,12 @@ char *
 command_tail (struct command *c, uint64_t *output_bytes)
 {
     pthread_mutex_lock (&c->all->lock);
-    size_t start = c->tail.len > COMMAND_KEPT_BYTES ? c->tail.len - COMMAND_KEPT_BYTES : 0;
-    while (start && start < c->tail.len && ((unsigned char)c->tail.data[start] & 0xc0) == 0x80)
+    size_t start = c->log.tail.len > COMMAND_KEPT_BYTES ? c->log.tail.len - COMMAND_KEPT_BYTES : 0;
+    while (start && start < c->log.tail.len &&
+           ((unsigned char)c->log.tail.data[start] & 0xc0) == 0x80)
         start++;
-    char *tail = x_strndup (c->tail.data ? c->tail.data + start : "", c->tail.len - start);
+    char *tail =
+        x_strndup (c->log.tail.data ? c->log.tail.data + start : "", c->log.tail.len - start);
     *output_bytes = c->streams[0].s.total_bytes + c->streams[1].s.total_bytes;
     pthread_mutex_unlock (&c->all->lock);
     return tail;

@@ -48,11 +48,11 @@ static void
 write_log (struct command *c, const char *data, size_t len)
 {
     uint64_t limit = confinement_output_max (c->all->confinement);
-    size_t room = limit > c->log_bytes ? (size_t)(limit - c->log_bytes) : 0;
+    size_t room = limit > c->log.bytes ? (size_t)(limit - c->log.bytes) : 0;
     size_t kept = len < room ? len : room;
-    c->is_log_cut |= kept < len;
-    if (kept && fd_write_all (c->log_fd, data, kept))
-        c->log_bytes += kept;
+    c->log.is_cut |= kept < len;
+    if (kept && fd_write_all (c->log.fd, data, kept))
+        c->log.bytes += kept;
 }
 
 void
@@ -71,9 +71,9 @@ take_output (struct command *c, struct stream *stream, const char *data, size_t 
 {
     struct command_stream *s = &stream->s;
     s->total_bytes += len;
-    if (c->log_fd >= 0) {
+    if (c->log.fd >= 0) {
         write_log (c, data, len);
-        command_keep_tail (&c->tail, data, len);
+        command_keep_tail (&c->log.tail, data, len);
         return;
     }
     spill (c->all, s, data, len);
@@ -107,26 +107,27 @@ command_read_stream (struct command *c, struct stream *s)
 void
 command_close_input (struct command *c)
 {
-    if (c->input_fd < 0)
+    if (c->input.fd < 0)
         return;
-    epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->input_fd, NULL);
-    close (c->input_fd);
-    c->input_fd = -1;
-    buf_free (&c->input);
+    epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->input.fd, NULL);
+    close (c->input.fd);
+    c->input.fd = -1;
+    buf_free (&c->input.bytes);
 }
 
 void
 command_write_input (struct command *c)
 {
-    while (c->input_fd >= 0 && c->input_at < c->input.len) {
-        ssize_t n = write (c->input_fd, c->input.data + c->input_at, c->input.len - c->input_at);
+    while (c->input.fd >= 0 && c->input.at < c->input.bytes.len) {
+        ssize_t n = write (c->input.fd, c->input.bytes.data + c->input.at,
+                           c->input.bytes.len - c->input.at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0)
             break;
-        c->input_at += (size_t)n;
+        c->input.at += (size_t)n;
     }
     command_close_input (c);
 }

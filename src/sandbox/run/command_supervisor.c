@@ -42,17 +42,17 @@ finish (struct command *c)
     command_close_input (c);
     epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->pidfd, NULL);
     c->resource_limit = confinement_leave (c->all->confinement, &c->occupancy, c->signal_number);
-    if (c->log_fd >= 0) {
+    if (c->log.fd >= 0) {
         _cleanup_free_ char *end = x_asprintf (
             "%s\nExit code: %d\n",
-            c->is_log_cut
+            c->log.is_cut
                 ? "\n(output beyond capabilities.resources.max_file_size_bytes was not kept)"
                 : "",
             c->exit_code);
-        if (fd_write_all (c->log_fd, end, strlen (end)))
-            c->log_bytes += strlen (end);
-        close (c->log_fd);
-        c->log_fd = -1;
+        if (fd_write_all (c->log.fd, end, strlen (end)))
+            c->log.bytes += strlen (end);
+        close (c->log.fd);
+        c->log.fd = -1;
     }
     for (struct command **at = &c->all->running; *at; at = &(*at)->next)
         if (*at == c) {
@@ -113,7 +113,7 @@ owner_of (struct commands *all, int fd, struct stream **stream)
                 *stream = &c->streams[i];
                 return c;
             }
-        if (c->pidfd == fd || c->input_fd == fd)
+        if (c->pidfd == fd || c->input.fd == fd)
             return c;
     }
     return NULL;
@@ -126,7 +126,7 @@ handle (struct commands *all, int fd)
     struct command *c = owner_of (all, fd, &stream);
     if (stream)
         command_read_stream (c, stream);
-    else if (c && fd == c->input_fd)
+    else if (c && fd == c->input.fd)
         command_write_input (c);
 }
 

@@ -149,12 +149,12 @@ command_start (struct commands *all, const struct command_start *start, struct m
     c->pid = spawned.pid;
     c->pidfd = spawned.pidfd;
     c->started_ms = started_ms;
-    c->log_fd = -1;
+    c->log.fd = -1;
     c->streams[0] = (struct stream){ .s.spill_fd = -1, .fd = steal_fd (&out[0]) };
     c->streams[1] = (struct stream){ .s.spill_fd = -1, .fd = steal_fd (&err_pipe[0]) };
-    c->input_fd = start->input ? steal_fd (&in[1]) : -1;
+    c->input.fd = start->input ? steal_fd (&in[1]) : -1;
     if (start->input)
-        buf_append (&c->input, start->input, start->input_len);
+        buf_append (&c->input.bytes, start->input, start->input_len);
     pthread_mutex_lock (&all->lock);
     bool is_watched = ! all->is_ending && ensure_thread (all, err);
     if (is_watched) {
@@ -162,9 +162,9 @@ command_start (struct commands *all, const struct command_start *start, struct m
             set_nonblocking (c->streams[i].fd);
             watch (all, c->streams[i].fd, EPOLLIN);
         }
-        if (c->input_fd >= 0) {
-            set_nonblocking (c->input_fd);
-            watch (all, c->input_fd, EPOLLOUT);
+        if (c->input.fd >= 0) {
+            set_nonblocking (c->input.fd);
+            watch (all, c->input.fd, EPOLLOUT);
         }
         watch (all, c->pidfd, EPOLLIN);
         c->next = all->running;

@@ -26,6 +26,15 @@ struct queued {
     char *body;
 };
 
+/* What runs now. */
+struct running_spans {
+    bool is_in_task, has_had_task;
+    char trace_id[33], session_span[17];
+    char parent[17];      /* of the running task; "" without */
+    char next_parent[17]; /* of the task that was received and has not started */
+    uint64_t session_start_ns, task_start_ns, work_end_ns;
+};
+
 struct capsule_spans {
     struct fs_root *records;
     struct redactor *redactor;
@@ -41,12 +50,7 @@ struct capsule_spans {
     bool gave_up; /* while ending: the collector does not answer, nothing more is tried */
     pthread_t thread;
 
-    /* What runs now. */
-    bool is_in_task, has_had_task;
-    char trace_id[33], session_span[17];
-    char parent[17];      /* of the running task; "" without */
-    char next_parent[17]; /* of the task that was received and has not started */
-    uint64_t session_start_ns, task_start_ns, work_end_ns;
+    struct running_spans now;
 };
 
 static uint64_t
@@ -209,9 +213,9 @@ emit_work (struct capsule_spans *o, const char *name, uint64_t start_ns, uint64_
     char span_id[17];
     mint (span_id, 8);
     s->name = name;
-    s->trace_id = o->trace_id;
+    s->trace_id = o->now.trace_id;
     s->span_id = span_id;
-    s->parent_id = o->session_span;
+    s->parent_id = o->now.session_span;
     s->start_ns = start_ns;
     s->end_ns = end_ns;
     emit (o, s);
@@ -221,9 +225,9 @@ static void
 emit_session (struct capsule_spans *o, uint64_t start_ns, const char *exit_status)
 {
     struct span s = { .name = "capsule.session",
-                      .trace_id = o->trace_id,
-                      .span_id = o->session_span,
-                      .parent_id = o->parent[0] ? o->parent : NULL,
+                      .trace_id = o->now.trace_id,
+                      .span_id = o->now.session_span,
+                      .parent_id = o->now.parent[0] ? o->now.parent : NULL,
                       .start_ns = start_ns,
                       .end_ns = now_ns () };
     span_string (&s, o->redactor, "exit_status", exit_status);
@@ -249,7 +253,7 @@ on_inference (struct capsule_spans *o, const struct trace_inference *e)
         span_string (&s, o->redactor, "origin", e->origin);
         span_maybe_string (&s, o->redactor, "model", e->model);
     }
-    emit_work (o, "capsule.inference", o->work_end_ns, now_ns (), &s);
+    emit_work (o, "capsule.inference", o->now.work_end_ns, now_ns (), &s);
 }
 
 static void
@@ -295,23 +299,23 @@ on_compaction (struct capsule_spans *o, const struct trace_compaction *e)
 static void
 on_task_start (struct capsule_spans *o)
 {
-    o->is_in_task = o->has_had_task = true;
-    mint (o->trace_id, 16);
-    mint (o->session_span, 8);
-    memcpy (o->parent, o->next_parent, sizeof o->parent);
-    o->next_parent[0] = '\0';
-    o->task_start_ns = o->work_end_ns = now_ns ();
+    o->now.is_in_task = o->now.has_had_task = true;
+    mint (o->now.trace_id, 16);
+    mint (o->now.session_span, 8);
+    memcpy (o->now.parent, o->now.next_parent, sizeof o->now.parent);
+    o->now.next_parent[0] = '\0';
+    o->now.task_start_ns = o->now.work_end_ns = now_ns ();
 }
 
 static void
 on_session_end (struct capsule_spans *o, const struct trace_session_end *e)
 {
-    if (o->has_had_task)
+    if (o->now.has_had_task)
         return;
-    mint (o->trace_id, 16);
-    mint (o->session_span, 8);
-    o->parent[0] = '\0';
-    emit_session (o, o->session_start_ns, e->exit_status);
+    mint (o->now.trace_id, 16);
+    mint (o->now.session_span, 8);
+    o->now.parent[0] = '\0';
+    emit_session (o, o->now.session_start_ns, e->exit_status);
 }
 
 /* Work within a task. */
@@ -328,7 +332,7 @@ on_work (struct capsule_spans *o, enum trace_event_type event, const void *paylo
         on_compaction (o, payload);
     else
         return;
-    o->work_end_ns = now_ns ();
+    o->now.work_end_ns = now_ns ();
 }
 
 void
@@ -339,15 +343,16 @@ capsule_spans_line (struct capsule_spans *o, enum trace_event_type event, const 
         const struct trace_a2a_task_received *e = payload;
         struct trace_context caller;
         trace_context_parse (e->traceparent_from_caller, &caller);
-        memcpy (o->next_parent, caller.span_id, sizeof o->next_parent);
+        memcpy (o->now.next_parent, caller.span_id, sizeof o->now.next_parent);
     } else if (event == TRACE_EVENT_task_start) {
         on_task_start (o);
-    } else if (event == TRACE_EVENT_task_end && o->is_in_task) {
-        emit_session (o, o->task_start_ns, ((const struct trace_task_end *)payload)->exit_status);
-        o->is_in_task = false;
+    } else if (event == TRACE_EVENT_task_end && o->now.is_in_task) {
+        emit_session (o, o->now.task_start_ns,
+                      ((const struct trace_task_end *)payload)->exit_status);
+        o->now.is_in_task = false;
     } else if (event == TRACE_EVENT_session_end) {
         on_session_end (o, payload);
-    } else if (o->is_in_task) {
+    } else if (o->now.is_in_task) {
         on_work (o, event, payload);
     }
     pthread_mutex_unlock (&o->lock);
@@ -365,7 +370,7 @@ capsule_spans_new (const struct capsule_spans_spec *spec)
     o->service_version = x_strdup (spec->capsule_version);
     o->endpoint = x_strdup (spec->endpoint);
     o->last = &o->first;
-    o->session_start_ns = now_ns ();
+    o->now.session_start_ns = now_ns ();
     pthread_mutex_init (&o->lock, NULL);
     condition_init (&o->changed);
     read_endpoint (o);
@@ -384,9 +389,9 @@ void
 capsule_spans_work_end (struct capsule_spans *o, const char *exit_status)
 {
     pthread_mutex_lock (&o->lock);
-    if (o->is_in_task)
-        emit_session (o, o->task_start_ns, exit_status);
-    o->is_in_task = false;
+    if (o->now.is_in_task)
+        emit_session (o, o->now.task_start_ns, exit_status);
+    o->now.is_in_task = false;
     pthread_mutex_unlock (&o->lock);
 }
 
@@ -394,9 +399,9 @@ bool
 capsule_spans_traceparent (struct capsule_spans *o, char out[TRACEPARENT_LEN + 1])
 {
     pthread_mutex_lock (&o->lock);
-    bool is_in_task = o->is_in_task;
+    bool is_in_task = o->now.is_in_task;
     if (is_in_task)
-        snprintf (out, TRACEPARENT_LEN + 1, "00-%s-%s-01", o->trace_id, o->session_span);
+        snprintf (out, TRACEPARENT_LEN + 1, "00-%s-%s-01", o->now.trace_id, o->now.session_span);
     pthread_mutex_unlock (&o->lock);
     return is_in_task;
 }

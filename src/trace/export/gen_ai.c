@@ -21,7 +21,7 @@ agent_event (struct gen_ai *g, const char *name, const json_t *line)
 {
     uint64_t ms = 0;
     json_get_u64 (line, "timestamp", &ms);
-    return g->agent ? span_event_add (g->agent, name, ms * NS_PER_MS) : NULL;
+    return g->task.agent ? span_event_add (g->task.agent, name, ms * NS_PER_MS) : NULL;
 }
 
 /* --- events of the agent's span --- */
@@ -63,18 +63,18 @@ take_provider (struct gen_ai *g, const json_t *line)
     const json_t *gateway = json_array_get (json_object_get (line, "gateways"), 0);
     const char *artifact = json_get_string (gateway, "artifact"),
                *host = json_get_string (gateway, "host");
-    free (steal_ptr (&g->provider));
-    free (steal_ptr (&g->server_host));
-    g->provider = x_strdup (OWN_PROVIDER);
+    free (steal_ptr (&g->about.provider));
+    free (steal_ptr (&g->about.server_host));
+    g->about.provider = x_strdup (OWN_PROVIDER);
     if (! host)
         return;
     const char *colon = strrchr (host, ':');
     bool has_port = colon && colon[1] && colon[1 + strspn (colon + 1, "0123456789")] == '\0';
-    g->server_host = has_port ? x_strndup (host, (size_t)(colon - host)) : x_strdup (host);
-    g->server_port = has_port ? strtol (colon + 1, NULL, 10) : 443;
-    const char *name = gen_ai_provider_name (artifact, g->server_host);
-    free (g->provider);
-    g->provider = x_strdup (name ? name : OWN_PROVIDER);
+    g->about.server_host = has_port ? x_strndup (host, (size_t)(colon - host)) : x_strdup (host);
+    g->about.server_port = has_port ? strtol (colon + 1, NULL, 10) : 443;
+    const char *name = gen_ai_provider_name (artifact, g->about.server_host);
+    free (g->about.provider);
+    g->about.provider = x_strdup (name ? name : OWN_PROVIDER);
 }
 
 static void
@@ -82,8 +82,8 @@ on_session_start (struct gen_ai *g, const json_t *line, const char *id, uint64_t
 {
     (void)id;
     const char *model = json_get_string (line, "model");
-    free (g->model);
-    g->model = x_strdup (model ? model : "");
+    free (g->about.model);
+    g->about.model = x_strdup (model ? model : "");
     g->session_began_ms = ms;
     take_provider (g, line);
 }
@@ -130,28 +130,28 @@ is_sampled (const struct gen_ai *g, const struct trace_context *context)
 static struct telemetry_span *
 agent_span (struct gen_ai *g, uint64_t ms)
 {
-    _cleanup_free_ char *name = x_asprintf ("invoke_agent %s", g->agent_name);
+    _cleanup_free_ char *name = x_asprintf ("invoke_agent %s", g->about.agent_name);
     struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "invoke_agent", "", ms, ms);
-    memcpy (s->id, g->context.span_id, sizeof s->id);
+    memcpy (s->id, g->task.context.span_id, sizeof s->id);
     struct attributes *a = &s->attributes;
-    attributes_string (a, "gen_ai.agent.name", g->agent_name);
-    attributes_string (a, "gen_ai.agent.version", g->agent_version);
-    attributes_string (a, "gen_ai.provider.name", g->provider);
-    attributes_string (a, "gen_ai.request.model", g->model);
-    attributes_string (a, "murmur.session.id", g->session_id);
+    attributes_string (a, "gen_ai.agent.name", g->about.agent_name);
+    attributes_string (a, "gen_ai.agent.version", g->about.agent_version);
+    attributes_string (a, "gen_ai.provider.name", g->about.provider);
+    attributes_string (a, "gen_ai.request.model", g->about.model);
+    attributes_string (a, "murmur.session.id", g->about.session_id);
     return s;
 }
 
 static void
 start_task (struct gen_ai *g, const char *event_id, const struct trace_context *caller, uint64_t ms)
 {
-    span_free (steal_ptr (&g->agent));
-    trace_context_of_task (event_id, caller, &g->context);
-    g->context.is_sampled = is_sampled (g, &g->context);
-    g->agent = agent_span (g, ms);
-    memcpy (g->agent->parent, caller->span_id, sizeof g->agent->parent);
+    span_free (steal_ptr (&g->task.agent));
+    trace_context_of_task (event_id, caller, &g->task.context);
+    g->task.context.is_sampled = is_sampled (g, &g->task.context);
+    g->task.agent = agent_span (g, ms);
+    memcpy (g->task.agent->parent, caller->span_id, sizeof g->task.agent->parent);
     g->work_ended_ms = ms;
-    g->inference_calls = g->tool_calls = 0;
+    g->task.inference_calls = g->task.tool_calls = 0;
     g->has_had_task = true;
 }
 
@@ -161,7 +161,7 @@ send_pending (struct gen_ai *g, uint64_t ms)
     if (! g->spec.sends_pending)
         return;
     struct telemetry_span *s = agent_span (g, ms);
-    memcpy (s->parent, g->agent->parent, sizeof s->parent);
+    memcpy (s->parent, g->task.agent->parent, sizeof s->parent);
     attributes_bool (&s->attributes, "murmur.pending", true);
     gen_ai_emit (g, s);
 }
@@ -171,11 +171,11 @@ on_task_start (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms
 {
     const char *task = json_get_string (line, "task_id"),
                *conversation = json_get_string (line, "context_id");
-    free (g->conversation_id);
-    g->conversation_id = conversation ? x_strdup (conversation) : NULL;
+    free (g->task.conversation_id);
+    g->task.conversation_id = conversation ? x_strdup (conversation) : NULL;
     struct trace_context caller = take_caller (g, task);
     start_task (g, id, &caller, ms);
-    struct attributes *a = &g->agent->attributes;
+    struct attributes *a = &g->task.agent->attributes;
     attributes_string (a, "murmur.task.id", task);
     attributes_string (a, "murmur.task.source", json_get_string (line, "source"));
     attributes_string (a, "murmur.task.origin", json_get_string (line, "origin"));
@@ -195,22 +195,23 @@ add_task_text (struct gen_ai *g, struct attributes *a, const char *key, const ch
 static void
 end_task (struct gen_ai *g, const char *exit_status, uint64_t ms)
 {
-    struct telemetry_span *s = steal_ptr (&g->agent);
+    struct telemetry_span *s = steal_ptr (&g->task.agent);
     struct attributes *a = &s->attributes;
     s->end_ns = ms * NS_PER_MS < s->start_ns ? s->start_ns : ms * NS_PER_MS;
     attributes_string (a, "murmur.exit_status", exit_status);
-    attributes_int (a, "murmur.inference_calls", (int64_t)g->inference_calls);
-    attributes_int (a, "murmur.tool_calls", (int64_t)g->tool_calls);
-    add_task_text (g, a, "input.value", g->input);
-    add_task_text (g, a, "output.value", g->output);
+    attributes_int (a, "murmur.inference_calls", (int64_t)g->task.inference_calls);
+    attributes_int (a, "murmur.tool_calls", (int64_t)g->task.tool_calls);
+    add_task_text (g, a, "input.value", g->task.input);
+    add_task_text (g, a, "output.value", g->task.output);
     if (! str_eq (exit_status, "ok"))
         gen_ai_set_failed (g, s, exit_status, NULL);
     gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_DURATION, a,
                         (double)(s->end_ns - s->start_ns) / 1e9);
-    gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_INFERENCE_CALLS, a, (double)g->inference_calls);
-    gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_TOOL_CALLS, a, (double)g->tool_calls);
-    free (steal_ptr (&g->input));
-    free (steal_ptr (&g->output));
+    gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_INFERENCE_CALLS, a,
+                        (double)g->task.inference_calls);
+    gen_ai_metrics_add (&g->metrics, GEN_AI_AGENT_TOOL_CALLS, a, (double)g->task.tool_calls);
+    free (steal_ptr (&g->task.input));
+    free (steal_ptr (&g->task.output));
     span_free (steal_ptr (&g->asking));
     gen_ai_emit (g, s);
 }
@@ -229,7 +230,8 @@ on_task_failed (struct gen_ai *g, const json_t *line, const char *id, uint64_t m
     (void)id;
     (void)ms;
     const char *cause = json_get_string (line, "cause");
-    gen_ai_set_failed (g, g->agent, cause ? cause : "failed", json_get_string (line, "reason"));
+    gen_ai_set_failed (g, g->task.agent, cause ? cause : "failed",
+                       json_get_string (line, "reason"));
 }
 
 static void
@@ -238,21 +240,21 @@ on_task_canceled (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     (void)line;
     (void)id;
     (void)ms;
-    gen_ai_set_failed (g, g->agent, "canceled", NULL);
+    gen_ai_set_failed (g, g->task.agent, "canceled", NULL);
 }
 
 static void
 on_deadline (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     on_event (g, line, id, ms);
-    gen_ai_set_failed (g, g->agent, "deadline", NULL);
+    gen_ai_set_failed (g, g->task.agent, "deadline", NULL);
 }
 
 static void
 on_session_end (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     const char *status = json_get_string (line, "exit_status");
-    if (g->agent)
+    if (g->task.agent)
         end_task (g, status ? status : "_OTHER", ms);
     if (g->has_had_task)
         return;
@@ -325,12 +327,12 @@ gen_ai_line (struct gen_ai *g, const json_t *line)
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         if (! str_eq (events[i].event, event))
             continue;
-        if (events[i].when != ALWAYS && ! g->agent)
+        if (events[i].when != ALWAYS && ! g->task.agent)
             return;
         events[i].take (g, line, id, ms);
         if (events[i].when == IS_WORK) {
             g->work_ended_ms = ms;
-            g->tool_is_last = events[i].take == gen_ai_tool_call;
+            g->tool.is_last = events[i].take == gen_ai_tool_call;
         }
         return;
     }
@@ -353,16 +355,16 @@ gen_ai_work_begins (struct gen_ai *g, const char *event_id, uint64_t time_ms)
 void
 gen_ai_work_ends (struct gen_ai *g, const char *exit_status, uint64_t time_ms)
 {
-    if (g->agent)
+    if (g->task.agent)
         end_task (g, exit_status, time_ms);
 }
 
 void
 gen_ai_end (struct gen_ai *g)
 {
-    if (! g->agent)
+    if (! g->task.agent)
         return;
-    gen_ai_set_failed (g, g->agent, "killed", NULL);
+    gen_ai_set_failed (g, g->task.agent, "killed", NULL);
     end_task (g, "killed", g->last_ms);
 }
 
@@ -383,11 +385,11 @@ gen_ai_new (const struct gen_ai_spec *spec)
 {
     struct gen_ai *g = x_new0 (struct gen_ai);
     g->spec = *spec;
-    g->agent_name = copy (spec->agent_name);
-    g->agent_version = copy (spec->agent_version);
-    g->session_id = copy (spec->session_id);
-    g->model = x_strdup ("");
-    g->context.is_sampled = true;
+    g->about.agent_name = copy (spec->agent_name);
+    g->about.agent_version = copy (spec->agent_version);
+    g->about.session_id = copy (spec->session_id);
+    g->about.model = x_strdup ("");
+    g->task.context.is_sampled = true;
     gen_ai_metrics_init (&g->metrics);
     return g;
 }
@@ -400,11 +402,12 @@ gen_ai_free (struct gen_ai *g)
     for (size_t i = 0; i < g->caller_count; i++)
         free (g->callers[i].task_id);
     free (g->callers);
-    span_free (g->agent);
+    span_free (g->task.agent);
     span_free (g->asking);
     gen_ai_metrics_free (&g->metrics);
-    char *texts[] = { g->agent_name, g->agent_version,   g->session_id, g->provider, g->server_host,
-                      g->model,      g->conversation_id, g->input,      g->output };
+    char *texts[] = { g->about.agent_name,     g->about.agent_version, g->about.session_id,
+                      g->about.provider,       g->about.server_host,   g->about.model,
+                      g->task.conversation_id, g->task.input,          g->task.output };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free (texts[i]);
     free (g);

@@ -58,8 +58,8 @@ count_usage (struct gen_ai *g, const struct telemetry_span *s)
             continue;
         struct attributes typed = { 0 };
         attributes_string (&typed, "gen_ai.operation.name", "chat");
-        attributes_string (&typed, "gen_ai.provider.name", g->provider);
-        attributes_string (&typed, "gen_ai.request.model", g->model);
+        attributes_string (&typed, "gen_ai.provider.name", g->about.provider);
+        attributes_string (&typed, "gen_ai.request.model", g->about.model);
         attributes_string (&typed, "gen_ai.token.type", counts[i].token_type);
         gen_ai_metrics_add (&g->metrics, GEN_AI_TOKEN_USAGE, &typed, (double)a->number);
         attributes_free (&typed);
@@ -84,11 +84,11 @@ add_messages (struct gen_ai *g, struct attributes *a, const json_t *line)
     gen_ai_add_text (g, a, "gen_ai.input.messages", input);
     gen_ai_add_text (g, a, "gen_ai.output.messages", output);
     gen_ai_add_text (g, a, "gen_ai.tool.definitions", tools);
-    if (! g->input && input)
-        g->input = steal_ptr (&input);
+    if (! g->task.input && input)
+        g->task.input = steal_ptr (&input);
     if (output) {
-        free (g->output);
-        g->output = steal_ptr (&output);
+        free (g->task.output);
+        g->task.output = steal_ptr (&output);
     }
 }
 
@@ -112,10 +112,10 @@ void
 gen_ai_inference (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     const char *model = json_get_string (line, "model");
-    _cleanup_free_ char *name = x_asprintf ("chat %s", model ? model : g->model);
+    _cleanup_free_ char *name = x_asprintf ("chat %s", model ? model : g->about.model);
     uint64_t start = g->chat_began_ms ? g->chat_began_ms : g->work_ended_ms;
     struct telemetry_span *s =
-        gen_ai_span (g, name, SPAN_CLIENT, "chat", g->context.span_id, start, ms);
+        gen_ai_span (g, name, SPAN_CLIENT, "chat", g->task.context.span_id, start, ms);
     span_id_of (id, "chat", s->id);
     if (g->asking) { /* its retries */
         s->events = g->asking->events;
@@ -127,8 +127,8 @@ gen_ai_inference (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     }
     struct attributes *a = &s->attributes;
     gen_ai_add_provider (g, a);
-    attributes_string (a, "gen_ai.request.model", model ? model : g->model);
-    attributes_string (a, "gen_ai.response.model", model ? model : g->model);
+    attributes_string (a, "gen_ai.request.model", model ? model : g->about.model);
+    attributes_string (a, "gen_ai.response.model", model ? model : g->about.model);
     gen_ai_add_int (a, "gen_ai.request.max_tokens", line, "max_output_tokens");
     attributes_strings (a, "gen_ai.response.finish_reasons", json_get_string (line, "stop_reason"));
     add_usage (a, line);
@@ -140,7 +140,7 @@ gen_ai_inference (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     count_usage (g, s);
     gen_ai_metrics_add (&g->metrics, GEN_AI_OPERATION_DURATION, a,
                         (double)(s->end_ns - s->start_ns) / 1e9);
-    g->inference_calls++;
+    g->task.inference_calls++;
     g->chat_began_ms = 0;
     gen_ai_emit (g, s);
 }

@@ -16,24 +16,39 @@ struct caller {
     struct trace_context context;
 };
 
-struct gen_ai {
-    struct gen_ai_spec spec;
+/* Whose work the spans tell of. */
+struct gen_ai_about {
     char *agent_name, *agent_version, *session_id, *provider, *server_host, *model;
     int64_t server_port;
+};
+
+/* The running task. */
+struct gen_ai_task {
+    struct telemetry_span *agent; /* NULL: none runs */
+    struct trace_context context;
+    char *conversation_id;
+    char *input, *output; /* GEN_AI_CONTENT_FULL */
+    size_t inference_calls, tool_calls;
+};
+
+/* The last tool call. */
+struct gen_ai_tool {
+    char span[SPAN_ID_LEN + 1];
+    uint64_t start_ns, end_ns;
+    bool is_last; /* no other work came after it: the command that follows is its own */
+};
+
+struct gen_ai {
+    struct gen_ai_spec spec;
+    struct gen_ai_about about;
     struct gen_ai_metrics metrics;
     struct caller *callers;
     size_t caller_count, caller_cap;
 
-    struct telemetry_span *agent; /* of the running task; NULL: none runs */
-    struct trace_context context;
-    char *conversation_id;
-    char *input, *output; /* GEN_AI_CONTENT_FULL: of the task */
+    struct gen_ai_task task;
     uint64_t chat_began_ms, work_ended_ms, last_ms;
-    size_t inference_calls, tool_calls;
-    struct telemetry_span *asking;   /* retries so far of the inference whose line is to come */
-    char tool_span[SPAN_ID_LEN + 1]; /* of the last tool call */
-    uint64_t tool_start_ns, tool_end_ns;
-    bool tool_is_last; /* no other work came after it: the command that follows is its own */
+    struct telemetry_span *asking; /* retries so far of the inference whose line is to come */
+    struct gen_ai_tool tool;
     char plan_span[SPAN_ID_LEN + 1];
     uint64_t plan_began_ms;
     bool has_had_task;

@@ -49,7 +49,7 @@ gen_ai_add_text (struct gen_ai *g, struct attributes *a, const char *key, const 
 void
 gen_ai_emit (struct gen_ai *g, struct telemetry_span *s)
 {
-    if (g->context.is_sampled)
+    if (g->task.context.is_sampled)
         g->spec.emit (g->spec.ctx, s);
     else
         span_free (s);
@@ -61,16 +61,16 @@ gen_ai_span (struct gen_ai *g, const char *name, enum span_kind kind, const char
              const char *parent, uint64_t start_ms, uint64_t end_ms)
 {
     struct telemetry_span *s = span_new (name, kind);
-    memcpy (s->trace_id, g->context.trace_id, sizeof s->trace_id);
+    memcpy (s->trace_id, g->task.context.trace_id, sizeof s->trace_id);
     snprintf (s->parent, sizeof s->parent, "%s", parent);
     s->start_ns = start_ms * NS_PER_MS;
     s->end_ns = end_ms * NS_PER_MS;
-    if (g->agent && s->start_ns < g->agent->start_ns)
-        s->start_ns = g->agent->start_ns;
+    if (g->task.agent && s->start_ns < g->task.agent->start_ns)
+        s->start_ns = g->task.agent->start_ns;
     if (s->end_ns < s->start_ns)
         s->end_ns = s->start_ns;
     attributes_string (&s->attributes, "gen_ai.operation.name", operation);
-    attributes_string (&s->attributes, "gen_ai.conversation.id", g->conversation_id);
+    attributes_string (&s->attributes, "gen_ai.conversation.id", g->task.conversation_id);
     return s;
 }
 
@@ -88,9 +88,9 @@ gen_ai_set_failed (struct gen_ai *g, struct telemetry_span *s, const char *type,
 void
 gen_ai_add_provider (struct gen_ai *g, struct attributes *a)
 {
-    attributes_string (a, "gen_ai.provider.name", g->provider);
-    attributes_string (a, "gen_ai.system", g->provider); /* the older name */
-    attributes_string (a, "server.address", g->server_host);
-    if (g->server_host)
-        attributes_int (a, "server.port", g->server_port);
+    attributes_string (a, "gen_ai.provider.name", g->about.provider);
+    attributes_string (a, "gen_ai.system", g->about.provider); /* the older name */
+    attributes_string (a, "server.address", g->about.server_host);
+    if (g->about.server_host)
+        attributes_int (a, "server.port", g->about.server_port);
 }

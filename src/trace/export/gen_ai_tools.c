@@ -27,8 +27,9 @@ tool_span (struct gen_ai *g, const char *tool, const char *type, const json_t *l
            uint64_t ms)
 {
     _cleanup_free_ char *name = x_asprintf ("execute_tool %s", tool ? tool : "?");
-    struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "execute_tool",
-                                            g->context.span_id, ms - gen_ai_duration (line), ms);
+    struct telemetry_span *s =
+        gen_ai_span (g, name, SPAN_INTERNAL, "execute_tool", g->task.context.span_id,
+                     ms - gen_ai_duration (line), ms);
     span_id_of (id, "tool", s->id);
     gen_ai_add_text (g, &s->attributes, "gen_ai.tool.name", tool);
     attributes_string (&s->attributes, "gen_ai.tool.type", type);
@@ -55,11 +56,11 @@ gen_ai_tool_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t
         gen_ai_add_text (g, a, "gen_ai.tool.call.arguments", arguments);
         gen_ai_add_text (g, a, "gen_ai.tool.call.result", json_get_string (line, "output"));
     }
-    memcpy (g->tool_span, s->id, sizeof g->tool_span);
-    g->tool_start_ns = s->start_ns;
-    g->tool_end_ns = s->end_ns;
-    g->tool_is_last = true;
-    g->tool_calls++;
+    memcpy (g->tool.span, s->id, sizeof g->tool.span);
+    g->tool.start_ns = s->start_ns;
+    g->tool.end_ns = s->end_ns;
+    g->tool.is_last = true;
+    g->task.tool_calls++;
     gen_ai_emit (g, s);
 }
 
@@ -91,12 +92,12 @@ gen_ai_shell (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
     const char *slash = binary ? strrchr (binary, '/') : NULL,
                *program = slash ? slash + 1 : binary;
     _cleanup_free_ char *name = x_asprintf ("command %s", program ? program : "?");
-    struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "execute_command",
-                                            g->tool_is_last ? g->tool_span : g->context.span_id,
-                                            ms - gen_ai_duration (line), ms);
+    struct telemetry_span *s = gen_ai_span (
+        g, name, SPAN_INTERNAL, "execute_command",
+        g->tool.is_last ? g->tool.span : g->task.context.span_id, ms - gen_ai_duration (line), ms);
     span_id_of (id, "command", s->id);
-    if (g->tool_is_last)
-        keep_within (s, g->tool_start_ns, g->tool_end_ns);
+    if (g->tool.is_last)
+        keep_within (s, g->tool.start_ns, g->tool.end_ns);
     struct attributes *a = &s->attributes;
     gen_ai_add_text (g, a, "process.executable.name", program);
     gen_ai_add_text (g, a, "process.executable.path", binary);

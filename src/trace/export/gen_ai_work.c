@@ -16,8 +16,9 @@ on_other_agent (struct gen_ai *g, const char *who, const json_t *line, const cha
                 const char *outcome, const char *good)
 {
     _cleanup_free_ char *name = x_asprintf ("invoke_agent %s", who ? who : "?");
-    struct telemetry_span *s = gen_ai_span (g, name, SPAN_CLIENT, "invoke_agent",
-                                            g->context.span_id, ms - gen_ai_duration (line), ms);
+    struct telemetry_span *s =
+        gen_ai_span (g, name, SPAN_CLIENT, "invoke_agent", g->task.context.span_id,
+                     ms - gen_ai_duration (line), ms);
     span_id_of (id, "other", s->id);
     gen_ai_add_text (g, &s->attributes, "gen_ai.agent.name", who);
     attributes_string (&s->attributes, "gen_ai.agent.version", json_get_string (line, "version"));
@@ -74,12 +75,12 @@ void
 gen_ai_plan_end (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     (void)id;
-    _cleanup_free_ char *name = x_asprintf ("plan %s", g->agent_name);
+    _cleanup_free_ char *name = x_asprintf ("plan %s", g->about.agent_name);
     const char *outcome = json_get_string (line, "outcome");
     struct telemetry_span *s =
-        gen_ai_span (g, name, SPAN_INTERNAL, "plan", g->context.span_id, g->plan_began_ms, ms);
+        gen_ai_span (g, name, SPAN_INTERNAL, "plan", g->task.context.span_id, g->plan_began_ms, ms);
     memcpy (s->id, g->plan_span, sizeof s->id);
-    attributes_string (&s->attributes, "gen_ai.agent.name", g->agent_name);
+    attributes_string (&s->attributes, "gen_ai.agent.name", g->about.agent_name);
     gen_ai_add_int (&s->attributes, "murmur.plan.steps", line, "steps_total");
     gen_ai_add_int (&s->attributes, "murmur.plan.steps_failed", line, "steps_failed");
     attributes_string (&s->attributes, "murmur.outcome", outcome);
@@ -92,7 +93,7 @@ void
 gen_ai_compaction (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     struct telemetry_span *s = gen_ai_span (g, "compaction", SPAN_INTERNAL, "compaction",
-                                            g->context.span_id, g->work_ended_ms, ms);
+                                            g->task.context.span_id, g->work_ended_ms, ms);
     span_id_of (id, "compaction", s->id);
     attributes_bool (&s->attributes, "gen_ai.conversation.compacted", true);
     gen_ai_add_int (&s->attributes, "murmur.tokens_before", line, "tokens_before");
@@ -103,8 +104,9 @@ gen_ai_compaction (struct gen_ai *g, const json_t *line, const char *id, uint64_
 void
 gen_ai_done_check (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
-    struct telemetry_span *s = gen_ai_span (g, "done_check", SPAN_INTERNAL, "done_check",
-                                            g->context.span_id, ms - gen_ai_duration (line), ms);
+    struct telemetry_span *s =
+        gen_ai_span (g, "done_check", SPAN_INTERNAL, "done_check", g->task.context.span_id,
+                     ms - gen_ai_duration (line), ms);
     const char *outcome = json_get_string (line, "outcome");
     span_id_of (id, "check", s->id);
     gen_ai_add_int (&s->attributes, "process.exit.code", line, "exit_code");
