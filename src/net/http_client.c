@@ -137,34 +137,34 @@ http_start (struct http_client *c, const struct http_request *request,
     t->client = c;
     t->events = *events;
     t->ctx = ctx;
-    t->method = x_strdup (request->method);
-    t->to.url = x_strdup (request->url);
-    t->to.socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
-    t->body_kind = request->body_kind;
-    t->body_len = request->body_len;
-    t->connect_timeout_ms =
+    t->asked.method = x_strdup (request->method);
+    t->asked.to.url = x_strdup (request->url);
+    t->asked.to.socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
+    t->asked.body_kind = request->body_kind;
+    t->asked.body_len = request->body_len;
+    t->asked.connect_timeout_ms =
         request->connect_timeout_ms ? request->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
-    t->first_byte_timeout_ms = request->first_byte_timeout_ms;
-    t->between_bytes_timeout_ms = request->between_bytes_timeout_ms;
+    t->asked.first_byte_timeout_ms = request->first_byte_timeout_ms;
+    t->asked.between_bytes_timeout_ms = request->between_bytes_timeout_ms;
     struct strv lines = { 0 };
     http_header_lines (request, &lines);
-    t->headers = take_lines (&lines);
+    t->asked.headers = take_lines (&lines);
     if (request->body_kind == HTTP_BODY_BUFFER) {
-        buf_append (&t->out, request->body, request->body_len);
-        t->is_out_done = true;
+        buf_append (&t->out.bytes, request->body, request->body_len);
+        t->out.is_done = true;
     }
     _cleanup_url_ struct url url = { 0 };
     if (! url_parse (request->url, &url)) {
-        t->is_host_literal = host_is_literal (url.authority.host);
+        t->asked.is_host_literal = host_is_literal (url.authority.host);
         if (request->uses_proxy_env)
-            t->to.proxy = http_find_proxy (&url);
+            t->asked.to.proxy = http_find_proxy (&url);
         /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's.
          */
         const char *host = url.authority.host;
-        bool is_ours = ! t->to.proxy && ! t->is_host_literal && ! host_is_loopback (host) &&
-                       host[strlen (host) - 1] != '.';
-        t->name = is_ours ? x_strdup (host) : NULL;
-        t->port =
+        bool is_ours = ! t->asked.to.proxy && ! t->asked.is_host_literal &&
+                       ! host_is_loopback (host) && host[strlen (host) - 1] != '.';
+        t->asked.name = is_ours ? x_strdup (host) : NULL;
+        t->asked.port =
             url.authority.port == URL_NO_PORT ? url_default_port (url.scheme) : url.authority.port;
     }
     pthread_mutexattr_t recursive;
@@ -172,7 +172,7 @@ http_start (struct http_client *c, const struct http_request *request,
     pthread_mutexattr_settype (&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init (&t->lock, &recursive);
     pthread_mutexattr_destroy (&recursive);
-    pthread_mutex_init (&t->out_lock, NULL);
+    pthread_mutex_init (&t->out.lock, NULL);
     wish (t, WISH_START);
     return t;
 }
@@ -180,22 +180,23 @@ http_start (struct http_client *c, const struct http_request *request,
 bool
 http_transfer_send (struct http_transfer *t, const void *data, size_t len)
 {
-    pthread_mutex_lock (&t->out_lock);
-    bool is_full = t->out.len - t->out_at >= BODY_BACKLOG_BYTES;
+    pthread_mutex_lock (&t->out.lock);
+    bool is_full = t->out.bytes.len - t->out.at >= BODY_BACKLOG_BYTES;
     bool wakes = false;
     if (is_full)
-        t->was_out_full = true;
+        t->out.was_full = true;
     else {
-        if (t->out_at > BODY_BACKLOG_BYTES) { /* forget what was sent */
-            memmove (t->out.data, t->out.data + t->out_at, t->out.len - t->out_at);
-            buf_truncate (&t->out, t->out.len - t->out_at);
-            t->out_at = 0;
+        if (t->out.at > BODY_BACKLOG_BYTES) { /* forget what was sent */
+            memmove (t->out.bytes.data, t->out.bytes.data + t->out.at,
+                     t->out.bytes.len - t->out.at);
+            buf_truncate (&t->out.bytes, t->out.bytes.len - t->out.at);
+            t->out.at = 0;
         }
-        buf_append (&t->out, data, len);
-        wakes = t->is_out_waiting;
-        t->is_out_waiting = false;
+        buf_append (&t->out.bytes, data, len);
+        wakes = t->out.is_waiting;
+        t->out.is_waiting = false;
     }
-    pthread_mutex_unlock (&t->out_lock);
+    pthread_mutex_unlock (&t->out.lock);
     if (wakes)
         wish (t, WISH_RESUME);
     return ! is_full;
@@ -204,11 +205,11 @@ http_transfer_send (struct http_transfer *t, const void *data, size_t len)
 void
 http_transfer_send_end (struct http_transfer *t, bool is_complete)
 {
-    pthread_mutex_lock (&t->out_lock);
-    t->is_out_done = true;
-    t->is_out_broken = ! is_complete;
-    t->is_out_waiting = false;
-    pthread_mutex_unlock (&t->out_lock);
+    pthread_mutex_lock (&t->out.lock);
+    t->out.is_done = true;
+    t->out.is_broken = ! is_complete;
+    t->out.is_waiting = false;
+    pthread_mutex_unlock (&t->out.lock);
     wish (t, WISH_RESUME);
 }
 

@@ -6,7 +6,7 @@
  * Threads: other threads only leave wishes (start, resume, release) in the client's queue and wake
  * the thread; libcurl itself is touched by that thread alone. Locks: client->lock is a leaf;
  * transfer->lock is held around callbacks, so that a release waits for a callback under way;
- * transfer->out_lock guards the request body and is a leaf.
+ * transfer->out.lock guards the request body and is a leaf.
  */
 #pragma once
 
@@ -31,13 +31,8 @@ struct http_target {
     char *proxy;       /* NULL: straight */
 };
 
-struct http_transfer {
-    atomic_uint refs; /* the caller's, the thread's while active, the queue's while wishes wait */
-    struct http_client *client;
-    struct http_events events;
-    void *ctx;
-
-    /* What was asked; never changes after http_start. */
+/* What was asked; never changes after http_start. */
+struct transfer_request {
     char *method;
     struct http_target to;
     struct curl_slist *headers;
@@ -47,21 +42,18 @@ struct http_transfer {
     bool is_host_literal;
     char *name; /* host to be looked up by us; NULL: libcurl needs no lookup, or does its own */
     int port;
+};
 
-    pthread_mutex_t lock; /* recursive: a callback may release its own transfer */
-    bool is_released;
+/* The body on its way out. */
+struct transfer_out {
+    pthread_mutex_t lock;
+    struct buf bytes;
+    size_t at;
+    bool is_done, is_broken, is_waiting, was_full;
+};
 
-    pthread_mutex_t out_lock;
-    struct buf out;
-    size_t out_at;
-    bool is_out_done, is_out_broken, is_out_waiting, was_out_full;
-
-    /* The client's queue, under client->lock. */
-    unsigned wishes;
-    bool is_queued;
-    struct http_transfer *next_queued;
-
-    /* The thread's own. */
+/* Of a transfer, the thread's own. */
+struct transfer_thread {
     CURL *easy;
     struct curl_slist *addresses; /* of the name, as libcurl takes them */
     bool is_resolving, is_abandoned;
@@ -74,6 +66,26 @@ struct http_transfer {
     struct buf head; /* name\0value\0... of the head being read */
     size_t header_count;
     char error[CURL_ERROR_SIZE];
+};
+
+struct http_transfer {
+    atomic_uint refs; /* the caller's, the thread's while active, the queue's while wishes wait */
+    struct http_client *client;
+    struct http_events events;
+    void *ctx;
+    struct transfer_request asked;
+
+    pthread_mutex_t lock; /* recursive: a callback may release its own transfer */
+    bool is_released;
+
+    struct transfer_out out;
+
+    /* The client's queue, under client->lock. */
+    unsigned wishes;
+    bool is_queued;
+    struct http_transfer *next_queued;
+
+    struct transfer_thread own;
 };
 
 struct http_client {

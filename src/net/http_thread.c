@@ -18,32 +18,33 @@ static void
 set_body_options (struct http_client *c, struct http_transfer *t)
 {
     const struct curl_api *api = c->api;
-    bool is_head = strcmp (t->method, "HEAD") == 0;
-    if (t->body_kind == HTTP_BODY_NONE) {
-        api->easy_setopt (t->easy, is_head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1L);
-        bool repeats_safely =
-            is_head || strcmp (t->method, "GET") == 0 || strcmp (t->method, "OPTIONS") == 0;
+    bool is_head = strcmp (t->asked.method, "HEAD") == 0;
+    if (t->asked.body_kind == HTTP_BODY_NONE) {
+        api->easy_setopt (t->own.easy, is_head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1L);
+        bool repeats_safely = is_head || strcmp (t->asked.method, "GET") == 0 ||
+                              strcmp (t->asked.method, "OPTIONS") == 0;
         if (! repeats_safely) /* libcurl repeats what died on a pooled connection */
-            api->easy_setopt (t->easy, CURLOPT_FRESH_CONNECT, 1L);
+            api->easy_setopt (t->own.easy, CURLOPT_FRESH_CONNECT, 1L);
     } else {
-        api->easy_setopt (t->easy, CURLOPT_UPLOAD, 1L);
-        curl_off_t size = t->body_len == HTTP_UNKNOWN_LENGTH ? -1 : (curl_off_t)t->body_len;
-        api->easy_setopt (t->easy, CURLOPT_INFILESIZE_LARGE, size);
+        api->easy_setopt (t->own.easy, CURLOPT_UPLOAD, 1L);
+        curl_off_t size =
+            t->asked.body_len == HTTP_UNKNOWN_LENGTH ? -1 : (curl_off_t)t->asked.body_len;
+        api->easy_setopt (t->own.easy, CURLOPT_INFILESIZE_LARGE, size);
     }
-    if (! is_head || t->body_kind != HTTP_BODY_NONE)
-        api->easy_setopt (t->easy, CURLOPT_CUSTOMREQUEST, t->method);
+    if (! is_head || t->asked.body_kind != HTTP_BODY_NONE)
+        api->easy_setopt (t->own.easy, CURLOPT_CUSTOMREQUEST, t->asked.method);
 }
 
 static void
 set_options (struct http_client *c, struct http_transfer *t)
 {
     const struct curl_api *api = c->api;
-    CURL *easy = t->easy;
+    CURL *easy = t->own.easy;
     api->easy_setopt (easy, CURLOPT_PRIVATE, t);
-    api->easy_setopt (easy, CURLOPT_ERRORBUFFER, t->error);
+    api->easy_setopt (easy, CURLOPT_ERRORBUFFER, t->own.error);
     api->easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
     api->easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* never wait for a name lookup we gave up */
-    api->easy_setopt (easy, CURLOPT_URL, t->to.url);
+    api->easy_setopt (easy, CURLOPT_URL, t->asked.to.url);
     api->easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
     api->easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
     api->easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -51,13 +52,13 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     api->easy_setopt (easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     api->easy_setopt (easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->headers);
-    if (t->to.socket_path)
-        api->easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, t->to.socket_path);
-    api->easy_setopt (easy, CURLOPT_PROXY, t->to.proxy ? t->to.proxy : "");
-    if (t->addresses)
-        api->easy_setopt (easy, CURLOPT_RESOLVE, t->addresses);
-    api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->connect_timeout_ms);
+    api->easy_setopt (easy, CURLOPT_HTTPHEADER, t->asked.headers);
+    if (t->asked.to.socket_path)
+        api->easy_setopt (easy, CURLOPT_UNIX_SOCKET_PATH, t->asked.to.socket_path);
+    api->easy_setopt (easy, CURLOPT_PROXY, t->asked.to.proxy ? t->asked.to.proxy : "");
+    if (t->own.addresses)
+        api->easy_setopt (easy, CURLOPT_RESOLVE, t->own.addresses);
+    api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->asked.connect_timeout_ms);
     api->easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
     http_transfer_hook (api, t);
     const char *authorities = getenv ("SSL_CERT_FILE");
@@ -70,15 +71,15 @@ set_options (struct http_client *c, struct http_transfer *t)
 static void
 detach (struct http_client *c, struct http_transfer *t)
 {
-    if (! t->is_active)
+    if (! t->own.is_active)
         return;
-    t->is_active = false;
-    *t->link = t->next;
-    if (t->next)
-        t->next->link = t->link;
-    c->api->multi_remove_handle (c->multi, t->easy);
-    c->api->easy_cleanup (t->easy);
-    t->easy = NULL;
+    t->own.is_active = false;
+    *t->own.link = t->own.next;
+    if (t->own.next)
+        t->own.next->own.link = t->own.link;
+    c->api->multi_remove_handle (c->multi, t->own.easy);
+    c->api->easy_cleanup (t->own.easy);
+    t->own.easy = NULL;
 }
 
 static void
@@ -93,19 +94,19 @@ finish (struct http_client *c, struct http_transfer *t, enum http_failure failur
 static void
 perform (struct http_client *c, struct http_transfer *t)
 {
-    t->easy = c->api->easy_init ();
+    t->own.easy = c->api->easy_init ();
     set_options (c, t);
-    if (c->api->multi_add_handle (c->multi, t->easy) != CURLM_OK) {
-        c->api->easy_cleanup (t->easy);
-        t->easy = NULL;
+    if (c->api->multi_add_handle (c->multi, t->own.easy) != CURLM_OK) {
+        c->api->easy_cleanup (t->own.easy);
+        t->own.easy = NULL;
         finish (c, t, HTTP_INTERNAL, "libcurl refused the request");
         return;
     }
-    t->is_active = true;
-    t->next = c->active;
-    t->link = &c->active;
-    if (t->next)
-        t->next->link = &t->next;
+    t->own.is_active = true;
+    t->own.next = c->active;
+    t->own.link = &c->active;
+    if (t->own.next)
+        t->own.next->own.link = &t->own.next;
     c->active = t;
 }
 
@@ -114,8 +115,8 @@ on_name (void *ctx, const char *addresses, const char *fault)
 {
     struct http_transfer *t = ctx;
     struct http_client *c = t->client;
-    t->is_resolving = false;
-    if (t->is_abandoned)
+    t->own.is_resolving = false;
+    if (t->own.is_abandoned)
         http_transfer_unref (t);
     else if (c->is_ending)
         finish (c, t, HTTP_INTERNAL, "the session is ending");
@@ -123,8 +124,8 @@ on_name (void *ctx, const char *addresses, const char *fault)
         finish (c, t, HTTP_DNS_FAILED, fault);
     else {
         /* "+": libcurl lets go of it after its usual minute. */
-        t->addresses = x_new0 (struct curl_slist);
-        t->addresses->data = x_asprintf ("+%s:%d:%s", t->name, t->port, addresses);
+        t->own.addresses = x_new0 (struct curl_slist);
+        t->own.addresses->data = x_asprintf ("+%s:%d:%s", t->asked.name, t->asked.port, addresses);
         perform (c, t);
     }
 }
@@ -136,14 +137,14 @@ begin (struct http_client *c, struct http_transfer *t)
         finish (c, t, HTTP_INTERNAL, c->load_fault);
         return;
     }
-    if (t->name && ! c->names)
+    if (t->asked.name && ! c->names)
         c->names = http_names_new (NULL);
-    if (! t->name || ! c->names) {
+    if (! t->asked.name || ! c->names) {
         perform (c, t);
         return;
     }
-    t->is_resolving = true;
-    http_names_find (c->names, t->name, on_name, t);
+    t->own.is_resolving = true;
+    http_names_find (c->names, t->asked.name, on_name, t);
 }
 
 static void
@@ -153,16 +154,16 @@ grant (struct http_client *c, struct http_transfer *t, unsigned wishes)
         begin (c, t);
     else if (wishes & WISH_START)
         http_transfer_unref (t); /* released before it began */
-    else if ((wishes & WISH_RELEASE) && t->is_resolving)
-        t->is_abandoned = true; /* the thread's reference goes with the lookup */
-    else if ((wishes & WISH_RELEASE) && t->is_active) {
+    else if ((wishes & WISH_RELEASE) && t->own.is_resolving)
+        t->own.is_abandoned = true; /* the thread's reference goes with the lookup */
+    else if ((wishes & WISH_RELEASE) && t->own.is_active) {
         detach (c, t);
         http_transfer_unref (t);
-    } else if ((wishes & WISH_RESUME) && t->is_active) {
-        if (t->is_paused)
-            http_transfer_set_deadline (t, t->between_bytes_timeout_ms);
-        t->is_paused = false;
-        c->api->easy_pause (t->easy, CURLPAUSE_CONT);
+    } else if ((wishes & WISH_RESUME) && t->own.is_active) {
+        if (t->own.is_paused)
+            http_transfer_set_deadline (t, t->asked.between_bytes_timeout_ms);
+        t->own.is_paused = false;
+        c->api->easy_pause (t->own.easy, CURLPAUSE_CONT);
     }
     http_transfer_unref (t); /* the queue's */
 }
@@ -171,10 +172,10 @@ static enum http_failure
 connect_failure (struct http_client *c, struct http_transfer *t)
 {
     long reason = 0;
-    c->api->easy_getinfo (t->easy, CURLINFO_OS_ERRNO, &reason);
-    if (t->is_cut)
+    c->api->easy_getinfo (t->own.easy, CURLINFO_OS_ERRNO, &reason);
+    if (t->own.is_cut)
         return HTTP_RESET;
-    if (t->is_denied)
+    if (t->own.is_denied)
         return HTTP_DENIED;
     return reason == ETIMEDOUT ? HTTP_CONNECT_TIMEOUT : HTTP_REFUSED;
 }
@@ -182,7 +183,7 @@ connect_failure (struct http_client *c, struct http_transfer *t)
 static enum http_failure
 classify (struct http_client *c, struct http_transfer *t, CURLcode code)
 {
-    enum http_failure cut = t->has_head ? HTTP_INCOMPLETE : HTTP_RESET;
+    enum http_failure cut = t->own.has_head ? HTTP_INCOMPLETE : HTTP_RESET;
     switch ((int)code) {
     case CURLE_OK:
         return HTTP_OK;
@@ -192,7 +193,7 @@ classify (struct http_client *c, struct http_transfer *t, CURLcode code)
     case CURLE_COULDNT_CONNECT:
         return connect_failure (c, t);
     case CURLE_OPERATION_TIMEDOUT:
-        return t->is_sent ? HTTP_RESPONSE_TIMEOUT : HTTP_CONNECT_TIMEOUT;
+        return t->own.is_sent ? HTTP_RESPONSE_TIMEOUT : HTTP_CONNECT_TIMEOUT;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
         return HTTP_UNTRUSTED;
@@ -230,7 +231,7 @@ reap (struct http_client *c)
         struct http_transfer *t = NULL;
         c->api->easy_getinfo (message->easy_handle, CURLINFO_PRIVATE, &t);
         enum http_failure failure = classify (c, t, code);
-        const char *detail = t->error[0] ? t->error : c->api->easy_strerror (code);
+        const char *detail = t->own.error[0] ? t->own.error : c->api->easy_strerror (code);
         finish (c, t, failure, failure == HTTP_DENIED ? http_failure_text (failure) : detail);
     }
 }
@@ -241,13 +242,13 @@ expire (struct http_client *c)
 {
     uint64_t now = clock_monotonic_ms (), wait_ms = IDLE_POLL_MS;
     for (struct http_transfer *t = c->active, *next; t; t = next) {
-        next = t->next;
-        if (! t->deadline_ms)
+        next = t->own.next;
+        if (! t->own.deadline_ms)
             continue;
-        if (t->deadline_ms <= now)
+        if (t->own.deadline_ms <= now)
             finish (c, t, HTTP_RESPONSE_TIMEOUT, http_failure_text (HTTP_RESPONSE_TIMEOUT));
-        else if (t->deadline_ms - now < wait_ms)
-            wait_ms = t->deadline_ms - now;
+        else if (t->own.deadline_ms - now < wait_ms)
+            wait_ms = t->own.deadline_ms - now;
     }
     return (int)wait_ms;
 }

@@ -39,16 +39,16 @@ http_transfer_unref (struct http_transfer *t)
     if (atomic_fetch_sub (&t->refs, 1) != 1)
         return;
     http_client_unref (t->client);
-    free (t->method);
-    free (t->to.url);
-    free (t->to.proxy);
-    free (t->to.socket_path);
-    free (t->name);
-    free_headers (t->headers);
-    free_headers (t->addresses);
-    buf_free (&t->out);
-    buf_free (&t->head);
-    pthread_mutex_destroy (&t->out_lock);
+    free (t->asked.method);
+    free (t->asked.to.url);
+    free (t->asked.to.proxy);
+    free (t->asked.to.socket_path);
+    free (t->asked.name);
+    free_headers (t->asked.headers);
+    free_headers (t->own.addresses);
+    buf_free (&t->out.bytes);
+    buf_free (&t->own.head);
+    pthread_mutex_destroy (&t->out.lock);
     pthread_mutex_destroy (&t->lock);
     free (t);
 }
@@ -88,9 +88,9 @@ static void
 http_deliver_head (struct http_transfer *t)
 {
     _cleanup_free_ struct http_header *headers =
-        x_new_array (struct http_header, t->header_count + 1);
-    const char *at = t->head.data;
-    for (size_t i = 0; i < t->header_count; i++) {
+        x_new_array (struct http_header, t->own.header_count + 1);
+    const char *at = t->own.head.data;
+    for (size_t i = 0; i < t->own.header_count; i++) {
         headers[i].name = at;
         at += strlen (at) + 1;
         headers[i].value = at;
@@ -99,7 +99,7 @@ http_deliver_head (struct http_transfer *t)
     }
     pthread_mutex_lock (&t->lock);
     if (! t->is_released)
-        t->events.head (t->ctx, t->status, headers, t->header_count);
+        t->events.head (t->ctx, t->own.status, headers, t->own.header_count);
     pthread_mutex_unlock (&t->lock);
 }
 
@@ -108,7 +108,7 @@ http_deliver_head (struct http_transfer *t)
 void
 http_transfer_set_deadline (struct http_transfer *t, uint64_t ms)
 {
-    t->deadline_ms = ms ? clock_monotonic_ms () + ms : 0;
+    t->own.deadline_ms = ms ? clock_monotonic_ms () + ms : 0;
 }
 
 /* libcurl would repeat on a fresh connection what died on a pooled one; a body that left is not
@@ -116,8 +116,8 @@ http_transfer_set_deadline (struct http_transfer *t, uint64_t ms)
 static bool
 is_repeat_of_a_sent_body (struct http_transfer *t)
 {
-    t->is_cut = t->is_cut || (t->is_sent && t->out_total > 0);
-    return t->is_cut;
+    t->own.is_cut = t->own.is_cut || (t->own.is_sent && t->own.out_total > 0);
+    return t->own.is_cut;
 }
 
 static curl_socket_t
@@ -126,8 +126,8 @@ on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
     (void)purpose;
     struct http_transfer *t = ctx;
     /* A proxy is the operator's own choice; a literal was allowed as what it is. */
-    if (! t->to.proxy && ! t->is_host_literal && address_is_local_service (&to->addr)) {
-        t->is_denied = true;
+    if (! t->asked.to.proxy && ! t->asked.is_host_literal && address_is_local_service (&to->addr)) {
+        t->own.is_denied = true;
         return CURL_SOCKET_BAD;
     }
     if (is_repeat_of_a_sent_body (t))
@@ -143,8 +143,8 @@ on_request (void *ctx, char *to_ip, char *from_ip, int to_port, int from_port)
     struct http_transfer *t = ctx;
     if (is_repeat_of_a_sent_body (t))
         return CURL_PREREQFUNC_ABORT;
-    t->is_sent = true;
-    http_transfer_set_deadline (t, t->first_byte_timeout_ms);
+    t->own.is_sent = true;
+    http_transfer_set_deadline (t, t->asked.first_byte_timeout_ms);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -153,34 +153,34 @@ on_read (char *to, size_t size, size_t count, void *ctx)
 {
     struct http_transfer *t = ctx;
     size_t room = size * count;
-    pthread_mutex_lock (&t->out_lock);
-    size_t len = t->out.len - t->out_at;
+    pthread_mutex_lock (&t->out.lock);
+    size_t len = t->out.bytes.len - t->out.at;
     size_t result;
     bool has_room = false;
-    if (t->is_out_broken)
+    if (t->out.is_broken)
         result = CURL_READFUNC_ABORT;
-    else if (len == 0 && t->is_out_done)
+    else if (len == 0 && t->out.is_done)
         /* Less than was announced: the server would wait for ever. */
-        result = t->body_len != HTTP_UNKNOWN_LENGTH && t->out_total < t->body_len
+        result = t->asked.body_len != HTTP_UNKNOWN_LENGTH && t->own.out_total < t->asked.body_len
                      ? CURL_READFUNC_ABORT
                      : 0;
     else if (len == 0) {
-        t->is_out_waiting = true;
+        t->out.is_waiting = true;
         result = CURL_READFUNC_PAUSE;
     } else {
         result = len < room ? len : room;
-        memcpy (to, t->out.data + t->out_at, result);
-        t->out_at += result;
-        t->out_total += result;
-        if (t->out_at == t->out.len) {
-            buf_truncate (&t->out, 0);
-            t->out_at = 0;
+        memcpy (to, t->out.bytes.data + t->out.at, result);
+        t->out.at += result;
+        t->own.out_total += result;
+        if (t->out.at == t->out.bytes.len) {
+            buf_truncate (&t->out.bytes, 0);
+            t->out.at = 0;
         }
-        has_room = t->was_out_full && t->out.len - t->out_at < BODY_BACKLOG_BYTES / 2;
+        has_room = t->out.was_full && t->out.bytes.len - t->out.at < BODY_BACKLOG_BYTES / 2;
         if (has_room)
-            t->was_out_full = false;
+            t->out.was_full = false;
     }
-    pthread_mutex_unlock (&t->out_lock);
+    pthread_mutex_unlock (&t->out.lock);
     if (has_room)
         http_deliver_ready (t);
     return result;
@@ -191,7 +191,7 @@ on_seek (void *ctx, curl_off_t offset, int origin)
 {
     (void)origin;
     const struct http_transfer *t = ctx;
-    return offset == 0 && t->out_total == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+    return offset == 0 && t->own.out_total == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
 static void
@@ -200,7 +200,7 @@ add_head_line (struct http_transfer *t, const char *line, size_t len)
     const char *colon = memchr (line, ':', len);
     if (! colon || colon == line || memchr (line, '\0', len))
         return;
-    char *name = buf_reserve (&t->head, len + 2);
+    char *name = buf_reserve (&t->own.head, len + 2);
     size_t name_len = (size_t)(colon - line);
     memcpy (name, line, name_len);
     name[name_len] = '\0';
@@ -213,8 +213,8 @@ add_head_line (struct http_transfer *t, const char *line, size_t len)
     size_t value_len = (size_t)(end - value);
     memcpy (name + name_len + 1, value, value_len);
     name[name_len + 1 + value_len] = '\0';
-    t->head.len += name_len + value_len + 2;
-    t->header_count++;
+    t->own.head.len += name_len + value_len + 2;
+    t->own.header_count++;
 }
 
 static size_t
@@ -222,20 +222,20 @@ on_header (char *line, size_t size, size_t count, void *ctx)
 {
     struct http_transfer *t = ctx;
     size_t whole = size * count, len = whole;
-    if (t->has_head)
+    if (t->own.has_head)
         return whole; /* trailers */
     while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
         len--;
     if (len >= 5 && strncmp (line, "HTTP/", 5) == 0) {
         const char *blank = memchr (line, ' ', len);
-        t->status = blank ? atoi (blank + 1) : 0;
-        t->head.len = 0;
-        t->header_count = 0;
+        t->own.status = blank ? atoi (blank + 1) : 0;
+        t->own.head.len = 0;
+        t->own.header_count = 0;
     } else if (len)
         add_head_line (t, line, len);
-    else if (t->status >= 200 || t->status == 101) {
-        t->has_head = true;
-        http_transfer_set_deadline (t, t->between_bytes_timeout_ms);
+    else if (t->own.status >= 200 || t->own.status == 101) {
+        t->own.has_head = true;
+        http_transfer_set_deadline (t, t->asked.between_bytes_timeout_ms);
         http_deliver_head (t);
     }
     return whole;
@@ -246,18 +246,18 @@ on_body (char *data, size_t size, size_t count, void *ctx)
 {
     struct http_transfer *t = ctx;
     if (! http_deliver_body (t, data, size * count)) {
-        t->is_paused = true;
-        t->deadline_ms = 0;
+        t->own.is_paused = true;
+        t->own.deadline_ms = 0;
         return CURL_WRITEFUNC_PAUSE;
     }
-    http_transfer_set_deadline (t, t->between_bytes_timeout_ms);
+    http_transfer_set_deadline (t, t->asked.between_bytes_timeout_ms);
     return size * count;
 }
 
 void
 http_transfer_hook (const struct curl_api *api, struct http_transfer *t)
 {
-    CURL *easy = t->easy;
+    CURL *easy = t->own.easy;
     api->easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     api->easy_setopt (easy, CURLOPT_OPENSOCKETDATA, t);
     api->easy_setopt (easy, CURLOPT_PREREQFUNCTION, on_request);
@@ -266,7 +266,7 @@ http_transfer_hook (const struct curl_api *api, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_HEADERDATA, t);
     api->easy_setopt (easy, CURLOPT_WRITEFUNCTION, on_body);
     api->easy_setopt (easy, CURLOPT_WRITEDATA, t);
-    if (t->body_kind == HTTP_BODY_NONE)
+    if (t->asked.body_kind == HTTP_BODY_NONE)
         return;
     api->easy_setopt (easy, CURLOPT_READFUNCTION, on_read);
     api->easy_setopt (easy, CURLOPT_READDATA, t);

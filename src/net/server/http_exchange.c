@@ -15,20 +15,20 @@
 const char *
 http_exchange_method (const struct http_exchange *x)
 {
-    return x->method;
+    return x->asked.method;
 }
 
 const char *
 http_exchange_target (const struct http_exchange *x)
 {
-    return x->target;
+    return x->asked.target;
 }
 
 size_t
 http_exchange_headers (const struct http_exchange *x, const struct http_header **headers)
 {
-    *headers = x->headers;
-    return x->header_count;
+    *headers = x->asked.headers;
+    return x->asked.header_count;
 }
 
 const char *
@@ -36,9 +36,9 @@ http_exchange_header (const struct http_exchange *x, const char *name, size_t *c
 {
     const char *first = NULL;
     size_t found = 0;
-    for (size_t i = 0; i < x->header_count; i++)
-        if (strcasecmp (x->headers[i].name, name) == 0 && found++ == 0)
-            first = x->headers[i].value;
+    for (size_t i = 0; i < x->asked.header_count; i++)
+        if (strcasecmp (x->asked.headers[i].name, name) == 0 && found++ == 0)
+            first = x->asked.headers[i].value;
     if (count)
         *count = found;
     return first;
@@ -47,21 +47,21 @@ http_exchange_header (const struct http_exchange *x, const char *name, size_t *c
 uint64_t
 http_exchange_content_length (const struct http_exchange *x)
 {
-    return x->content_length;
+    return x->asked.content_length;
 }
 
 const char *
 http_exchange_body (const struct http_exchange *x, size_t *len)
 {
-    *len = x->body.len;
-    return x->body.data ? x->body.data : "";
+    *len = x->asked.body.len;
+    return x->asked.body.data ? x->asked.body.data : "";
 }
 
 void
 http_exchange_keep_secret (struct http_exchange *x, size_t len)
 {
     x->is_secret = true;
-    (void)buf_reserve (&x->body, len + 1);
+    (void)buf_reserve (&x->asked.body, len + 1);
 }
 
 const struct sockaddr *
@@ -83,7 +83,7 @@ publish (struct http_exchange *x)
 {
     struct http_server *s = x->server;
     pthread_mutex_lock (&s->lock);
-    x->has_reply = true;
+    x->answer.is_there = true;
     bool is_first = x->is_held && ! s->answered;
     if (x->is_held) {
         x->is_queued = true;
@@ -99,10 +99,10 @@ static void
 set_lines (struct http_exchange *x, int status, const struct http_header *headers,
            size_t header_count)
 {
-    x->status = status;
+    x->answer.status = status;
     for (size_t i = 0; i < header_count; i++) {
-        strv_push (&x->lines, headers[i].name);
-        strv_take (&x->lines, x_strndup (headers[i].value, headers[i].value_len));
+        strv_push (&x->answer.lines, headers[i].name);
+        strv_take (&x->answer.lines, x_strndup (headers[i].value, headers[i].value_len));
     }
 }
 
@@ -116,8 +116,8 @@ http_reply_take (struct http_exchange *x, int status, const struct http_header *
         return;
     }
     set_lines (x, status, headers, header_count);
-    x->reply = body;
-    x->reply_len = len;
+    x->answer.text = body;
+    x->answer.len = len;
     publish (x);
 }
 
@@ -133,7 +133,7 @@ void
 http_refuse (struct http_exchange *x, int status, const struct http_header *headers,
              size_t header_count, const void *body, size_t len)
 {
-    x->closes = true;
+    x->answer.closes = true;
     http_reply (x, status, headers, header_count, body, len);
 }
 
@@ -141,7 +141,7 @@ static bool
 has_room_for_long (struct http_exchange *x)
 {
     const struct http_server *s = x->server;
-    if (s->long_lived + s->limits.reserved < s->limits.connections)
+    if (s->own.long_lived + s->limits.reserved < s->limits.connections)
         return true;
     http_refuse (x, 503, NULL, 0, NULL, 0);
     return false;
@@ -155,7 +155,7 @@ http_hold (struct http_exchange *x)
     if (! has_room_for_long (x))
         return false;
     x->is_held = x->is_long_lived = true;
-    x->server->long_lived++;
+    x->server->own.long_lived++;
     return true;
 }
 
@@ -179,7 +179,7 @@ http_reply_stream (struct http_exchange *x, int status, const struct http_header
     stream->source = source;
     stream->ctx = ctx;
     set_lines (x, status, headers, header_count);
-    x->stream = stream;
+    x->answer.stream = stream;
     publish (x);
     return stream;
 }
@@ -204,12 +204,12 @@ bool
 http_reserve_answer (struct http_exchange *x, size_t len)
 {
     struct http_server *s = x->server;
-    if (len <= SMALL_ANSWER_BYTES || x->reserved >= len)
+    if (len <= SMALL_ANSWER_BYTES || x->answer.reserved >= len)
         return true;
     pthread_mutex_lock (&s->lock);
     bool fits = ! s->held_bytes.answers || s->held_bytes.answers + len <= s->limits.answer_bytes;
     if (fits) {
-        x->reserved = len;
+        x->answer.reserved = len;
         s->held_bytes.answers += len;
     }
     pthread_mutex_unlock (&s->lock);

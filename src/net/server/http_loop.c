@@ -19,11 +19,11 @@
 static void
 watch_listener (struct http_server *s, bool accepts)
 {
-    if (s->is_accepting == accepts || s->listen_fd < 0)
+    if (s->own.is_accepting == accepts || s->listen_fd < 0)
         return;
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->listen_fd };
     epoll_ctl (s->epoll_fd, accepts ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, s->listen_fd, &event);
-    s->is_accepting = accepts;
+    s->own.is_accepting = accepts;
 }
 
 static void
@@ -37,18 +37,18 @@ accept_some (struct http_server *s)
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
             http_shed_one (s);
             watch_listener (s, false);
-            s->accept_again_ms = clock_monotonic_ms () + ACCEPT_PAUSE_MS;
+            s->own.accept_again_ms = clock_monotonic_ms () + ACCEPT_PAUSE_MS;
             return;
         }
         if (fd < 0)
             return;
-        if (s->connections >= s->limits.connections && ! http_shed_one (s)) {
+        if (s->own.connections >= s->limits.connections && ! http_shed_one (s)) {
             close (fd);
             continue;
         }
         int on = 1;
         setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        MHD_add_connection (s->daemon, fd, (struct sockaddr *)&peer, peer_len);
+        MHD_add_connection (s->own.daemon, fd, (struct sockaddr *)&peer, peer_len);
     }
 }
 
@@ -92,8 +92,8 @@ min_wait (int wait_ms, uint64_t deadline_ms, uint64_t now)
 static void
 tick_streams (struct http_server *s, uint64_t now)
 {
-    s->next_tick_ms = 0;
-    for (struct http_stream *stream = s->streams; stream; stream = stream->next) {
+    s->own.next_tick_ms = 0;
+    for (struct http_stream *stream = s->own.streams; stream; stream = stream->next) {
         if (! stream->tick_at_ms)
             continue;
         if (stream->tick_at_ms <= now) {
@@ -101,8 +101,8 @@ tick_streams (struct http_server *s, uint64_t now)
             if (stream->is_suspended)
                 MHD_resume_connection (stream->mhd);
             stream->is_suspended = false;
-        } else if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
-            s->next_tick_ms = stream->tick_at_ms;
+        } else if (! s->own.next_tick_ms || stream->tick_at_ms < s->own.next_tick_ms)
+            s->own.next_tick_ms = stream->tick_at_ms;
     }
 }
 
@@ -113,24 +113,24 @@ keep_time (struct http_server *s)
     uint64_t now = clock_monotonic_ms ();
     int wait_ms = -1;
     const struct connection *oldest;
-    while ((oldest = s->waiting.oldest) && oldest->since_ms + s->limits.head_timeout_ms <= now)
+    while ((oldest = s->own.waiting.oldest) && oldest->since_ms + s->limits.head_timeout_ms <= now)
         http_shed_one (s);
     if (oldest)
         wait_ms = min_wait (wait_ms, oldest->since_ms + s->limits.head_timeout_ms, now);
-    if (s->next_tick_ms && s->next_tick_ms <= now)
+    if (s->own.next_tick_ms && s->own.next_tick_ms <= now)
         tick_streams (s, now);
-    if (s->next_tick_ms)
-        wait_ms = min_wait (wait_ms, s->next_tick_ms, now);
+    if (s->own.next_tick_ms)
+        wait_ms = min_wait (wait_ms, s->own.next_tick_ms, now);
     http_drains_reap (s, now);
-    for (const struct drain *d = s->drains; d; d = d->next)
+    for (const struct drain *d = s->own.drains; d; d = d->next)
         wait_ms = min_wait (wait_ms, d->until_ms, now);
-    if (! s->is_accepting && s->accept_again_ms && s->accept_again_ms <= now) {
-        s->accept_again_ms = 0;
+    if (! s->own.is_accepting && s->own.accept_again_ms && s->own.accept_again_ms <= now) {
+        s->own.accept_again_ms = 0;
         watch_listener (s, true);
-    } else if (s->accept_again_ms)
-        wait_ms = min_wait (wait_ms, s->accept_again_ms, now);
+    } else if (s->own.accept_again_ms)
+        wait_ms = min_wait (wait_ms, s->own.accept_again_ms, now);
     MHD_UNSIGNED_LONG_LONG library_ms;
-    if (MHD_get_timeout (s->daemon, &library_ms) == MHD_YES)
+    if (MHD_get_timeout (s->own.daemon, &library_ms) == MHD_YES)
         wait_ms = min_wait (wait_ms, now + library_ms, now);
     return wait_ms;
 }
@@ -153,7 +153,7 @@ run_once (struct http_server *s, int wait_ms)
         else
             http_drain_some (what);
     }
-    MHD_run (s->daemon);
+    MHD_run (s->own.daemon);
     http_tell_hang_ups (s);
 }
 
@@ -170,23 +170,23 @@ is_closing (struct http_server *s)
 static void
 wind_down (struct http_server *s)
 {
-    s->is_ending = true;
+    s->own.is_ending = true;
     watch_listener (s, false);
     close (steal_fd (&s->listen_fd));
-    s->accept_again_ms = 0;
+    s->own.accept_again_ms = 0;
     while (http_shed_one (s))
         ;
-    for (struct http_stream *stream = s->streams; stream; stream = stream->next) {
+    for (struct http_stream *stream = s->own.streams; stream; stream = stream->next) {
         if (stream->is_suspended)
             MHD_resume_connection (stream->mhd);
         stream->is_suspended = false;
     }
     uint64_t now;
-    while (s->connections && (now = clock_monotonic_ms ()) < s->close_by_ms) {
+    while (s->own.connections && (now = clock_monotonic_ms ()) < s->close_by_ms) {
         /* A connection that one run closed is reported by the next. */
-        MHD_run (s->daemon);
-        MHD_run (s->daemon);
-        if (! s->connections)
+        MHD_run (s->own.daemon);
+        MHD_run (s->own.daemon);
+        if (! s->own.connections)
             break;
         run_once (s, min_wait (keep_time (s), s->close_by_ms, now));
     }
@@ -194,18 +194,18 @@ wind_down (struct http_server *s)
     pthread_mutex_lock (&s->lock);
     s->answered = NULL;
     pthread_mutex_unlock (&s->lock);
-    while (s->held) {
-        struct http_exchange *x = s->held;
+    while (s->own.held) {
+        struct http_exchange *x = s->own.held;
         x->is_dropped = true;
         x->is_suspended = false;
-        s->held = x->next;
+        s->own.held = x->next;
         if (x->next)
-            x->next->link = &s->held;
+            x->next->link = &s->own.held;
         shutdown (x->connection->fd, SHUT_RDWR);
         MHD_resume_connection (x->mhd);
     }
-    MHD_run (s->daemon);
-    MHD_run (s->daemon);
+    MHD_run (s->own.daemon);
+    MHD_run (s->own.daemon);
 }
 
 void *
@@ -216,7 +216,7 @@ http_server_run (void *ctx)
     while (! is_closing (s))
         run_once (s, keep_time (s));
     wind_down (s);
-    MHD_stop_daemon (s->daemon);
+    MHD_stop_daemon (s->own.daemon);
     http_drains_reap (s, UINT64_MAX);
     return NULL;
 }

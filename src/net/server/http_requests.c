@@ -41,8 +41,8 @@ on_connection (void *ctx, struct MHD_Connection *mhd, void **socket_context,
         else if (peer && peer->sa_family == AF_INET6)
             memcpy (&c->peer, peer, sizeof (struct sockaddr_in6));
         *socket_context = c;
-        s->connections++;
-        http_line_enter (c, &s->waiting);
+        s->own.connections++;
+        http_line_enter (c, &s->own.waiting);
         http_watch_hang_up (c);
         return;
     }
@@ -63,7 +63,7 @@ on_request_line (void *ctx, const char *target, struct MHD_Connection *mhd)
     struct http_exchange *x = x_new0 (struct http_exchange);
     x->server = ctx;
     x->mhd = mhd;
-    x->target = x_strdup (target);
+    x->asked.target = x_strdup (target);
     return x;
 }
 
@@ -106,7 +106,7 @@ release_answer (struct http_exchange *x)
 {
     struct http_server *s = x->server;
     pthread_mutex_lock (&s->lock);
-    s->held_bytes.answers -= x->reserved;
+    s->held_bytes.answers -= x->answer.reserved;
     pthread_mutex_unlock (&s->lock);
 }
 
@@ -129,30 +129,30 @@ on_completed (void *ctx, struct MHD_Connection *mhd, void **request_context,
     struct http_exchange *x = *request_context;
     struct connection *c = connection_of (mhd);
     *request_context = NULL;
-    if (c && ! s->is_ending)
-        http_line_enter (c, &s->waiting);
+    if (c && ! s->own.is_ending)
+        http_line_enter (c, &s->own.waiting);
     else if (c)
         shutdown (c->fd, SHUT_RDWR);
     if (! x)
         return;
-    if (c && x->has_head && ! x->is_seen && ! x->has_reply && ! x->drops_body)
+    if (c && x->asked.has_head && ! x->is_seen && ! x->answer.is_there && ! x->asked.drops_body)
         answer_truncated (x);
     if (x->is_long_lived)
-        s->long_lived--;
+        s->own.long_lived--;
     if (x->is_held)
         unqueue (x);
     release_answer (x);
-    s->held_bytes.bodies -= x->bounds.counted;
-    if (x->stream)
-        stream_forget (x->stream);
-    free (x->target);
-    free (x->headers);
-    strv_free (&x->trimmed);
-    if (x->is_secret && x->body.data)
-        explicit_bzero (x->body.data, x->body.len);
-    buf_free (&x->body);
-    strv_free (&x->lines);
-    free (x->reply);
+    s->held_bytes.bodies -= x->asked.bounds.counted;
+    if (x->answer.stream)
+        stream_forget (x->answer.stream);
+    free (x->asked.target);
+    free (x->asked.headers);
+    strv_free (&x->asked.trimmed);
+    if (x->is_secret && x->asked.body.data)
+        explicit_bzero (x->asked.body.data, x->asked.body.len);
+    buf_free (&x->asked.body);
+    strv_free (&x->answer.lines);
+    free (x->answer.text);
     free (x);
 }
 
@@ -182,15 +182,17 @@ on_header (void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len
     (void)kind;
     struct http_exchange *x = ctx;
     size_t len = value ? value_len : 0;
-    x->has_bad_name |= ! is_plain_name (name, name_len) || (value && ! ends_in_two (value, len));
+    x->asked.has_bad_name |=
+        ! is_plain_name (name, name_len) || (value && ! ends_in_two (value, len));
     while (len && (value[len - 1] == ' ' || value[len - 1] == '\t'))
         len--;
     if (len < value_len) {
-        strv_take (&x->trimmed, x_strndup (value, len));
-        value = x->trimmed.items[x->trimmed.len - 1];
+        strv_take (&x->asked.trimmed, x_strndup (value, len));
+        value = x->asked.trimmed.items[x->asked.trimmed.len - 1];
     }
-    x_grow (x->headers, x->header_count, x->header_cap);
-    x->headers[x->header_count++] = (struct http_header){ name, value ? value : "", len };
+    x_grow (x->asked.headers, x->asked.header_count, x->asked.header_cap);
+    x->asked.headers[x->asked.header_count++] =
+        (struct http_header){ name, value ? value : "", len };
     return MHD_YES;
 }
 
@@ -203,7 +205,7 @@ on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
     ssize_t n = stream->source->read (stream->ctx, out, cap);
     if (n > 0)
         return n;
-    if (n == HTTP_STREAM_END || stream->server->is_ending)
+    if (n == HTTP_STREAM_END || stream->server->own.is_ending)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->is_suspended = true;
     MHD_suspend_connection (stream->mhd);
@@ -217,25 +219,25 @@ http_stream_plan_tick (struct http_stream *stream, uint64_t now)
     if (! stream->source->tick_ms)
         return;
     stream->tick_at_ms = now + stream->source->tick_ms;
-    if (! s->next_tick_ms || stream->tick_at_ms < s->next_tick_ms)
-        s->next_tick_ms = stream->tick_at_ms;
+    if (! s->own.next_tick_ms || stream->tick_at_ms < s->own.next_tick_ms)
+        s->own.next_tick_ms = stream->tick_at_ms;
 }
 
 static struct MHD_Response *
 make_response (struct http_exchange *x)
 {
     struct http_server *s = x->server;
-    if (! x->stream)
-        return MHD_create_response_from_buffer (x->reply_len, steal_ptr (&x->reply),
+    if (! x->answer.stream)
+        return MHD_create_response_from_buffer (x->answer.len, steal_ptr (&x->answer.text),
                                                 MHD_RESPMEM_MUST_FREE);
-    http_stream_plan_tick (x->stream, clock_monotonic_ms ());
-    x->stream->next = s->streams;
-    x->stream->link = &s->streams;
-    if (x->stream->next)
-        x->stream->next->link = &x->stream->next;
-    s->streams = x->stream;
+    http_stream_plan_tick (x->answer.stream, clock_monotonic_ms ());
+    x->answer.stream->next = s->own.streams;
+    x->answer.stream->link = &s->own.streams;
+    if (x->answer.stream->next)
+        x->answer.stream->next->link = &x->answer.stream->next;
+    s->own.streams = x->answer.stream;
     struct MHD_Response *response = MHD_create_response_from_callback (
-        MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_stream_read, x->stream, NULL);
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_stream_read, x->answer.stream, NULL);
     /* HTTP/1.1 in name, but not chunked: the body ends with the connection (door.md 8.1). */
     MHD_set_response_options (response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     return response;
@@ -245,13 +247,13 @@ static enum MHD_Result
 queue_answer (struct http_exchange *x)
 {
     struct MHD_Response *response = make_response (x);
-    for (size_t i = 0; i + 1 < x->lines.len; i += 2)
-        MHD_add_response_header (response, x->lines.items[i], x->lines.items[i + 1]);
-    if (x->closes) {
+    for (size_t i = 0; i + 1 < x->answer.lines.len; i += 2)
+        MHD_add_response_header (response, x->answer.lines.items[i], x->answer.lines.items[i + 1]);
+    if (x->answer.closes) {
         MHD_add_response_header (response, "Connection", "close");
         x->connection->drains = true;
     }
-    enum MHD_Result result = MHD_queue_response (x->mhd, (unsigned)x->status, response);
+    enum MHD_Result result = MHD_queue_response (x->mhd, (unsigned)x->answer.status, response);
     MHD_destroy_response (response);
     return result;
 }
@@ -283,7 +285,7 @@ has_room_for_body (const struct http_exchange *x, size_t len)
 {
     const struct http_server *s = x->server;
     return len <= SMALL_BODY_BYTES ||
-           s->held_bytes.bodies - x->bounds.counted + len <= s->limits.bodies_bytes;
+           s->held_bytes.bodies - x->asked.bounds.counted + len <= s->limits.bodies_bytes;
 }
 
 /* Room for that much of it, counted until the exchange ends. */
@@ -292,9 +294,9 @@ count_body (struct http_exchange *x, size_t len)
 {
     if (! has_room_for_body (x, len))
         return false;
-    if (len > SMALL_BODY_BYTES && len > x->bounds.counted) {
-        x->server->held_bytes.bodies += len - x->bounds.counted;
-        x->bounds.counted = len;
+    if (len > SMALL_BODY_BYTES && len > x->asked.bounds.counted) {
+        x->server->held_bytes.bodies += len - x->asked.bounds.counted;
+        x->asked.bounds.counted = len;
     }
     return true;
 }
@@ -312,21 +314,21 @@ static void
 read_head (struct http_exchange *x, const char *method, const char *version)
 {
     struct http_server *s = x->server;
-    x->has_head = true;
-    x->method = method;
+    x->asked.has_head = true;
+    x->asked.method = method;
     x->connection = connection_of (x->mhd);
-    http_line_enter (x->connection, &s->receiving);
+    http_line_enter (x->connection, &s->own.receiving);
     MHD_get_connection_values_n (x->mhd, MHD_HEADER_KIND, on_header, x);
     const char *length = http_exchange_header (x, "content-length", NULL);
-    x->content_length = length ? strtoull (length, NULL, 10) : 0;
+    x->asked.content_length = length ? strtoull (length, NULL, 10) : 0;
     size_t head_bytes =
         MHD_get_connection_info (x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
-    if (x->header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
+    if (x->asked.header_count > s->limits.head_lines || head_bytes > s->limits.head_bytes) {
         refuse_with (x, 431);
         return;
     }
     bool lacks_host = strcmp (version, "HTTP/1.1") == 0 && ! http_exchange_header (x, "host", NULL);
-    if (x->has_bad_name || lacks_host || is_ambiguous (x)) {
+    if (x->asked.has_bad_name || lacks_host || is_ambiguous (x)) {
         refuse_with (x, 400);
         return;
     }
@@ -334,18 +336,19 @@ read_head (struct http_exchange *x, const char *method, const char *version)
         refuse_with (x, 501);
         return;
     }
-    x->bounds.limit = s->handler->head (s->ctx, x);
-    if (x->bounds.limit > s->limits.body_bytes)
-        x->bounds.limit = s->limits.body_bytes;
+    x->asked.bounds.limit = s->handler->head (s->ctx, x);
+    if (x->asked.bounds.limit > s->limits.body_bytes)
+        x->asked.bounds.limit = s->limits.body_bytes;
     /* A body nobody wants is read and dropped while it is small, so that the connection lives on:
      * an answer queued before a request's end makes libmicrohttpd close. */
-    x->drops_body = x->has_reply || x->bounds.limit == 0;
-    bool is_too_large = x->content_length > (x->drops_body ? DRAIN_BYTES : x->bounds.limit);
-    if (x->has_reply)
-        x->closes = x->closes || is_too_large;
+    x->asked.drops_body = x->answer.is_there || x->asked.bounds.limit == 0;
+    bool is_too_large =
+        x->asked.content_length > (x->asked.drops_body ? DRAIN_BYTES : x->asked.bounds.limit);
+    if (x->answer.is_there)
+        x->answer.closes = x->answer.closes || is_too_large;
     else if (is_too_large)
         refuse_with (x, 413);
-    else if (! x->drops_body && ! has_room_for_body (x, (size_t)x->content_length))
+    else if (! x->asked.drops_body && ! has_room_for_body (x, (size_t)x->asked.content_length))
         refuse_with (x, 503);
 }
 
@@ -366,15 +369,15 @@ refuse_in_body (struct http_exchange *x, bool is_full)
 static enum MHD_Result
 take_body (struct http_exchange *x, const char *data, size_t *len)
 {
-    size_t limit = x->drops_body ? DRAIN_BYTES : x->bounds.limit;
-    if (x->body.len + x->bounds.dropped + *len > limit)
+    size_t limit = x->asked.drops_body ? DRAIN_BYTES : x->asked.bounds.limit;
+    if (x->asked.body.len + x->asked.bounds.dropped + *len > limit)
         return refuse_in_body (x, false);
-    if (! x->drops_body && ! count_body (x, x->body.len + *len))
+    if (! x->asked.drops_body && ! count_body (x, x->asked.body.len + *len))
         return refuse_in_body (x, true);
-    if (x->drops_body)
-        x->bounds.dropped += *len;
+    if (x->asked.drops_body)
+        x->asked.bounds.dropped += *len;
     else
-        buf_append (&x->body, data, *len);
+        buf_append (&x->asked.body, data, *len);
     *len = 0;
     return MHD_YES;
 }
@@ -384,11 +387,11 @@ suspend (struct http_exchange *x)
 {
     struct http_server *s = x->server;
     x->is_suspended = true;
-    x->next = s->held;
-    x->link = &s->held;
+    x->next = s->own.held;
+    x->link = &s->own.held;
     if (x->next)
         x->next->link = &x->next;
-    s->held = x;
+    s->own.held = x;
     MHD_suspend_connection (x->mhd);
 }
 
@@ -399,9 +402,9 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     (void)ctx, (void)mhd, (void)path;
     struct http_exchange *x = *request_context;
     struct http_server *s = x->server;
-    if (! x->has_head) {
+    if (! x->asked.has_head) {
         read_head (x, method, version);
-        return x->has_reply && x->closes ? queue_answer (x) : MHD_YES;
+        return x->answer.is_there && x->answer.closes ? queue_answer (x) : MHD_YES;
     }
     if (*upload_len)
         return take_body (x, upload, upload_len);
@@ -410,11 +413,11 @@ on_access (void *ctx, struct MHD_Connection *mhd, const char *path, const char *
     if (! x->is_seen) {
         x->is_seen = true;
         http_line_leave (x->connection);
-        if (! x->has_reply)
+        if (! x->answer.is_there)
             s->handler->request (s->ctx, x);
     }
     pthread_mutex_lock (&s->lock);
-    bool has_reply = x->has_reply;
+    bool has_reply = x->answer.is_there;
     pthread_mutex_unlock (&s->lock);
     if (has_reply)
         return queue_answer (x);
@@ -428,7 +431,7 @@ bool
 http_server_start_daemon (struct http_server *s)
 {
     size_t memory = s->limits.head_bytes + POOL_SLACK_BYTES;
-    s->daemon = MHD_start_daemon (
+    s->own.daemon = MHD_start_daemon (
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         on_access, s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_LIMIT,
         s->limits.connections + 64, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -436,9 +439,9 @@ http_server_start_daemon (struct http_server *s)
         on_request_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
         MHD_OPTION_END);
-    if (! s->daemon)
+    if (! s->own.daemon)
         return false;
-    int fd = MHD_get_daemon_info (s->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    int fd = MHD_get_daemon_info (s->own.daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
     return epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }

@@ -176,7 +176,7 @@ http_server_close (struct http_server *s, uint64_t drain_ms)
     http_server_wake (s);
     if (s->has_thread)
         pthread_join (s->thread, NULL);
-    else if (s->daemon)
-        MHD_stop_daemon (s->daemon);
+    else if (s->own.daemon)
+        MHD_stop_daemon (s->own.daemon);
     server_free (s);
 }

@@ -76,10 +76,8 @@ struct held_bytes {
     size_t bodies;  /* not answered yet; the thread's own */
 };
 
-struct http_exchange {
-    struct http_server *server;
-    struct connection *connection;
-    struct MHD_Connection *mhd;
+/* What a client asked. */
+struct exchange_request {
     char *target;
     const char *method;
     struct http_header *headers;
@@ -88,20 +86,48 @@ struct http_exchange {
     uint64_t content_length;
     struct buf body;
     struct body_bounds bounds;
-    bool has_head, is_seen, drops_body, is_held, is_long_lived, is_suspended, is_dropped, is_secret;
+    bool has_head, drops_body;
     bool has_bad_name; /* of a header */
+};
 
-    /* The answer; written once, under server->lock when held. */
-    bool has_reply, closes;
+/* The answer; written once, under server->lock when held. */
+struct exchange_answer {
+    bool is_there, closes;
     int status;
     struct strv lines; /* name, value, name, value, ... */
-    char *reply;
-    size_t reply_len, reserved; /* reserved: counted in server->answer_bytes */
+    char *text;
+    size_t len, reserved; /* reserved: counted in server->answer_bytes */
     struct http_stream *stream;
+};
+
+struct http_exchange {
+    struct http_server *server;
+    struct connection *connection;
+    struct MHD_Connection *mhd;
+    struct exchange_request asked;
+    bool is_seen, is_held, is_long_lived, is_suspended, is_dropped, is_secret;
+    struct exchange_answer answer;
 
     bool is_queued; /* under server->lock */
     struct http_exchange *next_queued;
     struct http_exchange *next, **link; /* the thread's list of held ones */
+};
+
+/* Of a server, its thread's own. */
+struct server_thread {
+    struct MHD_Daemon *daemon;
+    unsigned connections;
+    unsigned long_lived;   /* held answers and streams */
+    struct line waiting;   /* no complete head yet */
+    struct line receiving; /* a head, and not its whole body */
+    struct connection *hung_up;
+    struct drain *drains;
+    struct http_stream *streams;
+    uint64_t next_tick_ms; /* no stream's tick is earlier; 0 = none has one */
+    struct http_exchange *held;
+    bool is_accepting;
+    bool is_ending; /* is_closing, seen by the thread */
+    uint64_t accept_again_ms;
 };
 
 struct http_server {
@@ -119,18 +145,5 @@ struct http_server {
     struct http_stream *woken;
     struct held_bytes held_bytes;
 
-    /* The thread's own. */
-    struct MHD_Daemon *daemon;
-    unsigned connections;
-    unsigned long_lived;   /* held answers and streams */
-    struct line waiting;   /* no complete head yet */
-    struct line receiving; /* a head, and not its whole body */
-    struct connection *hung_up;
-    struct drain *drains;
-    struct http_stream *streams;
-    uint64_t next_tick_ms; /* no stream's tick is earlier; 0 = none has one */
-    struct http_exchange *held;
-    bool is_accepting;
-    bool is_ending; /* is_closing, seen by the thread */
-    uint64_t accept_again_ms;
+    struct server_thread own;
 };

@@ -36,7 +36,7 @@ http_line_enter (struct connection *c, struct line *line)
 bool
 http_shed_one (struct http_server *s)
 {
-    struct connection *c = s->waiting.oldest ? s->waiting.oldest : s->receiving.oldest;
+    struct connection *c = s->own.waiting.oldest ? s->own.waiting.oldest : s->own.receiving.oldest;
     if (! c)
         return false;
     http_line_leave (c);
@@ -57,16 +57,16 @@ http_note_hang_up (struct connection *c)
     if (c->is_hung_up)
         return;
     c->is_hung_up = true;
-    c->next_hung_up = c->server->hung_up;
-    c->server->hung_up = c;
+    c->next_hung_up = c->server->own.hung_up;
+    c->server->own.hung_up = c;
 }
 
 void
 http_tell_hang_ups (struct http_server *s)
 {
-    for (const struct connection *c = s->hung_up; c; c = c->next_hung_up)
+    for (const struct connection *c = s->own.hung_up; c; c = c->next_hung_up)
         shutdown (c->fd, SHUT_RD);
-    s->hung_up = NULL;
+    s->own.hung_up = NULL;
 }
 
 void
@@ -75,13 +75,13 @@ http_connection_forget (struct connection *c)
     struct http_server *s = c->server;
     /* Before it is duplicated for a drain, which would keep it watched. */
     epoll_ctl (s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-    for (struct connection **at = &s->hung_up; *at; at = &(*at)->next_hung_up)
+    for (struct connection **at = &s->own.hung_up; *at; at = &(*at)->next_hung_up)
         if (*at == c) {
             *at = c->next_hung_up;
             break;
         }
     http_line_leave (c);
-    s->connections--;
+    s->own.connections--;
 }
 
 void
@@ -92,10 +92,10 @@ http_drain_begin (struct http_server *s, int fd)
     shutdown (fd, SHUT_WR);
     struct drain *d = x_new0 (struct drain);
     *d = (struct drain){ WATCHED_DRAIN, fd, DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS,
-                         s->drains };
+                         s->own.drains };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = d };
     epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-    s->drains = d;
+    s->own.drains = d;
 }
 
 void
@@ -116,7 +116,7 @@ http_drain_some (struct drain *d)
 void
 http_drains_reap (struct http_server *s, uint64_t now)
 {
-    struct drain **at = &s->drains;
+    struct drain **at = &s->own.drains;
     while (*at) {
         struct drain *d = *at;
         if (d->until_ms > now) {

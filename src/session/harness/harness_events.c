@@ -88,7 +88,7 @@ void
 harness_spend_line (struct harness_run *run)
 {
     const struct running_task *t = run->task;
-    const struct spend_refusal *r = &run->refusal;
+    const struct spend_refusal *r = &run->end.refusal;
     TRACE (run->session->trace, NULL, spend_ceiling_reached,
            .turn = t->counts.turns ? t->counts.turns - 1 : 0, .task_id = t->task->id,
            .limit = spend_limit_name (r->limit), .ceiling = r->ceiling, .used = r->used,
@@ -100,39 +100,39 @@ static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
     bool is_open = run->session->rooms.harness->door
-                       ? harness_gateway_charge (run->session, &run->refusal)
+                       ? harness_gateway_charge (run->session, &run->end.refusal)
                        : spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
-                                       count (&u->of[USAGE_OUTPUT]), &run->refusal);
+                                       count (&u->of[USAGE_OUTPUT]), &run->end.refusal);
     if (is_open)
         return;
-    run->cause = HARNESS_SPEND_CEILING;
+    run->end.cause = HARNESS_SPEND_CEILING;
     harness_spend_line (run);
 }
 
 static void
 turn_reset (struct harness_run *run)
 {
-    run->is_turn_open = false;
-    run->has_deltas = run->has_thinking_deltas = false;
-    free (run->turn_tool);
-    run->turn_tool = NULL;
-    buf_free (&run->turn_text);
+    run->turn.is_open = false;
+    run->turn.has_deltas = run->turn.has_thinking_deltas = false;
+    free (run->turn.tool);
+    run->turn.tool = NULL;
+    buf_free (&run->turn.text);
 }
 
 /* <is_last>: the harness has ended its turn with this. */
 static void
 turn_close (struct harness_run *run, bool is_last)
 {
-    if (! run->is_turn_open)
+    if (! run->turn.is_open)
         return;
     struct session *s = run->session;
     struct turn_usage u = attribute (run);
     struct trace_inference line = usage_line (run, &u);
-    line.decision = run->turn_tool ? "tool_call" : is_last ? "end_turn" : "text";
-    line.tool_name = run->turn_tool;
+    line.decision = run->turn.tool ? "tool_call" : is_last ? "end_turn" : "text";
+    line.tool_name = run->turn.tool;
     frames_settle (&run->frames);
     run->frames.has_text = false;
-    hooks_tell_harness_turn (s, run->task, &line, run->turn_text.data);
+    hooks_tell_harness_turn (s, run->task, &line, run->turn.text.data);
     trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
     hooks_show_artifacts (s, run->task);
     add_to_totals (run, &u);
@@ -144,7 +144,7 @@ turn_close (struct harness_run *run, bool is_last)
 static bool
 turn_open (struct harness_run *run)
 {
-    if (run->is_turn_open)
+    if (run->turn.is_open)
         return true;
     if (! attempt_turns_left (run->session, run->task)) {
         _cleanup_free_ char *text =
@@ -157,7 +157,7 @@ turn_open (struct harness_run *run)
     snprintf (status, sizeof status, "inference turn %llu",
               (unsigned long long)run->task->counts.turns + 1);
     streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
-    run->is_turn_open = true;
+    run->turn.is_open = true;
     return true;
 }
 
@@ -167,12 +167,12 @@ void
 harness_run_fail (struct harness_run *run, enum harness_cause cause, enum failure_kind kind,
                   const char *text)
 {
-    run->cause = cause;
-    run->has_failed = true;
-    run->failed_in_runtime = true;
-    run->failure = kind;
-    free (run->failure_text);
-    run->failure_text = x_strdup (text);
+    run->end.cause = cause;
+    run->end.has_failed = true;
+    run->end.failed_in_runtime = true;
+    run->end.failure = kind;
+    free (run->end.failure_text);
+    run->end.failure_text = x_strdup (text);
     TRACE (run->session->trace, NULL, harness_failed, .task_id = run->task->task->id,
            .kind = failure_kind_name (kind), .message = text, .source = "runtime");
 }
@@ -181,7 +181,7 @@ harness_run_fail (struct harness_run *run, enum harness_cause cause, enum failur
 void
 harness_failed_turn_line (struct harness_run *run, const char *code, const char *text)
 {
-    bool was_open = run->is_turn_open;
+    bool was_open = run->turn.is_open;
     struct turn_usage u = was_open ? attribute (run) : (struct turn_usage){ 0 };
     struct trace_inference line = usage_line (run, &u);
     line.decision = line.stop_reason = "error";
@@ -215,25 +215,25 @@ take_failure (struct harness_run *run, const struct process_event *e)
     else
         turn_close (run, true);
     frames_settle (&run->frames);
-    run->has_failed = true;
-    run->failure = e->failure;
-    free (run->failure_text);
-    run->failure_text = x_strdup (text);
+    run->end.has_failed = true;
+    run->end.failure = e->failure;
+    free (run->end.failure_text);
+    run->end.failure_text = x_strdup (text);
     TRACE (s->trace, NULL, harness_failed, .task_id = run->task->task->id,
            .kind = failure_kind_name (e->failure), .message = text, .source = "harness");
-    if (run->cause == HARNESS_RUNS)
-        run->cause = HARNESS_TERMINAL;
+    if (run->end.cause == HARNESS_RUNS)
+        run->end.cause = HARNESS_TERMINAL;
 }
 
 static void
 take_end (struct harness_run *run, const struct process_event *e)
 {
-    free (run->answer);
-    run->answer = x_strndup (e->text, e->text_len);
+    free (run->end.answer);
+    run->end.answer = x_strndup (e->text, e->text_len);
     run->did_work = true;
     turn_close (run, true);
-    if (run->cause == HARNESS_RUNS)
-        run->cause = HARNESS_TERMINAL;
+    if (run->end.cause == HARNESS_RUNS)
+        run->end.cause = HARNESS_TERMINAL;
 }
 
 /* --- text --- */
@@ -241,18 +241,18 @@ take_end (struct harness_run *run, const struct process_event *e)
 static void
 show_text (struct harness_run *run, const struct process_event *e, bool is_delta)
 {
-    if (is_delta || ! run->has_deltas)
+    if (is_delta || ! run->turn.has_deltas)
         run->frames.host.chunk (&run->frames, e->text, e->text_len);
-    run->has_deltas = is_delta;
-    run->has_shown_text |= e->text_len > 0;
+    run->turn.has_deltas = is_delta;
+    run->turn.has_shown_text |= e->text_len > 0;
 }
 
 static void
 show_thinking (struct harness_run *run, const struct process_event *e, bool is_delta)
 {
-    if (is_delta || ! run->has_thinking_deltas)
+    if (is_delta || ! run->turn.has_thinking_deltas)
         run->frames.host.thinking_chunk (&run->frames, e->text, e->text_len);
-    run->has_thinking_deltas = is_delta;
+    run->turn.has_thinking_deltas = is_delta;
 }
 
 static void
@@ -261,9 +261,9 @@ take_text (struct harness_run *run, const struct process_event *e)
     if (! turn_open (run))
         return;
     show_text (run, e, false);
-    if (run->turn_text.len)
-        buf_putc (&run->turn_text, '\n');
-    buf_append (&run->turn_text, e->text, e->text_len);
+    if (run->turn.text.len)
+        buf_putc (&run->turn.text, '\n');
+    buf_append (&run->turn.text, e->text, e->text_len);
 }
 
 /* --- calls --- */
@@ -281,8 +281,8 @@ take_call (struct harness_run *run, const struct process_event *e)
 {
     if (! turn_open (run))
         return;
-    if (! run->turn_tool)
-        run->turn_tool = x_strdup (e->name);
+    if (! run->turn.tool)
+        run->turn.tool = x_strdup (e->name);
     x_grow (run->calls, run->call_count, run->call_cap);
     run->calls[run->call_count++] = (struct pending_call){ .id = x_strdup (e->id),
                                                            .name = x_strdup (e->name),
@@ -451,7 +451,7 @@ harness_events_clear (struct harness_run *run)
         pending_clear (&run->calls[i]);
     free (run->calls);
     free (run->reported_id);
-    free (run->answer);
-    free (run->failure_text);
-    mur_error_freep (&run->error);
+    free (run->end.answer);
+    free (run->end.failure_text);
+    mur_error_freep (&run->end.error);
 }

@@ -52,10 +52,10 @@ fail_driver (struct harness_run *run, struct mur_error *why)
 {
     const struct staged_artifact *driver = run->session->rooms.harness->driver;
     _cleanup_error_ struct mur_error *caught = why;
-    run->cause = HARNESS_DRIVER_ERROR;
-    mur_error_freep (&run->error);
-    run->error = NULL;
-    mur_fail (&run->error, E_RUN_034, "driver %s: %s", driver->full_name, caught->message);
+    run->end.cause = HARNESS_DRIVER_ERROR;
+    mur_error_freep (&run->end.error);
+    run->end.error = NULL;
+    mur_fail (&run->end.error, E_RUN_034, "driver %s: %s", driver->full_name, caught->message);
 }
 
 /* --- the event loop --- */
@@ -77,7 +77,7 @@ take_lines (struct harness_run *run)
         fail_driver (run, err);
         return;
     }
-    for (size_t i = 0; i < events.len && run->cause == HARNESS_RUNS; i++)
+    for (size_t i = 0; i < events.len && run->end.cause == HARNESS_RUNS; i++)
         harness_event_take (run, &events.items[i]);
 }
 
@@ -86,7 +86,7 @@ take_lines (struct harness_run *run)
 static void
 drop_lines (struct harness_run *run)
 {
-    if (run->was_interrupted && run->cause == HARNESS_RUNS) {
+    if (run->end.was_interrupted && run->end.cause == HARNESS_RUNS) {
         take_lines (run);
         return;
     }
@@ -121,7 +121,7 @@ interrupt (struct harness_run *run)
                              run->plan.interrupt_bytes.len);
         is_told = run->child.in_fd >= 0;
     }
-    run->was_interrupted = true;
+    run->end.was_interrupted = true;
     TRACE (run->session->trace, NULL, harness_interrupt, .task_id = run->task->task->id,
            .method = interrupt_method_name (method), .delivered = is_told,
            .grace_ms = is_told ? CANCEL_GRACE_MS : 0);
@@ -136,7 +136,8 @@ wind_down (struct harness_run *run)
     bool has_ended = false;
     while (clock_monotonic_ms () < until_ms && ! harness_child_has_exited (&run->child)) {
         drop_lines (run);
-        if (! has_ended && (run->cause != HARNESS_RUNS || harness_child_is_at_end (&run->child))) {
+        if (! has_ended &&
+            (run->end.cause != HARNESS_RUNS || harness_child_is_at_end (&run->child))) {
             uint64_t soon_ms = clock_monotonic_ms () + EXIT_GRACE_MS;
             until_ms = soon_ms < until_ms ? soon_ms : until_ms;
             has_ended = true;
@@ -144,20 +145,20 @@ wind_down (struct harness_run *run)
         }
         pump (run, -1, until_ms);
     }
-    while (run->cause == HARNESS_RUNS && harness_child_has_line (&run->child))
+    while (run->end.cause == HARNESS_RUNS && harness_child_has_line (&run->child))
         drop_lines (run);
-    run->cause = HARNESS_CANCELED;
+    run->end.cause = HARNESS_CANCELED;
 }
 
 static void
 fail_inactive (struct harness_run *run, uint64_t window_ms)
 {
     const struct harness *h = run->session->rooms.harness;
-    run->cause = HARNESS_INACTIVITY;
-    mur_fail (&run->error, E_RUN_035,
+    run->end.cause = HARNESS_INACTIVITY;
+    mur_fail (&run->end.error, E_RUN_035,
               "the harness %s gave neither output nor a tool call for %llu s", h->is.harness,
               (unsigned long long)(window_ms / 1000));
-    harness_failed_turn_line (run, "harness_inactive", run->error->message);
+    harness_failed_turn_line (run, "harness_inactive", run->end.error->message);
 }
 
 /* In the order of the spec: cancel, then what the harness said, then the time. */
@@ -166,7 +167,7 @@ run_until_over (struct harness_run *run, int wake_fd)
 {
     const uint64_t window_ms = inactivity_ms ();
     uint64_t heard_ms = clock_monotonic_ms ();
-    while (run->cause == HARNESS_RUNS) {
+    while (run->end.cause == HARNESS_RUNS) {
         if (cancel_is_raised (run->task->cancel)) {
             wind_down (run);
             return;
@@ -182,7 +183,7 @@ run_until_over (struct harness_run *run, int wake_fd)
             return;
         }
         if (harness_child_is_at_end (&run->child) || harness_child_has_exited (&run->child)) {
-            run->cause = HARNESS_EOF;
+            run->end.cause = HARNESS_EOF;
             return;
         }
         uint64_t asked_ms = run->bridge ? bridge_active_ms (run->bridge) : 0;
@@ -200,7 +201,7 @@ static void
 end_child (struct harness_run *run)
 {
     struct harness_child *c = &run->child;
-    bool may_go = run->cause == HARNESS_TERMINAL || run->cause == HARNESS_EOF;
+    bool may_go = run->end.cause == HARNESS_TERMINAL || run->end.cause == HARNESS_EOF;
     uint64_t until_ms = clock_monotonic_ms () + EXIT_GRACE_MS;
     harness_child_end_input (c);
     while (may_go && ! harness_child_has_exited (c) && clock_monotonic_ms () < until_ms) {
@@ -225,8 +226,8 @@ exit_line (struct harness_run *run)
     TRACE (run->session->trace, NULL, harness_exit, .task_id = run->task->task->id,
            .code = { ! was_signalled, WEXITSTATUS (c->status) },
            .signal = { was_signalled, was_signalled ? WTERMSIG (c->status) : 0 },
-           .cause = cause_names[run->cause],
-           .killed = c->was_killed || run->cause == HARNESS_CANCELED,
+           .cause = cause_names[run->end.cause],
+           .killed = c->was_killed || run->end.cause == HARNESS_CANCELED,
            .duration_ms = c->ended_ms - c->started_ms);
 }
 
@@ -262,8 +263,8 @@ static void
 end_canceled (struct harness_run *run)
 {
     struct running_task *t = run->task;
-    if (run->answer)
-        result_write (run->session, t, run->answer);
+    if (run->end.answer)
+        result_write (run->session, t, run->end.answer);
     if (run->child.was_killed) {
         free (t->harness.status_note);
         t->harness.status_note = x_strdup ("the harness was killed");
@@ -276,15 +277,16 @@ end_canceled (struct harness_run *run)
 static bool
 has_lost_session (const struct harness_run *run)
 {
-    return run->is_resume && ! run->reported_id && run->has_failed && ! run->failed_in_runtime &&
-           (run->failure == FAILURE_HARNESS_ERROR || run->failure == FAILURE_OTHER);
+    return run->is_resume && ! run->reported_id && run->end.has_failed &&
+           ! run->end.failed_in_runtime &&
+           (run->end.failure == FAILURE_HARNESS_ERROR || run->end.failure == FAILURE_OTHER);
 }
 
 static void
 end_failed (struct harness_run *run)
 {
     struct session *s = run->session;
-    struct mur_error *err = steal_ptr (&run->error);
+    struct mur_error *err = steal_ptr (&run->end.error);
     if (! err && has_lost_session (run)) {
         _cleanup_free_ char *path =
             harness_memory_path (s->rooms.harness->memory, run->task->task->context_id);
@@ -292,12 +294,12 @@ end_failed (struct harness_run *run)
                   "the harness %s lost the conversation of context %s: its session %s (%s) cannot "
                   "be resumed: %s",
                   s->rooms.harness->is.harness, run->task->task->context_id, run->session_id, path,
-                  run->failure_text);
+                  run->end.failure_text);
         mur_hint (&err, "begin it anew with --forget-session --context %s",
                   run->task->task->context_id);
     } else if (! err) {
         mur_fail (&err, E_RUN_033, "the harness turn failed (%s): %s",
-                  failure_kind_name (run->failure), run->failure_text);
+                  failure_kind_name (run->end.failure), run->end.failure_text);
         mur_hint (&err, "auth: sign the harness in on this host; quota: wait, or raise the plan's "
                         "limit; max-turns: raise inference.max_turns");
     }
@@ -308,18 +310,18 @@ static void
 end_attempt (struct harness_run *run)
 {
     struct running_task *t = run->task;
-    if (run->cause == HARNESS_CANCELED) {
+    if (run->end.cause == HARNESS_CANCELED) {
         end_canceled (run);
-    } else if (run->cause == HARNESS_SPEND_CEILING) {
-        attempt_end_spend (run->session, run->task, &run->refusal);
-    } else if (run->error || run->has_failed) {
+    } else if (run->end.cause == HARNESS_SPEND_CEILING) {
+        attempt_end_spend (run->session, run->task, &run->end.refusal);
+    } else if (run->end.error || run->end.has_failed) {
         end_failed (run);
     } else {
-        bool has_shown = run->has_shown_text;
-        attempt_complete (run->session, t, run->answer ? run->answer : "");
-        if (! has_shown && run->answer)
-            streams_text (registry_streams (run->session->registry), t->task, run->answer,
-                          strlen (run->answer), true);
+        bool has_shown = run->turn.has_shown_text;
+        attempt_complete (run->session, t, run->end.answer ? run->end.answer : "");
+        if (! has_shown && run->end.answer)
+            streams_text (registry_streams (run->session->registry), t->task, run->end.answer,
+                          strlen (run->end.answer), true);
     }
 }
 
@@ -357,7 +359,7 @@ run_child (struct harness_run *run)
     run_until_over (run, wake_fd);
     end_child (run);
     exit_line (run);
-    if (run->cause == HARNESS_EOF)
+    if (run->end.cause == HARNESS_EOF)
         classify (run);
     cancel_remove (run->task->cancel, listener);
     close (wake_fd);
@@ -378,7 +380,7 @@ run_clear (struct harness_run *run)
 static bool
 is_spent (struct harness_run *run)
 {
-    return ! spend_charge (run->session->spend, 0, 0, &run->refusal);
+    return ! spend_charge (run->session->spend, 0, 0, &run->end.refusal);
 }
 
 static void
@@ -390,7 +392,7 @@ attempt (struct session *s, struct running_task *t)
     frames_begin (&run.frames, s, t->task, true);
     if (is_spent (&run)) {
         harness_spend_line (&run);
-        attempt_end_spend (s, t, &run.refusal);
+        attempt_end_spend (s, t, &run.end.refusal);
     } else if (harness_launch (&run, &err)) {
         run_child (&run);
         end_attempt (&run);

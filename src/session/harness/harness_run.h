@@ -34,6 +34,28 @@ struct pending_call {
     uint64_t started_us;
 };
 
+/* The turn that is open. */
+struct harness_turn {
+    bool is_open;
+    char *tool; /* the first call of the turn */
+    struct buf text;
+    bool has_deltas, has_thinking_deltas; /* since the last whole text */
+    bool has_shown_text;                  /* in this run */
+};
+
+/* How the run ended. */
+struct harness_end {
+    enum harness_cause cause;
+    char *answer; /* of turn-end; NULL: none */
+    bool has_failed;
+    enum failure_kind failure;
+    char *failure_text;
+    bool failed_in_runtime; /* harness_failed.source */
+    struct mur_error *error;
+    struct spend_refusal refusal;
+    bool was_interrupted;
+};
+
 struct harness_run {
     struct session *session;
     struct running_task *task;
@@ -52,24 +74,12 @@ struct harness_run {
     char *reported_id; /* NULL: the harness reported no session */
     bool did_work;
 
-    bool is_turn_open;
-    char *turn_tool; /* the first call of the turn */
-    struct buf turn_text;
-    bool has_deltas, has_thinking_deltas; /* since the last whole text */
-    bool has_shown_text;                  /* in this run */
+    struct harness_turn turn;
     struct process_usage seen, attributed;
     struct pending_call *calls;
     size_t call_count, call_cap;
 
-    enum harness_cause cause;
-    char *answer; /* of turn-end; NULL: none */
-    bool has_failed;
-    enum failure_kind failure;
-    char *failure_text;
-    bool failed_in_runtime; /* harness_failed.source */
-    struct mur_error *error;
-    struct spend_refusal refusal;
-    bool was_interrupted;
+    struct harness_end end;
 };
 
 /* One attempt: a run of the harness. */
