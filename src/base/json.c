@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/alloc.h"
+#include "base/json_write.h"
 
 #include <string.h>
 

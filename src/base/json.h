@@ -27,10 +27,6 @@ enum json_text {
 
 /* Compact text; the caller frees it. */
 char *json_text (const json_t *value, enum json_text how);
-/* Appends the same to a buffer. */
-void json_append (struct buf *b, const json_t *value, enum json_text how);
-/* Appends one quoted string; malformed UTF-8 becomes U+FFFD. */
-void json_append_string (struct buf *b, const char *s, size_t len);
 /* Two-space indented text; the caller frees it. */
 char *json_pretty (const json_t *value, enum json_text how);
 
@@ -49,5 +45,3 @@ void json_set_string (json_t *object, const char *key, const char *s);
 void json_set_string_n (json_t *object, const char *key, const char *s, size_t len);
 void json_set_u64 (json_t *object, const char *key, uint64_t value);
 void json_set_bool (json_t *object, const char *key, bool value);
-/* A new string value from bytes that may be malformed UTF-8 (replaced by U+FFFD). */
-json_t *json_string_lossy (const char *s, size_t len);

@@ -1,11 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Compact JSON text of Jansson values, written straight into a buffer. See json.h.
- *
- * Always true: the same value gives the same bytes in every process (requests and their digests
- * depend on it), a number is written in the fewest digits that read back equal, and the text is
- * well-formed UTF-8 whatever the strings hold.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_write.h"
+
 #include "base/alloc.h"
 #include "base/json.h"
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 
 #include <wasmtime.h>
 #include <wasmtime/component.h>

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>

@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Guests: linking a component once for every set of interfaces, instances of it, calls into them
- * and calls out of them. See engine.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/guest.h"
+
 #include "base/alloc.h"
 #include "engine/internal.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <errno.h>

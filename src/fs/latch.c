@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The refusal latch: what the runtime declined to follow, kept until a checkpoint looks. See
- * root.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/latch.h"
+
 #include "fs/internal.h"
 
 #include "base/alloc.h"

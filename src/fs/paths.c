@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Paths outside any held root: canonical forms, no-link absolute walks, removal of trees. See
- * root.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/paths.h"
+
 #include "fs/internal.h"
 
 #include "base/alloc.h"

@@ -5,6 +5,8 @@
  * second name) is refused and latched, never followed.
  */
 #include "fs/internal.h"
+#include "fs/latch.h"
+#include "fs/paths.h"
 
 #include "base/alloc.h"
 #include "base/fdio.h"

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"

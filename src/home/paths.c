@@ -7,6 +7,7 @@
 #include "home/paths.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"

@@ -1,16 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The directories of one session: created together at staging, swept when their owner died
- * (spec/session.md 3.1). See paths.h.
- *
- * Always true: sessions/<id>/.lock is held exclusively for the session's life, so a lock that can
- * be taken belongs to a dead one; entries younger than a minute are left alone, because their owner
- * may not have locked yet.
- */
-#include "home/paths.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "home/session_dirs.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 

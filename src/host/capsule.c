@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/capsule.h"
+#include "engine/guest.h"
 
 static const char host_capsule_interface[] = "murmur:capsule/run@0.1.0";
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 
 /* Calls run () -> nothing. Returns how it ended; for all but GUEST_OK *err is set, a missing export
  * naming the expected instance and advising a rebuild. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/hook.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/json_write.h"
 
 #include <string.h>
 

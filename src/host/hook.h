@@ -8,6 +8,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 
 enum hook_event_kind {
     HOOK_ON_STAGE,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/process_driver.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "host/hook.h"

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 
 extern const char host_process_interface[]; /* "murmur:driver/process@0.3.0" */
 

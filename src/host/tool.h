@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 
 enum tool_status {
     TOOL_PASSED,

@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Refusals of staging that need no store and no sandbox, each in its place (spec/manifest.md 18.4).
- * See policy.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/check.h"
+
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "manifest/text/yaml_tree.h"
 #include "net/allow.h"
 #include "policy/policy.h"
 

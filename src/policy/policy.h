@@ -115,71 +115,10 @@ DEFINE_CLEANUP (struct policy, policy_free)
 
 /* --- refusals, each in its place of manifest.md 18.4 --- */
 
-/* E-CAP-016: every env.allow name the credential filter takes away. First of all, also under
- * --explain-scope. */
-bool policy_check_env (const struct capsule_manifest *m, struct mur_error **err);
-/* E-CAP-013, then E-CAP-020. */
-bool policy_check_tool_names (const struct capsule_manifest *m, struct mur_error **err);
-/* What --explain-scope refuses beyond the above: E-CAP-009, E-CAP-010, E-CAP-002 of artifact
- * entries. */
-bool policy_check_explain (const struct policy *p, struct mur_error **err);
-/* The refusals of staging that come before the host is asked, in order: E-CAP-001, 002, 003, 009,
- * 011, 013, 020, 016, 010, 002, 008, E-MAN-003 (queue room), E-CAP-004. <c> may be NULL without a
- * floor above advisory. */
-bool
-policy_check_stage (const struct policy *p, const struct containment *c, struct mur_error **err);
-/* And those after it, before the first artifact is resolved: E-CAP-012, E-IO-001 (source paths). */
-bool policy_check_paths (const struct policy *p, struct mur_error **err);
-/* What `mur doctor` only warns of: E-CAP-002 of artifact entries, E-CAP-004, E-CAP-016, numbered
- * from 0. True when number <which> finds nothing wrong, or does not exist: then *is_last is set. */
-bool
-policy_check_concern (const struct policy *p, size_t which, bool *is_last, struct mur_error **err);
 /* Looks a gateway key up in the operator's config: the value (the caller frees it) or NULL. */
 typedef struct secret *policy_credential_fn (void *ctx, const char *name);
-/* Every ${NAME} of a gateway must have a value somewhere: E-MAN-003. Names in control.secrets are
- * not looked up, nor those of drivers only inference.alternates names. */
-bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
-                                void *ctx, const char *config_path, struct mur_error **err);
 /* transport: process inside the session's walls. */
 bool policy_confines_harness (const struct policy *p);
 /* True when the launch may start a confined native process (shell, spawn, tool pulls, done_check, a
  * harness inside). Native tools are known only after resolving: <has_native_artifact>. */
 bool policy_may_run_native (const struct policy *p, bool has_native_artifact);
-
-/* --- warnings --- */
-
-/* W-SEC-032 of a public door on an exposed address; one line, on stdout for doctor. */
-void policy_warn_door (const struct policy *p, bool to_stdout);
-/* W-SEC-024, 025, 027, 030 in that order; also under --explain-scope. config_credential as above,
- * may be NULL. */
-void policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential, void *ctx);
-/* W-SEC-014, 016: after state names resolve. */
-void policy_warn_inert (const struct policy *p);
-/* W-SEC-006, 007, 008 of the artifact entries, W-SEC-009, 011, 017: after every refusal of staging.
- */
-void policy_warn_stage (const struct policy *p);
-/* W-SEC-009 and W-SEC-011 alone; how many were printed. */
-size_t policy_warn_programs (const struct policy *p, enum diag_source source);
-/* W-SEC-008 and W-SEC-015 of an entry whose payload turned out native. */
-void policy_warn_native_entry (const struct artifact_entry *e);
-/* What confines the commands of a launch: W-SEC-005, 002 or 001, and W-SEC-003 where bash opens
- * connections nothing bounds. In order; the caller prints them. Texts are static. */
-#define TIER_WARNINGS_MAX 2
-struct tier_warning {
-    enum diag_code code;
-    const char *text;
-};
-size_t policy_tier_warnings (const struct policy *p, enum containment_tier tier,
-                             struct tier_warning out[TIER_WARNINGS_MAX]);
-/* W-SEC-018 when read_only paths are declared and the tool's input schema (may be NULL) says of no
- * value whether it is a destination. Once a tool, after its manifest was read. */
-void policy_warn_unannotated (const struct policy *p, const char *tool_name,
-                              const struct yaml_node *input_schema);
-/* The interpreters of shell.allow read_only is only advisory against, in order. In the policy's
- * arena. */
-struct str_list policy_advisory_interpreters (const struct policy *p);
-
-/* An artifact's config as compact JSON of at most 65 536 bytes, or NULL with E-CAP-010. Owned. No
- * key: NULL without error. */
-char *policy_artifact_config (const struct artifact_entry *e, const struct capsule_manifest *m,
-                              struct mur_error **err);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/scope_report.h"
+#include "base/json_write.h"
+#include "policy/warn.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/capsule/capsule_entry.h"
-#include "policy/report_parts.h"
+#include "policy/scope_report_internal.h"
 
 #include <string.h>
 

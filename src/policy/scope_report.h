@@ -37,15 +37,3 @@ void report_facts_fill (struct policy *p, const struct containment *c, struct re
 
 /* The object, keys in the order of the specification. The caller owns it. */
 json_t *scope_report_json (const struct policy *p, const struct report_facts *facts);
-/* The text report, ending with a newline. */
-void scope_report_text (const struct policy *p, const struct report_facts *facts, struct buf *out);
-
-/* Pieces of the text report, for `mur doctor`: what each artifact finds at ".", the protected
- * paths, the install grant. */
-void
-scope_text_preopens (const struct policy *p, const struct report_facts *facts, struct buf *out);
-void scope_text_read_only (const struct policy *p, struct buf *out);
-void scope_text_install (const struct policy *p, struct buf *out);
-/* The blocks "Runtime directory", "Records directory" and "Temporary folder", a blank line after
- * each. */
-void scope_text_directories (const struct report_facts *facts, struct buf *out);

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The grants report as text for a person. See scope_report.h; the facts are those of the JSON form.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/scope_text.h"
+
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"
-#include "policy/report_parts.h"
+#include "policy/scope_report_internal.h"
+#include "policy/warn.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,12 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Warnings that follow from a manifest and its policy, one line each (spec/manifest.md 19). See
- * policy.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/warn.h"
+
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/door_methods.h"
+#include "manifest/text/yaml_tree.h"
 #include "net/allow.h"
 #include "net/url.h"
 #include "policy/policy.h"

@@ -6,6 +6,7 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "artifact/names/wit.h"
+#include "artifact/names/wit_reader.h"
 
 /* The first byte says how large the pieces are. */
 static void

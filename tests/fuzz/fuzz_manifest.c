@@ -4,6 +4,7 @@
  * verdict), what follows from it (policy, checks, both reports, the masked copy), the artifact
  * reader and the roster reader.
  */
+#include "policy/check.h"
 #include "tests/fuzz/fuzzing.h"
 
 #include "base/json.h"
@@ -12,6 +13,7 @@
 #include "manifest/settings/hook_contract.h"
 #include "manifest/settings/roster.h"
 #include "policy/scope_report.h"
+#include "policy/scope_text.h"
 
 static void
 use_policy (const struct capsule_manifest *m)
@@ -24,7 +26,7 @@ use_policy (const struct capsule_manifest *m)
     struct host_containment host = { .tier = TIER_LANDLOCK,
                                      .userns_grant = "withheld",
                                      .landlock_abi = 3 };
-    struct capsule_containment facts = { .workdir_exec = p->workdir_exec_allowed };
+    struct capsule_containment facts = { .workdir_exec = p->files.exec_allowed };
     struct containment c;
     containment_decide (&host, p->containment_floor, &facts, &c);
     (void)policy_check_stage (p, &c, NULL);

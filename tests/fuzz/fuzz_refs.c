@@ -6,6 +6,7 @@
 #include "tests/fuzz/fuzzing.h"
 
 #include "artifact/names/name.h"
+#include "artifact/names/version.h"
 
 static void
 check_reference (const char *text)

@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
 
 /* Every scalar of the tree, asked for as everything it could be. */
 static void

@@ -4,6 +4,7 @@
  */
 #include "artifact/names/name.h"
 
+#include "artifact/names/version.h"
 #include "base/alloc.h"
 
 #include <ctype.h>

@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Versions: reserved words, path safety, semver and the order of spec/artifacts.md 2.
- */
-#include "artifact/names/name.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/names/version.h"
 
 #include <string.h>
 #include <strings.h>

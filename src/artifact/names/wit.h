@@ -42,24 +42,6 @@ struct wit_contracts {
 void wit_contracts_clear (struct wit_contracts *c);
 #define _cleanup_contracts_ _cleanup_ (wit_contracts_clear)
 
-enum wit_reading {
-    WIT_READ,        /* a component; its contracts are filled */
-    WIT_CORE_MODULE, /* wasm, but no component */
-    WIT_UNREADABLE,  /* does not parse */
-};
-
-enum wit_reading wit_read (const void *wasm, size_t len, struct wit_contracts *out);
-
-/* The same of bytes that come in pieces; memory used does not grow with the component. */
-struct wit_stream;
-struct wit_stream *wit_stream_new (void);
-void wit_stream_feed (struct wit_stream *s, const void *data, size_t len);
-/* All bytes were fed. */
-enum wit_reading wit_stream_finish (struct wit_stream *s, struct wit_contracts *out);
-void wit_stream_free (struct wit_stream *s);
-DEFINE_CLEANUP (struct wit_stream, wit_stream_free)
-#define _cleanup_wit_stream_ _cleanup_ (wit_stream_freep)
-
 /* True when some export is exactly this name. */
 bool wit_exports (const struct wit_contracts *c, const char *interface);
 /* The first export that starts with this text ("murmur:driver/process@"), or NULL. */

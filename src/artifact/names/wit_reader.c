@@ -1,11 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The interfaces a component names, read from its bytes as they come (spec/artifacts.md 11).
- *
- * Only the outermost component's import and export sections are kept until they are whole;
- * everything else is counted and dropped, so that a component of any size is read in little memory.
- */
-#include "artifact/names/wit.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/names/wit_reader.h"
 
 #include "base/alloc.h"
 

@@ -3,12 +3,15 @@
  * Planning, checking and writing an artifact. Lints are in build_lint.c, skills in build_skill.c.
  */
 #include "artifact/package/build.h"
+#include "artifact/names/wit_reader.h"
 
 #include "artifact/names/name.h"
+#include "artifact/names/version.h"
 #include "artifact/package/build_lint.h"
 #include "artifact/package/package.h"
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/literals.h"

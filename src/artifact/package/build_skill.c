@@ -1,11 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur build --skill`: a skill written for anybody, a folder or zip with SKILL.md, packed as an
- * artifact.
- *
- * Always true: the files are packed in order of their names; SKILL.md as UTF-8.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/package/build_skill.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
+
 #include "artifact/names/name.h"
+#include "artifact/names/version.h"
 #include "artifact/names/wit.h"
 #include "artifact/package/build.h"
 #include "artifact/package/skill_files.h"

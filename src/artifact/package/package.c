@@ -3,9 +3,11 @@
  * One buffer, and what is read from it.
  */
 #include "artifact/package/package.h"
+#include "artifact/names/wit_reader.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/text/yaml.h"

@@ -4,6 +4,7 @@
 #include "artifact/package/package.h"
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>

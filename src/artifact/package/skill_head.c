@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/text_form.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <ctype.h>
 #include <string.h>

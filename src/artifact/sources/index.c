@@ -6,9 +6,11 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/json_write.h"
 
 #include <string.h>
 

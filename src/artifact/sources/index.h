@@ -74,24 +74,3 @@ char *index_platforms_text (const struct index_version *v);
 
 void index_version_clear (struct index_version *v);
 void index_artifact_clear (struct index_artifact *a);
-
-/* --- writing an index of a folder --- */
-
-struct index_request {
-    const char *dir;
-    const char *repo;    /* "<owner>/<repo>" */
-    const char *release; /* tag */
-    const char *merge;   /* an older index file, or NULL */
-    const char *output;
-};
-
-struct index_outcome {
-    char *scope;
-    size_t artifacts, versions; /* in the written index */
-    size_t kept, replaced;      /* versions, when merging */
-};
-
-/* Indexes every *.mur.zip directly in the folder; all or nothing. E-IDX-001, E-IDX-002 (the older
- * index), E-IDX-003, E-IO-003. */
-bool index_folder (const struct index_request *request, struct index_outcome *out,
-                   struct mur_error **err);

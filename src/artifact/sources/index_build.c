@@ -1,15 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur index`: from a folder of packages to the index a release publishes (spec/artifacts.md 9).
- *
- * Always true: nothing is written before every file was read and judged; the same files give the
- * same bytes.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/sources/index_build.h"
+
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "artifact/package/package.h"
 #include "artifact/sources/index.h"
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
 

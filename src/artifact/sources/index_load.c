@@ -2,6 +2,7 @@
 #include "artifact/sources/index_load.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/config.h"
 #include "net/http_fetch.h"

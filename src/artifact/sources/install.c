@@ -3,6 +3,9 @@
  * Installing one reference. All of a manifest: install_manifest.c.
  */
 #include "artifact/sources/install.h"
+#include "artifact/names/version.h"
+#include "artifact/store/store_meta.h"
+#include "artifact/store/store_write.h"
 
 #include "artifact/names/platform.h"
 #include "artifact/package/precompile.h"

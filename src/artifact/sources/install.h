@@ -33,14 +33,6 @@ bool install_ref_run (struct install *in, const struct install_ref *ref, struct 
 /* Payloads of every platform of one name@version into the global store. */
 bool
 install_all_platforms (struct install *in, const struct install_ref *ref, struct mur_error **err);
-/* Everything the project's manifest declares; opened without is_global, which may be set
- * afterwards: into the global store, pinning nothing. *any_failed: the report on stdout says what;
- * no error is set for it. */
-bool install_manifest (struct install *in, bool *any_failed, struct mur_error **err);
-
-/* Mends a murmur.lock that a merge left with conflict marks; nothing without any. Before
- * install_open. E-IO-001 without a project, E-RUN-003, E-REG-005, E-MAN-*. */
-bool install_resolve_lock (struct mur_error **err);
 
 /* --- shared by the halves (internal) --- */
 

@@ -1,13 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur install` without an argument: everything the manifest declares, fetched side by side, pinned
- * one after the other.
- *
- * Order: where is each entry (stores, else source); then owners and fits of all, which abort
- * everything; then fetches, whose failures are collected; then pins, one lock write, the report,
- * compiled forms.
- */
-#include "artifact/sources/install.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/sources/install_manifest.h"
 
 #include "artifact/names/platform.h"
 #include "artifact/sources/source_fetch.h"

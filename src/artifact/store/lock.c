@@ -10,6 +10,8 @@
 #include "fs/replace.h"
 #include "manifest/text/merge_marks.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "manifest/text/merge_marks.h"

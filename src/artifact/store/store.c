@@ -7,9 +7,11 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
-#include "artifact/store/store_path.h"
+#include "artifact/names/version.h"
+#include "artifact/store/store_internal.h"
 #include "base/alloc.h"
 #include "base/share.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Walking a store: rows for `mur list`, versions of one name, leftovers of the layout before
- * scopes.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/store/store_list.h"
+#include "artifact/store/store_meta.h"
+
 #include "artifact/names/name.h"
-#include "artifact/store/store_path.h"
+#include "artifact/names/version.h"
+#include "artifact/store/store_internal.h"
 #include "base/alloc.h"
 
 #include <string.h>

@@ -1,15 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The sidecar of a stored payload: what is recorded beside the archive so that listing needs no zip
- * (spec/artifacts.md 6).
- *
- * Never believed where it decides how something runs: packaging and role come from the packed
- * manifest on every resolve.
- */
-#include "artifact/store/store_path.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/store/store_meta.h"
+
+#include "artifact/store/store_internal.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_write.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/artifact_manifest.h"
 

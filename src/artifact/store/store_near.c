@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "artifact/store/store_near.h"
+#include "artifact/store/store_list.h"
 
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "manifest/text/schema.h"
+#include "manifest/text/suggest.h"
 
 #include <string.h>
 

@@ -1,18 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Putting a payload into a store: check everything, write three temporary files, rename them in
- * order (spec/artifacts.md 6).
- *
- * Always true: payload, hash, sidecar is the order names appear in, so that a payload that can be
- * found can be verified; a failure puts back what was there; a killed process leaves at worst
- * hidden temporary files, swept by a later write.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/store/store_write.h"
+
 #include "artifact/names/name.h"
-#include "artifact/store/store_path.h"
+#include "artifact/names/version.h"
+#include "artifact/store/store_internal.h"
+#include "artifact/store/store_meta.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/settings/artifact_manifest.h"

@@ -14,6 +14,7 @@
 #include "cli/chat/line_reader.h"
 #include "cli/line/args.h"
 #include "cli/running/stop_session.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <signal.h>

@@ -7,6 +7,7 @@
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "manifest/settings/config.h"
+#include "manifest/settings/config_write.h"
 
 /* Features a build may hide until they are enabled; this one has none. Ends with NULL. */
 static const char *const features[] = { NULL };

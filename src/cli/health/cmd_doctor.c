@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `mur doctor`: checks a project and this machine, and says how to mend each problem (spec/cli.md
- * 5). See doctor.h.
+ * 5).
  */
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/health/commands.h"
-#include "cli/health/doctor.h"
+#include "cli/health/doctor_internal.h"
 #include "cli/health/doctor_learn.h"
 #include "cli/line/args.h"
 #include "home/paths.h"
 #include "manifest/settings/config.h"
+#include "policy/warn.h"
 #include "sandbox/host/host.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur doctor`: installed artifacts and the ones the manifest declares. See doctor.h.
+ * `mur doctor`: installed artifacts and the ones the manifest declares.
  */
-#include "cli/health/doctor.h"
+#include "artifact/store/store_list.h"
+#include "artifact/store/store_meta.h"
+#include "cli/health/doctor_internal.h"
 
 #include "artifact/names/platform.h"
 #include "artifact/store/resolve.h"

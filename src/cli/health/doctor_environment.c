@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `mur doctor`: the variables a launch needs, of this capsule and of every capsule it may start, by
- * name only (spec/artifacts.md 13 "Environment requirements"). See doctor.h.
+ * name only (spec/artifacts.md 13 "Environment requirements").
  *
  * Of a packed manifest only env.allow and spawn.allow are read. The walk is bounded, a cycle is
  * named once, and what cannot be looked into is said.
  */
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/text_form.h"
-#include "cli/health/doctor.h"
+#include "cli/health/doctor_internal.h"
 #include "manifest/text/dotenv.h"
 #include "spawn/child/packed.h"
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `mur doctor`: what the manifest grants here, and what a launch would refuse that is only warned
- * of (spec/cli.md 5, spec/containment.md 16.1). See doctor.h.
+ * of (spec/cli.md 5, spec/containment.md 16.1).
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/health/doctor.h"
+#include "cli/health/doctor_internal.h"
+#include "policy/check.h"
 #include "policy/scope_report.h"
+#include "policy/scope_text.h"
+#include "policy/warn.h"
 #include "sandbox/host/host.h"
 #include "session/grants.h"
 #include "spawn/report/registration.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur doctor`: what this host offers, and ~/.murmur. See doctor.h. Host facts never count as
+ * `mur doctor`: what this host offers, and ~/.murmur. Host facts never count as
  * errors.
  */
-#include "cli/health/doctor.h"
+#include "cli/health/doctor_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

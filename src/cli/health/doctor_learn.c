@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/programs/observe.h"

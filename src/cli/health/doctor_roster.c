@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `mur doctor` in a formation's folder: the roster is admitted as a launch would, and shown
- * (spec/manifest.md 16, spec/cli.md 5). See doctor.h. Nothing is started.
+ * (spec/manifest.md 16, spec/cli.md 5). Nothing is started.
  */
 #include "artifact/names/name.h"
 #include "artifact/store/admission.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/health/doctor.h"
+#include "cli/health/doctor_internal.h"
 
 #include <string.h>
 

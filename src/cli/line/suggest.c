@@ -2,6 +2,7 @@
 #include "cli/line/suggest.h"
 
 #include "manifest/text/schema.h"
+#include "manifest/text/suggest.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "cli/line/parse.h"
 #include "cli/mcp/commands.h"
-#include "cli/run/run_steps.h"
+#include "cli/run/cmd_run.h"
 #include "session/serve.h"
 
 #include <errno.h>

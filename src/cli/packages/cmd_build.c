@@ -4,6 +4,7 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/package/build.h"
+#include "artifact/package/build_skill.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"

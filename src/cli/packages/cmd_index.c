@@ -3,6 +3,7 @@
  * `mur index`: write the index of a folder of packages (spec/artifacts.md 9).
  */
 #include "artifact/sources/index.h"
+#include "artifact/sources/index_build.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"

@@ -3,6 +3,7 @@
  * `mur install`, in all its forms (spec/artifacts.md 10).
  */
 #include "artifact/sources/install.h"
+#include "artifact/sources/install_manifest.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"

@@ -3,6 +3,7 @@
  * `mur list`: what the stores hold (spec/artifacts.md 10).
  */
 #include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/settings/artifact_manifest.h"

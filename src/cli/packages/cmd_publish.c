@@ -5,7 +5,9 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "artifact/store/store.h"
+#include "artifact/store/store_write.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"

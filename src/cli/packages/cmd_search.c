@@ -4,9 +4,11 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "artifact/sources/index_load.h"
 #include "artifact/sources/source.h"
 #include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"

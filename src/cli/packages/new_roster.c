@@ -3,13 +3,16 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "artifact/sources/index_load.h"
 #include "artifact/sources/source.h"
 #include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "cli/packages/scaffold.h"
 #include "manifest/settings/config.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_write.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/pages/roff.h"
 #include "manifest/capsule/capsule.h"
+#include "manifest/capsule/capsule_schema.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "trace/read/address.h"
 #include "trace/tell/eval.h"
 #include "trace/tell/eval_run.h"
+#include "trace/tell/eval_summary.h"
 
 /* The scores an address names. NULL with E-EVAL-002, E-IO-001, E-IO-003 or E-EVAL-001. */
 static struct eval_scores *

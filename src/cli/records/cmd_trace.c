@@ -8,6 +8,7 @@
 #include "cli/line/args.h"
 #include "cli/records/commands.h"
 #include "cli/records/recorded.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "home/running.h"

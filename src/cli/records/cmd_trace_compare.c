@@ -9,7 +9,8 @@
 #include "base/ids.h"
 #include "cli/records/recorded.h"
 #include "home/paths.h"
-#include "trace/tell/compare.h"
+#include "trace/tell/diff.h"
+#include "trace/tell/report.h"
 #include "trace/tell/steps.h"
 
 #include <ctype.h>

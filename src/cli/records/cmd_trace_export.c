@@ -7,6 +7,8 @@
 #include "base/diag.h"
 #include "cli/records/commands.h"
 #include "cli/records/recorded.h"
+#include "fs/latch.h"
+#include "fs/paths.h"
 #include "trace/export/otlp_post.h"
 #include "trace/export/trace_spans.h"
 

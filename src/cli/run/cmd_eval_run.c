@@ -14,9 +14,10 @@
 #include "base/ids.h"
 #include "base/words.h"
 #include "cli/line/parse.h"
+#include "cli/run/cmd_run.h"
 #include "cli/run/commands.h"
 #include "cli/run/eval_cases.h"
-#include "cli/run/run_steps.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "home/paths.h"
 #include "manifest/capsule/capsule.h"
@@ -25,6 +26,7 @@
 #include "trace/read/text.h"
 #include "trace/tell/eval.h"
 #include "trace/tell/eval_run.h"
+#include "trace/tell/eval_summary.h"
 
 #include <errno.h>
 #include <fcntl.h>

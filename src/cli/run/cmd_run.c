@@ -5,6 +5,7 @@
  * The functions below run in the order of the checks; the first failure wins, and nothing is
  * created before staging.
  */
+#include "cli/run/cmd_run.h"
 #include "artifact/names/name.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
@@ -17,12 +18,14 @@
 #include "cli/run/roster_run.h"
 #include "cli/run/run_explain.h"
 #include "cli/run/run_inputs.h"
-#include "cli/run/run_steps.h"
 #include "cli/run/run_view.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/text/dotenv.h"
 #include "manifest/text/yaml.h"
+#include "policy/check.h"
+#include "policy/warn.h"
 #include "sandbox/host/host.h"
 #include "session/launch.h"
 #include "session/readiness.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/eval_cases.h"
+#include "fs/paths.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

@@ -8,10 +8,12 @@
 #include "base/diag.h"
 #include "cli/run/run_inputs.h"
 #include "cli/running/door_client.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "policy/containment.h"
 #include "spawn/formation/formation.h"
+#include "spawn/formation/formation_retire.h"
 
 #include <libgen.h>
 #include <string.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/run_explain.h"
+#include "policy/check.h"
 
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "policy/scope_report.h"
+#include "policy/scope_text.h"
 #include "sandbox/host/host.h"
 #include "session/grants.h"
 

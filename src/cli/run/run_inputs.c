@@ -7,6 +7,7 @@
 #include "base/fdio.h"
 #include "base/json.h"
 #include "base/text_form.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "session/launch.h"
 #include "trace/read/address.h"

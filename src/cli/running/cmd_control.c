@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/json_write.h"
 #include "base/printable.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"

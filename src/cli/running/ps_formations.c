@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/running/ps_formations.h"
+#include "base/json_write.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

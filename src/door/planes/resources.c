@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "door/planes/resources.h"
+#include "base/json_write.h"
 
 #include "base/alloc.h"
 #include "door/planes/export_folder.h"

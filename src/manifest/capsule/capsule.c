@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/capsule/capsule.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/capsule_mask.h"
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/judges_internal.h"
 
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/secret.h"
+#include "manifest/capsule/endpoint.h"
 #include "manifest/text/grammar.h"
 #include "manifest/text/schema.h"
 
@@ -479,7 +480,3 @@ struct cap_limits limits_default (void);
 struct cap_resources resources_default (void);
 /* Tasks held at once: none 0, single 1, queue depth + 1. */
 uint64_t lifecycle_tasks_held (const struct lifecycle *l);
-
-/* The schema of the whole file: what the reference, the fuzz dictionary and a test are printed
- * from. */
-const struct schema *capsule_schema (void);

@@ -1,9 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Every key of murmur.yaml as data (spec/manifest.md 4-13, 22). The order of keys in a block breaks
- * ties between suggestions and is the order of warnings; the printed reference follows it too.
- */
-#include "manifest/capsule/capsule.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/capsule/capsule_schema.h"
 
 #define KEY_AS(text, block, field, kind, ...)                                                      \
     {                                                                                              \

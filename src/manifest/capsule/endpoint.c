@@ -1,13 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Gateway endpoints: the literal provider address an operator writes (spec/manifest.md 5.4). See
- * grammar.h.
- *
- * Stricter than a browser's reading on purpose: an address whose host is not plainly visible
- * (127.1, https:h, userinfo) is refused, because a key is sent there. No text this file makes holds
- * userinfo.
- */
-#include "manifest/text/grammar.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/capsule/endpoint.h"
 
 #include "net/url.h"
 

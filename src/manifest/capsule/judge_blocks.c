@@ -6,7 +6,9 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "base/words.h"
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/judges_internal.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <string.h>
 

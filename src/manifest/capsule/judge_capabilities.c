@@ -7,7 +7,8 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/judges_internal.h"
 #include "net/allow.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
  * 11).
  */
 #include "manifest/capsule/door_methods.h"
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/judges_internal.h"
 
 #include <string.h>
 

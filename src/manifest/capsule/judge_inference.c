@@ -6,7 +6,10 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/judges_internal.h"
+#include "manifest/text/suggest.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <string.h>
 

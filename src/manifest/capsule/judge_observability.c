@@ -2,9 +2,11 @@
  *
  * Judging observability.otel: where spans go, what they may carry, and the two maps of texts.
  */
-#include "manifest/capsule/reading.h"
+#include "manifest/capsule/judges_internal.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/buf.h"
+#include "manifest/capsule/capsule_schema.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/text/grammar.h"
 #include "net/auth_header.h"

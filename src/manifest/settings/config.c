@@ -4,7 +4,8 @@
  * project's is laid over the global one, key by key with the rule of spec/cli.md 8: "project wins"
  * holds for harmless keys only.
  */
-#include "manifest/settings/config_file.h"
+#include "manifest/settings/config_internal.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

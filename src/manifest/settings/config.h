@@ -77,13 +77,3 @@ const struct secret *config_credential (const struct config *c, const char *name
 /* A source's token resolved: "${VAR}" or the name of a set variable gives that variable's value,
  * else the literal. Owned; NULL when the entry has none or ${VAR} is unset. */
 struct secret *config_source_token (const struct config_source *s);
-
-/* Writes one supported key into the project file (<cwd>/.murmur/config.yaml) or the global one,
- * keeping every other known key; temp + rename, the global file 0600 before its name is visible.
- * E-CFG-002 (unsupported key, or credentials without is_global), E-IO-003. *written receives the
- * path to show ("~/.murmur/config.yaml" for the global file). */
-bool config_set (const char *key, const char *value, bool is_global, char **written,
-                 struct mur_error **err);
-/* Adds or removes a name of beta.enabled in the global file; *changed tells whether it was
- * different before. */
-bool config_set_beta (const char *feature, bool enabled, bool *changed, struct mur_error **err);

@@ -1,12 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Changes one key of a configuration file. See config.h.
- *
- * The file is read, every known key is copied, the changed one replaced, and the whole renamed into
- * place: its inode changes, which running capsules notice, and the global file has mode 0600 before
- * its name is visible. Two writers take turns on the directory's lock.
- */
-#include "manifest/settings/config_file.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/settings/config_write.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
+
+#include "manifest/settings/config_internal.h"
 
 #include "base/alloc.h"
 #include "fs/replace.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/settings/roster.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "artifact/names/name.h"
+#include "artifact/names/version.h"
 #include "base/alloc.h"
 #include "fs/root.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text_form.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <string.h>

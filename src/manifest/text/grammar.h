@@ -55,19 +55,3 @@ bool env_name_is_runtime_owned (const char *name);
 char *reference_name (struct arena *a, const char *text);
 /* True for [A-Z_][A-Z0-9_]*. */
 bool upper_snake_is_valid (const char *text);
-
-/* A gateway endpoint taken apart: "https", "host" (lower case), 443, "/v1" ("" for none or "/"). */
-struct endpoint {
-    char *text; /* as written, trimmed */
-    char *scheme;
-    char *host;
-    uint16_t port;
-    bool port_is_written;
-    char *path; /* without a trailing '/' */
-};
-
-/* Reads and judges an endpoint (5.4) into the arena. On refusal returns false with *why in the
- * arena; no message of it ever holds userinfo. */
-bool endpoint_parse (struct arena *a, const char *text, struct endpoint *out, const char **why);
-/* The endpoint as a message may show it: userinfo replaced by "***". */
-char *endpoint_masked (struct arena *a, const char *text);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/text/schema.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "manifest/text/grammar.h"
+#include "manifest/text/suggest.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -143,9 +143,5 @@ bool schema_check (const struct schema_reader *r, const struct schema *schema, c
 bool schema_fail (const struct schema_reader *r, struct mur_error **err, enum diag_code code,
                   const char *path, const char *fmt, ...) _printf_ (5, 6);
 
-/* The nearest known key within the accepted distance (manifest.md 3), or NULL. */
-const char *schema_suggest (const struct schema *schema, const char *key);
-/* Optimal string alignment distance in characters. */
-size_t schema_distance (const char *a, const char *b);
 /* "a, b, c" of a NULL-terminated word list, in the arena. */
 char *schema_words (struct arena *a, const char *const *words);

@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * "Did you mean": the known key nearest to an unknown one (spec/manifest.md 3).
- */
-#include "manifest/text/schema.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/text/suggest.h"
 
 #include <string.h>
 

@@ -7,8 +7,10 @@
 #include "manifest/text/yaml.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/text/merge_marks.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <ctype.h>
 #include <errno.h>

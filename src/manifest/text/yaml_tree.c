@@ -1,11 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Looking into a YAML tree and turning it into JSON. See yaml.h.
- */
-#include "manifest/text/yaml.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_write.h"
 
 #include <errno.h>
 #include <inttypes.h>

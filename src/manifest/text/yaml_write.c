@@ -1,13 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Writing YAML the runtime generates: the lock, tool manifests, config files. See yaml.h.
- *
- * Always true: what is written reads back as the same values, by this reader and by readers of
- * YAML 1.1.
- */
-#include "manifest/text/yaml.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/text/yaml_write.h"
 
 #include "base/alloc.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "net/server/http_exchange.h"
 #include "net/server/http_server.h"
 #include "net/server/provider_usage.h"

@@ -26,24 +26,3 @@ egress_new (const struct network_listeners *listeners, const struct allow_list *
 /* Stops listening and ends the relays. */
 void egress_free (struct egress *e);
 DEFINE_CLEANUP (struct egress, egress_free)
-
-/* --- the DNS half, on its own for tests --- */
-
-enum dns_verdict {
-    DNS_IGNORE, /* shorter than a header */
-    DNS_FORMERR,
-    DNS_REFUSED, /* no rule names it */
-    DNS_EMPTY,   /* allowed name, no record of that type here */
-    DNS_LOOK_UP,
-};
-
-struct dns_query {
-    unsigned char header[12];
-    char name[256]; /* lower case, no trailing dot */
-    uint16_t type;
-    size_t question_len; /* bytes after the header */
-};
-
-/* Reads one query and decides it against the rules. */
-enum dns_verdict dns_decide (const unsigned char *packet, size_t len,
-                             const struct allow_list *rules, struct dns_query *query);

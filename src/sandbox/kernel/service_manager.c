@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dl_table.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <stdatomic.h>

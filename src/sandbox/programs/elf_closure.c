@@ -6,6 +6,7 @@
 #include "sandbox/programs/elf_closure.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <elf.h>

@@ -2,6 +2,7 @@
 #include "sandbox/programs/interpreters.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/host_query.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/programs/path_lists.h"
 
+#include "fs/paths.h"
 #include "fs/root.h"
 
 bool

@@ -2,6 +2,7 @@
 #include "sandbox/programs/recipes.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/programs/host_query.h"
 #include "sandbox/programs/path_lists.h"

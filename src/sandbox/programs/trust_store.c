@@ -2,6 +2,7 @@
 #include "sandbox/programs/trust_store.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/programs/path_lists.h"

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/kernel/host_sockets.h"
 #include "sandbox/kernel/open_files.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/dispatch.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "door/tasks/intake.h"

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "engine/guest.h"
 #include "host/tool.h"
 #include "session/state/call.h"
 #include "session/state/outcome.h"

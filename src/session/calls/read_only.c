@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/calls/read_only.h"
+#include "fs/paths.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

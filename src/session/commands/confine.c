@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/confine.h"
+#include "policy/warn.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -2,6 +2,7 @@
 #include "session/commands/refusals.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <ctype.h>

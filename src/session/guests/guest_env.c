@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/guests/guest_env.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/guests/guest_store.h"
+#include "engine/guest.h"
 
 #include "door/tasks/tasks.h"
 #include "net/guest_http.h"

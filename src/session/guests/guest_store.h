@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "engine/guest.h"
 #include "host/linkage.h"
 
 struct gateway;

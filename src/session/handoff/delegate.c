@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/delegate.h"
+#include "fs/paths.h"
+#include "spawn/child/launch.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

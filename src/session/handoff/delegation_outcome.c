@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/handoff/delegation_outcome.h"
+#include "base/json_write.h"
 
 #include "base/alloc.h"
 #include "session/conversation/fence.h"

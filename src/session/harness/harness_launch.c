@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "session/guests/guest_env.h"

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "engine/guest.h"
 #include "session/harness/bridge.h"
 #include "session/harness/harness_child.h"
 #include "session/model/stream_frames.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/stage_harness.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "net/server/gateway_door.h"

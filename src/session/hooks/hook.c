@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/hooks/hook.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -6,6 +6,7 @@
  * Always true: only names of capabilities.shell.allow that no artifact shadows are written;
  * nothing here grants anything, and a manifest that cannot be read changes nothing.
  */
+#include "manifest/text/yaml_tree.h"
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"

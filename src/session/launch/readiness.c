@@ -4,6 +4,7 @@
  */
 #include "session/readiness.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "door/callers/auth.h"
 
 #include "base/diag.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/script_artifacts.h"
+#include "engine/guest.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
 #include "session/commands/shell.h"
 #include "session/launch/launched.h"
 #include "session/state/session.h"

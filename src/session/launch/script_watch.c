@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/launch/script_watch.h"
+#include "home/session_dirs.h"
 
 #include "base/diag.h"
 #include "session/handoff/handoff.h"

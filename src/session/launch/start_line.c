@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "sandbox/host/host.h"
 #include "session/model/credential.h"
 #include "session/stage/staged.h"
@@ -11,6 +12,7 @@
 #include "session/state/session.h"
 #include "session/toolbox/told.h"
 #include "spawn/formation/membership.h"
+#include "trace/lines/blobs.h"
 #include "trace/lines/writer.h"
 
 #include <string.h>

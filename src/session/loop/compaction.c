@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/loop/compaction.h"
+#include "base/json_write.h"
+#include "fs/paths.h"
 
 #include "base/alloc.h"
 #include "door/tasks/tasks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/driver_call.h"
+#include "engine/guest.h"
 
 #include "artifact/names/name.h"
 #include "base/alloc.h"

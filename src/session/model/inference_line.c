@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/inference_line.h"
+#include "trace/lines/blobs.h"
 
 #include "base/alloc.h"
 #include "door/tasks/tasks.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/model/stage_driver.h"
+#include "manifest/text/yaml_tree.h"
+#include "policy/check.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -2,7 +2,9 @@
 #include "session/plan/plan_capsule.h"
 
 #include "artifact/names/name.h"
+#include "artifact/names/version.h"
 #include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "session/handoff/delegate.h"
 #include "session/handoff/delegate_wait.h"

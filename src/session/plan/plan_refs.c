@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/plan/plan_refs.h"
+#include "base/json_write.h"
 
 #include "base/alloc.h"
 

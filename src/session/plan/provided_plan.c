@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "session/plan/plan.h"
 #include "session/plan/plan_check.h"
 #include "session/plan/plan_run.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/stage/places.h"
+#include "fs/latch.h"
+#include "fs/paths.h"
+#include "home/session_dirs.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/stage/stage_script.h"
+#include "fs/paths.h"
 
 #include "base/digest.h"
 #include "base/fdio.h"

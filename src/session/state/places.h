@@ -8,6 +8,7 @@
 
 #include "fs/root.h"
 #include "home/paths.h"
+#include "home/session_dirs.h"
 
 struct places {
     char *work_path;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/task/attempt_end.h"
+#include "fs/latch.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

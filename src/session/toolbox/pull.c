@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/pull.h"
+#include "artifact/store/store_list.h"
+#include "artifact/store/store_meta.h"
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "artifact/sources/source.h"
 #include "artifact/sources/source_fetch.h"
 #include "artifact/sources/source_pick.h"

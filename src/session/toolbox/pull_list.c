@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/pull_list.h"
+#include "artifact/store/store_list.h"
 
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "net/resolver.h"
 #include "session/state/session.h"
 #include "session/toolbox/pull.h"

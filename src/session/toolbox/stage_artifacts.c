@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/stage_artifacts.h"
+#include "fs/paths.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
+#include "policy/check.h"
+#include "policy/warn.h"
 
 #include "artifact/names/name.h"
 #include "artifact/names/wit.h"

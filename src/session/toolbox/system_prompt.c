@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/system_prompt.h"
+#include "fs/paths.h"
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"

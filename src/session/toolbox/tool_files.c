@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_write.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/state/provided.h"

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "session/state/session.h"
 #include "session/toolbox/told.h"
 

@@ -51,10 +51,6 @@ struct mur_child {
     struct secret *door_token;
 };
 
-/* mur_child_launch, given up early when <cancel> (may be NULL) is raised. */
-struct mur_child *
-child_launch (const struct mur_child_launch *launch, struct cancel *cancel, struct mur_error **err);
-
 /* An empty handle: no process yet. */
 struct mur_child *child_new (void);
 DEFINE_CLEANUP (struct mur_child, mur_child_free)

@@ -1,11 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Launching a child, step by step (spec/spawn.md A1, A5-A11). See murmur/child.h.
- *
- * The order is the point: the lifeline before the folder, the folder before the process; whatever
- * fails after the fork ends and reaps the child before the error is returned.
- */
-#include "spawn/child/child.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spawn/child/launch.h"
 #include "spawn/child/environment.h"
 #include "spawn/child/readiness.h"
 #include "spawn/child/snapshot.h"

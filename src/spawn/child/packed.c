@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/packed.h"
+#include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
 #include "manifest/settings/artifact_manifest.h"

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/digest.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <errno.h>

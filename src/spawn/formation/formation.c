@@ -17,6 +17,7 @@
 #include "fs/root.h"
 #include "home/paths.h"
 #include "home/running.h"
+#include "spawn/formation/formation_announce.h"
 
 #include <errno.h>
 #include <poll.h>

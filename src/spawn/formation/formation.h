@@ -42,10 +42,3 @@ struct formation {
  * and no error when a signal stopped it before the entry started. */
 bool formation_run (struct formation *f, int *exit_status, struct mur_error **err);
 void formation_clear (struct formation *f);
-
-/* formation_retire.c: once no member is left, removes what the entry member's trace.retain does not
- * keep of this project's earlier formations, a line on stderr each. */
-void formation_retire (const struct formation *f, const struct capsule_manifest *entry);
-
-/* formation_announce.c: every peer is ready and the entry starts now. */
-void formation_announce (const struct formation *f);

@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Announcing a formation: one line of JSON on stdout, or a block of text on stderr (spec/spawn.md
- * C4). No token is in either.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spawn/formation/formation_announce.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"

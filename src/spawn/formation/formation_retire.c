@@ -1,15 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Retiring old formations of a project once a launch of it is over, by the entry member's
- * trace.retain (spec/spawn.md C7, spec/records.md 7).
- *
- * Always true: only real directories named by a formation id whose marker names this project are
- * looked at; what may be alive stays; neither this formation nor one minted later is touched.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spawn/formation/formation_retire.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 #include "home/running.h"

@@ -6,6 +6,7 @@
 #include "base/fdio.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "net/http_fetch.h"

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/keys/token.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "trace/export/otlp_writer.h"
 
 #include "base/json.h"
+#include "base/json_write.h"
 
 #include <assert.h>
 #include <stdio.h>

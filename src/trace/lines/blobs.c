@@ -1,10 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Bodies kept beside the trace under trace.capture: content (spec/records.md 3.2).
- *
- * Always true: a link where a body or its directory should be is a refusal, never "already stored".
- */
-#include "trace/lines/writer.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/lines/blobs.h"
 
 bool
 trace_blob_store (struct fs_root *records, const char *sha256, const void *data, size_t len,

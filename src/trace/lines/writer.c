@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/keys/token.h"
 
 #include <errno.h>

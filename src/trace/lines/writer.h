@@ -60,7 +60,3 @@ void trace_writer_observe (struct trace_writer *w, trace_observer_fn *fn, void *
 /* The text a free-text field carries: secrets replaced, cut to 2000 bytes on a character boundary.
  * The caller frees it. */
 char *trace_free_text (struct trace_writer *w, const char *text);
-
-/* Stores a body once as blobs/<sha256> (records.md 3.2). Fails with E-RUN-050 or E-IO-003. */
-bool trace_blob_store (struct fs_root *records, const char *sha256, const void *data, size_t len,
-                       struct mur_error **err);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
 

@@ -5,6 +5,7 @@
 #include "trace/read/reader.h"
 
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "trace/lines/events.h"
 

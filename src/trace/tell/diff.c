@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur trace diff`. See compare.h.
- */
-#include "trace/tell/compare.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/tell/diff.h"
 
 #include "base/alloc.h"
 #include "trace/read/text.h"

@@ -16,7 +16,3 @@
 char *eval_run_resolve (const char *address, const char *work_root, struct mur_error **err);
 /* Reads one. Owned; NULL: E-IO-001 (absent), E-IO-003, E-EVAL-001 (not such a record). */
 json_t *eval_run_read (const char *path, struct mur_error **err);
-
-/* The comparison as JSON (owned) and as text. */
-json_t *eval_run_json (const json_t *run);
-void eval_run_text (const json_t *run, struct buf *out);

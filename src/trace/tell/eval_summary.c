@@ -1,9 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What an eval run adds up to: each arm over a case and over all, as JSON and as a table. See
- * eval_run.h.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/tell/eval_summary.h"
+
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "trace/read/text.h"
 #include "trace/tell/eval_run.h"
 

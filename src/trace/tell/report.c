@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * `mur trace report`. See compare.h.
- */
-#include "trace/tell/compare.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/tell/report.h"
 
 #include "base/alloc.h"
 #include "trace/read/text.h"

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "trace/read/formation.h"
-#include "trace/tell/show_parts.h"
+#include "trace/tell/show_sections_internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * `mur trace show`: endings, refusals, control and planes. See show_parts.h.
  */
-#include "trace/tell/show_parts.h"
+#include "trace/tell/show_sections_internal.h"
 
 #include "base/alloc.h"
 

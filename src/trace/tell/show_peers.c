@@ -3,7 +3,7 @@
  * `mur trace show`: delegations, member calls, plans, messages and the list of tasks. See
  * show_parts.h.
  */
-#include "trace/tell/show_parts.h"
+#include "trace/tell/show_sections_internal.h"
 
 #include "base/alloc.h"
 

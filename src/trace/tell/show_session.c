@@ -3,7 +3,7 @@
  * `mur trace show`: what the session was, its harness, hooks, retention and seeds. See
  * show_parts.h.
  */
-#include "trace/tell/show_parts.h"
+#include "trace/tell/show_sections_internal.h"
 
 #include "base/alloc.h"
 

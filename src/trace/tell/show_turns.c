@@ -2,7 +2,7 @@
  *
  * `mur trace show`: turns, tokens and what was called in them. See show_parts.h.
  */
-#include "trace/tell/show_parts.h"
+#include "trace/tell/show_sections_internal.h"
 
 #include "base/alloc.h"
 

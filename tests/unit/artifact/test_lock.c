@@ -5,6 +5,7 @@
 #include "artifact/store/lock.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "tests/unit/testing.h"
 

@@ -4,6 +4,7 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
+#include "artifact/names/version.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

@@ -5,6 +5,10 @@
 #include "artifact/names/platform.h"
 #include "artifact/store/resolve.h"
 #include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
+#include "artifact/store/store_meta.h"
+#include "artifact/store/store_write.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "tests/unit/testing.h"
 

@@ -3,6 +3,7 @@
  * The component section reader and level fit (spec/artifacts.md 11).
  */
 #include "artifact/names/wit.h"
+#include "artifact/names/wit_reader.h"
 #include "tests/unit/testing.h"
 
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/secret.h"
 
 #include <pthread.h>

@@ -2,6 +2,8 @@
  *
  * Exported folders: what is served, what is not and under which name, whatever lies in the folder.
  */
+#include "fs/latch.h"
+#include "fs/paths.h"
 #include "tests/unit/testing.h"
 
 #include "door/planes/export_folder.h"

@@ -3,8 +3,10 @@
  * Shared parts of the engine's tests. See guests.h.
  */
 #include "guests.h"
+#include "engine/guest.h"
 
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>

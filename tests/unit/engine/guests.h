@@ -8,6 +8,7 @@
 #include "tests/unit/testing.h"
 
 #include "engine/engine.h"
+#include "engine/guest.h"
 #include "host/linkage.h"
 #include "host/tool.h"
 

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/fdio.h"
 #include "engine/form_cache.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
  *
  * Guests: what they see, how their calls end, and that an abandoned one leaves nothing behind.
  */
+#include "engine/guest.h"
 #include "guests.h"
 
 #include "base/clock.h"

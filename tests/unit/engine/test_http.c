@@ -4,6 +4,7 @@
  * streaming both ways, back-pressure, and that an exchange is released exactly once however it
  * ends.
  */
+#include "engine/guest.h"
 #include "guests.h"
 
 #include "base/clock.h"

@@ -4,6 +4,7 @@
  * relies on: a request that was not allowed opens no connection, big answers and uploads stream,
  * and a guest stuck in one is let go at once.
  */
+#include "engine/guest.h"
 #include "guests.h"
 
 #include "base/clock.h"

@@ -10,6 +10,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/clock.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 
 #include <fcntl.h>

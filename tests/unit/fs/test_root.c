@@ -4,6 +4,8 @@
  */
 #include "tests/unit/testing.h"
 
+#include "fs/latch.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 

@@ -4,8 +4,10 @@
  */
 #include "tests/unit/testing.h"
 
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/config.h"
+#include "manifest/settings/config_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,11 @@
 
 #include "base/ids.h"
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/conversations.h"
 #include "home/paths.h"
+#include "home/session_dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>

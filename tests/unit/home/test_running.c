@@ -5,6 +5,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/buf.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "home/running.h"
 

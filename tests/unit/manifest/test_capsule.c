@@ -3,6 +3,7 @@
  * murmur.yaml read as a capsule: the acceptance cases a parse decides, the order of refusals, and
  * every block's rules.
  */
+#include "manifest/capsule/capsule_schema.h"
 #include "tests/unit/manifest/reading.h"
 
 #include <time.h>

@@ -4,10 +4,13 @@
  * suggestions.
  */
 #include "base/words.h"
+#include "manifest/capsule/endpoint.h"
+#include "manifest/text/suggest.h"
 #include "tests/unit/testing.h"
 
 #include "base/words.h"
 #include "manifest/capsule/capsule.h"
+#include "manifest/capsule/capsule_schema.h"
 
 #include <string.h>
 

@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
+#include "manifest/text/yaml_write.h"
 
 #include <string.h>
 #include <time.h>

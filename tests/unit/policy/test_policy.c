@@ -2,6 +2,9 @@
  *
  * Lowering, refusals in their order, warnings (spec/manifest.md 17.3, 18, 19).
  */
+#include "manifest/text/yaml_tree.h"
+#include "policy/check.h"
+#include "policy/warn.h"
 #include "tests/unit/policy/lowering.h"
 
 #define CAPS(text)  HEAD "capabilities: {" text "}\n"

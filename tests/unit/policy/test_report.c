@@ -2,6 +2,8 @@
  *
  * The containment decision and the two forms of the grants report.
  */
+#include "policy/check.h"
+#include "policy/scope_text.h"
 #include "tests/unit/policy/lowering.h"
 
 #include "base/json.h"

@@ -2,6 +2,7 @@
  *
  * The supervisor with real commands: output, leftovers, background, stopping, many at once.
  */
+#include "fs/paths.h"
 #include "tests/unit/sandbox/folders.h"
 
 #include "base/clock.h"

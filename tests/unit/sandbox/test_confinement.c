@@ -6,6 +6,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/text/grammar.h"
 #include "sandbox/kernel/environment.h"

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "sandbox/host/probe.h"

@@ -3,6 +3,8 @@
  * Making and taking apart a session on a stand.
  */
 #include "tests/unit/session/stand.h"
+#include "fs/latch.h"
+#include "fs/paths.h"
 
 #include "base/clock.h"
 #include "base/secret.h"

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "murmur/child.h"
 #include "spawn/child/work_folder.h"

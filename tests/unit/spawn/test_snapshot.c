@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fdio.h"
 #include "base/json.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "spawn/child/snapshot.h"
 

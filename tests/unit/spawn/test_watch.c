@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "spawn/report/watch.h"
 #include "tests/unit/net/loop_server.h"

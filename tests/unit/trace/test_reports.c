@@ -6,9 +6,10 @@
 #include "tests/unit/testing.h"
 
 #include "base/digest.h"
+#include "fs/paths.h"
 #include "fs/root.h"
 #include "trace/read/body.h"
-#include "trace/tell/compare.h"
+#include "trace/tell/diff.h"
 #include "trace/tell/metrics.h"
 #include "trace/tell/show.h"
 #include "trace/tell/steps.h"

@@ -5,6 +5,7 @@
 #include "tests/unit/testing.h"
 
 #include "base/json.h"
+#include "trace/lines/blobs.h"
 #include "trace/lines/writer.h"
 
 #include <fcntl.h>

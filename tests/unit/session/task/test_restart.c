@@ -2,6 +2,7 @@
  *
  * Texts of a task: where they come from, and what an attempt that begins anew is told.
  */
+#include "fs/latch.h"
 #include "tests/unit/session/stand.h"
 
 #include "session/task/restart.h"

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "artifact/store/store.h"
+#include "artifact/store/store_meta.h"
 
 /* "<root>/<scope>/<bare>/<version>". Owned. */
 char *store_version_dir (const struct store *s, const char *name, const char *version);
