@@ -12,10 +12,13 @@ from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess, ExportTraceServiceResponse)
 
+from tests.integration.test_mcp_serve import served
+from tests.integration.test_std_hooks import GRANTS, hook
 from tests.support.delegation import Plane, delegate, turn
 from tests.support.door_client import SLEEPER, Door, message
 from tests.support.fixtures import own_component
 from tests.support.lab import SLOWER
+from tests.support.mcp_client import LEGACY, StdioClient
 from tests.support.model_server import fault
 from tests.support.otlp import OtlpCollector
 from tests.support.polling import eventually
@@ -363,3 +366,61 @@ def test_otel_the_standard_variables_win_over_the_manifest(lab):
 def test_otel_what_a_manifest_cannot_mean_is_refused(lab, otel, more, path):
     refused = agent(lab, "http://127.0.0.1:9", otel=otel, **more).run("--task", "go")
     assert refused.code == 1 and "error[E-MAN-003]" in refused.stderr and path in refused.stderr
+
+
+def test_otel_a_resuming_message_links_to_its_callers_span(lab):
+    tool = lab.publish("tool-probe", own_component("tool-probe"), "tool", description="probe", input_schema={"type": "object"})
+    steps = [{"tool_calls": [{"name": "tool-probe", "input": {"do": "ask which?"}}]}, {"text": "thanks"}]
+    with OtlpCollector() as collector:
+        running = agent(lab, collector, steps, tools=[tool], lifecycle=SLEEPER).start()
+        door = Door(running)
+
+        def send(said, caller):
+            body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": said}
+            return door.post(body, door.headers([("traceparent", caller)])).json["result"]["task"]
+
+        task = send(message("go"), CALLER)
+        again = message("that one")
+        again["message"]["taskId"] = task["id"]
+        send(again, "00-" + "c" * 32 + "-" + "d" * 16 + "-01")
+        running.signal()
+        running.result()
+    whole = collector.one("invoke_agent")
+    assert (whole.trace, whole.parent) == ("a" * 32, "b" * 16)
+    assert [(link["traceId"], link["spanId"]) for link in whole.raw["links"]] == [("c" * 32, "d" * 16)]
+
+
+def test_otel_17_a_call_over_mcp_is_told_by_that_convention(lab):
+    with OtlpCollector() as collector:
+        project = served(lab, observability={"otel": {"endpoint": collector.endpoint}})
+        client = StdioClient(lab, project.directory, era=LEGACY)
+        client.call("files", {"action": "list", "path": "."}, _meta={"traceparent": CALLER})
+        client.call("files", {"action": "read", "path": "missing"})
+        assert client.close() == 0
+    first, second = collector.named("execute_tool")
+    assert (first.kind, first.attributes["mcp.method.name"], first.attributes["network.transport"]) == (2, "tools/call", "pipe")
+    assert [(link["traceId"], link["spanId"]) for link in first.raw["links"]] == [("a" * 32, "b" * 16)]
+    assert second.attributes["error.type"] == "tool_error" and "links" not in second.raw
+
+
+def test_otel_scores_of_a_hook_are_evaluation_events(lab):
+    with OtlpCollector() as collector:
+        scorers = [{"type": "exit_ok"}, {"type": "max_turns", "max": 0}]
+        project = lab.agent(steps=[{"text": "hey"}], tools=[hook("eval", {}, GRANTS)], observability={
+            "otel": {"endpoint": collector.endpoint}, "eval": {"scorers": scorers}})
+        session = lab.session(project.run("--task", "go").ok())
+    span, whole = collector.one("evaluation"), collector.one("invoke_agent")
+    assert (span.parent, span.trace) == (whole.id, whole.trace)
+    scores = [attributes for name, attributes in span.events if name == "gen_ai.evaluation.result"]
+    told = {score["gen_ai.evaluation.name"]: (score["gen_ai.evaluation.score.label"], score["gen_ai.evaluation.score.value"])
+            for score in scores}
+    assert told["exit_ok"] == ("pass", 1) and told["max_turns"][0] == "fail"
+    assert all("gen_ai.evaluation.explanation" not in score for score in scores)
+    exported = lab.mur("trace", "export", session.id, "--otlp", "-").ok().stdout
+    assert "gen_ai.evaluation.result" in exported
+
+
+def test_otel_no_span_is_without_length(lab):
+    with OtlpCollector() as collector:
+        agent(lab, collector, [{"tool_calls": [{"name": "sh", "input": {"command": "true"}}]}, {"text": "x"}]).run("--task", "go").ok()
+    assert collector.spans and all(span.end > span.start for span in collector.spans)

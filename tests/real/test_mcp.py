@@ -3,15 +3,13 @@
 # Real MCP clients against `mur mcp serve`: the SDK of Python, of both eras' generations, from PyPI.
 
 import json
-import os
 import subprocess
 import sys
-import venv
-from pathlib import Path
 
 import pytest
 
 from tests.integration.test_mcp_serve import served, trace_of
+from tests.support.pypi import python_with
 
 SDKS = ["mcp==1.30.0", "mcp==2.3.0"]
 ROUND = '''
@@ -36,19 +34,6 @@ async def main(program, folder, home):
 
 asyncio.run(main(*sys.argv[1:]))
 '''
-
-
-def python_with(package):
-    """The Python of an environment that holds exactly this package, made once."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "murmur" / "real" / package.replace("==", "-")
-    python = base / "bin/python"
-    if not (base / "done").exists():
-        venv.create(base, with_pip=True, clear=True)
-        done = subprocess.run([python, "-m", "pip", "install", "-q", package], capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.skip(f"{package} cannot be installed: {done.stderr.strip().splitlines()[-1]}")
-        (base / "done").touch()
-    return python
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="the SDKs need Python 3.10")

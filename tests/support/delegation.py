@@ -115,9 +115,9 @@ class Plane:
         publish_agent(self.lab, "parent", [{"text": "never run"}], capabilities={**grants, **(published or {})})
         return project
 
-    def publish_middle(self, *steps):
+    def publish_middle(self, *steps, **manifest):
         """A child that may start the children there are so far."""
-        publish_agent(self.lab, "middle", list(steps), capabilities={"spawn": {"allow": list(self.children)}})
+        publish_agent(self.lab, "middle", list(steps), capabilities={"spawn": {"allow": list(self.children)}}, **manifest)
         self.children.append("local/middle")
 
     # --- running ---

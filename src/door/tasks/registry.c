@@ -137,6 +137,9 @@ route_continuation (struct registry *r, const struct caller *caller, struct task
         out->context = x_strdup (e->task.context_id);
         return;
     }
+    if (r->spec.record_reply)
+        r->spec.record_reply (r->spec.record_ctx, e->task.id, message->message_id,
+                              message->traceparent);
     e->reply = text_with_references (r, caller, message);
     task_entry_set_state (r, e, TASK_WORKING);
     streams_status (r->streams, &e->task, task_view_said (&e->view, "resumed"), TASK_WORKING);

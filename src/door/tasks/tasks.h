@@ -63,6 +63,9 @@ struct registry_spec {
     /* Puts a message's task on record before its sender is answered; false refuses it. Called
      * under the registry's lock. NULL: nothing is recorded. */
     bool (*record) (void *ctx, const struct task *task);
+    /* Likewise a message that resumes a waiting task. NULL: not recorded. */
+    void (*record_reply) (void *ctx, const char *task_id, const char *message_id,
+                          const char *traceparent);
     void *record_ctx;
 };
 

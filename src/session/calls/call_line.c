@@ -19,7 +19,8 @@ tool_line (struct session *s, struct running_task *t, const struct call *c,
            .output = keeps_output ? (o->text.data ? o->text.data : "") : NULL,
            .output_bytes = o->text.len, .duration_ms = duration_ms,
            .status = o->status == TOOL_PASSED ? "ok" : "error", .error = o->runtime_error,
-           .state_effect = o->state_effect, .resource_id = o->resource_id);
+           .state_effect = o->state_effect, .resource_id = o->resource_id, .by = c->by,
+           .traceparent_from_caller = c->traceparent);
     t->counts.tool_calls++;
     s->tally.totals.tool_calls++;
 }

@@ -257,7 +257,7 @@ static void
 serve_request (struct connection *c, struct mcp_request *r)
 {
     const struct mcp_service service = { .ctx = c,
-                                         .name = "murmur",
+                                         .name = BRIDGE_NAME,
                                          .version = MUR_VERSION,
                                          .offers = MCP_OFFERS_TOOLS,
                                          .tools_list = serve_list,

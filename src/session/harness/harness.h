@@ -8,6 +8,9 @@
  */
 #pragma once
 
+/* What the session's tools are served as to a harness. */
+#define BRIDGE_NAME "murmur"
+
 #include "host/process_driver.h"
 #include "net/server/gateway_door.h"
 #include "session/commands/confine.h"

@@ -311,6 +311,14 @@ harness_note (struct harness_run *run, const char *text)
     TRACE (run->session->trace, NULL, harness_note, .task_id = run->task->task->id, .text = clean);
 }
 
+/* A call of the capsule's own tools came through the bridge; drivers name it as MCP clients do. */
+static const char *
+whose (const char *name)
+{
+    static const char prefix[] = "mcp__" BRIDGE_NAME "__";
+    return str_starts (name, prefix) ? "bridge" : "harness";
+}
+
 /* The input as compact JSON; NULL when it is none. Owned. */
 static char *
 input_json (const char *input)
@@ -330,6 +338,7 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
     struct call call = { .turn = t->counts.turns ? t->counts.turns - 1 : 0,
                          .id = c->id,
                          .name = c->name,
+                         .by = whose (c->name),
                          .input_text = input ? input : c->input,
                          .input_bytes = strlen (c->input) };
     buf_append (&o.text, e->text, e->text_len);

@@ -229,7 +229,7 @@ ask_plan (struct harness_run *run, const char *version, const struct buf *prompt
     _cleanup_strv_ struct strv names = { 0 };
     for (size_t i = 0; i < s->kit.tool_count; i++)
         strv_push (&names, s->kit.tools[i].name);
-    const struct process_bridge bridge = { "murmur", run->bridge ? bridge_url (run->bridge) : "",
+    const struct process_bridge bridge = { BRIDGE_NAME, run->bridge ? bridge_url (run->bridge) : "",
                                            run->bridge ? bridge_token (run->bridge) : "",
                                            names.items };
     const struct process_request request = {

@@ -126,6 +126,14 @@ record_received (void *ctx, const struct task *task)
 }
 
 static void
+record_reply (void *ctx, const char *task_id, const char *message_id, const char *traceparent)
+{
+    struct session *s = ctx;
+    TRACE (s->trace, NULL, task_resumed, .task_id = task_id, .message_id = message_id,
+           .traceparent_from_caller = traceparent);
+}
+
+static void
 make_registry (struct session *s)
 {
     struct registry_spec spec = {
@@ -134,6 +142,7 @@ make_registry (struct session *s)
         .is_public = ! s->rooms.staged->auth,
         .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
         .record = record_received,
+        .record_reply = record_reply,
         .record_ctx = s,
     };
     s->registry = registry_new (&spec);

@@ -88,6 +88,13 @@ raise_call (void *ctx)
     cancel_raise (ctx);
 }
 
+/* Where the client's own trace is, as it says in the request's _meta. */
+static const char *
+traceparent_of (const struct mcp_request *request)
+{
+    return json_get_string (json_object_get (request->message.params, "_meta"), "traceparent");
+}
+
 static void
 run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
 {
@@ -106,7 +113,9 @@ run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
                             .name = call->name,
                             .input = call->arguments,
                             .input_text = input_text,
-                            .is_served = true };
+                            .is_served = true,
+                            .by = "client",
+                            .traceparent = traceparent_of (call->request) };
     tool_call_run (s, &t, &c, o);
     loop_lock_release (&s->loop_lock);
     cancel_remove (v->task.cancel, listener);

@@ -45,6 +45,17 @@ on_refusal (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 }
 
 static void
+on_resumed (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
+{
+    (void)id;
+    (void)ms;
+    struct attributes *a = agent_event (g, "murmur.event", line);
+    if (a)
+        attributes_string (a, "murmur.event.kind", "task_resumed");
+    gen_ai_link_caller (g->task.agent, line);
+}
+
+static void
 on_event (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
     (void)id;
@@ -197,7 +208,8 @@ end_task (struct gen_ai *g, const char *exit_status, uint64_t ms)
 {
     struct telemetry_span *s = steal_ptr (&g->task.agent);
     struct attributes *a = &s->attributes;
-    s->end_ns = ms * NS_PER_MS < s->start_ns ? s->start_ns : ms * NS_PER_MS;
+    s->end_ns = ms * NS_PER_MS;
+    gen_ai_give_length (s, s->start_ns);
     attributes_string (a, "murmur.exit_status", exit_status);
     attributes_int (a, "murmur.inference_calls", (int64_t)g->task.inference_calls);
     attributes_int (a, "murmur.tool_calls", (int64_t)g->task.tool_calls);
@@ -256,8 +268,10 @@ on_session_end (struct gen_ai *g, const json_t *line, const char *id, uint64_t m
     const char *status = json_get_string (line, "exit_status");
     if (g->task.agent)
         end_task (g, status ? status : "_OTHER", ms);
-    if (g->has_had_task)
+    if (g->has_had_task) {
+        gen_ai_evaluations (g, id, ms);
         return;
+    }
     const struct trace_context nobody = { .is_sampled = true };
     start_task (g, id, &nobody, g->session_began_ms ? g->session_began_ms : ms);
     end_task (g, status ? status : "_OTHER", ms);
@@ -303,6 +317,7 @@ static const struct {
     { "network_refused", IN_TASK, on_refusal },
     { "command_refused", IN_TASK, on_refusal },
     { "spend_ceiling_reached", IN_TASK, on_refusal },
+    { "task_resumed", IN_TASK, on_resumed },
     { "task_reopened", IN_TASK, on_event },
     { "task_continued", IN_TASK, on_event },
     { "keep_working", IN_TASK, on_event },

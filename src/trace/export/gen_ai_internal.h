@@ -61,11 +61,15 @@ uint64_t gen_ai_duration (const json_t *line);
 void gen_ai_add_int (struct attributes *a, const char *key, const json_t *line, const char *member);
 /* Text of somebody's: known secrets are replaced. */
 void gen_ai_add_text (struct gen_ai *g, struct attributes *a, const char *key, const char *value);
+/* A caller that says where its own span is, beside the one above: a link to that. */
+void gen_ai_link_caller (struct telemetry_span *s, const json_t *line);
 void gen_ai_add_provider (struct gen_ai *g, struct attributes *a);
 /* Below <parent> in the running task's trace; no part of it lies before the task. Owned. */
 struct telemetry_span *
 gen_ai_span (struct gen_ai *g, const char *name, enum span_kind kind, const char *operation,
              const char *parent, uint64_t start_ms, uint64_t end_ms);
+/* A span without length gets the least there is, not before <from_ns>. */
+void gen_ai_give_length (struct telemetry_span *s, uint64_t from_ns);
 /* <message> is told from GEN_AI_CONTENT_META on; the first type and message count. */
 void gen_ai_set_failed (struct gen_ai *g, struct telemetry_span *s, const char *type,
                         const char *message);
@@ -76,6 +80,8 @@ void gen_ai_emit (struct gen_ai *g, struct telemetry_span *s);
 typedef void gen_ai_take_fn (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms);
 /* (gen_ai_chat.c) */
 gen_ai_take_fn gen_ai_inference, gen_ai_retry;
+/* Scores that a hook left in the records, below the last task. (gen_ai_evaluations.c) */
+void gen_ai_evaluations (struct gen_ai *g, const char *id, uint64_t ms);
 /* (gen_ai_tools.c) */
 gen_ai_take_fn gen_ai_tool_call, gen_ai_skill_call, gen_ai_shell;
 /* (gen_ai_work.c) */

@@ -55,6 +55,19 @@ gen_ai_emit (struct gen_ai *g, struct telemetry_span *s)
         span_free (s);
 }
 
+/* Receivers take a span without length for a fault, and lines have milliseconds. */
+void
+gen_ai_give_length (struct telemetry_span *s, uint64_t from_ns)
+{
+    if (s->end_ns > s->start_ns)
+        return;
+    s->end_ns = s->start_ns;
+    if (s->start_ns > from_ns)
+        s->start_ns--;
+    else
+        s->end_ns++;
+}
+
 /* Below <parent>; no part of it lies before the task. */
 struct telemetry_span *
 gen_ai_span (struct gen_ai *g, const char *name, enum span_kind kind, const char *operation,
@@ -67,8 +80,7 @@ gen_ai_span (struct gen_ai *g, const char *name, enum span_kind kind, const char
     s->end_ns = end_ms * NS_PER_MS;
     if (g->task.agent && s->start_ns < g->task.agent->start_ns)
         s->start_ns = g->task.agent->start_ns;
-    if (s->end_ns < s->start_ns)
-        s->end_ns = s->start_ns;
+    gen_ai_give_length (s, g->task.agent ? g->task.agent->start_ns : s->start_ns);
     attributes_string (&s->attributes, "gen_ai.operation.name", operation);
     attributes_string (&s->attributes, "gen_ai.conversation.id", g->task.conversation_id);
     return s;
@@ -83,6 +95,14 @@ gen_ai_set_failed (struct gen_ai *g, struct telemetry_span *s, const char *type,
     if (message && g->spec.content != GEN_AI_CONTENT_NONE && ! s->failure)
         s->failure =
             g->spec.redactor ? redactor_apply (g->spec.redactor, message) : x_strdup (message);
+}
+
+void
+gen_ai_link_caller (struct telemetry_span *s, const json_t *line)
+{
+    struct trace_context caller;
+    if (trace_context_parse (json_get_string (line, "traceparent_from_caller"), &caller))
+        span_link_add (s, caller.trace_id, caller.span_id);
 }
 
 void

@@ -41,6 +41,25 @@ tool_span (struct gen_ai *g, const char *tool, const char *type, const json_t *l
     return s;
 }
 
+/* A call that came over MCP is told by that convention, too, on the one span it has. */
+static void
+add_mcp (struct telemetry_span *s, const json_t *line)
+{
+    static const struct {
+        const char *by, *transport;
+    } ways[] = { { "bridge", "tcp" }, { "client", "pipe" } };
+    const char *by = json_get_string (line, "by");
+    attributes_string (&s->attributes, "murmur.tool.by", by);
+    for (size_t i = 0; by && i < sizeof ways / sizeof *ways; i++) {
+        if (! str_eq (by, ways[i].by))
+            continue;
+        s->kind = SPAN_SERVER;
+        attributes_string (&s->attributes, "mcp.method.name", "tools/call");
+        attributes_string (&s->attributes, "network.transport", ways[i].transport);
+        gen_ai_link_caller (s, line);
+    }
+}
+
 void
 gen_ai_tool_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
@@ -48,6 +67,7 @@ gen_ai_tool_call (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     struct telemetry_span *s = tool_span (g, tool, "function", line, id, ms);
     struct attributes *a = &s->attributes;
     attributes_string (a, "gen_ai.tool.call.id", json_get_string (line, "tool_call_id"));
+    add_mcp (s, line);
     gen_ai_add_int (a, "murmur.input_bytes", line, "input_bytes");
     attributes_string (a, "murmur.state_effect", json_get_string (line, "state_effect"));
     if (g->spec.content == GEN_AI_CONTENT_FULL) {
@@ -81,9 +101,17 @@ keep_within (struct telemetry_span *s, uint64_t start_ns, uint64_t end_ns)
         s->end_ns = end_ns;
     if (s->start_ns < start_ns || s->start_ns > s->end_ns)
         s->start_ns = start_ns;
+    gen_ai_give_length (s, start_ns);
 }
 
-/* The command of a tool call hangs below it: its line follows the call's. */
+/* The command of a tool call hangs below it: its line follows the call's. One that began when the
+ * call was over is another's (a harness's, whose call is told later). */
+static bool
+is_of_last_call (const struct gen_ai *g, uint64_t began_ms)
+{
+    return g->tool.is_last && began_ms * NS_PER_MS <= g->tool.end_ns;
+}
+
 void
 gen_ai_shell (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
 {
@@ -92,11 +120,13 @@ gen_ai_shell (struct gen_ai *g, const json_t *line, const char *id, uint64_t ms)
     const char *slash = binary ? strrchr (binary, '/') : NULL,
                *program = slash ? slash + 1 : binary;
     _cleanup_free_ char *name = x_asprintf ("command %s", program ? program : "?");
-    struct telemetry_span *s = gen_ai_span (
-        g, name, SPAN_INTERNAL, "execute_command",
-        g->tool.is_last ? g->tool.span : g->task.context.span_id, ms - gen_ai_duration (line), ms);
+    uint64_t began_ms = ms - gen_ai_duration (line);
+    bool is_below = is_of_last_call (g, began_ms);
+    struct telemetry_span *s =
+        gen_ai_span (g, name, SPAN_INTERNAL, "execute_command",
+                     is_below ? g->tool.span : g->task.context.span_id, began_ms, ms);
     span_id_of (id, "command", s->id);
-    if (g->tool.is_last)
+    if (is_below)
         keep_within (s, g->tool.start_ns, g->tool.end_ns);
     struct attributes *a = &s->attributes;
     gen_ai_add_text (g, a, "process.executable.name", program);

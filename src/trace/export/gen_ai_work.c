@@ -63,6 +63,9 @@ gen_ai_plan_step (struct gen_ai *g, const json_t *line, const char *id, uint64_t
     struct telemetry_span *s = gen_ai_span (g, name, SPAN_INTERNAL, "plan_step", g->plan_span,
                                             ms - gen_ai_duration (line), ms);
     span_id_of (id, "step", s->id);
+    if (s->start_ns < g->plan_began_ms * NS_PER_MS)
+        s->start_ns = g->plan_began_ms * NS_PER_MS;
+    gen_ai_give_length (s, g->plan_began_ms * NS_PER_MS);
     attributes_string (&s->attributes, "murmur.plan.step.kind", json_get_string (line, "kind"));
     attributes_string (&s->attributes, "murmur.outcome", status);
     gen_ai_add_int (&s->attributes, "murmur.attempts", line, "attempts");

@@ -76,6 +76,14 @@ attributes_int (struct attributes *a, const char *key, int64_t value)
 }
 
 void
+attributes_double (struct attributes *a, const char *key, double value)
+{
+    struct attribute *new = attributes_add (a, key, ATTRIBUTE_DOUBLE);
+    if (new)
+        new->real = value;
+}
+
+void
 attributes_bool (struct attributes *a, const char *key, bool value)
 {
     struct attribute *new = attributes_add (a, key, ATTRIBUTE_BOOL);
@@ -126,6 +134,17 @@ span_event_add (struct telemetry_span *s, const char *name, uint64_t time_ns)
 }
 
 void
+span_link_add (struct telemetry_span *s, const char *trace_id, const char *span_id)
+{
+    if (s->link_count == SPAN_LINKS_MAX)
+        return;
+    x_grow (s->links, s->link_count, s->link_cap);
+    struct span_link *l = &s->links[s->link_count++];
+    snprintf (l->trace_id, sizeof l->trace_id, "%s", trace_id);
+    snprintf (l->span_id, sizeof l->span_id, "%s", span_id);
+}
+
+void
 span_free (struct telemetry_span *s)
 {
     if (! s)
@@ -133,6 +152,7 @@ span_free (struct telemetry_span *s)
     for (size_t i = 0; i < s->event_count; i++)
         attributes_free (&s->events[i].attributes);
     free (s->events);
+    free (s->links);
     attributes_free (&s->attributes);
     free (s->failure);
     free (s->name);
@@ -220,15 +240,17 @@ encode_events (struct otlp_writer *w, const struct telemetry_span *s)
 }
 
 static void
-encode_link (struct otlp_writer *w, const struct telemetry_span *s)
+encode_links (struct otlp_writer *w, const struct telemetry_span *s)
 {
-    if (! s->link_trace[0])
+    if (! s->link_count)
         return;
     otlp_list_begin (w, 13, "links");
-    otlp_item_begin (w);
-    otlp_id (w, 1, "traceId", s->link_trace);
-    otlp_id (w, 2, "spanId", s->link_span);
-    otlp_item_end (w);
+    for (size_t i = 0; i < s->link_count; i++) {
+        otlp_item_begin (w);
+        otlp_id (w, 1, "traceId", s->links[i].trace_id);
+        otlp_id (w, 2, "spanId", s->links[i].span_id);
+        otlp_item_end (w);
+    }
     otlp_list_end (w);
 }
 
@@ -246,7 +268,7 @@ encode_span (struct otlp_writer *w, const struct telemetry_span *s)
     otlp_fixed64 (w, 8, "endTimeUnixNano", s->end_ns);
     encode_attributes (w, 9, &s->attributes);
     encode_events (w, s);
-    encode_link (w, s);
+    encode_links (w, s);
     if (s->has_failed) {
         otlp_message_begin (w, 15, "status");
         if (s->failure)

@@ -47,6 +47,7 @@ void attributes_string_named (struct attributes *a, const char *key, const char 
 /* One string as a list of one. */
 void attributes_strings (struct attributes *a, const char *key, const char *value);
 void attributes_int (struct attributes *a, const char *key, int64_t value);
+void attributes_double (struct attributes *a, const char *key, double value);
 void attributes_bool (struct attributes *a, const char *key, bool value);
 const struct attribute *attributes_find (const struct attributes *a, const char *key);
 void attributes_free (struct attributes *a);
@@ -63,10 +64,14 @@ struct span_event {
     struct attributes attributes;
 };
 
+/* Another span that this one has to do with, in whichever trace. */
+struct span_link {
+    char trace_id[TRACE_ID_LEN + 1], span_id[SPAN_ID_LEN + 1];
+};
+
 struct telemetry_span {
     char trace_id[TRACE_ID_LEN + 1], id[SPAN_ID_LEN + 1];
-    char parent[SPAN_ID_LEN + 1];                                  /* "" without */
-    char link_trace[TRACE_ID_LEN + 1], link_span[SPAN_ID_LEN + 1]; /* "" without */
+    char parent[SPAN_ID_LEN + 1]; /* "" without */
     char *name;
     enum span_kind kind;
     uint64_t start_ns, end_ns; /* Unix */
@@ -75,12 +80,17 @@ struct telemetry_span {
     struct attributes attributes;
     struct span_event *events;
     size_t event_count, event_cap;
+    struct span_link *links;
+    size_t link_count, link_cap;
 };
 
 struct telemetry_span *span_new (const char *name, enum span_kind kind);
 /* The attributes of a new event of the span; beyond SPAN_EVENTS_MAX they are dropped (NULL). */
 #define SPAN_EVENTS_MAX 128
 struct attributes *span_event_add (struct telemetry_span *s, const char *name, uint64_t time_ns);
+/* Beyond SPAN_LINKS_MAX they are dropped. */
+#define SPAN_LINKS_MAX 128
+void span_link_add (struct telemetry_span *s, const char *trace_id, const char *span_id);
 void span_free (struct telemetry_span *s);
 DEFINE_CLEANUP (struct telemetry_span, span_free)
 

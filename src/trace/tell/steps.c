@@ -47,6 +47,7 @@ static const struct {
     { "task_canceled", "{phase}  [still running: {detached_work_ids}|nothing left running]" },
     { "task_rejected", "{task_id%i}  {cause}  source {source}" },
     { "task_reopened", "{hook_name}  reopen {reopen_number}  {attempt_context}" },
+    { "task_resumed", "message {message_id}" },
     { "task_continued", "{continuation_number}  waited {waited_ms%d}" },
     { "keep_working",
       "{number} of {limit}[  turns remaining {turns_remaining}]  message {message_bytes} bytes" },
