@@ -251,3 +251,14 @@ utf8_cut (const char *s, size_t len, size_t limit)
         cut--;
     return cut;
 }
+
+size_t
+utf8_first (const char *s, size_t len, size_t count)
+{
+    size_t at = 0;
+    for (; at < len && count; count--) {
+        size_t n = utf8_char_len ((const unsigned char *)s + at, len - at);
+        at += n ? n : 1;
+    }
+    return at;
+}

@@ -69,3 +69,5 @@ size_t utf8_char_len (const unsigned char *s, size_t left);
 bool utf8_is_valid (const char *s, size_t len);
 /* The largest length <= limit that does not cut a character of well-formed UTF-8. */
 size_t utf8_cut (const char *s, size_t len, size_t limit);
+/* The length of the first <count> characters, a byte that is none counted as one. */
+size_t utf8_first (const char *s, size_t len, size_t count);

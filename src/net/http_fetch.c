@@ -150,8 +150,12 @@ static bool
 report (struct mur_error **err, const char *url, const char *why)
 {
     _cleanup_url_ struct url parts = { 0 };
-    const char *host = url_parse (url, &parts) ? "the server" : parts.authority.host;
-    return mur_fail (err, E_IO_003, "request to %s failed: %s", host, why);
+    if (url_parse (url, &parts))
+        return mur_fail (err, E_IO_003, "request to the server failed: %s", why);
+    _cleanup_free_ char *port =
+        parts.authority.port == URL_NO_PORT ? NULL : x_asprintf (":%d", parts.authority.port);
+    return mur_fail (err, E_IO_003, "request to %s%s failed: %s", parts.authority.host,
+                     port ? port : "", why);
 }
 
 static bool

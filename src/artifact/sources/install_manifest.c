@@ -25,6 +25,7 @@ enum entry_state {
 
 struct entry {
     const char *name, *version; /* borrowed from the manifest */
+    size_t index;               /* in its artifacts */
     enum entry_state state;
     struct install_item item;
     struct source_pick pick;
@@ -212,7 +213,8 @@ put_failures (struct buf *out, const struct batch *b, size_t failed)
         if (e->state != ENTRY_FAILED)
             continue;
         _cleanup_free_ char *line =
-            x_asprintf ("error[%s]: %s", diag_code_name (e->error->code), e->error->message);
+            x_asprintf ("error[%s]: artifacts[%zu]: %s", diag_code_name (e->error->code), e->index,
+                        e->error->message);
         buf_printf (out, "\n  %s@%s\n", e->name, e->version);
         put_indented (out, "    ", line);
         if (e->error->hint) {
@@ -309,7 +311,8 @@ install_manifest (struct install *in, bool *any_failed, struct mur_error **err)
     for (size_t i = 0; i < m->artifacts.len; i++) {
         const struct artifact_entry *a = &m->artifacts.items[i];
         if (! a->source)
-            b.entries[b.count++] = (struct entry){ .name = a->name, .version = a->version };
+            b.entries[b.count++] =
+                (struct entry){ .name = a->name, .version = a->version, .index = i };
     }
     bool ok = true;
     if (b.count == 0)

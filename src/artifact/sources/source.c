@@ -42,6 +42,13 @@ remote_set_cancel (struct remote *r, struct cancel *cancel)
     r->github.cancel = cancel;
 }
 
+void
+remote_forget_failures (struct remote *r)
+{
+    for (size_t i = 0; i < r->sources->len; i++)
+        source_facts_forget_failures (&r->facts[i]);
+}
+
 struct source_facts *
 remote_facts_of (const struct remote *r, const char *scope)
 {

@@ -23,6 +23,9 @@ DEFINE_CLEANUP (struct remote, remote_free)
 /* Raised, every request in flight is abandoned. Borrowed. */
 void remote_set_cancel (struct remote *r, struct cancel *cancel);
 
+/* What could not be answered is asked again; answers stay. With nothing being asked. */
+void remote_forget_failures (struct remote *r);
+
 /* The owner's numeric id of the scope's source, checked like remote_pick does first (E-REG-010).
  */
 bool remote_check_owner (struct remote *r, const struct lock *lock, const char *scope,

@@ -42,6 +42,25 @@ source_facts_clear (struct source_facts *f)
     pthread_mutex_destroy (&f->mutex);
 }
 
+static void
+forget_failure (struct question *q)
+{
+    if (! q->error)
+        return;
+    question_clear (q);
+    *q = (struct question){ 0 };
+}
+
+void
+source_facts_forget_failures (struct source_facts *f)
+{
+    forget_failure (&f->owner_question);
+    forget_failure (&f->latest_question);
+    forget_failure (&f->index_question);
+    for (struct tagged_release *t = f->tagged; t; t = t->next)
+        forget_failure (&t->question);
+}
+
 struct github_repo
 source_repo (const struct source *s)
 {

@@ -38,6 +38,8 @@ struct source_facts {
 
 void source_facts_init (struct source_facts *f, const struct source *source);
 void source_facts_clear (struct source_facts *f);
+/* With nothing being asked. */
+void source_facts_forget_failures (struct source_facts *f);
 struct github_repo source_repo (const struct source *s);
 
 /* The numeric id of the repository's owner. */

@@ -28,6 +28,7 @@ message_clear (struct message *m)
     free (m->task_id);
     free (m->context_id);
     free (m->text);
+    free (m->part_kinds);
     strv_free (&m->references);
     *m = (struct message){ 0 };
 }
@@ -273,8 +274,10 @@ message_read (const json_t *params, bool has_harness, struct message *out,
     out->text = joined_parts (parts);
     size_t i;
     json_t *part;
-    json_array_foreach (parts, i, part) *
-        (json_object_get (part, "text") ? &out->has_text : &out->has_data) = true;
+    _cleanup_buf_ struct buf kinds = { 0 };
+    json_array_foreach (parts, i, part)
+        buf_putc (&kinds, json_object_get (part, "text") ? 't' : 'd');
+    out->part_kinds = buf_steal (&kinds);
     return true;
 }
 

@@ -19,10 +19,10 @@ void message_fault_clear (struct message_fault *f);
 
 struct message {
     char *message_id;
-    char *task_id;           /* NULL: none */
-    char *context_id;        /* NULL: none */
-    char *text;              /* parts joined */
-    bool has_text, has_data; /* kinds of its parts */
+    char *task_id;    /* NULL: none */
+    char *context_id; /* NULL: none */
+    char *text;       /* parts joined */
+    char *part_kinds; /* a letter for each part: 't' text, 'd' data */
     struct strv references;
     bool forgets_session;
     bool uses_door_metadata;

@@ -112,8 +112,7 @@ route_new (struct registry *r, const struct caller *caller, const struct message
     e->task.is_trusted = message->is_trusted;
     e->task.forgets_session = message->forgets_session;
     e->task.parts_bytes = strlen (message->text);
-    e->task.has_text = message->has_text;
-    e->task.has_data = message->has_data;
+    e->task.part_kinds = copy_or_null (message->part_kinds);
     for (size_t i = 0; message->references && i < message->references->len; i++)
         strv_push (&e->task.references, message->references->items[i]);
     if (r->spec.record && ! r->spec.record (r->spec.record_ctx, &e->task)) {

@@ -27,7 +27,7 @@ struct message_intake {
     const char *message_id;
     const char *traceparent;
     const struct strv *references;
-    bool has_text, has_data; /* kinds of its parts */
+    const char *part_kinds; /* a letter for each part: 't' text, 'd' data; NULL: none */
     enum task_origin origin;
     bool is_trusted;
     bool forgets_session;

@@ -45,6 +45,7 @@ entry_free (struct task_entry *e)
     free (e->task.caller_member);
     free (e->task.traceparent);
     free (e->task.source);
+    free (e->task.part_kinds);
     strv_free (&e->task.references);
     cancel_unref (e->task.cancel);
     task_view_clear (&e->view);

@@ -38,11 +38,11 @@ struct task {
     char *message_id; /* of the message that began it; NULL for the launch's own */
     char *owner;      /* credential that started it; NULL = none */
     char *caller_member;
-    char *traceparent;       /* from the caller; NULL */
-    char *source;            /* "task_md", "a2a", ...: as task_start names it */
-    size_t parts_bytes;      /* of the message's parts, as the agent reads them */
-    bool has_text, has_data; /* kinds of its parts */
-    struct strv references;  /* referenceTaskIds */
+    char *traceparent;      /* from the caller; NULL */
+    char *source;           /* "task_md", "a2a", ...: as task_start names it */
+    size_t parts_bytes;     /* of the message's parts, as the agent reads them */
+    char *part_kinds;       /* a letter for each part: 't' text, 'd' data; NULL: none */
+    struct strv references; /* referenceTaskIds */
     enum task_origin origin;
     bool is_trusted;
     bool forgets_session;

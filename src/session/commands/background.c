@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/background.h"
+#include "session/commands/limit_told.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -23,6 +24,7 @@ struct background {
     struct background *next;
     struct command *command;
     char work_id[37]; /* "" in the foreground, until somebody asks */
+    char *name;       /* as capsule and model know it */
     char *binary;
     char *args; /* as the trace names the command */
     char *line; /* as the model wrote it */
@@ -70,11 +72,12 @@ wake_loop (void *ctx)
 }
 
 struct background *
-background_begin (struct session *s, const struct running_task *task, const char *line,
-                  struct command *c, const struct call_outcome *out)
+background_begin (struct session *s, const struct running_task *task, const char *name,
+                  const char *line, struct command *c, const struct call_outcome *out)
 {
     struct background *b = x_new0 (struct background);
     *b = (struct background){ .command = command_ref (c),
+                              .name = x_strdup (name),
                               .binary = x_strdup (out->shell.binary),
                               .args = x_strdup (out->shell.command),
                               .line = x_strdup (line),
@@ -104,6 +107,7 @@ static void
 background_free (struct background *b)
 {
     command_unref (b->command);
+    free (b->name);
     free (b->binary);
     free (b->args);
     free (b->line);
@@ -178,6 +182,7 @@ record_end (struct session *s, struct background *b, const char *completion_task
     _cleanup_free_ char *path =
         x_asprintf ("%s/logs/%s.log", s->places.dirs.records_path, b->work_id);
     b->is_recorded = true;
+    free (limit_told (b->binary, &r));
     TRACE (s->trace, NULL, shell_completed, .work_id = b->work_id, .binary = b->binary,
            .command = b->args, .exit_code = TRACE_NUM (r.exit_code), .duration_ms = r.duration_ms,
            .output_path = path, .output_bytes = command_log_bytes (b->command),
@@ -260,7 +265,7 @@ background_append_residue (void *session, const char *task_id, json_t *items)
         json_t *item = json_object ();
         json_set_string (item, "kind", "detached_shell");
         json_set_string (item, "work_id", found[i]->work_id);
-        json_set_string (item, "binary", found[i]->binary);
+        json_set_string (item, "binary", found[i]->name);
         json_set_string (item, "command", found[i]->line);
         json_set_u64 (item, "started_at_ms", found[i]->started_at_ms);
         json_array_append_new (items, item);
@@ -337,6 +342,7 @@ struct asked {
     enum operation operation;
     uint64_t wait_secs;
     struct background *b;
+    const char *error; /* why it was not waited for, or not stopped; NULL: it was */
 };
 
 /* Reads the input; the reason it cannot be answered goes to the model, and nothing is recorded. */
@@ -388,6 +394,8 @@ answer (struct session *s, const struct running_task *task, const struct asked *
                 b->line, state_name (&r), (unsigned long long)(r.duration_ms / 1000));
     if (a->operation == OP_WAIT)
         buf_printf (&text, "waited_secs: %llu\n", (unsigned long long)(waited_ms / 1000));
+    if (a->error && ! is_over)
+        buf_printf (&text, "wait_error: %s\n", a->error);
     if (is_over)
         buf_printf (&text, "exit_code: %d\nstatus: %s\n", r.exit_code,
                     r.exit_code == 0 ? "ok" : "error");
@@ -409,15 +417,17 @@ static void
 background_call (struct session *s, struct running_task *task, const json_t *input,
                  struct call_outcome *out)
 {
-    struct asked a;
+    struct asked a = { 0 };
     if (! read_input (s, input, &a, out))
         return;
     uint64_t began_ms = clock_monotonic_ms ();
     loop_lock_release (&s->loop_lock);
-    if (a.operation == OP_WAIT)
-        command_wait (a.b->command, (int64_t)(a.wait_secs * 1000), task->cancel);
-    if (a.operation == OP_STOP)
-        command_stop (a.b->command);
+    if (a.operation == OP_WAIT &&
+        ! command_wait (a.b->command, (int64_t)(a.wait_secs * 1000), task->cancel) &&
+        cancel_is_raised (task->cancel))
+        a.error = "the task was cancelled while it waited";
+    if (a.operation == OP_STOP && ! command_stop (a.b->command))
+        a.error = "it has not ended 3 s after SIGKILL";
     loop_lock_take (&s->loop_lock);
     answer (s, task, &a, clock_monotonic_ms () - began_ms, out);
     out->is_canceled = cancel_is_raised (task->cancel);
@@ -469,9 +479,13 @@ background_abandon_end (struct session *s)
         }
         background_free (b);
     }
-    if (count)
-        diag_stderr_line ("[capsule-runtime] %zu background command%s ended with the session: %s",
-                          count, count == 1 ? "" : "s", report.data);
+    if (! count)
+        return;
+    _cleanup_free_ char *line =
+        x_asprintf ("[capsule-runtime] %zu background command%s ended with the session: %s", count,
+                    count == 1 ? "" : "s", report.data);
+    diag_stderr_line ("%s", line);
+    session_log_line (s, line);
 }
 
 const struct provided_tool provided_background_command = {

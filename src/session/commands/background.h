@@ -19,8 +19,8 @@ struct running_task;
  * The command is referenced; binary and command are taken from out->shell. Ends with one of the two
  * below. */
 struct background *
-background_begin (struct session *s, const struct running_task *task, const char *line,
-                  struct command *c, const struct call_outcome *out);
+background_begin (struct session *s, const struct running_task *task, const char *name,
+                  const char *line, struct command *c, const struct call_outcome *out);
 /* Detaches it and says so to the model. When its log cannot be made the command
  * is killed, and the call is an error. */
 void background_take (struct session *s, struct background *b, const char *name, uint64_t grace_ms,

@@ -177,9 +177,9 @@ static _printf_ (3, 4) void launch_warning (const struct session *s, enum diag_c
     _cleanup_free_ char *text = x_vasprintf (fmt, args);
     va_end (args);
     diag_warn (DIAG_RUNTIME, code, "%s", text);
-    if (s->places.bootstrap_fd >= 0)
-        dprintf (s->places.bootstrap_fd, "[capsule-runtime] warning[%s]: %s\n",
-                 diag_code_name (code), text);
+    _cleanup_free_ char *line =
+        x_asprintf ("[capsule-runtime] warning[%s]: %s", diag_code_name (code), text);
+    session_log_line (s, line);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/commands/native.h"
+#include "session/commands/limit_told.h"
 
 #include "artifact/names/platform.h"
 #include "base/alloc.h"
@@ -130,6 +131,7 @@ read_result (const char *name, const struct command_result *r, struct call_outco
     } else {
         outcome_set_result (out, name, r->exit_code == 0 ? TOOL_PASSED : TOOL_FAILED, text, len);
     }
+    out->runtime_error = limit_told (name, r);
     if (r->resource_limit)
         buf_printf (&out->text, "\nresource_limit: %s — capabilities.resources.%s stopped the tool",
                     r->resource_limit, r->resource_limit);

@@ -7,7 +7,9 @@
 #include "sandbox/run/command_log.h"
 #include "session/commands/background.h"
 #include "session/commands/confine.h"
+#include "session/commands/limit_told.h"
 #include "session/commands/processes_internal.h"
+#include "session/commands/recipe_text.h"
 #include "session/commands/refusals.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
@@ -180,6 +182,7 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     if (notes.len)
         buf_append (&out->text, notes.data, notes.len);
     add_refusals (s, &r, out);
+    out->runtime_error = limit_told (out->shell.binary, &r);
     out->is_truncated = is_cut (&r);
     out->has_shell = true;
     if (s->rooms.hooks) {
@@ -222,11 +225,18 @@ fill_argv (const char *name, const char *command, struct strv *argv)
     return words_split (command, argv);
 }
 
+static char *
+named_recipe (const struct session *s, const struct strv *argv, const char *script)
+{
+    return recipe_text (fs_root_fd (s->places.work), s->places.work_path, argv, script);
+}
+
 void
 shell_request_clear (struct shell_request *r)
 {
     free (r->binary);
     free (r->command);
+    free (r->recipe);
     strv_free (&r->argv);
 }
 
@@ -239,7 +249,10 @@ shell_read (struct session *s, const char *name, const json_t *input, struct she
     const struct exec_name *program = find_program (s, name);
     out->binary = x_strdup (program && program->path ? program->path : name);
     out->script = command_line_is_interpreter (name) ? out->command : NULL;
-    return fill_argv (name, out->command, &out->argv);
+    if (! fill_argv (name, out->command, &out->argv))
+        return false;
+    out->recipe = named_recipe (s, &out->argv, out->script);
+    return true;
 }
 
 struct command *
@@ -256,6 +269,8 @@ shell_start (struct session *s, const struct call *call, const char *command,
     if (! fill_argv (name, command, &out->shell.argv))
         return mur_fail (err, E_IO_003, "%s", words_unclosed), NULL;
     out->shell.script = command_line_is_interpreter (name) ? out->shell.command : NULL;
+    if (s->rooms.hooks)
+        out->shell.recipe = named_recipe (s, &out->shell.argv, out->shell.script);
     const struct command_start how = { .path = program->unlinked,
                                        .argv = out->shell.argv.items,
                                        .env = s->rooms.processes->confined->env.items,
@@ -312,7 +327,7 @@ shell_run (struct session *s, struct running_task *task, const struct call *call
         else
             command_kill (c);
     } else {
-        struct background *b = background_begin (s, task, line, c, out);
+        struct background *b = background_begin (s, task, name, line, c, out);
         loop_lock_release (&s->loop_lock);
         bool has_ended =
             command_wait (c, (int64_t)grace_ms (s), call->abandon ? call->abandon : task->cancel);

@@ -24,6 +24,7 @@ struct shell_request {
     char *command; /* trimmed */
     struct strv argv;
     const char *script; /* an interpreter's, borrowed from command; NULL else */
+    char *recipe;       /* what the recipe it names would run; NULL: none is known */
 };
 void shell_request_clear (struct shell_request *r);
 /* Reads a call of an offered command; false: it is none, or dispatch will refuse its input. */

@@ -4,8 +4,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/diag.h"
 #include "base/digest.h"
 #include "door/tasks/tasks.h"
+#include "net/allow.h"
+#include "net/url.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls_internal.h"
 #include "session/state/session.h"
@@ -41,6 +44,43 @@ member_call_result_clear (struct member_call_result *r)
     free (r->task_id);
     free (r->output);
     *r = (struct member_call_result){ 0 };
+}
+
+/* --- its own allow list, as of everything a member sends --- */
+
+static void
+read_allowed (const struct session *s, struct allow_list *list)
+{
+    for (size_t i = 0; i < s->policy->network.allow.len; i++) {
+        _cleanup_error_ struct mur_error *ignored = NULL;
+        (void)allow_list_add (list, s->policy->network.allow.items[i], &ignored);
+    }
+}
+
+static bool
+is_allowed (const struct session *s, const char *url)
+{
+    _cleanup_allow_list_ struct allow_list list = { 0 };
+    read_allowed (s, &list);
+    return allow_list_matches_authority (&list, "http", url + strlen ("http://"));
+}
+
+void
+member_calls_warn_network (const struct session *s)
+{
+    const struct membership *m = s->asked->launcher.membership;
+    if (! m || ! membership_callee_count (m))
+        return;
+    _cleanup_allow_list_ struct allow_list list = { 0 };
+    read_allowed (s, &list);
+    for (size_t i = 0; i < list.len; i++)
+        if (host_is_loopback (list.rules[i].host) && ! str_eq (list.rules[i].scheme, "https"))
+            return;
+    diag_warn (DIAG_RUNTIME, W_RUN_008,
+               "%s may call %s%s, but capabilities.network.allow lets it reach no door on this "
+               "machine: add localhost to it",
+               membership_member (m), membership_callee (m, 0),
+               membership_callee_count (m) > 1 ? " and others" : "");
 }
 
 /* --- the set --- */
@@ -343,18 +383,6 @@ member_calls_refusal (struct member_calls *set, const struct running_task *t, co
     return is_out ? x_asprintf ("a call to %s is still out: end your turn to wait for its answer",
                                 member)
                   : NULL;
-}
-
-/* Under its own allow list, as everything a member sends. */
-static bool
-is_allowed (const struct session *s, const char *url)
-{
-    _cleanup_allow_list_ struct allow_list list = { 0 };
-    for (size_t i = 0; i < s->policy->network.allow.len; i++) {
-        _cleanup_error_ struct mur_error *ignored = NULL;
-        (void)allow_list_add (&list, s->policy->network.allow.items[i], &ignored);
-    }
-    return allow_list_matches_authority (&list, "http", url + strlen ("http://"));
 }
 
 static struct member_call *

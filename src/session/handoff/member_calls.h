@@ -15,6 +15,9 @@ struct member_calls;
 
 /* NULL when the session may call nobody. */
 struct member_calls *member_calls_new (struct session *s);
+/* W-RUN-008, where its own allow list lets a member that may call others reach no door of this
+ * machine. */
+void member_calls_warn_network (const struct session *s);
 /* With no call out. NULL is fine. */
 void member_calls_free (struct member_calls *set);
 

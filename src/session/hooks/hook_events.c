@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define COMMAND_SHOWN 200
+#define COMMAND_SHOWN 200 /* characters */
 
 /* --- inference --- */
 
@@ -115,6 +115,12 @@ hooks_show_artifacts (struct session *s, struct running_task *t)
 
 /* --- calls --- */
 
+char *
+hook_shown_command (const char *command)
+{
+    return x_strndup (command, utf8_first (command, strlen (command), COMMAND_SHOWN));
+}
+
 void
 hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,
                  const struct call_outcome *o, uint64_t duration_ms)
@@ -144,8 +150,7 @@ hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
         return;
     s->rooms.hooks->shell_calls++;
     _cleanup_arena_ struct arena *arena = arena_new ();
-    _cleanup_free_ char *shown =
-        x_strndup (f->command, utf8_cut (f->command, strlen (f->command), COMMAND_SHOWN));
+    _cleanup_free_ char *shown = hook_shown_command (f->command);
     struct hook_answers none;
     const struct hook_event event = { .kind = HOOK_ON_SHELL,
                                       .shell = { .turn = (uint32_t)turn,
@@ -153,6 +158,7 @@ hooks_tell_shell (struct session *s, struct running_task *t, uint64_t turn,
                                                  .command = shown,
                                                  .argv = f->argv.items,
                                                  .script = f->script,
+                                                 .recipe = f->recipe,
                                                  .has_outcome = true,
                                                  .exit_code = f->exit_code,
                                                  .out = f->out.data,

@@ -19,6 +19,8 @@ void hooks_tell_inference (struct session *s, struct running_task *t, const stru
 /* The same of a turn a harness closed: without prompt and tools. <text> may be NULL. */
 void hooks_tell_harness_turn (struct session *s, struct running_task *t,
                               const struct trace_inference *turn, const char *text);
+/* The part of a command that hooks are shown. Owned. */
+char *hook_shown_command (const char *command);
 /* Shows the artifacts of this turn's on-inference. */
 void hooks_show_artifacts (struct session *s, struct running_task *t);
 void hooks_tell_call (struct session *s, struct running_task *t, const struct call *call,

@@ -2,6 +2,7 @@
 #include "session/hooks/hook_gate.h"
 
 #include "door/tasks/tasks.h"
+#include "session/hooks/hook_events.h"
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"
@@ -11,8 +12,6 @@
 #include "session/state/session.h"
 
 #include <string.h>
-
-#define COMMAND_SHOWN 200
 
 static bool
 has_deny_hooks (const struct session *s)
@@ -83,10 +82,7 @@ hooks_allow (struct session *s, struct running_task *t, const struct call *call,
     _cleanup_ (shell_request_clear) struct shell_request request = { 0 };
     bool is_command =
         ! provided_find (s, call->name) && shell_read (s, call->name, call->input, &request);
-    _cleanup_free_ char *shown =
-        is_command ? x_strndup (request.command,
-                                utf8_cut (request.command, strlen (request.command), COMMAND_SHOWN))
-                   : NULL;
+    _cleanup_free_ char *shown = is_command ? hook_shown_command (request.command) : NULL;
     const struct hook_event tool = { .kind = HOOK_ON_TOOL_CALL,
                                      .tool_call = { .turn = (uint32_t)call->turn,
                                                     .tool_name = call->name,
@@ -96,7 +92,8 @@ hooks_allow (struct session *s, struct running_task *t, const struct call *call,
                                                    .binary = request.binary,
                                                    .command = shown,
                                                    .argv = request.argv.items,
-                                                   .script = request.script } };
+                                                   .script = request.script,
+                                                   .recipe = request.recipe } };
     for (size_t i = 0; i < s->rooms.hooks->len; i++) {
         struct hook *h = &s->rooms.hooks->items[i];
         const struct hook_event *event = h->is_watching[HOOK_ON_SHELL] ? &command : &tool;

@@ -69,10 +69,9 @@ running_record_begin (struct session *s)
     if (! running_write (&r, &err)) {
         /* Whoever looks for the session later finds why it cannot be addressed. */
         _cleanup_free_ char *line =
-            x_asprintf ("[capsule-runtime] warning[W-SEC-023]: %s\n", err->message);
+            x_asprintf ("[capsule-runtime] warning[W-SEC-023]: %s", err->message);
         diag_warn (DIAG_RUNTIME, W_SEC_023, "%s", err->message);
-        if (s->places.bootstrap_fd >= 0)
-            (void)fd_write_all (s->places.bootstrap_fd, line, strlen (line));
+        session_log_line (s, line);
     }
     running_record_clear (&r);
 }

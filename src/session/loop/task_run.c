@@ -56,10 +56,8 @@ start_lines (struct session *s, const struct task *task)
 {
     bool is_from_door = str_eq (task->source, "a2a");
     _cleanup_strv_ struct strv kinds = { 0 };
-    if (task->has_text)
-        strv_push (&kinds, "text");
-    if (task->has_data)
-        strv_push (&kinds, "data");
+    for (const char *kind = task->part_kinds; kind && *kind; kind++)
+        strv_push (&kinds, *kind == 't' ? "text" : "data");
     TRACE (s->trace, NULL, task_start, .task_id = task->id, .context_id = task->context_id,
            .source = task->source, .origin = task_origin_name (task->origin),
            .trust = task->is_trusted ? "trusted" : "untrusted", .lane = lane_of (task->origin),

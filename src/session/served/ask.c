@@ -168,7 +168,7 @@ served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *an
         return;
     }
     const struct message_intake intake = {
-        .context_id = context_id, .text = message, .has_text = true, .origin = ORIGIN_EVENT
+        .context_id = context_id, .text = message, .part_kinds = "t", .origin = ORIGIN_EVENT
     };
     registry_route (v->s->registry, &a.caller, &intake, &routed);
     if (routed.outcome == ROUTE_NEW) {

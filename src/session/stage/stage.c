@@ -18,6 +18,7 @@
 #include "session/commands/processes.h"
 #include "session/grants.h"
 #include "session/handoff/handoff.h"
+#include "session/handoff/member_calls.h"
 #include "session/loop/going.h"
 #include "session/model/stage_driver.h"
 #include "session/model/steering.h"
@@ -63,6 +64,7 @@ check_policy (struct session *s, struct mur_error **err)
     confine_warn_host (s);
     policy_warn_inert (s->policy);
     policy_warn_stage (s->policy);
+    member_calls_warn_network (s);
     return true;
 }
 

@@ -83,7 +83,9 @@ struct kit {
     uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
     const struct provided_tool *const *provided; /* what the runtime may provide, by row */
     size_t provided_count;
-    struct strv guest_env; /* the runtime's own list for every guest */
+    struct remote *sources;   /* what pulls have learnt of the sources; NULL: nothing yet */
+    uint64_t sources_read_ms; /* monotonic: when that began */
+    struct strv guest_env;    /* the runtime's own list for every guest */
 };
 
 /* By name: the order of kit.tools. */

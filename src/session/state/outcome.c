@@ -16,6 +16,7 @@ call_outcome_clear (struct call_outcome *o)
     free (o->resource_id);
     free (o->shell.binary);
     free (o->shell.command);
+    free (o->shell.recipe);
     strv_free (&o->shell.refusals);
     strv_free (&o->shell.argv);
     buf_free (&o->shell.out);

@@ -19,6 +19,7 @@ struct shell_facts {
     char *command;       /* the arguments only */
     struct strv argv;    /* as it was started */
     const char *script;  /* an interpreter's, borrowed from command; NULL else */
+    char *recipe;        /* what the recipe it names ran, for hooks; NULL: none is known */
     struct buf out, err; /* what was kept of its streams, when there are hooks */
     bool is_detached;
     char work_id[37];  /* detached */

@@ -41,6 +41,13 @@ termination_cause (const struct session *s)
 }
 
 void
+session_log_line (const struct session *s, const char *line)
+{
+    if (s->places.bootstrap_fd >= 0)
+        dprintf (s->places.bootstrap_fd, "%s\n", line);
+}
+
+void
 session_list_capabilities (const struct session *s, struct strv *out)
 {
     const struct policy *p = s->policy;

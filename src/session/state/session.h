@@ -73,5 +73,7 @@ struct session {
 };
 
 enum termination_cause termination_cause (const struct session *s);
+/* A line in logs/bootstrap.log, where it outlives the terminal; nothing before there is one. */
+void session_log_line (const struct session *s, const char *line);
 /* "network", "filesystem", "shell": what the capsule may do, appended. */
 void session_list_capabilities (const struct session *s, struct strv *out);

@@ -11,6 +11,7 @@
 #include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "door/door.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/settings/artifact_manifest.h"
@@ -469,17 +470,52 @@ fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, c
     return out->artifact || commit (s, lock, name, role, &p, out, refusal);
 }
 
+#define SOURCES_KEPT_MS (10 * 60 * 1000)
+
+static void
+forget_sources (struct session *s)
+{
+    if (s->kit.sources)
+        remote_free (s->kit.sources);
+    s->kit.sources = NULL;
+}
+
 bool
 pull_open_remote (struct session *s, struct cancel *cancel, struct remote **remote, char **refusal)
 {
     struct mur_error *err = NULL;
+    uint64_t now = clock_monotonic_ms ();
     if (! s->policy->install.from_sources)
         return true;
-    *remote = remote_new (&err);
+    if (s->kit.sources && now - s->kit.sources_read_ms > SOURCES_KEPT_MS)
+        forget_sources (s);
+    if (! s->kit.sources) {
+        s->kit.sources = remote_new (&err);
+        s->kit.sources_read_ms = now;
+    }
+    *remote = s->kit.sources;
     if (! *remote)
         return refuse_with (refusal, "not-fetched: ", err);
     remote_set_cancel (*remote, cancel);
     return true;
+}
+
+void
+pull_close_remote (struct remote **remote)
+{
+    if (! *remote)
+        return;
+    remote_set_cancel (*remote, NULL);
+    remote_forget_failures (*remote);
+}
+
+static bool
+pull_once (struct session *s, struct lock *lock, const char *name, const char *version,
+           struct cancel *cancel, struct pulled *out, char **refusal)
+{
+    _cleanup_ (pull_close_remote) struct remote *remote = NULL;
+    return pull_open_remote (s, cancel, &remote, refusal) &&
+           fetch_and_commit (s, remote, lock, name, version, out, refusal);
 }
 
 bool
@@ -487,15 +523,20 @@ pull_artifact (struct session *s, const char *name, const char *version, struct 
                struct pulled *out, char **refusal)
 {
     _cleanup_lock_ struct lock *lock = NULL;
-    _cleanup_remote_ struct remote *remote = NULL;
     struct mur_error *err = NULL;
     if (! check_name (s, name, version, refusal) || ! check_tool_name (s, name, refusal))
         return false;
     if (s->asked->lock && ! (lock = lock_read (s->asked->file.dir, &err)))
         return refuse_with (refusal, "not-fetched: ", err);
-    if (! pull_open_remote (s, cancel, &remote, refusal))
+    bool may_be_stale = s->kit.sources != NULL;
+    if (pull_once (s, lock, name, version, cancel, out, refusal))
+        return true;
+    if (! may_be_stale || ! str_starts (*refusal, "not-found: "))
         return false;
-    return fetch_and_commit (s, remote, lock, name, version, out, refusal);
+    /* It may have been published since. */
+    forget_sources (s);
+    free (steal_ptr (refusal));
+    return pull_once (s, lock, name, version, cancel, out, refusal);
 }
 
 void

@@ -39,8 +39,10 @@ bool pull_covers_role (const struct session *s, const char *name, const char *ro
 bool pull_check_name (const char *name, char **refusal);
 /* "[CODE] message; hint: ..." on one line. Takes the error; owned. */
 char *pull_error_line (struct mur_error *e);
-/* What asks the sources, when the grant reaches them; *remote stays as it is when it does not. */
+/* What asks the sources, when the grant reaches them; *remote stays as it is when it does not. The
+ * session's, which keeps what it learnt for ten minutes; pull_close_remote ends this use of it. */
 bool
 pull_open_remote (struct session *s, struct cancel *cancel, struct remote **remote, char **refusal);
+void pull_close_remote (struct remote **remote);
 /* artifact_pulled of what is new. */
 void pull_record (struct session *s, const struct pulled *p);

@@ -143,7 +143,7 @@ static bool
 find_listed (struct session *s, const char *pattern, struct cancel *cancel,
              struct pull_matches *out, char **refusal)
 {
-    _cleanup_remote_ struct remote *remote = NULL;
+    _cleanup_ (pull_close_remote) struct remote *remote = NULL;
     if (! pull_open_remote (s, cancel, &remote, refusal))
         return false;
     const char *scope;

@@ -9,6 +9,7 @@
 #include "artifact/names/name.h"
 #include "artifact/names/wit.h"
 #include "artifact/package/skill_head.h"
+#include "artifact/sources/source.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
@@ -201,9 +202,9 @@ judge_driver_imports (const struct staged_artifact *a, const struct wit_contract
     }
     if (misfits.len)
         return wit_refuse (a->full_name, a->version, &misfits, err);
-    return ! unknown ||
-           mur_fail (err, E_RUN_029, "driver %s imports %s; of murmur:stream this version has %s",
-                     a->full_name, unknown, STREAM_INTERFACE);
+    return ! unknown || mur_fail (err, E_RUN_029,
+                                  "driver %s@%s imports %s; of murmur:stream this version has %s",
+                                  a->full_name, a->version, unknown, STREAM_INTERFACE);
 }
 
 /* Read from the verified bytes: a sidecar proves nothing. What the loop calls, it looks up at each
@@ -219,12 +220,13 @@ check_http_driver (struct staged_artifact *a, struct mur_error **err)
     const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
     if (process)
         return mur_fail (err, E_RUN_030,
-                         "driver %s exports %s, which is for inference.transport: process; "
+                         "driver %s@%s exports %s, which is for inference.transport: process; "
                          "transport http needs %s",
-                         a->full_name, process, host_tool_interface);
+                         a->full_name, a->version, process, host_tool_interface);
     return component_exports (a->component, host_tool_interface) ||
-           mur_fail (err, E_RUN_001, "driver %s does not export %s; rebuild it for this interface",
-                     a->full_name, host_tool_interface);
+           mur_fail (err, E_RUN_001,
+                     "driver %s@%s does not export %s; rebuild it for this interface", a->full_name,
+                     a->version, host_tool_interface);
 }
 
 /* --- what a process driver must export --- */
@@ -238,15 +240,16 @@ check_process_driver (const struct staged_artifact *a, struct mur_error **err)
         return mur_context (err, "while staging driver %s@%s", a->full_name, a->version);
     const char *process = wit_export_starting (&contracts, "murmur:driver/process@");
     if (! process)
-        return mur_fail (err, E_RUN_029,
-                         "driver %s does not export %s, which inference.transport: process needs",
-                         a->full_name, host_process_interface);
+        return mur_fail (
+            err, E_RUN_029,
+            "driver %s@%s does not export %s, which inference.transport: process needs",
+            a->full_name, a->version, host_process_interface);
     wit_judge (process, WIT_EXPORTS, wit_served_level (), &misfits);
     if (misfits.len)
         return wit_refuse (a->full_name, a->version, &misfits, err);
     return str_eq (process, host_process_interface) ||
-           mur_fail (err, E_RUN_029, "driver %s exports %s; transport process needs %s",
-                     a->full_name, process, host_process_interface);
+           mur_fail (err, E_RUN_029, "driver %s@%s exports %s; transport process needs %s",
+                     a->full_name, a->version, process, host_process_interface);
 }
 
 /* --- one artifact --- */
@@ -427,4 +430,6 @@ stage_artifacts_free (struct session *s)
     free (s->kit.artifacts);
     free (s->kit.tools);
     strv_free (&s->kit.guest_env);
+    if (s->kit.sources)
+        remote_free (s->kit.sources);
 }

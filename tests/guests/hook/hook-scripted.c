@@ -401,6 +401,7 @@ exports_murmur_hook_lifecycle_on_shell (exports_murmur_hook_lifecycle_shell_even
     add_text (&line, "command", &event->command);
     add_strings (&line, "argv", &event->argv);
     add_optional (&line, "script", &event->script);
+    add_optional (&line, "recipe", &event->recipe);
     if (event->outcome.is_some) {
         mur_text_key (&line, "exit_code");
         mur_text_printf (&line, "%d", event->outcome.val.exit_code);

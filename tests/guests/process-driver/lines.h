@@ -18,6 +18,9 @@
 #ifndef INTERRUPT
 #define INTERRUPT MUR_INTERRUPT_STDIN
 #endif
+#ifndef BINARY
+#define BINARY "lab-harness"
+#endif
 #ifndef REPORTS_USAGE
 #define REPORTS_USAGE true
 #endif
@@ -31,7 +34,7 @@ mur_process_describe (struct mur_harness *harness)
     static const char *const tested[] = { "1.2.3", NULL };
     *harness = (struct mur_harness){
         .harness = "lines",
-        .binary = "lab-harness",
+        .binary = BINARY,
         .version_args = version_args,
         .tested_versions = tested,
         .interrupt = INTERRUPT,
