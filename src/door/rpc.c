@@ -222,13 +222,18 @@ answer_refusal (struct call *c, const struct message *message, const struct rout
         answer_error (c, RPC_TASK_NOT_FOUND, NULL, text_metadata ("taskId", message->task_id));
         return true;
     case ROUTE_NOT_WAITING:
-        text = x_asprintf ("Task is %s and takes no message", task_state_word (route->state));
+        text = x_asprintf ("Task is %s and takes no message%s%s", task_state_word (route->state),
+                           route->why ? "; " : "", route->why ? route->why : "");
         answer_error (c, RPC_UNSUPPORTED_OPERATION, text,
                       state_metadata (message->task_id, route->state));
         return true;
     case ROUTE_NOT_RECORDED:
         answer_error (c, RPC_INTERNAL,
                       "Internal error: the task could not be recorded and was not accepted", NULL);
+        return true;
+    case ROUTE_NO_ANSWER:
+        text = x_asprintf ("Invalid params: %s", route->why);
+        answer_error (c, RPC_INVALID_PARAMS, text, NULL);
         return true;
     case ROUTE_CONTEXT_DIFFERS:
         text = x_asprintf ("Invalid params: message.contextId %s is not the task's context %s",
@@ -249,6 +254,7 @@ route (struct call *c, const struct message *message, struct route_result *out)
         .task_id = message->task_id,
         .context_id = message->context_id,
         .text = message->text,
+        .data = message->data,
         .message_id = message->message_id,
         .traceparent = http_exchange_header (c->x, "traceparent", NULL),
         .references = &message->references,

@@ -133,8 +133,16 @@ allow_list_free (struct allow_list *list)
 }
 
 bool
+allow_is_held (const struct allow_hold *hold, const char *host, int port)
+{
+    return hold && hold->is_held (hold->ctx, host, port);
+}
+
+bool
 allow_list_matches (const struct allow_list *list, const char *scheme, const char *host, int port)
 {
+    if (allow_is_held (list->hold, host, port))
+        return false;
     for (size_t i = 0; i < list->len; i++) {
         const struct allow_rule *rule = &list->rules[i];
         if (strcasecmp (rule->host, host) == 0 &&

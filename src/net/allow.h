@@ -18,16 +18,24 @@ struct allow_rule {
     int port;     /* ALLOW_ANY_PORT, or 0..65535 */
 };
 
+/* What keeps an allowed host closed for a time. From any thread; it must not wait. */
+struct allow_hold {
+    bool (*is_held) (void *ctx, const char *host, int port);
+    void *ctx;
+};
+
 struct allow_list {
     struct allow_rule *rules;
     size_t len;
     size_t cap;
+    const struct allow_hold *hold; /* borrowed; NULL: nothing is */
 };
 
 /* Reads one entry and appends its rule. Fails with E-CAP-001 quoting the entry and saying what is
  * wrong with it. */
 bool allow_list_add (struct allow_list *list, const char *entry, struct mur_error **err);
-/* Appends a copy of a rule. */
+/* True when <hold> (may be NULL) keeps the host closed now. */
+bool allow_is_held (const struct allow_hold *hold, const char *host, int port);
 void allow_list_free (struct allow_list *list);
 #define _cleanup_allow_list_ _cleanup_ (allow_list_free)
 

@@ -311,6 +311,19 @@ check_read_only (const struct policy *p, struct mur_error **err)
 }
 
 static bool
+check_approvals (const struct policy *p, struct mur_error **err)
+{
+    const struct approvals *a = p->manifest->approvals;
+    if (! a)
+        return true;
+    for (size_t i = 0; i < a->paths.len; i++)
+        if (! check_subpath (p, a->paths.items[i], E_CAP_012,
+                             arena_printf (p->arena, "approvals.paths[%zu]", i), err))
+            return false;
+    return check_entries (p, &a->hosts, "approvals.hosts", err);
+}
+
+static bool
 holds_skill (const char *dir)
 {
     _cleanup_closedir_ DIR *d = opendir (dir);
@@ -378,7 +391,7 @@ policy_check_stage (const struct policy *p, const struct containment *c, struct 
 bool
 policy_check_paths (const struct policy *p, struct mur_error **err)
 {
-    return check_read_only (p, err) && check_sources (p, err);
+    return check_read_only (p, err) && check_approvals (p, err) && check_sources (p, err);
 }
 
 bool

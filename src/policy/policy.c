@@ -184,6 +184,8 @@ policy_lower (const struct capsule_manifest *m, const struct policy_request *req
                                               request->flag_floor);
     lower_harness (p, m->inference);
     p->lifecycle = *m->lifecycle;
+    if (! approval_rules_lower (arena, m->approvals, request->approvals, &p->approvals, err))
+        return NULL;
     if (! policy_apply_lifecycle_flags (&p->lifecycle, request->flag_task_acceptance,
                                         request->flag_after_task, request->flag_conversation, err))
         return NULL;

@@ -11,6 +11,7 @@
 
 #include "base/diag.h"
 #include "manifest/capsule/capsule.h"
+#include "policy/approvals.h"
 #include "policy/containment.h"
 
 struct allow_list; /* net/allow.h */
@@ -26,6 +27,7 @@ struct policy_request {
     const char *flag_after_task;
     const char *flag_conversation;
     const char *context_id; /* --context, NULL without */
+    const char *approvals;  /* of the session that delegated: approval_rules_json; NULL: none */
     const char *bind_addr;  /* 127.0.0.1 without a flag */
 };
 
@@ -100,6 +102,7 @@ struct policy {
     struct derived_policy derived;
 
     struct lifecycle lifecycle; /* flags applied */
+    struct approval_rules approvals;
     struct artifact_grant *grants;
     size_t grants_len;
     const char *record_store; /* default applied; NULL when record: off */

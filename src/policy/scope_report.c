@@ -266,6 +266,9 @@ add_capabilities (json_t *o, const struct policy *p)
     if (p->derived.program_parts.len)
         json_object_set_new (o, "program_parts", texts (&p->derived.program_parts));
     json_object_set_new (o, "trust_store", texts (&p->derived.trust_store));
+    json_t *approvals = approval_rules_json (&p->approvals, false);
+    if (approvals)
+        json_object_set_new (o, "approvals", approvals);
 }
 
 static void

@@ -163,6 +163,22 @@ scope_text_install (const struct policy *p, struct buf *out)
         buf_printf (out, "  install from: stores%s\n", p->install.from_sources ? ", sources" : "");
 }
 
+/* What is asked first, a line a rule. */
+static void
+put_approvals (struct buf *out, const struct policy *p)
+{
+    const struct approval_rules *a = &p->approvals;
+    if (! a->len)
+        return;
+    struct strv lines = { 0 };
+    for (size_t i = 0; i < a->len; i++)
+        strv_printf (&lines, "%s: %s%s", approval_kind_name (a->items[i].kind), a->items[i].text,
+                     a->items[i].is_inherited ? " (of the session that delegated)" : "");
+    strv_printf (&lines, "a question waits %llu s, then the answer is %s",
+                 (unsigned long long)a->timeout_secs, a->allows_on_timeout ? "once" : "no");
+    put_lines (out, "asked first", &lines);
+}
+
 static void
 put_artifact_lists (struct buf *out, const struct policy *p)
 {
@@ -208,6 +224,7 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     put_list (out, "trust store", &p->derived.trust_store);
     put_lines (out, "staged runtime", &staged);
     put_artifact_lists (out, p);
+    put_approvals (out, p);
     buf_putc (out, '\n');
 }
 

@@ -383,9 +383,44 @@ policy_warn_programs (const struct policy *p, enum diag_source source)
     return count + is_unbounded;
 }
 
+/* A command counts by its first word, a capsule by its bare name. */
+static bool
+asks_of_something (const struct policy *p, const struct approval_rule *r)
+{
+    const struct str_list *granted[] = { [APPROVAL_COMMAND] = &p->commands.allow,
+                                         [APPROVAL_HOST] = &p->network.allow,
+                                         [APPROVAL_CAPSULE] = &p->spawn_allow };
+    if (r->is_inherited || r->kind >= ARRAY_LEN (granted) || ! granted[r->kind])
+        return true;
+    const char *slash = strrchr (r->text, '/');
+    _cleanup_free_ char *meant =
+        r->kind == APPROVAL_COMMAND ? x_strndup (r->text, strcspn (r->text, " \t"))
+        : r->kind == APPROVAL_HOST  ? x_strdup (r->text)
+                                    : x_strdup (slash ? slash + 1 : r->text);
+    for (size_t i = 0; i < granted[r->kind]->len; i++) {
+        const char *entry = granted[r->kind]->items[i], *bare = strrchr (entry, '/');
+        if (r->kind == APPROVAL_HOST ? strcasestr (entry, meant) != NULL
+                                     : str_eq (bare ? bare + 1 : entry, meant))
+            return true;
+    }
+    /* What is delegated to may run what this capsule does not. */
+    return r->kind != APPROVAL_CAPSULE && p->spawn_allow.len;
+}
+
+static void
+warn_approvals (const struct policy *p)
+{
+    for (size_t i = 0; i < p->approvals.len; i++)
+        if (! asks_of_something (p, &p->approvals.items[i]))
+            diag_warn (DIAG_RUNTIME, W_SEC_035,
+                       "approvals.%s: %s asks about nothing: the capsule is granted no such thing",
+                       approval_kind_name (p->approvals.items[i].kind), p->approvals.items[i].text);
+}
+
 void
 policy_warn_stage (const struct policy *p)
 {
+    warn_approvals (p);
     for (size_t i = 0; i < p->grants_len; i++)
         warn_entry (&p->grants[i]);
     policy_warn_programs (p, DIAG_RUNTIME);

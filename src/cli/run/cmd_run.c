@@ -283,6 +283,7 @@ lower_policy (struct run *r, struct mur_error **err)
         .flag_after_task = cli_value (r->args, "--lifecycle-after-task"),
         .flag_conversation = cli_value (r->args, "--lifecycle-conversation"),
         .context_id = r->request.context_id,
+        .approvals = r->launcher.spawner.approvals,
         .bind_addr = r->request.bind_addr,
     };
     struct policy *p = r->request.policy = policy_lower (r->manifest, &r->policy_request, err);

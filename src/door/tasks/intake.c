@@ -161,46 +161,71 @@ registry_end (struct registry *r, const struct task *task, const struct task_end
     return stands;
 }
 
-char *
-registry_request_input (struct registry *r, const struct task *task, const char *prompt,
-                        uint64_t timeout_ms, bool *timed_out)
+/* Waits, with the lock, until somebody replied, cancelled, or the time is over (false). */
+static bool
+wait_for_reply (struct registry *r, const struct task_entry *e, uint64_t end_ms)
 {
-    *timed_out = false;
-    uint64_t end_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_monotonic_ms () + timeout_ms;
-    pthread_mutex_lock (&r->lock);
-    struct task_entry *e = task_entry_find (r, task->id);
-    if (r->active != e || e->view.state != TASK_WORKING) {
-        pthread_mutex_unlock (&r->lock);
-        return NULL;
-    }
-    free (e->view.prompt);
-    e->view.prompt = x_strdup (prompt);
-    task_entry_set_state (r, e, TASK_INPUT_REQUIRED);
-    streams_status (r->streams, task, task_view_said (&e->view, prompt), TASK_INPUT_REQUIRED);
-    task_entry_answer_waiters (e);
-    while (e->view.state == TASK_INPUT_REQUIRED && ! cancel_is_raised (task->cancel)) {
+    while (e->view.state == TASK_INPUT_REQUIRED && ! cancel_is_raised (e->task.cancel)) {
         uint64_t now = clock_monotonic_ms ();
-        if (now >= end_ms) {
-            *timed_out = true;
-            break;
-        }
+        if (now >= end_ms)
+            return false;
         /* A cancel raised beside the registry is noticed within a slice. */
         struct timespec slice = deadline_in (end_ms - now < 100 ? end_ms - now : 100);
         pthread_cond_timedwait (&r->changed, &r->lock, &slice);
     }
+    return true;
+}
+
+static bool
+can_ask (const struct registry *r, const struct task_entry *e)
+{
+    return e && r->active == e && e->view.state == TASK_WORKING;
+}
+
+bool
+registry_can_ask (struct registry *r, const struct task *task)
+{
+    pthread_mutex_lock (&r->lock);
+    bool can = can_ask (r, task_entry_find (r, task->id));
+    pthread_mutex_unlock (&r->lock);
+    return can;
+}
+
+bool
+registry_ask (struct registry *r, const struct task *task, const struct question *question,
+              uint64_t timeout_ms, struct question_reply *reply)
+{
+    *reply = (struct question_reply){ 0 };
+    uint64_t end_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_monotonic_ms () + timeout_ms;
+    pthread_mutex_lock (&r->lock);
+    struct task_entry *e = task_entry_find (r, task->id);
+    if (! can_ask (r, e)) {
+        pthread_mutex_unlock (&r->lock);
+        return false;
+    }
+    free (e->view.prompt);
+    e->view.prompt = x_strdup (question->text);
+    e->view.question = question->data ? json_deep_copy (question->data) : NULL;
+    task_entry_set_state (r, e, TASK_INPUT_REQUIRED);
+    streams_status (r->streams, task, task_view_said (&e->view, question->text),
+                    TASK_INPUT_REQUIRED);
+    task_entry_answer_waiters (e);
+    reply->has_timed_out = ! wait_for_reply (r, e, end_ms);
     if (e->view.state == TASK_INPUT_REQUIRED)
         task_entry_set_state (r, e, TASK_WORKING);
     free (e->view.prompt);
+    json_decref (e->view.question);
     e->view.prompt = NULL;
-    char *reply = steal_ptr (&e->reply);
-    if (reply && *timed_out)
-        *timed_out = false;
+    e->view.question = NULL;
+    reply->text = steal_ptr (&e->reply);
+    reply->by = steal_ptr (&e->reply_by);
+    reply->has_timed_out &= ! reply->text;
     bool is_canceled = e->view.state == TASK_CANCELED;
     pthread_mutex_unlock (&r->lock);
     /* Whoever cancelled raises it a little later; the caller must not go on until then. */
     if (is_canceled)
         cancel_raise (task->cancel);
-    return reply;
+    return reply->text != NULL;
 }
 
 size_t

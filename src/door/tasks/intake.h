@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "door/tasks/question.h"
 #include "door/tasks/task_state.h"
 #include "door/tasks/tasks.h"
 
@@ -58,10 +59,12 @@ registry_settle (struct registry *r, const struct task *task, enum task_state st
  * `canceled` stays. Returns the state that stands. */
 enum task_state
 registry_end (struct registry *r, const struct task *task, const struct task_ending *ending);
-/* input-required: stores the prompt and waits for the reply (owned), NULL when cancelled, timed out
- * (*timed_out) or the task is not the active working one. timeout_ms UINT64_MAX: none. */
-char *registry_request_input (struct registry *r, const struct task *task, const char *prompt,
-                              uint64_t timeout_ms, bool *timed_out);
+/* input-required: shows the question and waits for the reply. False when cancelled, timed out or
+ * the task is not the active working one. timeout_ms UINT64_MAX: none. */
+bool registry_ask (struct registry *r, const struct task *task, const struct question *question,
+                   uint64_t timeout_ms, struct question_reply *reply);
+/* True when somebody can be asked about the task: it is the active one. */
+bool registry_can_ask (struct registry *r, const struct task *task);
 /* Closes to new work under the enqueue lock. What was still queued becomes `rejected`; *tasks (free
  * the array only) lists it in order. <was_stopped> picks the text ("the session was stopped ..." or
  * "the session ended ..."). */

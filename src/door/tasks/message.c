@@ -278,6 +278,7 @@ message_read (const json_t *params, bool has_harness, struct message *out,
     json_array_foreach (parts, i, part)
         buf_putc (&kinds, json_object_get (part, "text") ? 't' : 'd');
     out->part_kinds = buf_steal (&kinds);
+    json_array_foreach (parts, i, part) if (! out->data) out->data = json_object_get (part, "data");
     return true;
 }
 

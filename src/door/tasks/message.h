@@ -19,10 +19,11 @@ void message_fault_clear (struct message_fault *f);
 
 struct message {
     char *message_id;
-    char *task_id;    /* NULL: none */
-    char *context_id; /* NULL: none */
-    char *text;       /* parts joined */
-    char *part_kinds; /* a letter for each part: 't' text, 'd' data */
+    char *task_id;      /* NULL: none */
+    char *context_id;   /* NULL: none */
+    char *text;         /* parts joined */
+    char *part_kinds;   /* a letter for each part: 't' text, 'd' data */
+    const json_t *data; /* of the first data part, borrowed from the params; NULL: none */
     struct strv references;
     bool forgets_session;
     bool uses_door_metadata;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "door/tasks/message.h"
+#include "door/tasks/question.h"
 #include "door/tasks/tasks_internal.h"
 
 #include <string.h>
@@ -40,6 +41,7 @@ route_result_clear (struct route_result *r)
 {
     json_decref (r->task);
     free (r->context);
+    free (r->why);
     *r = (struct route_result){ 0 };
 }
 
@@ -128,6 +130,33 @@ route_new (struct registry *r, const struct caller *caller, const struct message
 }
 
 static void
+take_reply (struct registry *r, struct task_entry *e, const struct caller *caller,
+            const struct message_intake *message, const char *answer)
+{
+    free (e->reply_by);
+    e->reply = answer ? x_strdup (answer) : text_with_references (r, caller, message);
+    e->reply_by = copy_or_null (caller->credential);
+    if (! answer)
+        return;
+    if (message->message_id)
+        strv_push (&e->answers, message->message_id);
+    free (e->answered_id);
+    free (e->answered_with);
+    e->answered_id = copy_or_null (question_id (e->view.question));
+    e->answered_with = x_asprintf ("%s, by %s", answer, e->reply_by ? e->reply_by : "a caller");
+}
+
+/* What became of the question a late message would answer. Owned, or NULL. */
+static char *
+late_answer (const struct task_entry *e, const struct message_intake *message)
+{
+    const char *id = question_id (message->data);
+    return e->answered_id && (! id || str_eq (id, e->answered_id))
+               ? x_asprintf ("its question was answered already: %s", e->answered_with)
+               : NULL;
+}
+
+static void
 route_continuation (struct registry *r, const struct caller *caller, struct task_entry *e,
                     const struct message_intake *message, struct route_result *out)
 {
@@ -136,10 +165,22 @@ route_continuation (struct registry *r, const struct caller *caller, struct task
         out->context = x_strdup (e->task.context_id);
         return;
     }
+    const char *answer = NULL;
+    if (e->view.question && message->message_id &&
+        strv_contains (&e->answers, message->message_id)) {
+        out->outcome = ROUTE_NO_ANSWER;
+        out->why = x_asprintf ("message %s answered an earlier question", message->message_id);
+        return;
+    }
+    if (e->view.question &&
+        ! (answer = question_answer (e->view.question, message->text, message->data, &out->why))) {
+        out->outcome = ROUTE_NO_ANSWER;
+        return;
+    }
     if (r->spec.record_reply)
         r->spec.record_reply (r->spec.record_ctx, e->task.id, message->message_id,
                               message->traceparent);
-    e->reply = text_with_references (r, caller, message);
+    take_reply (r, e, caller, message, answer);
     task_entry_set_state (r, e, TASK_WORKING);
     streams_status (r->streams, &e->task, task_view_said (&e->view, "resumed"), TASK_WORKING);
     pthread_cond_broadcast (&r->changed);
@@ -165,6 +206,8 @@ registry_route (struct registry *r, const struct caller *caller,
         }
         if (e && e->view.state == TASK_INPUT_REQUIRED && ! e->reply)
             route_continuation (r, caller, e, message, out);
+        else if (e)
+            out->why = late_answer (e, message);
     }
     pthread_mutex_unlock (&r->lock);
 }

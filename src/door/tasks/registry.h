@@ -24,6 +24,7 @@ struct message_intake {
     const char *task_id;    /* NULL: a new task */
     const char *context_id; /* NULL: not given */
     const char *text;
+    const json_t *data; /* of its first data part; NULL: none */
     const char *message_id;
     const char *traceparent;
     const struct strv *references;
@@ -41,6 +42,7 @@ enum route_outcome {
     ROUTE_NOT_FOUND,       /* unknown or hidden */
     ROUTE_NOT_WAITING,     /* ended, submitted or working: *state */
     ROUTE_CONTEXT_DIFFERS, /* input-required, another context: *context is the task's (owned) */
+    ROUTE_NO_ANSWER,       /* input-required, but this answers nothing that is open: *why */
 };
 
 struct route_result {
@@ -49,6 +51,7 @@ struct route_result {
     char id[ID_LEN + 1];
     enum task_state state;
     char *context;
+    char *why; /* owned; NOT_WAITING: what became of the question it would answer, or NULL */
 };
 void route_result_clear (struct route_result *r);
 

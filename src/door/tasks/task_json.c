@@ -16,6 +16,7 @@ task_view_clear (struct task_view *v)
     free (v->status_text);
     free (v->response);
     free (v->prompt);
+    json_decref (v->question);
     json_decref (v->metadata);
 }
 
@@ -55,14 +56,28 @@ agent_message_json (const char *message_id, const char *context_id, const char *
     return message;
 }
 
+/* The structure of what is asked, for programs that show it. */
+static void
+add_question (json_t *holder, const struct task_view *v)
+{
+    if (v->state != TASK_INPUT_REQUIRED || ! v->question)
+        return;
+    json_t *part = json_object ();
+    json_object_set (part, "data", v->question);
+    json_set_string (part, "mediaType", "application/json");
+    json_array_append_new (json_object_get (holder, "parts"), part);
+}
+
 static json_t *
 status_json (const struct task_view *v, const char *message_id, const char *text)
 {
     json_t *status = json_object ();
     json_set_string (status, "state", task_state_wire (v->state));
-    if (text)
-        json_object_set_new (status, "message",
-                             agent_message_json (message_id, v->context_id, v->id, text));
+    if (text) {
+        json_t *message = agent_message_json (message_id, v->context_id, v->id, text);
+        add_question (message, v);
+        json_object_set_new (status, "message", message);
+    }
     char timestamp[25];
     clock_rfc3339 (v->timestamp_ms, timestamp);
     json_set_string (status, "timestamp", timestamp);
@@ -73,7 +88,11 @@ json_t *
 task_view_status (const struct task_view *v)
 {
     _cleanup_free_ char *message_id = x_asprintf ("msg_%s_status", v->id);
-    return status_json (v, message_id, task_state_is_terminal (v->state) ? v->status_text : NULL);
+    bool asks = v->state == TASK_INPUT_REQUIRED && v->question;
+    return status_json (v, message_id,
+                        asks                                ? v->prompt
+                        : task_state_is_terminal (v->state) ? v->status_text
+                                                            : NULL);
 }
 
 json_t *
@@ -100,11 +119,19 @@ task_view_metadata (const struct task_view *v)
 }
 
 static json_t *
+prompt_artifact (const struct task_view *v)
+{
+    json_t *artifact = artifact_json ("prompt", v->prompt);
+    add_question (artifact, v);
+    return artifact;
+}
+
+static json_t *
 artifacts_of (const struct task_view *v)
 {
     json_t *artifacts = json_array (), *response = task_view_response (v);
     if (v->state == TASK_INPUT_REQUIRED && v->prompt)
-        json_array_append_new (artifacts, artifact_json ("prompt", v->prompt));
+        json_array_append_new (artifacts, prompt_artifact (v));
     else if (response)
         json_array_append_new (artifacts, response);
     return artifacts;

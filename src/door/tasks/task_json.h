@@ -19,6 +19,7 @@ struct task_view {
     char *status_text; /* of an ended task */
     char *response;    /* of a completed one; NULL or "" = none */
     char *prompt;      /* of an input-required one */
+    json_t *question;  /* structured data beside the prompt; NULL: none */
     json_t *metadata;  /* what goes under "murmur"; NULL = none */
 };
 

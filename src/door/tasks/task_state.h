@@ -6,8 +6,8 @@
  *
  *     (none)         -> submitted       registry_enqueue, registry_route (a new message)
  *     submitted      -> working         registry_next hands it to the loop
- *     working        -> input-required  registry_request_input
- *     input-required -> working         registry_request_input, when a reply or its timeout came
+ *     working        -> input-required  registry_ask
+ *     input-required -> working         registry_ask, when a reply or its timeout came
  *     working        -> completed, failed, canceled   registry_end
  *     submitted, working, input-required -> canceled  registry_cancel, registry_cancel_all
  *     submitted      -> rejected        registry_close; a task the capsule is too busy for is

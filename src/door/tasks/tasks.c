@@ -50,6 +50,10 @@ entry_free (struct task_entry *e)
     cancel_unref (e->task.cancel);
     task_view_clear (&e->view);
     free (e->reply);
+    free (e->reply_by);
+    strv_free (&e->answers);
+    free (e->answered_id);
+    free (e->answered_with);
     free (e);
 }
 

@@ -32,7 +32,10 @@ struct task_entry {
     struct task_entry *newer, *older; /* by revision */
     struct task_entry *next_queued;
     bool is_queued;
-    char *reply; /* the answer to an input-required prompt */
+    char *reply;                       /* the answer to an input-required prompt */
+    char *reply_by;                    /* who sent it: a credential, or NULL */
+    struct strv answers;               /* ids of the messages that answered structured questions */
+    char *answered_id, *answered_with; /* of the last such question; NULL: none yet */
     struct waiter *waiters;
 };
 

@@ -135,6 +135,7 @@ static judge_fn *const judges[] = {
     judge_door,
     judge_door_and_spawn,
     judge_lifecycle,
+    judge_approvals,
     judge_exports,
     judge_control,
     judge_alternates_selectable,

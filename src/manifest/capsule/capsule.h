@@ -424,6 +424,20 @@ struct deploy {
     const char *mur_version;
 };
 
+/* --- what is asked first --- */
+
+struct approvals {
+    struct str_list tools;    /* names, or "*" */
+    struct str_list commands; /* words, the first a program */
+    struct str_list hosts;    /* entries as in network.allow */
+    struct str_list paths;    /* subtrees of the work folder */
+    struct str_list capsules; /* full or bare names */
+    struct opt_u64 timeout_secs;
+    struct opt_u64 on_timeout; /* enum approval_timeout */
+};
+
+enum approval_timeout { APPROVAL_TIMEOUT_REFUSES, APPROVAL_TIMEOUT_ALLOWS };
+
 /* --- the manifest --- */
 
 struct capsule_manifest {
@@ -437,6 +451,7 @@ struct capsule_manifest {
     struct trace_block *trace;
     struct door_network *network;
     struct lifecycle *lifecycle; /* never NULL after reading */
+    struct approvals *approvals; /* NULL: nothing is asked */
     struct exports *exports;
     struct control *control; /* NULL also when all its lists are empty */
     struct deploy *deploy;

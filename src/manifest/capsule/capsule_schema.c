@@ -550,6 +550,30 @@ static const struct schema_key control_keys[] = {
 };
 static const struct schema control_schema = SCHEMA (control_keys, control);
 
+static const char *const on_timeout_words[] = { "refuse", "allow", NULL };
+
+static const struct schema_key approvals_keys[] = {
+    KEY (approvals, tools, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Tools asked about before each call, by the name the model calls them by or their "
+                "full name; `*` for every tool."),
+    KEY (approvals, commands, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Commands asked about before they run: a program, or a program and words that "
+                "follow it in this order, as in `git push`. A script in which it cannot be seen "
+                "which programs run is asked about too."),
+    KEY (approvals, hosts, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Hosts of network.allow that stay closed to tools and commands until a call that "
+                "names one was approved."),
+    KEY (approvals, paths, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Subtrees of the work folder: what may write there is asked about."),
+    KEY (approvals, capsules, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Capsules of spawn.allow asked about before a task is delegated to them."),
+    KEY (approvals, timeout_secs, KEY_U64, POSITIVE (300, "How long a question waits.")),
+    KEY (approvals, on_timeout, KEY_ENUM, .words = on_timeout_words,
+         .doc = "What the end of that time answers: `refuse` or `allow`, once."),
+    END,
+};
+const struct schema approvals_schema = SCHEMA (approvals_keys, approvals);
+
 static const struct schema_key deploy_keys[] = {
     KEY (deploy, mur_version, KEY_TRIMMED, .doc = "The version a deployment uses."),
     END,
@@ -573,6 +597,8 @@ static const struct schema_key capsule_keys[] = {
     KEY (capsule_manifest, network, KEY_BLOCK, .block = &door_schema, .doc = "The door."),
     KEY (capsule_manifest, lifecycle, KEY_BLOCK, .block = &lifecycle_schema,
          .doc = "Tasks and endings."),
+    KEY (capsule_manifest, approvals, KEY_BLOCK, .block = &approvals_schema,
+         .doc = "What a person is asked about before it is done."),
     KEY (capsule_manifest, exports, KEY_BLOCK, .block = &exports_schema,
          .doc = "What others may read."),
     KEY (capsule_manifest, control, KEY_BLOCK, .block = &control_schema,

@@ -18,6 +18,7 @@ extern const struct schema retry_schema;
 extern const struct schema context_schema;
 extern const struct schema trace_schema;
 extern const struct schema otel_schema;
+extern const struct schema approvals_schema;
 extern const struct schema exports_schema;
 extern const struct schema limits_schema;
 extern const struct schema resources_schema;

@@ -176,6 +176,60 @@ judge_lifecycle (struct reading *rd, struct mur_error **err)
            judge_done_check (rd, l->done_check, err);
 }
 
+/* --- approvals --- */
+
+static bool
+judge_approval_words (struct reading *rd, const struct str_list *list, const char *key,
+                      struct mur_error **err)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        _cleanup_strv_ struct strv words = { 0 };
+        const char *path = path_of (rd, "approvals.%s[%zu]", key, i);
+        if (is_blank (list->items[i]))
+            return refuse_value (rd, err, path, "a blank entry names nothing");
+        if (! words_split (list->items[i], &words))
+            return refuse_value (rd, err, path, "a quote is not closed");
+    }
+    return true;
+}
+
+/* A rule that is misspelt asks about nothing, so no key is passed over. */
+static bool
+judge_approval_keys (struct reading *rd, const struct approvals *a, struct mur_error **err)
+{
+    for (size_t i = 0; i < rd->r.unknown.len; i++) {
+        const struct unknown_key *key = &rd->r.unknown.items[i];
+        if (! str_eq (key->path, "approvals"))
+            continue;
+        refuse_value (rd, err, path_of (rd, "approvals.%s", key->key),
+                      "unknown key; here a misspelt one would ask about nothing");
+        return mur_hint (err, "accepted keys: tools, commands, hosts, paths, capsules, "
+                              "timeout_secs, on_timeout");
+    }
+    return a->tools.len + a->commands.len + a->hosts.len + a->paths.len + a->capsules.len ||
+           refuse_value (rd, err, "approvals", "no rule says what is asked about");
+}
+
+bool
+judge_approvals (struct reading *rd, struct mur_error **err)
+{
+    const struct approvals *a = rd->m->approvals;
+    if (! a)
+        return true;
+    if (! judge_approval_keys (rd, a, err))
+        return false;
+    if (! rd->m->inference) {
+        refuse_value (rd, err, "approvals", "a script capsule asks nobody");
+        return mur_hint (err, "approvals stand before the calls of a model: it needs inference:");
+    }
+    return schema_check (&rd->r, &approvals_schema, a, "approvals", err) &&
+           judge_approval_words (rd, &a->tools, "tools", err) &&
+           judge_approval_words (rd, &a->commands, "commands", err) &&
+           judge_approval_words (rd, &a->hosts, "hosts", err) &&
+           judge_approval_words (rd, &a->paths, "paths", err) &&
+           judge_approval_words (rd, &a->capsules, "capsules", err);
+}
+
 /* --- (19) --- */
 
 /* Unlike a scope an export is never normalised: any ".." is refused, so that the text says what is

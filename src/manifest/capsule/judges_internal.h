@@ -28,5 +28,6 @@ void settle_scorers (struct reading *rd);
 bool judge_door (struct reading *rd, struct mur_error **err);
 bool judge_door_and_spawn (struct reading *rd, struct mur_error **err);
 bool judge_lifecycle (struct reading *rd, struct mur_error **err);
+bool judge_approvals (struct reading *rd, struct mur_error **err);
 bool judge_exports (struct reading *rd, struct mur_error **err);
 bool judge_control (struct reading *rd, struct mur_error **err);

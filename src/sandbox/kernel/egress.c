@@ -134,7 +134,7 @@ may_connect (const struct egress *e, struct in_addr address, int port)
             continue;
         for (size_t n = 0; n < e->rules->len; n++)
             if (rule_allows (&e->rules->rules[n], b->name, port))
-                return true;
+                return ! allow_is_held (e->rules->hold, b->name, port);
     }
     return false;
 }

@@ -35,22 +35,21 @@ request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, s
     struct input_wait *wait = ctx;
     const struct opt_u64 *timeout = &wait->session->policy->lifecycle.input_timeout_secs;
     _cleanup_free_ char *question = x_strndup (prompt, len);
-    bool timed_out = false;
-    _cleanup_free_ char *reply =
-        registry_request_input (wait->session->registry, wait->task->task, question,
-                                timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
-    if (! reply) {
-        if (timed_out)
+    const struct question asked = { .text = question };
+    _cleanup_ (question_reply_clear) struct question_reply reply = { 0 };
+    if (! registry_ask (wait->session->registry, wait->task->task, &asked,
+                        timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply)) {
+        if (reply.has_timed_out)
             wait->task->end.input_timed_out = true;
         else
             wait->task->end.wait_phase = "input";
         mur_fail (err, E_RUN_001,
-                  timed_out ? "no reply came within lifecycle.input_timeout_secs"
-                            : "the wait for a reply was ended");
+                  reply.has_timed_out ? "no reply came within lifecycle.input_timeout_secs"
+                                      : "the wait for a reply was ended");
         return NULL;
     }
-    *text_len = strlen (reply);
-    return arena_strdup (arena, reply);
+    *text_len = strlen (reply.text);
+    return arena_strdup (arena, reply.text);
 }
 
 /* --- WASM tools --- */

@@ -13,6 +13,7 @@
 #include "session/commands/confine_etc.h"
 #include "session/commands/folder_size.h"
 #include "session/commands/processes_internal.h"
+#include "session/state/held_hosts.h"
 #include "session/state/session.h"
 
 #include <errno.h>
@@ -150,6 +151,7 @@ fill_network (struct session *s, struct mur_error **err)
             ! allow_list_add (&s->rooms.processes->confined->network, entry, err))
             return false;
     }
+    s->rooms.processes->confined->network.hold = held_hosts_of (s);
     s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
     s->rooms.processes->confined->spec.allows_unix_sockets =
         s->policy->network.unix_sockets_allowed;

@@ -192,8 +192,10 @@ launch (struct handing *h)
     environment_clamp ((const char *const *)h->packed.env_allow.items, h->packed.env_allow.len,
                        own_env->items, own_env->len, &env);
     _cleanup_free_ char *url = own_url (s);
-    _cleanup_free_ char *spawner = spawner_text (s->id.text, h->ask->running->context_id,
-                                                 d->id.text, d->is_blocking ? NULL : url);
+    _cleanup_json_ json_t *approvals = approval_rules_json (&s->policy->approvals, true);
+    _cleanup_free_ char *spawner =
+        spawner_text (s->id.text, h->ask->running->context_id, d->id.text,
+                      d->is_blocking ? NULL : url, approvals);
     const struct mur_child_launch l = {
         .approval = secret_reveal (h->approval.token),
         .capsule = d->capsule,

@@ -11,6 +11,7 @@
 #include "net/url.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/member_calls_internal.h"
+#include "session/state/held_hosts.h"
 #include "session/state/session.h"
 #include "spawn/formation/membership.h"
 
@@ -60,7 +61,7 @@ read_allowed (const struct session *s, struct allow_list *list)
 static bool
 is_allowed (const struct session *s, const char *url)
 {
-    _cleanup_allow_list_ struct allow_list list = { 0 };
+    _cleanup_allow_list_ struct allow_list list = { .hold = held_hosts_of (s) };
     read_allowed (s, &list);
     return allow_list_matches_authority (&list, "http", url + strlen ("http://"));
 }

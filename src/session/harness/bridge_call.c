@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "door/tasks/tasks.h"
+#include "session/calls/approvals.h"
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
@@ -37,12 +38,14 @@ bridge_call_run (struct session *s, struct running_task *t, const char *name, co
         .stop = stop,
     };
     _cleanup_outcome_ struct call_outcome o = { 0 };
-    if (gate_has_required (s, &call, &o) && gate_may_run (s, t, &call, &o)) {
+    if (gate_has_required (s, &call, &o) && gate_may_run (s, t, &call, &o) &&
+        approvals_allow (s, t, &call, &o)) {
         dispatch_call (s, t, &call, &o);
         record_shell (s, t, &call, &o);
         if (o.is_dispatched)
             deadline_give_notice (s, name, t->task->id, &o.text);
     }
+    approvals_end (s, &o);
     /* A call of the harness's cannot end the session. */
     mur_error_freep (&t->fatal);
     t->fatal = NULL;

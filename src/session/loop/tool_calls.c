@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "door/tasks/tasks.h"
+#include "session/calls/approvals.h"
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
@@ -16,13 +17,24 @@
 
 /* --- one call --- */
 
+/* A hook refuses before a person is asked. */
+static bool
+may_run (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
+{
+    return gate_has_input (c, o) && gate_has_required (s, c, o) && gate_may_run (s, t, c, o) &&
+           approvals_allow (s, t, c, o);
+}
+
 void
 tool_call_run (struct session *s, struct running_task *t, const struct call *c,
                struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (gate_has_input (c, o) && gate_has_required (s, c, o) && gate_may_run (s, t, c, o))
+    if (may_run (s, t, c, o)) {
+        started_us = clock_monotonic_us ();
         dispatch_call (s, t, c, o);
+    }
+    approvals_end (s, o);
     if (o->is_refused)
         return;
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;

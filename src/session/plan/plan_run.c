@@ -138,6 +138,7 @@ judge_conditions (struct scheduler *p, struct step_run *wave, size_t count)
 static void
 begin_wave (struct scheduler *p, struct step_run *wave, size_t count)
 {
+    _cleanup_free_ bool *is_begun = x_new_array (bool, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct plan_step *step = wave[i].step;
         if (step->status != STEP_PENDING)
@@ -147,8 +148,13 @@ begin_wave (struct scheduler *p, struct step_run *wave, size_t count)
             continue;
         }
         trace_begin (p, step);
-        step_begin (&wave[i]);
+        step_admit (&wave[i]);
+        is_begun[i] = true;
     }
+    /* While a question is open nothing of the wave runs. */
+    for (size_t i = 0; i < count; i++)
+        if (is_begun[i])
+            step_begin (&wave[i]);
 }
 
 /* Tools first, one after the other, while the commands of the wave run. */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "sandbox/run/command.h"
+#include "session/calls/approvals.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/commands/native.h"
@@ -54,6 +55,7 @@ step_run_clear (struct step_run *run)
     free (run->line);
     json_decref (run->call);
     command_unref (run->command);
+    call_outcome_clear (&run->gates);
     *run = (struct step_run){ 0 };
 }
 
@@ -210,7 +212,9 @@ passes_gates (struct step_run *run)
     struct plan_step *step = run->step;
     const json_t *input = step->kind == STEP_TOOL ? step->sent : run->call;
     _cleanup_free_ char *text = json_text (input, JSON_TEXT_SORTED);
-    _cleanup_outcome_ struct call_outcome refusal = { 0 };
+    struct call_outcome *gates = &run->gates;
+    approvals_end (run->session, gates);
+    call_outcome_clear (gates);
     const struct call call = { .turn = run->session->rooms.harness || ! t->counts.turns
                                            ? t->counts.turns
                                            : t->counts.turns - 1,
@@ -219,12 +223,27 @@ passes_gates (struct step_run *run)
                                .input = input,
                                .input_text = text,
                                .is_plan_step = true };
-    if (gate_may_run (run->session, t, &call, &refusal) &&
-        gate_has_required (run->session, &call, &refusal))
-        return true;
+    if (gate_may_run (run->session, t, &call, gates) &&
+        gate_has_required (run->session, &call, gates)) {
+        run->is_disapproved = ! approvals_allow (run->session, t, &call, gates);
+        if (! run->is_disapproved)
+            return true;
+    }
     step->attempts++;
-    fail_step (step, refusal.runtime_error ? refusal.runtime_error : "refused");
+    fail_step (step, gates->runtime_error ? gates->runtime_error : "refused");
     return false;
+}
+
+void
+step_admit (struct step_run *run)
+{
+    struct plan_step *step = run->step;
+    step->sent = step->input ? plan_substitute (run->plan, step->input) : json_object ();
+    if (step->kind == STEP_SHELL)
+        name_command (run);
+    if (step->kind == STEP_CAPSULE)
+        run->call = step_delegation (run->session, step, step->sent);
+    run->is_admitted = passes_gates (run);
 }
 
 void
@@ -232,12 +251,6 @@ step_begin (struct step_run *run)
 {
     struct plan_step *step = run->step;
     run->started_us = clock_monotonic_us ();
-    step->sent = step->input ? plan_substitute (run->plan, step->input) : json_object ();
-    if (step->kind == STEP_SHELL)
-        name_command (run);
-    if (step->kind == STEP_CAPSULE)
-        run->call = step_delegation (run->session, step, step->sent);
-    run->is_admitted = passes_gates (run);
     if (run->is_admitted && step->kind == STEP_SHELL)
         start_command (run);
     if (run->is_admitted && step->kind == STEP_CAPSULE)
@@ -250,7 +263,7 @@ tries_again (const struct step_run *run)
 {
     const struct plan_step *step = run->step;
     return step->status == STEP_FAILED && step->attempts && step->attempts <= step->retries &&
-           ! is_canceled (run) && ! run->task->fatal;
+           ! is_canceled (run) && ! run->task->fatal && ! run->is_disapproved;
 }
 
 /* One attempt, the gates first; the first attempt's were asked when the step began. */
@@ -287,5 +300,6 @@ step_finish (struct step_run *run)
         run_once (run);
     while (tries_again (run))
         run_once (run);
+    approvals_end (run->session, &run->gates);
     step->duration_ms = (clock_monotonic_us () - run->started_us) / 1000;
 }

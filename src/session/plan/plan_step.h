@@ -9,6 +9,7 @@
 #pragma once
 
 #include "session/plan/plan.h"
+#include "session/state/outcome.h"
 
 struct capsule_call;
 struct cgroup_nest;
@@ -24,15 +25,18 @@ struct step_run {
     struct plan_step *step;
     const struct cgroup_nest *nest; /* of the plan's processes; NULL: the session's scope */
     uint64_t started_us;
-    char *tool, *line;       /* shell steps: the command's name, and the line as it is shown */
-    json_t *call;            /* shell steps: the same as input of the command's tool; capsule steps:
-                                as input of delegate-task */
-    bool is_admitted;        /* the gates let the attempt that comes next through */
-    struct command *command; /* a shell step that runs */
+    char *tool, *line;   /* shell steps: the command's name, and the line as it is shown */
+    json_t *call;        /* shell steps: the same as input of the command's tool; capsule steps:
+                            as input of delegate-task */
+    bool is_admitted;    /* the gates let the attempt that comes next through */
+    bool is_disapproved; /* somebody said no: not asked again */
+    struct call_outcome gates;    /* what they said, and what was opened for the step */
+    struct command *command;      /* a shell step that runs */
     struct capsule_call *capsule; /* a capsule step that runs */
 };
-/* Asks the gates, then starts what can run beside other steps. A step that was refused has its
- * status afterwards. */
+/* Asks the gates. A step that was refused has its status afterwards. */
+void step_admit (struct step_run *run);
+/* Starts what can run beside other steps, of one that was admitted. */
 void step_begin (struct step_run *run);
 /* Runs or waits for the step until it has its status, retries included. */
 void step_finish (struct step_run *run);

@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "sandbox/host/host.h"
+#include "session/calls/approvals.h"
 #include "session/calls/read_only.h"
 #include "session/commands/confine.h"
 #include "session/guests/guests.h"
@@ -39,6 +40,7 @@
 #include "session/stage/stage_script.h"
 #include "session/stage/stage_spans.h"
 #include "session/stage/staged.h"
+#include "session/state/held_hosts.h"
 #include "session/state/session.h"
 #include "session/state/signals.h"
 #include "session/toolbox/murmur_md.h"
@@ -207,7 +209,8 @@ static const struct stage_step {
 
 /* What only some rooms see of a session, from the bottom up. */
 static void (*const part_news[]) (struct session *s) = {
-    places_new, processes_new, handoff_new, steering_new, told_new, going_new, staged_new,
+    held_hosts_new, approvals_new, places_new, processes_new, handoff_new,
+    steering_new,   told_new,      going_new,  staged_new,
 };
 
 struct session *
@@ -251,9 +254,11 @@ http_end (struct session *s)
 
 /* From the top down: what is freed may still ask what stands below it. */
 static void (*const part_frees[]) (struct session *s) = {
-    hooks_free,    served_free,          door_end,     staged_free, going_free,  harness_free,
-    told_free,     stage_artifacts_free, handoff_free, http_end,    guests_free, stage_driver_free,
-    steering_free, processes_free,       places_free,
+    hooks_free,      served_free,    door_end,    staged_free,
+    going_free,      harness_free,   told_free,   stage_artifacts_free,
+    handoff_free,    http_end,       guests_free, stage_driver_free,
+    steering_free,   processes_free, places_free, approvals_free,
+    held_hosts_free,
 };
 
 void

@@ -14,6 +14,7 @@ call_outcome_clear (struct call_outcome *o)
     free (o->runtime_error);
     free (o->state_effect);
     free (o->resource_id);
+    free (o->opened.rules);
     free (o->shell.binary);
     free (o->shell.command);
     free (o->shell.recipe);

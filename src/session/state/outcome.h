@@ -46,6 +46,10 @@ struct call_outcome {
     struct shell_facts shell;
     bool is_canceled; /* the task was cancelled while it ran */
     bool is_refused;  /* a gate said no: nothing ran and no call is recorded */
+    struct opened_hosts {
+        size_t *rules; /* of approvals: open for this call */
+        size_t len, cap;
+    } opened;
 };
 
 void call_outcome_clear (struct call_outcome *o);

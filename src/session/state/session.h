@@ -42,6 +42,8 @@ struct room_parts {
     struct staged *staged;
     struct launched *launched;
     struct served *served;
+    struct held_hosts *held_hosts;
+    struct approval_state *approvals;
 };
 
 struct session {

@@ -15,6 +15,7 @@
 #include "net/http_client.h"
 #include "net/http_fetch.h"
 #include "net/url.h"
+#include "session/state/held_hosts.h"
 #include "session/state/outcome.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
@@ -92,9 +93,9 @@ peer_read (struct peer *p, const char *text)
 }
 
 static bool
-peer_is_allowed (const struct peer *p, const struct str_list *entries)
+peer_is_allowed (const struct session *s, const struct peer *p, const struct str_list *entries)
 {
-    _cleanup_allow_list_ struct allow_list list = { 0 };
+    _cleanup_allow_list_ struct allow_list list = { .hold = held_hosts_of (s) };
     for (size_t i = 0; i < entries->len; i++) {
         _cleanup_error_ struct mur_error *ignored = NULL;
         (void)allow_list_add (&list, entries->items[i], &ignored);
@@ -148,7 +149,7 @@ card_address (const json_t *card)
 static char *
 ask_audience (struct session *s, struct running_task *task, const struct peer *peer, char **why)
 {
-    if (! peer_is_allowed (peer, &s->policy->network.allow)) {
+    if (! peer_is_allowed (s, peer, &s->policy->network.allow)) {
         *why = x_strdup ("capabilities.network.allow does not name this address");
         return NULL;
     }
@@ -414,7 +415,7 @@ fetch_peer_file_call (struct session *s, struct running_task *task, const json_t
     peer_read (&peer, written);
     struct fetched f = { .session = s, .task = task, .peer = &peer, .handle = handle };
     token_loggable_id (handle, f.id);
-    if (! peer_is_allowed (&peer, &s->policy->network.peer_fetch_allow))
+    if (! peer_is_allowed (s, &peer, &s->policy->network.peer_fetch_allow))
         refuse_fetch (&f, "peer_not_allowed",
                       "capabilities.peer_fetch.allow does not name this address", out);
     else if (! token_has_shape (&token_peer_handle, handle))

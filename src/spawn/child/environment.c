@@ -69,7 +69,7 @@ environment_clamp (const char *const *child, size_t child_count, const char *con
 
 char *
 spawner_text (const char *session_id, const char *context_id, const char *delegation_id,
-              const char *url)
+              const char *url, const json_t *approvals)
 {
     _cleanup_json_ json_t *o = json_object ();
     json_set_string (o, "session_id", session_id);
@@ -77,5 +77,7 @@ spawner_text (const char *session_id, const char *context_id, const char *delega
     json_set_string (o, "delegation_id", delegation_id);
     if (url)
         json_set_string (o, "url", url);
+    if (approvals)
+        json_object_set (o, "approvals", (json_t *)(uintptr_t)approvals);
     return json_text (o, JSON_TEXT_ORDERED);
 }

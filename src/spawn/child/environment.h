@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/json.h"
 
 struct child_environment {
     const char *const *allow; /* names, NULL-terminated; may be NULL */
@@ -25,6 +26,7 @@ void environment_build (const struct child_environment *e, struct strv *out);
 void environment_clamp (const char *const *child, size_t child_count, const char *const *parent,
                         size_t parent_count, struct strv *out);
 
-/* MURMUR_SPAWNER's text. <url> NULL: lineage only, no completion is wanted. Owned. */
+/* MURMUR_SPAWNER's text. <url> NULL: lineage only, no completion is wanted. <approvals>: the rules
+ * of the parent, NULL: none. Owned. */
 char *spawner_text (const char *session_id, const char *context_id, const char *delegation_id,
-                    const char *url);
+                    const char *url, const json_t *approvals);

@@ -28,6 +28,8 @@ spawner_parse (const char *text, struct spawner *out, struct mur_error **err)
     _cleanup_json_ json_t *o = json_loads (text, 0, NULL);
     if (! json_is_object (o))
         return mur_fail (err, E_RUN_020, "MURMUR_SPAWNER is not a JSON object; " CONSEQUENCE);
+    if (json_object_get (o, "approvals"))
+        out->approvals = json_text (json_object_get (o, "approvals"), JSON_TEXT_ORDERED);
     for (size_t i = 0; i < ARRAY_LEN (keys); i++) {
         bool is_optional = fields[i] == &out->url && ! json_object_get (o, keys[i]);
         if (take (o, keys[i], fields[i]) || is_optional)
@@ -47,5 +49,6 @@ spawner_clear (struct spawner *s)
     free (s->context_id);
     free (s->delegation_id);
     free (s->url);
+    free (s->approvals);
     *s = (struct spawner){ 0 };
 }

@@ -11,7 +11,8 @@ struct spawner {
     char *session_id; /* the parent's; NULL: this session was not delegated */
     char *context_id;
     char *delegation_id;
-    char *url; /* NULL: lineage only, no completion is wanted */
+    char *url;       /* NULL: lineage only, no completion is wanted */
+    char *approvals; /* JSON: what the parent's person is asked about first; NULL: nothing */
     const char
         *workdir_snapshot; /* JSON: of what the work folder is a copy, borrowed; NULL: of nothing */
 };

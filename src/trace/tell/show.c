@@ -22,13 +22,13 @@ show_formation (struct show *s)
 
 /* records.md 8.1, in its order. */
 static show_section_fn *const sections[] = {
-    show_session,       show_harness, show_hook_failures, show_retention,   show_context,
-    show_turns,         show_tokens,  show_wire,          show_tool_calls,  show_redundant,
-    show_skills,        show_pulled,  show_shell,         show_background,  show_compaction,
-    show_call_settings, show_endings, show_status,        show_cancelled,   show_rejected,
-    show_failed,        show_reopens, show_denied,        show_protected,   show_resources,
-    show_choices,       show_control, show_peer_files,    show_delegations, show_member_calls,
-    show_plans,         show_a2a,     show_tasks,         show_formation,
+    show_session,       show_harness, show_hook_failures, show_retention,  show_context,
+    show_turns,         show_tokens,  show_wire,          show_tool_calls, show_redundant,
+    show_skills,        show_pulled,  show_shell,         show_background, show_compaction,
+    show_call_settings, show_endings, show_status,        show_cancelled,  show_rejected,
+    show_failed,        show_reopens, show_denied,        show_approvals,  show_protected,
+    show_resources,     show_choices, show_control,       show_peer_files, show_delegations,
+    show_member_calls,  show_plans,   show_a2a,           show_tasks,      show_formation,
 };
 
 void

@@ -198,6 +198,28 @@ show_denied (struct show *s)
                      member_text (e->object, "hook_name"), member_text (e->object, "reason"));
 }
 
+/* Every question with what became of it. */
+void
+show_approvals (struct show *s)
+{
+    if (! show_count (s, "approval_requested"))
+        return;
+    report_heading (s->report, "Approvals");
+    for (const struct trace_event *e = NULL; (e = show_next (s, "approval_requested", e));) {
+        const json_t *o = e->object;
+        const char *id = member_text (o, "question_id");
+        const struct trace_event *a = NULL;
+        while ((a = show_next (s, "approval_answered", a)) &&
+               ! str_eq (member_text (a->object, "question_id"), id))
+            ;
+        report_text (s->report, "turn %lu  %s  %s  %s%s%s\n", number (o, "turn"),
+                     member_text (o, "target"), member_text (o, "what"),
+                     a ? member_text (a->object, "answer") : "was open when the session ended",
+                     a && json_get_string (a->object, "by") ? ", by " : "",
+                     a && json_get_string (a->object, "by") ? member_text (a->object, "by") : "");
+    }
+}
+
 void
 show_protected (struct show *s)
 {

@@ -14,7 +14,8 @@ show_section_fn show_turns, show_tokens, show_wire, show_tool_calls, show_redund
 show_section_fn show_pulled, show_shell, show_background, show_compaction, show_call_settings;
 /* show_events.c */
 show_section_fn show_endings, show_status, show_cancelled, show_rejected, show_failed, show_reopens;
-show_section_fn show_denied, show_protected, show_resources, show_choices, show_control;
+show_section_fn show_denied, show_approvals, show_protected, show_resources, show_choices,
+    show_control;
 show_section_fn show_peer_files;
 /* show_peers.c */
 show_section_fn show_delegations, show_member_calls, show_plans, show_a2a, show_tasks;

@@ -89,8 +89,9 @@ run_task (struct stress *s, const struct task *task, unsigned number)
     for (unsigned i = 0; i < number % 40 && ! cancel_is_raised (task->cancel); i++)
         streams_text (streams, task, "text", 4, false);
     if (number % 5 == 0) {
-        bool timed_out;
-        free (registry_request_input (s->registry, task, "what?", 3, &timed_out));
+        const struct question question = { .text = "what?" };
+        _cleanup_ (question_reply_clear) struct question_reply reply = { 0 };
+        registry_ask (s->registry, task, &question, 3, &reply);
     }
     if (number % 7 == 0)
         cancel_sleep (task->cancel, 2);

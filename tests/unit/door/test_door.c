@@ -931,9 +931,10 @@ test_door_18_input_is_asked_for_and_given (void **state)
     const struct task *task;
     json_decref (send_text (&b, "one"));
     assert_int_equal (registry_next (b.registry, 0, &task), REGISTRY_TASK);
-    bool timed_out;
-    assert_null (registry_request_input (b.registry, task, "which?", 50, &timed_out));
-    assert_true (timed_out);
+    const struct question question = { .text = "which?" };
+    _cleanup_ (question_reply_clear) struct question_reply none = { 0 }, reply = { 0 };
+    assert_false (registry_ask (b.registry, task, &question, 50, &none));
+    assert_true (none.has_timed_out);
 
     /* The client's side runs beside the wait. */
     pid_t child = fork ();
@@ -953,9 +954,8 @@ test_door_18_input_is_asked_for_and_given (void **state)
         _cleanup_json_ json_t *answer = call (&b, VERSION, body);
         _exit (strcmp (state_of (task_of (answer)), "TASK_STATE_WORKING") == 0 ? 0 : 1);
     }
-    _cleanup_free_ char *reply =
-        registry_request_input (b.registry, task, "which?", 10000, &timed_out);
-    assert_string_equal (reply, "that one");
+    assert_true (registry_ask (b.registry, task, &question, 10000, &reply));
+    assert_string_equal (reply.text, "that one");
     finish (&b, task, NULL);
     bench_end (&b);
 }

@@ -99,10 +99,11 @@ test_the_childs_list_is_cut_to_what_its_parent_may_pass_on (void **state _unused
 static void
 test_the_spawner_has_an_address_only_when_an_outcome_is_wanted (void **state _unused_)
 {
-    _cleanup_free_ char *waited = spawner_text ("ses_1", "ctx_1", "dlg_1", NULL);
+    _cleanup_free_ char *waited = spawner_text ("ses_1", "ctx_1", "dlg_1", NULL, NULL);
     assert_string_equal (
         waited, "{\"session_id\":\"ses_1\",\"context_id\":\"ctx_1\",\"delegation_id\":\"dlg_1\"}");
-    _cleanup_free_ char *posted = spawner_text ("ses_1", "ctx_1", "dlg_1", "http://localhost:1");
+    _cleanup_free_ char *posted =
+        spawner_text ("ses_1", "ctx_1", "dlg_1", "http://localhost:1", NULL);
     assert_string_equal (posted, "{\"session_id\":\"ses_1\",\"context_id\":\"ctx_1\","
                                  "\"delegation_id\":\"dlg_1\",\"url\":\"http://localhost:1\"}");
 }

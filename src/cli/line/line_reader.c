@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/chat/line_reader.h"
+#include "cli/line/line_reader.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Approvals: what is asked before it is done, who answers, and that no way leads around the question.
+
+import os
+import signal
+
+import pytest
+
+from tests.support.approvals import SHELLS, Asker, question, state
+from tests.support.commands import call
+from tests.support.mcp_client import StdioClient
+from tests.support.polling import eventually
+
+TOUCH = {"commands": ["touch"]}
+
+
+@pytest.fixture
+def asker(lab):
+    made = []
+
+    def make(calls, approvals, start=True, **more):
+        one = Asker(lab, calls, approvals, **more)
+        if start:
+            made.append(one.start())
+        return one
+    yield make
+    for one in made:
+        one.end()
+
+
+def files(action="write", path="deploy/x", **more):
+    return {"tool_calls": [{"name": "files", "input": {"action": action, "path": path, "content": "new", **more}}]}
+
+
+# --- each kind -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, approvals, step", [
+    ("tools", {"tools": ["files"]}, files()),
+    ("tools", {"tools": ["std/files"]}, files()),
+    ("tools", {"tools": ["*"]}, files()),
+    ("commands", TOUCH, call("touch", "made")),
+    ("commands", {"commands": ["git push"]}, call("git", "-C . push origin main")),
+    ("paths", {"paths": ["deploy"]}, files()),
+    ("paths", {"paths": ["deploy"]}, "mkdir -p deploy"),
+])
+def test_approvals_of_each_kind_ask_first_and_run_nothing_meanwhile(asker, kind, approvals, step):
+    one = asker([step], approvals)
+    task = one.begin()
+    asked = question(task)
+    assert asked["kind"] == "approval" and asked["rules"][0]["kind"] == kind and asked["rules"][0]["unseen"] is False
+    assert asked["answers"] == ["once", "session", "no", "never"]
+    assert approvals[kind][0] in task["status"]["message"]["parts"][0]["text"]
+    assert not (one.work / "deploy").exists() and not (one.work / "made").exists()
+    assert one.trace.types.count("approval_requested") == 1 and "tool_call" not in one.trace.types
+    task = one.answer(task, "no")
+    assert state(task) == "completed"
+    assert not (one.work / "deploy").exists() and not (one.work / "made").exists()
+    assert "was not approved: the answer was no. Nothing ran." in one.results[0]
+    assert one.trace.one("approval_answered")["answer"] == "no"
+    assert one.trace.one("approval_answered")["by"] is None  # a public door knows nobody
+
+
+def test_approvals_leave_alone_what_no_rule_names(asker):
+    one = asker(["cat /dev/null | cat; mkdir other", files(path="elsewhere.txt"), files("read", "deploy/x")],
+                {"commands": ["git push", "touch"], "paths": ["deploy"], "tools": ["delegate-task"]})
+    assert state(one.begin()) == "completed"
+    assert "approval_requested" not in one.trace.types
+
+
+# --- each answer -----------------------------------------------------------------------------------------------------
+
+
+def test_approvals_once_runs_it_and_asks_again(asker):
+    one = asker(["touch a", "touch b"], TOUCH)
+    task = one.answer(one.begin(), "once")
+    assert (one.work / "a").exists() and not (one.work / "b").exists()
+    assert state(one.answer(task, "once")) == "completed"
+    assert (one.work / "b").exists()
+    assert [line["answer"] for line in one.trace.all("approval_answered")] == ["once", "once"]
+
+
+def test_approvals_for_the_session_and_never_are_remembered(asker):
+    one = asker(["touch a", "touch b", "rm a", "rm b"], {"commands": ["touch", "rm"]})
+    task = one.answer(one.begin(), "session")
+    assert (one.work / "b").exists()
+    assert state(one.answer(task, "never")) == "completed"
+    assert (one.work / "a").exists() and (one.work / "b").exists()
+    applied = one.trace.all("approval_applied")
+    assert [line["answer"] for line in applied] == ["session", "never"]
+    asked = one.trace.all("approval_requested")
+    assert [line["question_id"] for line in applied] == [line["question_id"] for line in asked] and len(asked) == 2
+    assert state(one.begin()) == "completed" and len(one.trace.all("approval_requested")) == 2
+
+
+@pytest.mark.parametrize("word, is_allowed", [("Yes.", True), ("y", True), ("always", True), ("once", True), ("No!", False), ("n", False),
+                                              ("never", False)])
+def test_approvals_take_a_word_for_an_answer(lab, asker, word, is_allowed):
+    one = asker(["touch a"], TOUCH)
+    task = one.begin()
+    lab.mur("answer", "@1", word).ok()
+    assert state(one.settled(task["id"])) == "completed"
+    assert (one.work / "a").exists() == is_allowed
+
+
+def test_approvals_take_no_other_text_for_an_answer(lab, asker):
+    one = asker(["touch a"], TOUCH)
+    task = one.begin()
+    result = lab.mur("answer", "@1", "yes, but only the second").failed("E-IO-003")
+    assert "the answer is one of: once, session, no, never" in result.stderr
+    assert state(one.settled(task["id"])) == "input_required" and not (one.work / "a").exists()
+    one.answer(task, "no")
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("default, is_allowed", [(None, False), ("refuse", False), ("allow", True)])
+def test_approvals_that_nobody_answers_are_refused_in_time(asker, default, is_allowed):
+    one = asker(["touch a"], {**TOUCH, "timeout_secs": 1, **({"on_timeout": default} if default else {})})
+    task = one.begin()
+    eventually(lambda: one.door.result("GetTask", {"id": task["id"]})["status"]["state"] == "TASK_STATE_COMPLETED", within_s=30)
+    assert (one.work / "a").exists() == is_allowed
+    line = one.trace.one("approval_answered")
+    assert (line["answer"], line["is_allowed"], line["by"]) == ("timeout", is_allowed, None) and line["waited_ms"] >= 1000
+
+
+def test_approvals_of_a_cancelled_task_are_refused(asker):
+    one = asker(["touch a"], TOUCH)
+    task = one.begin()
+    one.door.result("CancelTask", {"id": task["id"]})
+    eventually(lambda: "approval_answered" in one.trace.types)
+    assert one.trace.one("approval_answered")["answer"] == "canceled" and not (one.work / "a").exists()
+    assert one.trace.one("task_canceled")["phase"] == "input"
+
+
+# --- the process dies ------------------------------------------------------------------------------------------------
+
+
+def test_approvals_are_kept_when_the_process_dies_and_asked_again(lab, asker):
+    one = asker(["touch a"], TOUCH, start=False, lifecycle={"conversation": "threaded"}).start("--context", "talk")
+    task = one.begin()
+    old = question(task)
+    os.kill(one.running.pid, signal.SIGKILL)
+    one.running.result(30)
+    session = one.running.session_id
+    assert not (one.work / "a").exists()
+    line = one.trace.one("approval_requested")
+    assert line["question_id"] == old["question_id"] and "approval_answered" not in one.trace.types
+    shown = one.project.mur("trace", "show", session, "--workdir", one.work).ok().stdout
+    assert "was open when the session ended" in shown
+    one.start("--context", "talk")
+    task = one.begin()
+    assert question(task)["question_id"] != old["question_id"]
+    stale = {"message": {"messageId": "late", "role": "ROLE_USER", "taskId": task["id"],
+                         "parts": [{"data": {"question_id": old["question_id"], "answer": "once"}}]}}
+    refusal = one.door.error("SendMessage", stale)
+    assert refusal["code"] == -32602 and "is not the question that is open" in refusal["message"]
+    assert state(one.answer(task, "once")) == "completed" and (one.work / "a").exists()
+    one.end()
+
+
+# --- who answers -----------------------------------------------------------------------------------------------------
+
+
+def test_approvals_first_answer_wins_and_the_second_is_told(asker):
+    one = asker(["touch a", "sleep 1"], TOUCH, shell=[*SHELLS, "sleep"])
+    task = one.begin()
+    sent = {"message": {"role": "ROLE_USER", "taskId": task["id"]}}
+    data = {"question_id": question(task)["question_id"], "answer": "no"}
+    one.answer(task, "once")
+    refusal = one.door.error("SendMessage", {"message": {**sent["message"], "messageId": "two", "parts": [{"data": data}]}})
+    assert "its question was answered already: once, by a caller" in refusal["message"]
+    assert (one.work / "a").exists()
+
+
+def test_approvals_do_not_take_an_old_answer_again(asker):
+    one = asker(["touch a", "touch b"], TOUCH)
+    first = one.begin()
+    task = one.answer(first, "once", message_id="once-and-no-more")
+    replayed = {"messageId": "once-and-no-more", "role": "ROLE_USER", "taskId": task["id"]}
+    for parts in ([{"data": {"question_id": question(first)["question_id"], "answer": "once"}}], [{"text": "once"}], [{"text": "yes"}]):
+        refusal = one.door.error("SendMessage", {"message": {**replayed, "parts": parts}})
+        assert refusal["code"] == -32602
+    assert not (one.work / "b").exists()
+    one.answer(task, "no")
+
+
+def test_approvals_record_which_credential_answered(lab, asker):
+    one = asker(["touch a"], TOUCH, network={"authentication": {"scheme": "bearer", "credentials": {"reviewer": {"scopes": ["SendMessage", "GetTask"]}}}},
+                start=False)
+    one.start()
+    token = lab.mur("token", "--credential", "reviewer").ok().stdout.strip()
+    one.door.token = token
+    task = one.begin()
+    assert state(one.answer(task, "once")) == "completed"
+    assert one.trace.one("approval_answered")["by"] == "reviewer"
+    one.end()
+
+
+# --- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_approvals_come_after_a_hook_that_refuses(asker):
+    one = asker(["touch a"], TOUCH, tools=({"name": "std/hook-deny", "version": "0.1.0", "runtime": "hook",
+                                            "config": {"rules": [{"script": "*touch*", "reason": "no scripts"}]}},))
+    assert state(one.begin()) == "completed"
+    assert "call_denied" in one.trace.types and "approval_requested" not in one.trace.types
+
+
+def test_approvals_of_calls_side_by_side_with_one_refused(asker):
+    step = {"tool_calls": [{"name": "touch", "input": {"command": name}} for name in ("a", "b", "c")]}
+    one = asker([step], TOUCH)
+    task = one.begin()
+    for answer in ("once", "no", "once"):
+        task = one.answer(task, answer)
+    assert state(task) == "completed"
+    assert sorted(path.name for path in one.work.iterdir() if len(path.name) == 1) == ["a", "c"]
+
+
+# --- ways around -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", [
+    "sh -c 'touch a'", "bash -c \"touch a\"", "command touch a", "exec touch a", "(touch a)", "true && touch a", "x=touch; $x a",
+    "t\"ou\"ch a", "$(echo touch) a", "echo `touch a`", "echo \"$(touch a)\"", "eval 'touch a'", "/usr/bin/touch a", "/usr/bin/tou?h a",
+    "sh <<'END'\ntouch a\nEND", "echo touch a | sh", "f() { touch a; }; f", "PATH=/usr/bin touch a", "ln -s /usr/bin/touch t; ./t a",
+    "{ touch a; }", "if true; then touch a; fi", "for f in a; do touch $f; done", "printf 'touch a' > s; sh s", ". ./s", "touch\\\n a",
+    "alias q=touch\nq a", "sh -c 'eval \"$0 a\"' touch", "cat <<END\n$(touch a)\nEND", "env touch a", "xargs touch <<< a", "$'touch' a",
+    "{touch,a}", "trap 'touch a' EXIT", "cd . && touch a", "case x in x) touch a;; esac", "git -c alias.t='!touch a' t",
+])
+def test_approvals_of_a_command_hold_for_every_spelling(asker, script):
+    one = asker([script], TOUCH)
+    task = one.begin()
+    assert question(task)["rules"][0]["rule"] == "touch"
+    assert not (one.work / "a").exists()
+    one.answer(task, "no")
+    assert not (one.work / "a").exists()
+
+
+@pytest.mark.parametrize("command", ["-c alias.p=push p", "p", "--exec-path=. push", "--config-env=a=b p"])
+def test_approvals_of_a_word_hold_for_its_aliases(asker, command):
+    one = asker([call("git", command)], {"commands": ["git push"]})
+    assert question(one.begin())["rules"][0]["rule"] == "git push"
+
+
+@pytest.mark.parametrize("script", [
+    "echo x > deploy/a", "cat x >> ./deploy/a", "cp x deploy", "touch deploy/a", "rm -r deploy", "rm -rf .", "cd deploy; touch a",
+    "d=deploy; touch $d/a", "touch dep*/a", "touch link/a", "cat x > hard", "tee deploy/a", "mv deploy other", "ln -f x deploy/a",
+    "sh -c 'touch deploy/a'", "cp x /../..$PWD/deploy/a", "git init deploy",
+])
+def test_approvals_of_a_path_hold_for_every_way_to_write(asker, script):
+    one = asker([script], {"paths": ["deploy"]}, shell=[*SHELLS, "mv"], start=False)
+    (one.work / "deploy").mkdir()
+    (one.work / "deploy/kept").write_text("kept")
+    (one.work / "link").symlink_to("deploy")
+    os.link(one.work / "deploy/kept", one.work / "hard")
+    (one.work / "x").write_text("x")
+    one.start()
+    task = one.begin()
+    assert question(task)["rules"][0]["rule"] == "deploy"
+    one.answer(task, "no")
+    assert [path.name for path in (one.work / "deploy").iterdir()] == ["kept"] and (one.work / "hard").read_text() == "kept"
+    one.end()
+
+
+@pytest.mark.parametrize("step", [files("edit", "deploy/kept", old="kept", new="x"), files(path="link/a"), files(path="hard"),
+                                  files(path="x/../deploy/a")])
+def test_approvals_of_a_path_hold_for_tools(asker, step):
+    one = asker([step], {"paths": ["deploy"]}, start=False)
+    for name in ("deploy", "x"):
+        (one.work / name).mkdir()
+    (one.work / "deploy/kept").write_text("kept")
+    (one.work / "link").symlink_to("deploy")
+    os.link(one.work / "deploy/kept", one.work / "hard")
+    one.start()
+    assert question(one.begin())["rules"][0]["rule"] == "deploy"
+    one.end()
+
+
+def test_approvals_hold_for_the_steps_of_a_plan_before_any_begins(asker):
+    plan = {"id": "p1", "steps": [{"id": "one", "shell": "mkdir made"}, {"id": "two", "shell": "touch a", "on_error": "skip"},
+                                  {"id": "three", "shell": "touch b"}]}
+    one = asker([{"tool_calls": [{"name": "submit-plan", "input": {"plan": plan}}]}], TOUCH, capabilities={"plan": {"submit": True}})
+    task = one.begin()
+    assert not (one.work / "made").exists()
+    task = one.answer(task, "no")
+    assert not (one.work / "made").exists()
+    task = one.answer(task, "once")
+    assert state(task) == "completed"
+    assert (one.work / "made").exists() and (one.work / "b").exists() and not (one.work / "a").exists()
+
+
+def test_approvals_hold_for_mcp_clients_who_cannot_be_asked(lab):
+    agent = Asker(lab, [], {"tools": ["files"]}, exports={"mcp": {"tools": ["files"]}}).project
+    client = StdioClient(lab, agent.directory)
+    result = client.call("files", {"action": "write", "path": "a", "content": "x"})
+    assert result["isError"] and "there is nobody here who could be asked" in result["content"][0]["text"]
+    client.close()
+
+
+# --- what is said of them --------------------------------------------------------------------------------------------
+
+
+def test_approvals_are_printed_by_explain_scope_and_recorded(asker):
+    rules = {"tools": ["files"], "commands": ["git push"], "paths": ["deploy"], "timeout_secs": 60}
+    one = asker([], rules)
+    shown = one.project.run("--explain-scope").ok().stdout
+    for line in ("tools: files", "commands: git push", "paths: deploy", "a question waits 60 s, then the answer is no"):
+        assert line in shown
+    one.begin()
+    grants = one.trace.one("session_start")["effective_grants"]
+    assert grants["approvals"] == {**rules, "on_timeout": "refuse"}
+
+
+@pytest.mark.parametrize("approvals, said", [
+    ({"comands": ["x"]}, "approvals.comands: unknown key"), ({}, "no rule says what is asked about"),
+    ({"commands": ["git 'push"]}, "a quote is not closed"), ({"tools": [" "]}, "a blank entry names nothing"),
+    ({"tools": ["x"], "timeout_secs": 0}, "approvals.timeout_secs"), ({"tools": ["x"], "on_timeout": "maybe"}, "approvals.on_timeout"),
+])
+def test_approvals_that_say_nothing_are_refused(lab, approvals, said):
+    agent = lab.agent(steps=[], approvals=approvals)
+    assert said in agent.run("--task", "x").failed().stderr
+
+
+def test_approvals_that_can_ask_about_nothing_are_warned_of(lab):
+    rules = {"commands": ["gti push"], "hosts": ["a.example"], "capsules": ["acme/x"], "tools": ["files"]}
+    result = lab.agent(steps=[{"text": "done"}], approvals=rules).run("--task", "x").ok()
+    for entry in ("approvals.commands: gti push", "approvals.hosts: a.example", "approvals.capsules: acme/x"):
+        assert f"W-SEC-035]: {entry} asks about nothing" in result.stderr
+
+
+@pytest.mark.parametrize("approvals, code", [({"paths": ["../x"]}, "E-CAP-012"), ({"hosts": ["https://a.example/b"]}, "E-CAP-001")])
+def test_approvals_of_places_that_are_none_are_refused(lab, approvals, code):
+    lab.agent(steps=[], approvals=approvals).run("--task", "x").failed(code)
