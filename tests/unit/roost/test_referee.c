@@ -9,6 +9,8 @@
 #include "base/keys/token.h"
 #include "roost/census.h"
 #include "roost/referee.h"
+#include "roost/referee_register.h"
+#include "roost/referee_spawn.h"
 
 #include <string.h>
 
