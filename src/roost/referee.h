@@ -9,8 +9,9 @@
  */
 #pragma once
 
-#include "base/json.h"
-#include "roost/callers.h"
+#include "roost/verdict.h"
+
+#include <stdint.h>
 
 struct referee_options {
     const char *registry_path; /* the store artifacts are resolved in; borrowed */
@@ -28,26 +29,8 @@ struct referee *referee_new (const struct referee_options *options, struct censu
 void referee_free (struct referee *r);
 DEFINE_CLEANUP (struct referee, referee_free)
 
-/* An answer: an HTTP status and a JSON object whose members are in the order of the spec's table.
- */
-struct verdict {
-    int status;
-    json_t *body; /* owned */
-};
-
-/* POST /spawn: may the holder of <credential> (NULL: none) start this capsule? */
-struct verdict
-referee_spawn (struct referee *r, const char *credential, const char *body, size_t body_len);
-/* POST /register, with or without an approval. The session is counted no longer than <caller>
- * lives, where the kernel names its process; else no longer than its running record says, which
- * must be there soon. */
-struct verdict referee_register (struct referee *r, const char *approval, const char *body,
-                                 size_t body_len, const struct caller *caller);
 /* POST /deregister. */
 struct verdict
 referee_deregister (struct referee *r, const char *credential, const char *body, size_t body_len);
 /* GET /status/<session id>. */
 struct verdict referee_status (struct referee *r, const char *session_id);
-
-/* {"error": text}. */
-struct verdict verdict_error (int status, const char *fmt, ...) _printf_ (2, 3);

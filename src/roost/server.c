@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "roost/callers.h"
+#include "roost/referee_register.h"
+#include "roost/referee_spawn.h"
 
 #include <errno.h>
 #include <poll.h>
