@@ -3,23 +3,13 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/text.h"
 #include "net/url.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
-
-static char *
-trimmed (const char *entry)
-{
-    while (isspace ((unsigned char)*entry))
-        entry++;
-    size_t len = strlen (entry);
-    while (len && isspace ((unsigned char)entry[len - 1]))
-        len--;
-    return x_strndup (entry, len);
-}
 
 static bool
 refuse (struct mur_error **err, const char *entry, const char *fault)
@@ -101,7 +91,7 @@ rule_clear (struct allow_rule *rule)
 bool
 allow_list_add (struct allow_list *list, const char *entry, struct mur_error **err)
 {
-    struct allow_rule rule = { .text = trimmed (entry), .port = ALLOW_ANY_PORT };
+    struct allow_rule rule = { .text = text_trimmed (entry), .port = ALLOW_ANY_PORT };
     const char *fault = NULL;
     if (rule.text[0] == '\0')
         fault = "is empty";

@@ -427,7 +427,7 @@ is_alternate_only (const struct inference *inf, const struct artifact_entry *e)
 
 bool
 policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
-                           void *ctx, const char *config_path, struct mur_error **err)
+                           const void *ctx, const char *config_path, struct mur_error **err)
 {
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct artifact_entry *e = p->grants[i].entry;

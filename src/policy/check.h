@@ -25,7 +25,7 @@ policy_check_concern (const struct policy *p, size_t which, bool *is_last, struc
 /* Every ${NAME} of a gateway must have a value somewhere: E-MAN-003. Names in control.secrets are
  * not looked up, nor those of drivers only inference.alternates names. */
 bool policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
-                                void *ctx, const char *config_path, struct mur_error **err);
+                                const void *ctx, const char *config_path, struct mur_error **err);
 
 /* An artifact's config as compact JSON of at most 65 536 bytes, or NULL with E-CAP-010. Owned. No
  * key: NULL without error. */

@@ -119,7 +119,7 @@ DEFINE_CLEANUP (struct policy, policy_free)
 /* --- refusals, each in its place of manifest.md 18.4 --- */
 
 /* Looks a gateway key up in the operator's config: the value (the caller frees it) or NULL. */
-typedef struct secret *policy_credential_fn (void *ctx, const char *name);
+typedef struct secret *policy_credential_fn (const void *ctx, const char *name);
 /* transport: process inside the session's walls. */
 bool policy_confines_harness (const struct policy *p);
 /* True when the launch may start a confined native process (shell, spawn, tool pulls, done_check, a

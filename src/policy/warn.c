@@ -176,7 +176,8 @@ warn_own_gateway_hosts (const struct policy *p)
 }
 
 static bool
-key_can_rotate (const struct gateway_block *g, policy_credential_fn *config_credential, void *ctx)
+key_can_rotate (const struct gateway_block *g, policy_credential_fn *config_credential,
+                const void *ctx)
 {
     if (! g->key_reference || ! config_credential)
         return false;
@@ -202,7 +203,8 @@ is_controllers (const struct capsule_manifest *m, const char *name)
 }
 
 static void
-warn_launch_only_keys (const struct policy *p, policy_credential_fn *config_credential, void *ctx)
+warn_launch_only_keys (const struct policy *p, policy_credential_fn *config_credential,
+                       const void *ctx)
 {
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct artifact_entry *e = p->grants[i].entry;
@@ -247,7 +249,7 @@ warn_unmetered (const struct policy *p)
 }
 
 void
-policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential, void *ctx)
+policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential, const void *ctx)
 {
     warn_credential_names (p);
     warn_gateway_hosts (p);

@@ -10,7 +10,8 @@
 void policy_warn_door (const struct policy *p, bool to_stdout);
 /* W-SEC-024, 025, 027, 030 in that order; also under --explain-scope. config_credential as above,
  * may be NULL. */
-void policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential, void *ctx);
+void policy_warn_parse (const struct policy *p, policy_credential_fn *config_credential,
+                        const void *ctx);
 /* W-SEC-014, 016: after state names resolve. */
 void policy_warn_inert (const struct policy *p);
 /* W-SEC-006, 007, 008 of the artifact entries, W-SEC-009, 011, 017: after every refusal of staging.

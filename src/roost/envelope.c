@@ -28,20 +28,11 @@ refuse (const char *key, const char *entry, struct mur_error **err)
 }
 
 static bool
-list_has (const struct str_list *list, const char *entry)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (str_eq (list->items[i], entry))
-            return true;
-    return false;
-}
-
-static bool
 is_subset (const char *key, const struct str_list *parent, const struct str_list *child,
            struct mur_error **err)
 {
     for (size_t i = 0; i < child->len; i++)
-        if (! list_has (parent, child->items[i]))
+        if (! str_list_has (parent, child->items[i]))
             return refuse (key, child->items[i], err);
     return true;
 }
@@ -223,8 +214,8 @@ static bool
 axis_install_from (const char *key, const struct capsule_manifest *p,
                    const struct capsule_manifest *c, struct mur_error **err)
 {
-    return ! list_has (LIST (c, install, from), "sources") ||
-           list_has (LIST (p, install, from), "sources") || refuse (key, "sources", err);
+    return ! str_list_has (LIST (c, install, from), "sources") ||
+           str_list_has (LIST (p, install, from), "sources") || refuse (key, "sources", err);
 }
 
 static bool

@@ -28,21 +28,12 @@ spawn_list (const struct capsule_manifest *m)
     return m->capabilities->spawn ? &m->capabilities->spawn->allow : &nothing;
 }
 
-static bool
-list_has (const struct str_list *list, const char *entry)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (str_eq (list->items[i], entry))
-            return true;
-    return false;
-}
-
 /* Steps 3 to 6, under the lock: everything that needs no registry. */
 static bool
 may_ask (struct referee *r, const struct job *parent, const char *name, struct verdict *refusal)
 {
     const struct str_list *allowed = spawn_list (parent->manifest);
-    if (! list_has (allowed, name)) {
+    if (! str_list_has (allowed, name)) {
         _cleanup_free_ char *list = join_list (allowed);
         *refusal =
             verdict_error (403, "%s is not in capabilities.spawn.allow of %s, which lists: %s",

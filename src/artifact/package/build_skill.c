@@ -11,7 +11,7 @@
 #include "artifact/package/skill_head.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "manifest/settings/artifact_manifest.h"
 
 #include <ctype.h>

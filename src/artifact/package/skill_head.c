@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "manifest/text/yaml.h"
 #include "manifest/text/yaml_tree.h"
 

@@ -7,6 +7,7 @@
 #include "artifact/names/name.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "fs/replace.h"
 #include "manifest/text/merge_marks.h"
 #include "manifest/text/yaml.h"
@@ -45,29 +46,23 @@ lock_free (struct lock *l)
 
 /* --- the rules of one entry --- */
 
-static bool
-is_blank (const char *s)
-{
-    return ! s || s[strspn (s, " \t\r\n")] == '\0';
-}
-
 /* What is wrong with an entry, or NULL. Owned. */
 static char *
 entry_problem (const struct lock_entry *e)
 {
-    if (is_blank (e->version))
+    if (text_is_blank (e->version))
         return x_strdup ("resolved_version is missing or blank");
     if (! e->any == ! e->platforms)
         return x_strdup (e->any ? "sha256 holds both `any` and `platforms`; exactly one is allowed"
                                 : "sha256 holds neither `any` nor `platforms`");
-    if (e->any && is_blank (e->any))
+    if (e->any && text_is_blank (e->any))
         return x_strdup ("sha256.any is blank");
     for (size_t i = 0; i < e->platform_count; i++)
-        if (is_blank (e->platforms[i].platform) || is_blank (e->platforms[i].sha256))
+        if (text_is_blank (e->platforms[i].platform) || text_is_blank (e->platforms[i].sha256))
             return x_strdup ("sha256.platforms holds a blank platform or hash");
     if (e->platforms && e->platform_count == 0)
         return x_strdup ("sha256.platforms is empty");
-    if (e->origin == LOCK_RUNTIME && is_blank (e->session))
+    if (e->origin == LOCK_RUNTIME && text_is_blank (e->session))
         return x_strdup ("origin: runtime needs the session that pulled it");
     if (e->origin == LOCK_OPERATOR && e->session)
         return x_strdup ("session may only stand with origin: runtime");

@@ -98,13 +98,6 @@ report (struct doctor *d, const char *home)
     return status;
 }
 
-static struct secret *
-configured_credential (void *ctx, const char *name)
-{
-    const struct secret *value = config_credential (ctx, name);
-    return value ? secret_copy (value) : NULL;
-}
-
 /* A malformed manifest, lock or configuration is the answer: no checklist then. */
 static int
 check_project (const char *project, const char *bind, struct mur_error **err)
@@ -129,7 +122,7 @@ check_project (const char *project, const char *bind, struct mur_error **err)
     struct policy *policy = stores ? policy_lower (manifest, &request, err) : NULL;
     int status = CLI_FAILED;
     if (policy) {
-        policy_warn_parse (policy, configured_credential, config);
+        policy_warn_parse (policy, config_credential_copy, config);
         struct host_containment host = host_containment_facts ();
         struct capsule_containment capsule = { .workdir_exec = policy->files.exec_allowed &&
                                                                ! policy->files.exec_is_walled };

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "cli/health/doctor_internal.h"
 #include "manifest/text/dotenv.h"
 #include "spawn/child/packed.h"

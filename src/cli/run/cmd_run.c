@@ -238,13 +238,6 @@ read_manifest (struct run *r, struct mur_error **err)
 
 /* --- policy --- */
 
-static struct secret *
-config_key (void *ctx, const char *name)
-{
-    const struct secret *value = config_credential (ctx, name);
-    return value ? secret_copy (value) : NULL;
-}
-
 /* A block that is read and does nothing is said. */
 static void
 note_unread_blocks (const struct capsule_manifest *m)
@@ -290,7 +283,7 @@ lower_policy (struct run *r, struct mur_error **err)
     if (! p)
         return false;
     policy_warn_door (p, false);
-    policy_warn_parse (p, config_key, r->config);
+    policy_warn_parse (p, config_credential_copy, r->config);
     note_unread_blocks (r->manifest);
     if (! policy_check_tool_names (r->manifest, err) ||
         (cli_has (r->args, "--containment") &&

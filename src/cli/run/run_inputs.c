@@ -6,7 +6,7 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/json.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "session/launch.h"

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_client.h"

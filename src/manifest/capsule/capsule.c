@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/capsule/capsule_entry.h"
@@ -32,19 +33,13 @@ refuse_removed_keys (struct reading *rd, struct mur_error **err)
 }
 
 static bool
-is_blank (const char *text)
-{
-    return ! text || text[strspn (text, " \t\n\v\f\r")] == '\0';
-}
-
-static bool
 require_identity (struct reading *rd, struct mur_error **err)
 {
     const struct {
         const char *key, *value;
     } required[] = { { "name", rd->m->name }, { "version", rd->m->version } };
     for (size_t i = 0; i < ARRAY_LEN (required); i++)
-        if (is_blank (required[i].value)) {
+        if (text_is_blank (required[i].value)) {
             schema_fail (&rd->r, err, E_MAN_001, required[i].key,
                          "the required field '%s' is missing or blank", required[i].key);
             return mur_hint (err, "add a line such as %s: %s", required[i].key,

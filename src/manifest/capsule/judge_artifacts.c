@@ -5,18 +5,13 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/endpoint.h"
 #include "manifest/capsule/judges_internal.h"
 #include "manifest/text/yaml_tree.h"
 
 #include <string.h>
-
-static bool
-is_blank (const char *text)
-{
-    return ! text || text[strspn (text, " \t\n\v\f\r")] == '\0';
-}
 
 /* --- one entry, in the order of 2.1 (5) --- */
 
@@ -37,7 +32,7 @@ judge_name (struct entry *en, struct mur_error **err)
 {
     struct artifact_entry *e = en->e;
     const char *path = key_path (en, "name");
-    if (is_blank (e->name))
+    if (text_is_blank (e->name))
         return refuse_value (en->rd, err, path, "the required field 'name' is missing or blank");
     if (! e->source) {
         struct mur_error *why = NULL;
@@ -110,7 +105,7 @@ judge_version (struct entry *en, struct mur_error **err)
         e->version = "local";
         return true;
     }
-    if (! is_blank (e->version))
+    if (! text_is_blank (e->version))
         return true;
     return refuse_value (en->rd, err, key_path (en, "version"),
                          "the required field 'version' is missing or blank");
@@ -220,7 +215,7 @@ judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struc
     struct gateway_block *g = e->gateway;
     const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
     const char *why;
-    if (is_blank (g->written_endpoint))
+    if (text_is_blank (g->written_endpoint))
         return refuse_value (rd, err, path,
                              "%s needs the provider's address, such as https://api.example.com",
                              e->name);

@@ -5,6 +5,7 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "manifest/capsule/capsule_schema.h"
 #include "manifest/capsule/judges_internal.h"
@@ -14,12 +15,6 @@
 
 #define DEFAULT_EXPORT_BYTES 10485760
 #define DEFAULT_HANDLE_SECS  3600
-
-static bool
-is_blank (const char *text)
-{
-    return ! text || text[strspn (text, " \t\n\v\f\r")] == '\0';
-}
 
 /* --- retain --- */
 
@@ -132,7 +127,7 @@ judge_keep_working (struct reading *rd, const struct keep_working *k, struct mur
 {
     if (! k)
         return true;
-    if (is_blank (k->message))
+    if (text_is_blank (k->message))
         return refuse_value (rd, err, "lifecycle.keep_working.message", "a message is required");
     return k->limit.is_set ||
            refuse_value (rd, err, "lifecycle.keep_working.limit", "a limit is required");
@@ -144,7 +139,7 @@ judge_done_check (struct reading *rd, const struct done_check *d, struct mur_err
     if (! d)
         return true;
     const char *path = "lifecycle.done_check.command";
-    if (is_blank (d->command))
+    if (text_is_blank (d->command))
         return refuse_value (rd, err, path, "a command is required");
     _cleanup_strv_ struct strv words = { 0 };
     if (! words_split (d->command, &words))
@@ -358,20 +353,11 @@ judge_settings (struct reading *rd, const struct str_list *list, const char *pat
 }
 
 static bool
-names_setting (const struct str_list *list, const char *setting)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (strcmp (list->items[i], setting) == 0)
-            return true;
-    return false;
-}
-
-static bool
 judge_settings_apply (struct reading *rd, const struct control *c, struct mur_error **err)
 {
     const struct inference *inf = rd->m->inference;
     bool is_http = inf->transport == TRANSPORT_HTTP;
-    if (names_setting (&c->settings, "inference.max_tokens") && ! is_http)
+    if (str_list_has (&c->settings, "inference.max_tokens") && ! is_http)
         return refuse_value (rd, err, "control.settings",
                              "inference.max_tokens can be changed only under transport: http");
     const struct {
@@ -380,7 +366,7 @@ judge_settings_apply (struct reading *rd, const struct control *c, struct mur_er
     } lists[] = { { "control.settings", &c->settings },
                   { "control.agent_settings", &c->agent_settings } };
     for (size_t i = 0; i < ARRAY_LEN (lists); i++)
-        if (names_setting (lists[i].list, "inference.driver") &&
+        if (str_list_has (lists[i].list, "inference.driver") &&
             (! is_http || ! inf->alternates.len))
             return refuse_value (rd, err, lists[i].path,
                                  "inference.driver can be changed only with inference.alternates "

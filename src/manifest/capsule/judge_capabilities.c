@@ -7,6 +7,7 @@
  */
 #include "artifact/names/name.h"
 #include "base/alloc.h"
+#include "base/text.h"
 #include "manifest/capsule/capsule_schema.h"
 #include "manifest/capsule/judges_internal.h"
 #include "net/allow.h"
@@ -104,17 +105,11 @@ binary_problem (const char *name)
 }
 
 static bool
-is_blank (const char *text)
-{
-    return ! text || text[strspn (text, " \t\n\v\f\r")] == '\0';
-}
-
-static bool
 judge_binary (const struct block *b, const char *list, size_t i, const char *binary,
               struct mur_error **err)
 {
     const char *path = path_of (b->rd, "%s.shell.%s[%zu].binary", b->path, list, i);
-    if (is_blank (binary))
+    if (text_is_blank (binary))
         return refuse_value (b->rd, err, path, "the program must be named");
     if (! text_set_has (&b->shell_allow, binary))
         return refuse_value (b->rd, err, path, "%s is not in shell.allow", escaped (b, binary));
@@ -133,7 +128,7 @@ judge_interpreter (const struct block *b, const struct cap_shell *s, size_t i,
         return refuse_value (b->rd, err, path, "at least one directory is required");
     for (size_t j = 0; j < g->dirs.len; j++) {
         const struct interpreter_dir *dir = &g->dirs.items[j];
-        if (is_blank (dir->path) || dir->path[0] != '/')
+        if (text_is_blank (dir->path) || dir->path[0] != '/')
             return refuse_value (b->rd, err, path_of (b->rd, "%s[%zu].path", path, j),
                                  "it must be an absolute directory");
         if (! dir->list_dir.is_set)
@@ -154,7 +149,7 @@ judge_staged (const struct block *b, const struct cap_shell *s, size_t i, struct
         return refuse_value (b->rd, err, path_of (b->rd, "%s.binary", path),
                              "%s has an interpreter_runtime grant too; one of both",
                              escaped (b, g->binary));
-    if (is_blank (g->source_path) || g->source_path[0] != '/')
+    if (text_is_blank (g->source_path) || g->source_path[0] != '/')
         return refuse_value (b->rd, err, path_of (b->rd, "%s.source_path", path),
                              "it must be an absolute directory");
     if (! g->pin)

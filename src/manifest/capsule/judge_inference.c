@@ -375,15 +375,6 @@ judge_prompt_artifact (struct reading *rd, struct mur_error **err)
 
 /* --- (21) --- */
 
-static bool
-names_driver_setting (const struct str_list *list)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (strcmp (list->items[i], "inference.driver") == 0)
-            return true;
-    return false;
-}
-
 bool
 judge_alternates_selectable (struct reading *rd, struct mur_error **err)
 {
@@ -391,8 +382,8 @@ judge_alternates_selectable (struct reading *rd, struct mur_error **err)
     const struct control *control = rd->m->control;
     if (! inf || ! inf->alternates.len)
         return true;
-    if (control && (names_driver_setting (&control->settings) ||
-                    names_driver_setting (&control->agent_settings)))
+    if (control && (str_list_has (&control->settings, "inference.driver") ||
+                    str_list_has (&control->agent_settings, "inference.driver")))
         return true;
     refuse_value (rd, err, "inference.alternates", "nobody could select one of them");
     return mur_hint (err, "list inference.driver in control.settings or control.agent_settings");

@@ -448,6 +448,13 @@ config_credential (const struct config *c, const char *name)
 }
 
 struct secret *
+config_credential_copy (const void *config, const char *name)
+{
+    const struct secret *value = config_credential (config, name);
+    return value ? secret_copy (value) : NULL;
+}
+
+struct secret *
 config_source_token (const struct config_source *s)
 {
     if (! s->token)

@@ -74,6 +74,8 @@ DEFINE_CLEANUP (struct config, config_free)
 
 /* The value of credentials.<name>. Borrowed; NULL when there is none. */
 const struct secret *config_credential (const struct config *c, const char *name);
+/* A copy of it (owned), for who looks names up through a pointer: <config> is a struct config. */
+struct secret *config_credential_copy (const void *config, const char *name);
 /* A source's token resolved: "${VAR}" or the name of a set variable gives that variable's value,
  * else the literal. Owned; NULL when the entry has none or ${VAR} is unset. */
 struct secret *config_source_token (const struct config_source *s);

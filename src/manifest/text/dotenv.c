@@ -2,7 +2,7 @@
 #include "manifest/text/dotenv.h"
 
 #include "base/alloc.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 

@@ -2,6 +2,7 @@
 #include "manifest/text/grammar.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -28,22 +29,11 @@ containment_parse (const char *text, enum containment_class *c)
 
 #define BLANKS " \t\n\v\f\r"
 
-/* Leading and trailing blanks left out, without a copy. */
-static const char *
-trimmed (const char *text, size_t *len)
-{
-    text += strspn (text, BLANKS);
-    *len = strlen (text);
-    while (*len && strchr (BLANKS, text[*len - 1]))
-        (*len)--;
-    return text;
-}
-
 char *
 text_trim (struct arena *a, const char *text)
 {
     size_t len;
-    const char *inner = trimmed (text, &len);
+    const char *inner = text_inner (text, &len);
     return arena_strndup (a, inner, len);
 }
 
@@ -58,7 +48,7 @@ static bool
 quantity_parse (const char *text, const struct unit *units, uint64_t *value)
 {
     size_t len;
-    const char *p = trimmed (text, &len), *end = p + len;
+    const char *p = text_inner (text, &len), *end = p + len;
     uint64_t n = 0;
     const char *first = p;
     for (; p < end && isdigit ((unsigned char)*p); p++)

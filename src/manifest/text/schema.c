@@ -451,6 +451,15 @@ schema_fail (const struct schema_reader *r, struct mur_error **err, enum diag_co
     return mur_fail (err, code, "%s:%u:%u: %s: %s", r->file, at->line, at->column, path, text);
 }
 
+bool
+str_list_has (const struct str_list *list, const char *entry)
+{
+    for (size_t i = 0; i < list->len; i++)
+        if (str_eq (list->items[i], entry))
+            return true;
+    return false;
+}
+
 char *
 schema_words (struct arena *a, const char *const *words)
 {

@@ -34,6 +34,8 @@ struct str_list {
     bool is_set; /* the key was there */
 };
 
+bool str_list_has (const struct str_list *list, const char *entry);
+
 /* Every list of blocks has this layout: LIST_OF (struct x). */
 #define LIST_OF(type)                                                                              \
     struct {                                                                                       \

@@ -103,3 +103,13 @@ command_tail (struct command *c, uint64_t *output_bytes)
     pthread_mutex_unlock (&c->all->lock);
     return tail;
 }
+
+void
+command_append_stream (struct buf *out, const char *title, const struct command_stream *stream)
+{
+    size_t len = stream->kept.len;
+    if (stream->total_bytes > len)
+        len = utf8_cut (stream->kept.data, len, len - 1);
+    buf_printf (out, "\n%s:\n", title);
+    buf_append (out, stream->kept.data ? stream->kept.data : "", len);
+}

@@ -22,3 +22,6 @@ uint64_t command_log_bytes (struct command *c);
 /* The last COMMAND_KEPT_BYTES of a detached command's output, cut to a character boundary. Owned.
  */
 char *command_tail (struct command *c, uint64_t *output_bytes);
+/* "\n<title>:\n" and what was kept of a stream, for a reader: not cut inside a character. */
+void
+command_append_stream (struct buf *out, const char *title, const struct command_stream *stream);

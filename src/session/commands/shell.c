@@ -2,6 +2,7 @@
 #include "session/commands/shell.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_log.h"
@@ -58,17 +59,6 @@ shell_is_offered (const struct session *s, const char *name)
 
 /* --- the command of a call --- */
 
-static char *
-trimmed (const char *text)
-{
-    static const char blanks[] = " \t\n\v\f\r";
-    text += strspn (text, blanks);
-    size_t len = strlen (text);
-    while (len && strchr (blanks, text[len - 1]))
-        len--;
-    return x_strndup (text, len);
-}
-
 /* The command of a call, trimmed: a script for an interpreter, arguments for any other program,
  * which may have none. NULL: the input is neither. Owned. */
 static char *
@@ -80,7 +70,7 @@ command_of (const char *name, const json_t *input)
         (member && ! json_is_null (member) && ! json_is_string (member)))
         return NULL;
     const char *text = json_get_string (input, "command");
-    char *command = trimmed (text ? text : "");
+    char *command = text_trimmed (text ? text : "");
     if (*command || ! is_script)
         return command;
     free (command);
@@ -109,16 +99,6 @@ read_command (const char *name, const json_t *input, struct call_outcome *out)
 }
 
 /* --- what the model reads --- */
-
-static void
-append_stream (struct buf *b, const char *title, const struct command_stream *stream)
-{
-    size_t len = stream->kept.len;
-    if (stream->total_bytes > len) /* cut: not inside a character */
-        len = utf8_cut (stream->kept.data, len, len - 1);
-    buf_printf (b, "\n%s:\n", title);
-    buf_append (b, stream->kept.data ? stream->kept.data : "", len);
-}
 
 static void
 append_notes (struct buf *notes, const struct command_result *r, const char *log)
@@ -175,8 +155,8 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     _cleanup_buf_ struct buf text = { 0 }, notes = { 0 };
     _cleanup_free_ char *log = is_cut (&r) ? command_write_log (c, NULL) : NULL;
     buf_printf (&text, "$ %s\nExit code: %d", line, r.exit_code);
-    append_stream (&text, "Stdout", &r.out);
-    append_stream (&text, "Stderr", &r.err);
+    command_append_stream (&text, "Stdout", &r.out);
+    command_append_stream (&text, "Stderr", &r.err);
     outcome_set_result (out, name, TOOL_PASSED, text.data, text.len);
     append_notes (&notes, &r, log);
     if (notes.len)

@@ -303,7 +303,7 @@ end_failed (struct harness_run *run)
         mur_hint (&err, "auth: sign the harness in on this host; quota: wait, or raise the plan's "
                         "limit; max-turns: raise inference.max_turns");
     }
-    attempt_error (s, run->task, err, TRACE_NUM (run->task->counts.turns));
+    attempt_error (s, run->task, err);
 }
 
 static void
@@ -398,7 +398,7 @@ attempt (struct session *s, struct running_task *t)
         end_attempt (&run);
         keep_session (&run);
     } else if (err) {
-        attempt_error (s, t, err, TRACE_NO_NUM);
+        attempt_error (s, t, err);
     } else { /* cancelled before anything ran */
         attempt_cancel (s, t, "harness", TRACE_NUM (t->counts.turns));
     }

@@ -6,6 +6,7 @@
 #include "session/hooks/hooks_internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "session/commands/shell.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
@@ -29,12 +30,6 @@ reaches_something (struct session *s, const char *name)
     return provided_find (s, name) || session_artifact (s, name) || shell_is_offered (s, name);
 }
 
-static bool
-is_blank (const char *text)
-{
-    return text[strspn (text, " \t\r\n\v\f")] == '\0';
-}
-
 /* NULL when the hook lets the call through; else the reason, in the arena. */
 static const char *
 ask (struct hook *h, struct running_task *t, const struct hook_event *event, struct arena *arena)
@@ -54,7 +49,7 @@ ask (struct hook *h, struct running_task *t, const struct hook_event *event, str
         hook_discard (h, event->kind, output.arm);
         return "the hook gave an answer that means nothing here";
     }
-    return is_blank (output.text) ? "the hook gave no reason" : output.text;
+    return text_is_blank (output.text) ? "the hook gave no reason" : output.text;
 }
 
 static void

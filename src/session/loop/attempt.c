@@ -160,7 +160,7 @@ attempt_run (struct session *s, struct running_task *t)
     }
     if (! t->onward.is_continuing && ! begin_list (s, t, &err)) {
         if (! attempt_take_refusals (s, t) && err)
-            attempt_error (s, t, steal_ptr (&err), TRACE_NO_NUM);
+            attempt_error (s, t, steal_ptr (&err));
         return;
     }
     run_turns (s, t);

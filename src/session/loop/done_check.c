@@ -74,16 +74,6 @@ run (struct session *s, struct running_task *t, struct check *c)
 /* --- what the model reads --- */
 
 static void
-append_stream (struct buf *b, const char *title, const struct command_stream *stream)
-{
-    size_t len = stream->kept.len;
-    if (stream->total_bytes > len)
-        len = utf8_cut (stream->kept.data, len, len - 1);
-    buf_printf (b, "\n%s:\n", title);
-    buf_append (b, stream->kept.data ? stream->kept.data : "", len);
-}
-
-static void
 append_report (const struct check *c, struct buf *b)
 {
     buf_printf (b, "$ %s\n", c->declared->command);
@@ -95,8 +85,8 @@ append_report (const struct check *c, struct buf *b)
         buf_puts (b, "Exit code: none");
     else
         buf_printf (b, "Exit code: %d", c->result.exit_code);
-    append_stream (b, "Stdout", &c->result.out);
-    append_stream (b, "Stderr", &c->result.err);
+    command_append_stream (b, "Stdout", &c->result.out);
+    command_append_stream (b, "Stderr", &c->result.err);
     _cleanup_free_ char *log = c->is_cut ? command_write_log (c->command, NULL) : NULL;
     if (log)
         buf_printf (b, "\nThe output was cut; all of it is in $MURMUR_RECORDS_DIR/%s", log);
@@ -175,7 +165,7 @@ done_check_reopens (struct session *s, struct running_task *t)
         t->onward.continued_stopped_by = &t->onward.done_check.stopped_by;
         attempt_cancel (s, t, "done_check", TRACE_NO_NUM);
     } else if (c.error && c.error->code == E_RUN_014) {
-        attempt_error (s, t, steal_ptr (&c.error), TRACE_NO_NUM);
+        attempt_error (s, t, steal_ptr (&c.error));
         return false;
     }
     if (! reopens)

@@ -303,7 +303,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     hooks_task_begin (s, task);
     seed_ask (s, &t, str_eq (task->source, "a2a") ? task->parts_bytes : file_bytes (s));
     if (err) {
-        attempt_error (s, &t, steal_ptr (&err), TRACE_NO_NUM);
+        attempt_error (s, &t, steal_ptr (&err));
         attempt_take_refusals (s, &t);
         record_error (s, &t);
     } else {

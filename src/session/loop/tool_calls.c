@@ -71,7 +71,7 @@ tool_calls_run (struct session *s, struct running_task *t, const json_t *content
         if (attempt_take_refusals (s, t))
             return false;
         if (t->fatal) {
-            attempt_error (s, t, steal_ptr (&t->fatal), TRACE_NUM (turn));
+            attempt_error (s, t, steal_ptr (&t->fatal));
             return false;
         }
         if (o.is_canceled || cancel_is_raised (t->cancel)) {

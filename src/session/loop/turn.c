@@ -55,7 +55,7 @@ end_failed_call (struct session *s, struct running_task *t, struct request *requ
     if (a->outcome == DRIVER_FAILED)
         attempt_fail (s, t, a->cause, a->reason, a->retry_note, TRACE_NUM (t->counts.turns));
     else
-        attempt_error (s, t, steal_ptr (&a->error), TRACE_NUM (t->counts.turns));
+        attempt_error (s, t, steal_ptr (&a->error));
     return false;
 }
 
@@ -288,7 +288,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     }
     struct mur_error *full = NULL;
     if (! confine_check_size (s, &full)) {
-        attempt_error (s, t, full, TRACE_NUM (t->counts.turns));
+        attempt_error (s, t, full);
         return false;
     }
     choose (s, t, request);
@@ -316,7 +316,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     _cleanup_error_ struct mur_error *err = NULL;
     if (! inference_line_answered (s, t, request, &a, estimate, &err)) {
         if (! attempt_take_refusals (s, t))
-            attempt_error (s, t, steal_ptr (&err), TRACE_NUM (turn));
+            attempt_error (s, t, steal_ptr (&err));
         return false;
     }
     count_turn (s, t, estimate, a.tokens);

@@ -73,25 +73,16 @@ selection_choice (const struct session *s, const char *name)
     return NULL;
 }
 
-static bool
-lists (const struct str_list *list, const char *setting)
-{
-    for (size_t i = 0; i < list->len; i++)
-        if (strcmp (list->items[i], setting) == 0)
-            return true;
-    return false;
-}
-
 bool
 selection_agent_may (const struct session *s, const char *setting)
 {
-    return s->manifest->control && lists (&s->manifest->control->agent_settings, setting);
+    return s->manifest->control && str_list_has (&s->manifest->control->agent_settings, setting);
 }
 
 bool
 selection_controller_may (const struct session *s, const char *setting)
 {
-    return s->manifest->control && lists (&s->manifest->control->settings, setting);
+    return s->manifest->control && str_list_has (&s->manifest->control->settings, setting);
 }
 
 /* --- reading --- */

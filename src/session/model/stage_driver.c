@@ -69,18 +69,11 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
     return a->guest.gateway != NULL;
 }
 
-static struct secret *
-config_key (void *ctx, const char *name)
-{
-    const struct session *s = ctx;
-    const struct secret *value = config_credential (s->asked->config, name);
-    return value ? secret_copy (value) : NULL;
-}
-
 bool
 stage_gateways (struct session *s, struct mur_error **err)
 {
-    if (! policy_check_gateway_keys (s->policy, config_key, s, s->asked->config->global_path, err))
+    if (! policy_check_gateway_keys (s->policy, config_credential_copy, s->asked->config,
+                                     s->asked->config->global_path, err))
         return false;
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];

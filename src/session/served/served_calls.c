@@ -8,15 +8,6 @@
 #include "session/served/served_internal.h"
 #include "session/state/running_task.h"
 
-static bool
-is_exported (const struct served *v, const char *name)
-{
-    for (size_t i = 0; i < v->exported->tools.len; i++)
-        if (str_eq (v->exported->tools.items[i], name))
-            return true;
-    return false;
-}
-
 /* --- the list --- */
 
 static json_t *
@@ -59,7 +50,7 @@ served_tools_list (void *ctx, const struct mcp_call *call, struct mcp_answer *an
     answer->result = json_array ();
     loop_lock_take (&v->s->loop_lock);
     for (size_t i = 0; i < v->s->kit.tool_count; i++)
-        if (is_exported (v, v->s->kit.tools[i].name))
+        if (str_list_has (&v->exported->tools, v->s->kit.tools[i].name))
             json_array_append_new (answer->result, tool_json (&v->s->kit.tools[i]));
     loop_lock_release (&v->s->loop_lock);
     if (v->exported->agent)
@@ -148,7 +139,7 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
         served_ask (v, call, answer);
         return;
     }
-    if (! is_exported (v, call->name)) {
+    if (! str_list_has (&v->exported->tools, call->name)) {
         mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no tool named %s", call->name);
         return;
     }

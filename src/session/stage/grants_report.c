@@ -33,10 +33,8 @@ set_io (struct policy *p, const struct cgroup_scope *scope, const char *shortfal
 static void
 add_once (struct str_list *out, const char *text)
 {
-    for (size_t i = 0; i < out->len; i++)
-        if (str_eq (out->items[i], text))
-            return;
-    out->items[out->len++] = text;
+    if (! str_list_has (out, text))
+        out->items[out->len++] = text;
 }
 
 /* One line for each folder or file a program's answer granted, after the program's real path. */

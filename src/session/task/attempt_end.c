@@ -83,7 +83,7 @@ attempt_complete (struct session *s, struct running_task *t, const char *answer)
     set_text (&t->end.response, answer);
     struct mur_error *err = NULL;
     if (! write_result (s, t, answer, &err))
-        attempt_error (s, t, err, TRACE_NO_NUM); /* an answer that is lost is no success */
+        attempt_error (s, t, err); /* an answer that is lost is no success */
 }
 
 bool
@@ -173,10 +173,8 @@ attempt_cancel_unspared (struct session *s, struct running_task *t, const char *
 }
 
 void
-attempt_error (struct session *s, struct running_task *t, struct mur_error *error,
-               struct trace_num turn)
+attempt_error (struct session *s, struct running_task *t, struct mur_error *error)
 {
-    (void)turn;
     t->end.ending = ATTEMPT_FAILED;
     _cleanup_free_ char *reason = trace_free_text (s->trace, error->message);
     set_text (&t->end.reason, reason);
@@ -199,7 +197,7 @@ attempt_take_refusals (struct session *s, struct running_task *t)
                   refusals[0].path, refusals[0].refused_at, fs_reason_name (refusals[0].reason),
                   fs_operation_name (refusals[0].operation));
         t->onward.was_path_refused = true;
-        attempt_error (s, t, error, TRACE_NO_NUM);
+        attempt_error (s, t, error);
         failed_line (s, t, "workdir_path_refused", error->message, TRACE_NO_NUM);
     }
     fs_refusals_free (refusals, count);

@@ -48,8 +48,7 @@ void attempt_cancel_unspared (struct session *s, struct running_task *t, const c
  * did. */
 bool attempt_decline (struct session *s, struct running_task *t);
 /* The loop itself failed: nothing is written to out/; takes the error over. */
-void attempt_error (struct session *s, struct running_task *t, struct mur_error *error,
-                    struct trace_num turn);
+void attempt_error (struct session *s, struct running_task *t, struct mur_error *error);
 /* Drains the refusal latch; true when it held something, the attempt has failed then. */
 bool attempt_take_refusals (struct session *s, struct running_task *t);
 /* The answer of an attempt that ended well stands from now on: a deadline cannot throw it away.

@@ -2,7 +2,7 @@
 #include "session/task/task_text.h"
 
 #include "base/diag.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "session/stage.h"
 #include "session/state/session.h"
 

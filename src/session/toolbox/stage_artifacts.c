@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
-#include "base/text_form.h"
+#include "base/text.h"
 #include "host/process_driver.h"
 #include "host/tool.h"
 #include "manifest/settings/artifact_manifest.h"

@@ -2,6 +2,7 @@
 #include "spawn/report/registration.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "spawn/child/roost_client.h"
 
 #include <string.h>
@@ -10,26 +11,21 @@
 #define REGISTER_TIMEOUT_MS 10000
 #define PROBE_TIMEOUT_MS    2000
 
-static bool
-is_blank (const char *text)
-{
-    return ! text || ! text[strspn (text, " \t\r\n")];
-}
-
 bool
 registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
 {
     mur_fail (err, E_RUN_019,
               "cannot register with mur-roost at %s: %s. A capsule with capabilities.spawn.allow, "
               "and one that another started, runs only when registered",
-              is_blank (roost_url) ? "<unset>" : roost_url, reason);
+              text_is_blank (roost_url) ? "<unset>" : roost_url, reason);
     return mur_hint (err, "start mur-roost and set MURMUR_ROOST_URL to its address");
 }
 
 static bool
 check_url (const char *roost_url, struct mur_error **err)
 {
-    return ! is_blank (roost_url) || registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
+    return ! text_is_blank (roost_url) ||
+           registration_refuse (NULL, "MURMUR_ROOST_URL is not set", err);
 }
 
 bool

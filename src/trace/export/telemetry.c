@@ -280,20 +280,24 @@ encode_span (struct otlp_writer *w, const struct telemetry_span *s)
     otlp_item_end (w);
 }
 
-void
-telemetry_encode_spans (struct otlp_writer *w, const struct telemetry_source *source,
-                        struct telemetry_span *const *spans, size_t count)
+/* One resource with one scope, whose list of items is open then. */
+static void
+batch_begin (struct otlp_writer *w, const struct telemetry_source *source, const char *resources,
+             const char *scopes, const char *items)
 {
     otlp_begin (w);
-    otlp_list_begin (w, 1, "resourceSpans");
+    otlp_list_begin (w, 1, resources);
     otlp_item_begin (w);
     encode_resource (w, source);
-    otlp_list_begin (w, 2, "scopeSpans");
+    otlp_list_begin (w, 2, scopes);
     otlp_item_begin (w);
     encode_scope (w, source);
-    otlp_list_begin (w, 2, "spans");
-    for (size_t i = 0; i < count; i++)
-        encode_span (w, spans[i]);
+    otlp_list_begin (w, 2, items);
+}
+
+static void
+batch_end (struct otlp_writer *w)
+{
     otlp_list_end (w);
     otlp_string (w, 3, "schemaUrl", SCHEMA_URL);
     otlp_item_end (w);
@@ -301,6 +305,16 @@ telemetry_encode_spans (struct otlp_writer *w, const struct telemetry_source *so
     otlp_item_end (w);
     otlp_list_end (w);
     otlp_end (w);
+}
+
+void
+telemetry_encode_spans (struct otlp_writer *w, const struct telemetry_source *source,
+                        struct telemetry_span *const *spans, size_t count)
+{
+    batch_begin (w, source, "resourceSpans", "scopeSpans", "spans");
+    for (size_t i = 0; i < count; i++)
+        encode_span (w, spans[i]);
+    batch_end (w);
 }
 
 static void
@@ -354,22 +368,9 @@ telemetry_encode_metrics (struct otlp_writer *w, const struct telemetry_source *
                           const struct metric *metrics, size_t count, uint64_t start_ns,
                           uint64_t now_ns)
 {
-    otlp_begin (w);
-    otlp_list_begin (w, 1, "resourceMetrics");
-    otlp_item_begin (w);
-    encode_resource (w, source);
-    otlp_list_begin (w, 2, "scopeMetrics");
-    otlp_item_begin (w);
-    encode_scope (w, source);
-    otlp_list_begin (w, 2, "metrics");
+    batch_begin (w, source, "resourceMetrics", "scopeMetrics", "metrics");
     for (size_t i = 0; i < count; i++)
         if (metrics[i].point_count)
             encode_metric (w, &metrics[i], start_ns, now_ns);
-    otlp_list_end (w);
-    otlp_string (w, 3, "schemaUrl", SCHEMA_URL);
-    otlp_item_end (w);
-    otlp_list_end (w);
-    otlp_item_end (w);
-    otlp_list_end (w);
-    otlp_end (w);
+    batch_end (w);
 }

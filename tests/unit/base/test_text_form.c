@@ -4,7 +4,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "base/text_form.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -244,19 +244,19 @@ test_manifest_26_credential_names_are_refused_unseen (void **state _unused_)
 }
 
 static struct secret *
-no_credential (void *ctx _unused_, const char *name _unused_)
+no_credential (const void *ctx _unused_, const char *name _unused_)
 {
     return NULL;
 }
 
 static struct secret *
-one_credential (void *ctx, const char *name)
+one_credential (const void *ctx, const char *name)
 {
     return strcmp (ctx, name) == 0 ? secret_new ("v", 1) : NULL;
 }
 
 static char *
-parse_warnings (const char *text, policy_credential_fn *lookup, void *ctx)
+parse_warnings (const char *text, policy_credential_fn *lookup, const void *ctx)
 {
     struct lowered l;
     lower (&l, text);

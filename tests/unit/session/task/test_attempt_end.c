@@ -245,7 +245,7 @@ test_an_error_of_the_loop_writes_no_result (void **state)
     struct mur_error *err = NULL;
     open_with (&st, NULL);
     mur_fail (&err, E_RUN_013, "too large");
-    attempt_error (&st.s, &st.t, err, TRACE_NO_NUM);
+    attempt_error (&st.s, &st.t, err);
     assert_string_equal (st.t.end.reason, "too large");
     assert_result (&st, "(none)");
     close_stand (&st);

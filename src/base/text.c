@@ -1,10 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/text_form.h"
+#include "base/text.h"
 
 #include "base/alloc.h"
 
 #include <stdint.h>
 #include <string.h>
+
+#define BLANKS " \t\n\v\f\r"
+
+bool
+text_is_blank (const char *text)
+{
+    return ! text || text[strspn (text, BLANKS)] == '\0';
+}
+
+const char *
+text_inner (const char *text, size_t *len)
+{
+    text += strspn (text, BLANKS);
+    *len = strlen (text);
+    while (*len && strchr (BLANKS, text[*len - 1]))
+        (*len)--;
+    return text;
+}
+
+char *
+text_trimmed (const char *text)
+{
+    size_t len;
+    const char *inner = text_inner (text, &len);
+    return x_strndup (inner, len);
+}
+
+/* --- as files have them --- */
 
 #define REPLACEMENT 0xfffdu
 
