@@ -180,7 +180,7 @@ judge_approval_words (struct reading *rd, const struct str_list *list, const cha
     for (size_t i = 0; i < list->len; i++) {
         _cleanup_strv_ struct strv words = { 0 };
         const char *path = path_of (rd, "approvals.%s[%zu]", key, i);
-        if (is_blank (list->items[i]))
+        if (text_is_blank (list->items[i]))
             return refuse_value (rd, err, path, "a blank entry names nothing");
         if (! words_split (list->items[i], &words))
             return refuse_value (rd, err, path, "a quote is not closed");
