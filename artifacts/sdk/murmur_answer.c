@@ -189,12 +189,25 @@ is_taken (const struct mur_answer *answer, const char *id)
     return is_asked (answer->request, id);
 }
 
+/* No provider makes a longer one, and none takes one. */
+#define ID_LIMIT_BYTES 64
+
+static bool
+is_id (const char *id)
+{
+    size_t len = id != NULL ? strlen (id) : 0;
+    for (size_t i = 0; i < len; i++)
+        if (id[i] <= ' ' || id[i] > '~')
+            return false;
+    return len > 0 && len <= ID_LIMIT_BYTES;
+}
+
 /* The provider's id where it is one, else one of our own, which differs from turn to turn. */
 static char *
 unique_id (const struct mur_answer *answer, const char *id)
 {
     size_t turn = mur_json_count (answer->request, mur_json_get (answer->request, 0, "messages"));
-    if (id != NULL && *id != '\0' && ! is_taken (answer, id))
+    if (is_id (id) && ! is_taken (answer, id))
         return copy_bytes (id, strlen (id));
     char *own = NULL;
     for (size_t n = answer->count; own == NULL || is_taken (answer, own); n++) {
@@ -217,6 +230,15 @@ mur_answer_call (struct mur_answer *answer, struct mur_block *block, const char 
         block->name = copy_bytes (name, strlen (name));
     if (! is_shown && block->name != NULL)
         mur_call_started (block->id, block->name);
+}
+
+bool
+mur_answer_is_event (const struct mur_answer *answer, const struct mur_json *json, const char *type)
+{
+    mur_node own = mur_json_get (json, 0, "type");
+    if (mur_json_kind (json, own) == MUR_JSON_STRING)
+        return mur_json_is (json, own, type);
+    return answer->event != NULL && strcmp (answer->event, type) == 0;
 }
 
 bool

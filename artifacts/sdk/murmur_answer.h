@@ -67,6 +67,7 @@ struct mur_words {
 
 struct mur_answer {
     const struct mur_json *request; /* the runtime's; ids of its calls are taken */
+    const char *event;              /* the line that names the present event; NULL: none */
     struct mur_block *blocks;
     size_t count;
     struct mur_words words;
@@ -84,6 +85,9 @@ struct mur_answer {
         .request = (from), .usage = { -1, -1, -1, -1, -1 }                                         \
     }
 
+/* True for an event of this type: its own word, or the line above it where it has none. */
+bool mur_answer_is_event (const struct mur_answer *answer, const struct mur_json *json,
+                          const char *type);
 /* The block of that kind and number, made when there is none; valid until the next one is made. */
 struct mur_block *
 mur_answer_block (struct mur_answer *answer, enum mur_block_kind kind, int64_t number);

@@ -220,10 +220,11 @@ is_name_character (char c)
 static bool
 read_word (struct mend *m)
 {
-    static const char *const words[][2] = { { "true", "true" },     { "false", "false" },
-                                            { "null", "null" },     { "True", "true" },
-                                            { "False", "false" },   { "None", "null" },
-                                            { "undefined", "null" } };
+    static const char *const words[][2] = {
+        { "true", "true" },   { "false", "false" }, { "null", "null" },      { "True", "true" },
+        { "False", "false" }, { "None", "null" },   { "undefined", "null" }, { "NULL", "null" },
+        { "Null", "null" },   { "nil", "null" },    { "TRUE", "true" },      { "FALSE", "false" }
+    };
     size_t len = 0;
     while (m->at + len < m->end && is_name_character (m->at[len]))
         len++;

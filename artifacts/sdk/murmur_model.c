@@ -109,7 +109,10 @@ take_event (void *context, const char *data, size_t len)
     }
     if (is_word (data, len, idle) || is_word (name, strlen (name), idle + 1))
         return;
-    if (take_json (reading, data, len, reading->provider->take_event)) {
+    reading->answer->event = *name != '\0' ? name : NULL;
+    bool is_json = take_json (reading, data, len, reading->provider->take_event);
+    reading->answer->event = NULL;
+    if (is_json) {
         reading->has_event = true;
         return;
     }
@@ -237,6 +240,21 @@ take_refusal (struct reading *reading, const struct mur_http_response *response)
 
 /* --- The connection --- */
 
+/* True for a body in a coding nobody asked for, which is told. */
+static bool
+is_coded (struct reading *reading, const struct mur_http_response *response)
+{
+    char *coding = mur_http_header (response, "content-encoding");
+    bool is_plain = coding == NULL || *coding == '\0' || strcasecmp (coding, "identity") == 0;
+    if (! is_plain)
+        mur_answer_fail (reading->answer, MUR_TRANSIENT_NO,
+                         "the provider's answer is compressed (%.40s), though it was asked not to "
+                         "be: something between here and the provider does that",
+                         coding);
+    free (coding);
+    return ! is_plain;
+}
+
 static bool
 is_event_stream (const struct mur_http_response *response)
 {
@@ -289,6 +307,8 @@ read_answer (struct reading *reading, struct mur_http_response *response)
     char *error = NULL;
     size_t total = 0;
     long got;
+    if (is_success && is_coded (reading, response))
+        return;
     while ((got = mur_http_read (response, chunk, sizeof chunk, &error)) > 0) {
         total += (size_t)got;
         if (total > ANSWER_LIMIT_BYTES) {
@@ -418,6 +438,7 @@ gather_headers (const struct mur_provider *provider, const struct mur_json *conf
     size_t count = 0;
     headers[count++] = (struct mur_http_header){ "content-type", "application/json" };
     headers[count++] = (struct mur_http_header){ "accept", "text/event-stream, application/json" };
+    headers[count++] = (struct mur_http_header){ "accept-encoding", "identity" };
     if (provider->header[0] != NULL)
         headers[count++] = (struct mur_http_header){ provider->header[0], provider->header[1] };
     mur_node more = mur_json_get (config, 0, "headers");

@@ -36,32 +36,24 @@ transient_by_type (const char *type, enum mur_transient otherwise)
     } types[] = {
         { "insufficient_quota", MUR_TRANSIENT_NO },
         { "billing_error", MUR_TRANSIENT_NO },
-        { "overloaded_error", MUR_TRANSIENT_YES },
         { "api_error", MUR_TRANSIENT_YES },
-        { "timeout_error", MUR_TRANSIENT_YES },
-        { "rate_limit_error", MUR_TRANSIENT_YES },
         { "server_error", MUR_TRANSIENT_YES },
-        { "rate_limit_exceeded", MUR_TRANSIENT_YES },
         { "internal_server_error", MUR_TRANSIENT_YES },
         { "internal_error", MUR_TRANSIENT_YES },
         { "internalservererror", MUR_TRANSIENT_YES },
-        { "service_unavailable", MUR_TRANSIENT_YES },
-        { "unavailable_error", MUR_TRANSIENT_YES },
-        { "unavailable", MUR_TRANSIENT_YES },
         { "resource_exhausted", MUR_TRANSIENT_YES },
-        { "overloaded", MUR_TRANSIENT_YES },
-        { "engine_overloaded", MUR_TRANSIENT_YES },
-        { "timeout", MUR_TRANSIENT_YES },
-        { "gateway_timeout", MUR_TRANSIENT_YES },
-        { "throttlingexception", MUR_TRANSIENT_YES },
-        { "too_many_requests", MUR_TRANSIENT_YES },
         { "upstream_error", MUR_TRANSIENT_YES },
         { "bad_gateway", MUR_TRANSIENT_YES },
     };
     struct mur_text plain = { 0 };
     for (const char *c = type != NULL ? type : ""; *c != '\0'; c++)
         mur_text_add (&plain, (const char[]){ (char)tolower ((unsigned char)*c) }, 1);
+    static const char *const parts[] = { "overloaded", "rate_limit",  "ratelimit",        "throttl",
+                                         "timeout",    "unavailable", "too_many_requests" };
     enum mur_transient found = otherwise;
+    for (size_t i = 0; plain.len > 0 && i < sizeof parts / sizeof *parts; i++)
+        if (strstr (plain.data, parts[i]) != NULL)
+            found = MUR_TRANSIENT_YES;
     for (size_t i = 0; plain.len > 0 && i < sizeof types / sizeof *types; i++)
         if (strcmp (plain.data, types[i].type) == 0)
             found = types[i].transient;
@@ -108,15 +100,13 @@ first_word (const struct mur_json *json, mur_node from, const char *const *keys)
     return word;
 }
 
-/* What is looked into: `error`, the first of `errors`, of a list, of `detail`, or the answer
- * itself. */
+/* An error inside an error: some gateways wrap what they were told. */
+#define PLACES_MAX 4
+
 static mur_node
-place_of (const struct mur_json *json)
+inner_place (const struct mur_json *json, mur_node at)
 {
     static const char *const keys[] = { "error", "errors", "detail", "Error", "response", NULL };
-    mur_node at = 0;
-    if (mur_json_kind (json, at) == MUR_JSON_ARRAY)
-        at = mur_json_first (json, at);
     for (const char *const *key = keys; *key != NULL; key++) {
         mur_node inner = mur_json_get (json, at, *key);
         if (mur_json_kind (json, inner) == MUR_JSON_ARRAY)
@@ -126,16 +116,34 @@ place_of (const struct mur_json *json)
         if (mur_json_kind (json, inner) == MUR_JSON_OBJECT)
             return inner;
     }
+    return -1;
+}
+
+/* What is looked into: `error`, the first of `errors`, of a list, of `detail`, or the answer
+ * itself. */
+static mur_node
+place_of (const struct mur_json *json)
+{
+    mur_node at = 0,
+             inner = mur_json_kind (json, 0) == MUR_JSON_ARRAY ? mur_json_first (json, 0) : 0;
+    for (int depth = 0; inner >= 0 && depth < PLACES_MAX; depth++) {
+        at = inner;
+        inner = inner_place (json, at);
+    }
     return at;
 }
 
 static struct refusal
 read_refusal (const struct mur_json *json)
 {
-    static const char *const messages[] = { "message", "msg",         "Message", "detail",
-                                            "error",   "description", "title",   NULL };
+    static const char *const messages[] = { "message",     "msg",   "Message",
+                                            "detail",      "error", "error_msg",
+                                            "description", "title", NULL };
     static const char *const types[] = { "type", "__type", "status", NULL };
-    static const char *const codes[] = { "code", "status_code", "statusCode", NULL };
+    static const char *const codes[] = { "code",       "error_code", "status_code",
+                                         "statusCode", "http_code",  NULL };
+    static const char *const statuses[] = { "code",      "status",      "status_code", "statusCode",
+                                            "http_code", "http_status", NULL };
     mur_node from = place_of (json);
     struct refusal r = { .type = first_word (json, from, types),
                          .code = first_word (json, from, codes),
@@ -144,8 +152,12 @@ read_refusal (const struct mur_json *json)
         free (r.type);
         r.type = NULL;
     }
-    int64_t number = r.code != NULL ? strtoll (r.code, NULL, 10) : 0;
-    r.status = number >= 300 && number < 600 ? number : 0;
+    for (const char *const *key = statuses; r.status == 0 && *key != NULL; key++) {
+        char *word = word_of (json, mur_json_get (json, from, *key));
+        int64_t number = word != NULL ? strtoll (word, NULL, 10) : 0;
+        r.status = number >= 300 && number < 600 ? number : 0;
+        free (word);
+    }
     return r;
 }
 
@@ -186,6 +198,7 @@ is_error (const struct mur_json *json)
     static const char *const answers[] = {
         "choices", "content", "output", "delta", "response", NULL
     };
+    static const char *const words[] = { "message", "msg", "error_msg", NULL };
     mur_node top = mur_json_kind (json, 0) == MUR_JSON_ARRAY ? mur_json_first (json, 0) : 0;
     mur_node error = mur_json_get (json, top, "error");
     enum mur_json_kind kind = mur_json_kind (json, error);
@@ -201,9 +214,12 @@ is_error (const struct mur_json *json)
     for (const char *const *key = answers; *key != NULL; key++)
         if (mur_json_get (json, top, *key) >= 0)
             return false;
-    return mur_json_kind (json, mur_json_get (json, top, "detail")) != MUR_JSON_ABSENT ||
-           (mur_json_kind (json, mur_json_get (json, top, "message")) == MUR_JSON_STRING &&
-            mur_json_get (json, top, "type") < 0);
+    if (mur_json_kind (json, mur_json_get (json, top, "detail")) != MUR_JSON_ABSENT)
+        return true;
+    for (const char *const *key = words; *key != NULL; key++)
+        if (mur_json_kind (json, mur_json_get (json, top, *key)) == MUR_JSON_STRING)
+            return mur_json_get (json, top, "type") < 0;
+    return false;
 }
 
 bool

@@ -342,20 +342,19 @@ take_whole (struct mur_answer *answer, const struct mur_json *json)
 static void
 take_event (struct mur_answer *answer, const struct mur_json *json)
 {
-    mur_node type = mur_json_get (json, 0, "type");
     int64_t number = mur_json_int (json, mur_json_get (json, 0, "index"), -1);
-    if (mur_json_is (json, type, "message_start")) {
+    if (mur_answer_is_event (answer, json, "message_start")) {
         take_usage (answer, json, mur_json_get (json, mur_json_get (json, 0, "message"), "usage"));
-    } else if (mur_json_is (json, type, "content_block_start")) {
+    } else if (mur_answer_is_event (answer, json, "content_block_start")) {
         start_block (answer, number, json, mur_json_get (json, 0, "content_block"));
-    } else if (mur_json_is (json, type, "content_block_delta")) {
+    } else if (mur_answer_is_event (answer, json, "content_block_delta")) {
         take_delta (answer, number, json, mur_json_get (json, 0, "delta"));
-    } else if (mur_json_is (json, type, "message_delta")) {
+    } else if (mur_answer_is_event (answer, json, "message_delta")) {
         take_usage (answer, json, mur_json_get (json, 0, "usage"));
         take_stop (answer, json, mur_json_get (json, 0, "delta"));
-    } else if (mur_json_is (json, type, "message_stop")) {
+    } else if (mur_answer_is_event (answer, json, "message_stop")) {
         answer->is_ended = true;
-    } else if (mur_json_is (json, type, "message") && answer->count == 0) {
+    } else if (mur_answer_is_event (answer, json, "message") && answer->count == 0) {
         take_whole (answer, json);
     }
 }

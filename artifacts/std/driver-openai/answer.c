@@ -386,7 +386,7 @@ choice_of (const struct mur_json *json)
 {
     mur_node choices = mur_json_get (json, 0, "choices");
     for (mur_node c = mur_json_first (json, choices); c >= 0; c = mur_json_next (json, c))
-        if (mur_json_int (json, mur_json_get (json, c, "index"), 0) == 0)
+        if (mur_json_int (json, mur_json_get (json, c, "index"), 0) <= 0)
             return c;
     return -1;
 }

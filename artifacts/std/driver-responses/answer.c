@@ -91,8 +91,8 @@ take_reasoning (struct mur_answer *answer, struct mur_block *block, const struct
     mur_answer_keep (&block->more, "item", json, item);
 }
 
-/* The block of an item that began before. Without places, the latest of its kind is meant, and a
- * call's is the one of its id. */
+/* The block of an item that began before: a call's by its id; the others' by their place and, where
+ * there is none, the latest of its kind. */
 static struct mur_block *
 begun (struct mur_answer *answer, enum mur_block_kind kind, const struct mur_json *json,
        mur_node item, int64_t number)
@@ -100,9 +100,10 @@ begun (struct mur_answer *answer, enum mur_block_kind kind, const struct mur_jso
     for (size_t i = answer->count; i > 0; i--) {
         struct mur_block *block = &answer->blocks[i - 1];
         bool is_place = number >= 0 ? block->number == number : block->number < 0;
-        bool is_other_call = number < 0 && block->key != NULL &&
-                             ! mur_json_is (json, mur_json_get (json, item, "call_id"), block->key);
-        if (is_place && block->kind == kind && ! is_other_call)
+        mur_node id = mur_json_get (json, item, "call_id");
+        bool has_id = block->key != NULL && mur_json_kind (json, id) == MUR_JSON_STRING &&
+                      ! mur_json_is (json, id, "");
+        if (block->kind == kind && (has_id ? mur_json_is (json, id, block->key) : is_place))
             return block;
     }
     return NULL;
@@ -202,12 +203,26 @@ take_id (struct mur_answer *answer, const struct mur_json *json, mur_node respon
         free (id);
 }
 
+/* True when each block has a place of its own in the whole answer. */
+static bool
+has_places (const struct mur_answer *answer, size_t count)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        int64_t number = answer->blocks[i].number,
+                before = i > 0 ? answer->blocks[i - 1].number : -1;
+        if (number <= before || (uint64_t)number >= count)
+            return false;
+    }
+    return true;
+}
+
 /* Items that came without places are not told apart from those of the whole: they stand. */
 static void
 take_response (struct mur_answer *answer, const struct mur_json *json, mur_node response)
 {
-    bool has_places = mur_answer_find (answer, -1) == NULL;
-    mur_node output = has_places ? mur_json_get (json, response, "output") : -1;
+    mur_node output = mur_json_get (json, response, "output");
+    if (! has_places (answer, mur_json_count (json, output)))
+        output = -1;
     int64_t number = 0;
     for (mur_node n = mur_json_first (json, output); n >= 0; n = mur_json_next (json, n))
         take_item (answer, json, n, number++, true);
@@ -244,6 +259,15 @@ take_arguments (struct mur_answer *answer, const struct mur_json *json)
         mur_block_grow (block, json, mur_json_get (json, 0, "arguments"));
 }
 
+/* The event says that it is over, whatever the status is. */
+static void
+take_ending (struct mur_answer *answer, const struct mur_json *json, mur_node response)
+{
+    take_response (answer, json, response);
+    answer->is_ended = ! mur_answer_is_event (answer, json, "response.failed") &&
+                       ! mur_answer_is_event (answer, json, "response.cancelled");
+}
+
 /* Events of a type that is not known are passed over: the provider may add some. */
 void
 answer_take_event (struct mur_answer *answer, const struct mur_json *json)
@@ -260,24 +284,24 @@ answer_take_event (struct mur_answer *answer, const struct mur_json *json)
     mur_node type = mur_json_get (json, 0, "type");
     mur_node item = mur_json_get (json, 0, "item"), response = mur_json_get (json, 0, "response");
     for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++)
-        if (mur_json_is (json, type, deltas[i].type)) {
+        if (mur_answer_is_event (answer, json, deltas[i].type)) {
             take_delta (answer, json, deltas[i].kind);
             return;
         }
-    if (mur_json_is (json, type, "response.function_call_arguments.done"))
+    if (mur_answer_is_event (answer, json, "response.function_call_arguments.done"))
         take_arguments (answer, json);
-    else if (mur_json_is (json, type, "response.output_item.added"))
+    else if (mur_answer_is_event (answer, json, "response.output_item.added"))
         take_item (answer, json, item, number_of (json, 0), false);
-    else if (mur_json_is (json, type, "response.output_item.done"))
+    else if (mur_answer_is_event (answer, json, "response.output_item.done"))
         take_item (answer, json, item, number_of (json, 0), true);
-    else if (mur_json_is (json, type, "response.refusal.done"))
+    else if (mur_answer_is_event (answer, json, "response.refusal.done"))
         refuse (answer, json, mur_json_get (json, 0, "refusal"));
-    else if (mur_json_is (json, type, "response.completed") ||
-             mur_json_is (json, type, "response.done") ||
-             mur_json_is (json, type, "response.incomplete") ||
-             mur_json_is (json, type, "response.failed") ||
-             mur_json_is (json, type, "response.cancelled"))
-        take_response (answer, json, response);
+    else if (mur_answer_is_event (answer, json, "response.completed") ||
+             mur_answer_is_event (answer, json, "response.done") ||
+             mur_answer_is_event (answer, json, "response.incomplete") ||
+             mur_answer_is_event (answer, json, "response.failed") ||
+             mur_answer_is_event (answer, json, "response.cancelled"))
+        take_ending (answer, json, response);
     else if (type < 0 && mur_json_is (json, mur_json_get (json, 0, "object"), "response"))
         take_response (answer, json, 0);
 }
