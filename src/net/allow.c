@@ -122,6 +122,13 @@ allow_list_free (struct allow_list *list)
     *list = (struct allow_list){ 0 };
 }
 
+void
+allow_tell_refused (const struct allow_list *list, const char *host, int port)
+{
+    if (list->listener.refused)
+        list->listener.refused (list->listener.ctx, host, port);
+}
+
 bool
 allow_is_held (const struct allow_hold *hold, const char *host, int port)
 {

@@ -24,16 +24,25 @@ struct allow_hold {
     void *ctx;
 };
 
+/* Who hears of what no rule, or a hold, let through. From any thread; it must not wait. */
+struct allow_listener {
+    void (*refused) (void *ctx, const char *host, int port); /* port 0: a name was asked for */
+    void *ctx;
+};
+
 struct allow_list {
     struct allow_rule *rules;
     size_t len;
     size_t cap;
-    const struct allow_hold *hold; /* borrowed; NULL: nothing is */
+    const struct allow_hold *hold;  /* borrowed; NULL: nothing is */
+    struct allow_listener listener; /* its function NULL: nobody */
 };
 
 /* Reads one entry and appends its rule. Fails with E-CAP-001 quoting the entry and saying what is
  * wrong with it. */
 bool allow_list_add (struct allow_list *list, const char *entry, struct mur_error **err);
+/* Tells the list's listener, if there is one. */
+void allow_tell_refused (const struct allow_list *list, const char *host, int port);
 /* True when <hold> (may be NULL) keeps the host closed now. */
 bool allow_is_held (const struct allow_hold *hold, const char *host, int port);
 void allow_list_free (struct allow_list *list);

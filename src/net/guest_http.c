@@ -360,8 +360,13 @@ admit (struct guest_http *g, const struct guest_http_request *request, bool *is_
     if (is_formation_host (to.host))
         return admit_peer (spec, request, &to, peer);
     if (! spec->allow ||
-        ! allow_list_matches_authority (spec->allow, request->scheme, request->authority))
+        ! allow_list_matches_authority (spec->allow, request->scheme, request->authority)) {
+        if (spec->allow)
+            allow_tell_refused (spec->allow, to.host,
+                                to.port == URL_NO_PORT ? url_default_port (request->scheme)
+                                                       : to.port);
         return NULL;
+    }
     _cleanup_free_ char *base = to.port == URL_NO_PORT
                                     ? x_asprintf ("%s://%s", request->scheme, to.host)
                                     : x_asprintf ("%s://%s:%d", request->scheme, to.host, to.port);

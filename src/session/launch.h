@@ -36,6 +36,11 @@ struct launch_options {
 /* The event sequence of an announced agent, NULL of a script. Borrowed; lives as long as <s>. */
 struct streams *session_streams (const struct session *s);
 
+/* Answers, as the person at its terminal, what a task asks; <question_id> NULL: a tool's own
+ * question. False with *why (owned, or NULL) when nobody waits for it, or it is no answer. */
+bool session_answer (struct session *s, const char *task_id, const char *question_id,
+                     const char *text, char **why);
+
 struct launch_counts {
     uint64_t turns, input_tokens, output_tokens, duration_ms;
 };

@@ -4,13 +4,19 @@
 
 import os
 import signal
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.support.approvals import SHELLS, Asker, question, state
 from tests.support.commands import call
+from tests.support.delegation import Plane, delegate, turn
+from tests.support.door_client import SLEEPER
 from tests.support.mcp_client import StdioClient
 from tests.support.polling import eventually
+from tests.support.spawn import publish_agent
+from tests.support.terminal import Terminal
 
 TOUCH = {"commands": ["touch"]}
 
@@ -300,6 +306,126 @@ def test_approvals_hold_for_mcp_clients_who_cannot_be_asked(lab):
     client.close()
 
 
+# --- where people are ------------------------------------------------------------------------------------------------
+
+
+def test_approvals_are_asked_at_the_terminal_of_run(asker):
+    one = asker(["touch a", "touch b"], TOUCH, start=False, lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    terminal = Terminal(one.lab, "run", "--workdir", one.work, "--task", "go", cwd=one.project.directory)
+    terminal.wait_for(r"once, session, no, never> ")
+    assert "touch asks before it is called" not in terminal.text and "touch a" in terminal.text
+    assert not (one.work / "a").exists()
+    terminal.type("perhaps\n")
+    terminal.wait_for(r"the answer is one of: once, session, no, never")
+    terminal.type("once\n")
+    eventually(lambda: (one.work / "a").exists())
+    eventually(lambda: terminal.text.count("once, session, no, never> ") == 3)
+    terminal.type("n\n")
+    assert terminal.end() == 0
+    assert not (one.work / "b").exists()
+    (record,) = one.lab.records
+    answers = one.lab.session(record.name).trace.all("approval_answered")
+    assert [(line["answer"], line["by"]) for line in answers] == [("once", "terminal"), ("no", "terminal")]
+
+
+def test_approvals_answered_elsewhere_leave_the_terminal_of_run(asker):
+    one = asker(["touch a"], TOUCH, start=False, lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    terminal = Terminal(one.lab, "run", "--workdir", one.work, "--task", "go", cwd=one.project.directory)
+    terminal.wait_for(r"once, session, no, never> ")
+    one.lab.mur("answer", "@1", "once").ok()
+    assert terminal.end() == 0 and (one.work / "a").exists()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_approvals_are_asked_in_chat(asker, columns):
+    one = asker(["touch a", "touch b"], TOUCH, start=False)
+    chat = Terminal(one.lab, "chat", one.project.directory, "--workdir", one.work, columns=columns)
+    chat.wait_for(r"^> ")
+    chat.type("go\n")
+    chat.wait_for(r"once, session, no, never> ")
+    chat.type("hm\n")
+    chat.wait_for(r"the answer is one of")
+    chat.type("yes\n")
+    eventually(lambda: (one.work / "a").exists())
+    eventually(lambda: chat.text.count("never> ") == 3)
+    chat.type("never\n")
+    chat.wait_for(r"^  done$")
+    chat.type("/quit\n")
+    assert chat.end() == 0 and not (one.work / "b").exists()
+
+
+# --- delegations -----------------------------------------------------------------------------------------------------
+
+
+GRANTS = {"shell": {"allow": ["sh", "touch"]}}
+
+
+def publish_toucher(lab, name="toucher", **manifest):
+    publish_agent(lab, name, [call("touch", "a"), {"text": "touched"}], capabilities=GRANTS, **manifest)
+
+
+def delegating(lab, plane, *calls, approvals=None, **more):
+    """A running parent that sleeps; as an Asker."""
+    capabilities = {**GRANTS, **more.pop("capabilities", {})}
+    project = plane.parent(*calls, capabilities=capabilities, **({"approvals": approvals} if approvals else {}),
+                           lifecycle=SLEEPER, **more)
+    one = Asker.of(lab, project, project / "work", project.start("--workdir", project / "work", env=plane.environment))
+    return one
+
+
+def toucher_made_it(lab):
+    return any(path.name == "a" for record in lab.records for path in record.rglob("a"))
+
+
+@pytest.mark.parametrize("who", ["child", "parent"])
+def test_approvals_of_a_child_reach_the_person_at_the_top(lab, who):
+    rules = {"commands": ["touch"]}
+    publish_toucher(lab, **({"approvals": rules} if who == "child" else {}))
+    with Plane(lab, "local/toucher") as plane:
+        one = delegating(lab, plane, turn(delegate("toucher")), {"text": "waiting"}, {"text": "all done"},
+                         approvals=rules if who == "parent" else None)
+        task = one.begin()
+        asked = question(task)
+        assert asked["capsule"] == "toucher" and asked["tool"] == "touch" and "toucher asks: touch asks" in str(task)
+        assert not toucher_made_it(lab)
+        task = one.answer(task, "once")
+        assert state(task) == "completed" and toucher_made_it(lab)
+        line = one.trace.one("approval_answered")
+        assert line["answer"] == "once" and line["delegation_id"].startswith("dlg_")
+        one.end()
+
+
+def test_approvals_of_a_grandchild_reach_the_person_at_the_top(lab):
+    publish_toucher(lab)
+    with Plane(lab, "local/toucher") as plane:
+        publish_agent(lab, "middle", [turn(delegate("toucher")), {"text": "waiting"}, {"text": "done"}],
+                      capabilities={**GRANTS, "spawn": {"allow": ["local/toucher"]}})
+        plane.children.append("local/middle")
+        one = delegating(lab, plane, turn(delegate("middle")), {"text": "waiting"}, {"text": "all done"}, approvals={"commands": ["touch"]})
+        task = one.begin()
+        assert "middle asks: toucher asks: touch asks" in str(task)
+        assert state(one.answer(task, "no")) == "completed" and not toucher_made_it(lab)
+        one.end()
+
+
+def test_approvals_of_a_delegated_capsule_and_of_a_step_of_a_plan(lab):
+    publish_toucher(lab)
+    with Plane(lab, "local/toucher") as plane:
+        plan = {"id": "p1", "steps": [{"id": "one", "capsule": "toucher@0.1.0", "input": "go"}]}
+        one = delegating(lab, plane, turn(delegate("toucher")), turn({"name": "submit-plan", "input": {"plan": plan}}), {"text": "done"},
+                         approvals={"capsules": ["local/toucher"], "commands": ["touch"]}, capabilities={"plan": {"submit": True}})
+        task = one.begin()
+        assert question(task)["rules"][0] == {"kind": "capsules", "rule": "local/toucher", "unseen": False}
+        assert plane.launches == []
+        task = one.answer(task, "no")
+        assert question(task)["rules"][0]["kind"] == "capsules"
+        task = one.answer(task, "once")
+        assert question(task)["rules"][0]["kind"] == "commands"
+        assert state(one.answer(task, "once")) == "completed" and toucher_made_it(lab)
+        assert len(plane.launches) == 1
+        one.end()
+
+
 # --- what is said of them --------------------------------------------------------------------------------------------
 
 
@@ -334,3 +460,48 @@ def test_approvals_that_can_ask_about_nothing_are_warned_of(lab):
 @pytest.mark.parametrize("approvals, code", [({"paths": ["../x"]}, "E-CAP-012"), ({"hosts": ["https://a.example/b"]}, "E-CAP-001")])
 def test_approvals_of_places_that_are_none_are_refused(lab, approvals, code):
     lab.agent(steps=[], approvals=approvals).run("--task", "x").failed(code)
+
+
+# --- hosts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def web():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"the page")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_approvals_of_a_host_keep_it_closed_to_commands(asker, web):
+    port = web.rsplit(":", 1)[1]
+    hidden = f"printf 'ht''tp://127.0.0.'; printf 'url = http://127.0.0.%s:{port}/\\n' 1 > c; curl -sS -m 5 -K c"
+    one = asker([hidden, f"curl -sS -m 5 {web}/", hidden], {"hosts": [web]}, shell=["sh", "curl"],
+                capabilities={"network": {"allow": [web]}})
+    task = one.begin()
+    assert question(task)["rules"][0]["kind"] == "hosts" and web in question(task)["what"]
+    refused = one.trace.one("network_refused")
+    assert (refused["host"], refused["port"], refused["count"]) == ("127.0.0.1", int(port), 1)
+    assert refused["rule"] == "approvals.hosts: 127.0.0.1" and "approve" in refused["remedy"]
+    assert state(one.answer(task, "once")) == "completed"
+    assert "the page" not in one.results[0] and "the page" in one.results[1] and "the page" not in one.results[2]
+
+
+@pytest.mark.parametrize("answer, pages", [("once", 1), ("session", 2)])
+def test_approvals_of_a_host_keep_it_closed_to_components(asker, web, answer, pages):
+    fetch = {"tool_calls": [{"name": "fetch", "input": {"url": f"{web}/"}}]}
+    one = asker([fetch, fetch], {"hosts": [web], "timeout_secs": 2}, tools=("std/fetch@0.1.0",), capabilities={"network": {"allow": [web]}})
+    task = one.answer(one.begin(), answer)
+    eventually(lambda: one.door.result("GetTask", {"id": task["id"]})["status"]["state"] == "TASK_STATE_COMPLETED", within_s=30)
+    assert ["the page" in result for result in one.results] == [True, pages == 2]

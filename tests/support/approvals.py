@@ -19,11 +19,18 @@ class Asker:
         steps = [call("sh", step) if isinstance(step, str) else step for step in calls]
         steps.append({"text": "done", "save_request": "request.json"})
         self.lab = lab
-        self.project = lab.agent(name, steps=steps, tools=list(tools), approvals=approvals,
+        self.project = lab.agent(name, steps=steps, tools=list(tools), **({"approvals": approvals} if approvals else {}),
                                  capabilities={"shell": {"allow": list(shell)}, **(capabilities or {})},
                                  lifecycle={**SLEEPER, **(lifecycle or {})}, **manifest)
         self.work = self.project / "work"
         self.work.mkdir(exist_ok=True)
+
+    @classmethod
+    def of(cls, lab, project, work, running):
+        """One that runs already."""
+        one = cls.__new__(cls)
+        one.lab, one.project, one.work, one.running, one.door = lab, project, work, running, Door(running)
+        return one
 
     def start(self, *arguments, **how):
         self.running = self.project.start("--workdir", self.work, *arguments, **how)

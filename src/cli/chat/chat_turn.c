@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
+#include "door/tasks/question.h"
 
 #include <signal.h>
 #include <string.h>
@@ -42,7 +43,9 @@ chat_drop_question (struct chat_talk *t)
     if (t->question)
         cancel_task (t, t->question);
     free (t->question);
+    json_decref (t->asked);
     t->question = NULL;
+    t->asked = NULL;
 }
 
 bool
@@ -85,6 +88,7 @@ tell_outcome (struct chat_talk *t, const struct door_task *task)
 {
     if (door_task_asks (task)) {
         t->question = x_strdup (task->task_id);
+        t->asked = json_incref (task->question);
         if (! task->view)
             diag_note ("the task asks: %s", task->said ? task->said : "");
     } else if (! str_eq (task->state, "TASK_STATE_COMPLETED")) {
@@ -107,13 +111,31 @@ tell_lost (struct chat_talk *t, struct mur_error *err)
     t->is_over = true;
 }
 
+/* What is sent: an answer to the open question, or a message. NULL: it is no answer, which was
+ * said, and the question stays open. Owned. */
+static json_t *
+message_of (struct chat_talk *t, const char *text, size_t len)
+{
+    if (! t->asked)
+        return door_task_params (text, len, t->question ? NULL : t->context_id, t->question);
+    _cleanup_free_ char *why = NULL, *said = x_strndup (text, len);
+    const char *answer = question_answer (t->asked, said, NULL, &why);
+    if (answer)
+        return door_task_answer_params (t->question, t->asked, answer);
+    diag_note ("%s", why);
+    return NULL;
+}
+
 void
 chat_turn (struct chat_talk *t, const char *text, size_t len)
 {
     const struct running_record *r = t->session->record;
+    _cleanup_json_ json_t *params = message_of (t, text, len);
+    if (! params)
+        return;
     _cleanup_free_ char *question = steal_ptr (&t->question);
-    _cleanup_json_ json_t *params =
-        door_task_params (text, len, question ? NULL : t->context_id, question);
+    json_decref (t->asked);
+    t->asked = NULL;
     _cleanup_ (watch_view_freep) struct watch_view *view =
         t->is_terminal ? door_task_view () : NULL;
     struct turn turn = { .talk = t,

@@ -4,12 +4,14 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "cli/chat/chat_session.h"
 
 struct chat_talk {
     struct chat_session *session;
     char *context_id;
     char *question;   /* the task that waits for an answer; NULL: none */
+    json_t *asked;    /* what it asks, when only some answers are taken; NULL: any text is one */
     int signals_fd;   /* -1: signals end the program */
     bool is_terminal; /* a person sees it */
     bool has_failed;  /* a turn did not complete */

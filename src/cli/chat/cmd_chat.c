@@ -257,7 +257,7 @@ converse (struct chat_talk *t)
     while (! t->is_over) {
         _cleanup_buf_ struct buf line = { 0 };
         if (t->is_terminal)
-            out_puts (t->question ? "answer> " : "> ");
+            out_puts (t->asked ? "once, session, no, never> " : t->question ? "answer> " : "> ");
         enum line_end end = line_reader_next (&reader, &line);
         if (end == LINE_OVER)
             break;

@@ -489,7 +489,7 @@ announce (void *ctx, struct session *s, const char *url)
         readiness_print_human (s, url, cli_has (r->args, "--verbose"),
                                r->is_print ? diag_stderr_line : diag_stdout_line);
     struct run_view_style style = { view_mode (r), cli_has (r->args, "--task"), r->is_json };
-    r->view = run_view_start (&style, session_streams (s));
+    r->view = run_view_start (&style, s);
 }
 
 /* --print --json: one object, keys in name order. */

@@ -3,7 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/line/line_reader.h"
 #include "cli/running/watch_view.h"
+#include "door/tasks/question.h"
 #include "door/tasks/streams.h"
 
 #include <errno.h>
@@ -27,6 +29,13 @@ struct run_view {
     pthread_t thread;
     char *first_task; /* the id of the task seen first */
     char *answer;     /* of the task at hand, until it is printed; at the end of the first */
+
+    /* What is asked at the terminal. */
+    struct session *session;
+    bool can_ask;
+    struct line_reader reader;
+    char *asking;  /* the task; NULL: nothing is asked */
+    json_t *asked; /* the structured question; NULL: any text is an answer */
 };
 
 static void
@@ -100,6 +109,69 @@ show_notice (const json_t *update)
         diag_progress ("%s", text);
 }
 
+/* --- what a task asks --- */
+
+static void
+prompt (const struct run_view *v)
+{
+    out_puts (v->asked ? "once, session, no, never> " : "answer> ");
+}
+
+static void
+stop_asking (struct run_view *v)
+{
+    free (v->asking);
+    json_decref (v->asked);
+    v->asking = NULL;
+    v->asked = NULL;
+}
+
+static void
+take_status (struct run_view *v, const json_t *update)
+{
+    const json_t *status = json_object_get (update, "status");
+    bool asks = str_eq (json_get_string (status, "state"), "TASK_STATE_INPUT_REQUIRED");
+    const char *task = json_get_string (update, "taskId");
+    if (v->asking && ! asks && str_eq (task, v->asking)) {
+        out_puts ("\n"); /* answered elsewhere, or too late */
+        stop_asking (v);
+    }
+    if (! asks || ! v->can_ask)
+        return;
+    stop_asking (v);
+    v->asking = x_strdup (task);
+    size_t i;
+    const json_t *part;
+    json_array_foreach (json_object_get (json_object_get (status, "message"), "parts"), i,
+                        part) if (question_id (json_object_get (part, "data"))) v->asked =
+        json_deep_copy (json_object_get (part, "data"));
+    prompt (v);
+}
+
+/* One line of the person. */
+static void
+take_line (struct run_view *v)
+{
+    _cleanup_buf_ struct buf line = { 0 };
+    if (line_reader_next (&v->reader, &line) != LINE_READ) {
+        v->can_ask = false; /* the others can still answer */
+        stop_asking (v);
+        return;
+    }
+    if (! v->asking || ! line.len)
+        return;
+    _cleanup_free_ char *why = NULL;
+    _cleanup_free_ char *task = steal_ptr (&v->asking);
+    _cleanup_json_ json_t *asked = steal_ptr (&v->asked);
+    if (session_answer (v->session, task, question_id (asked), line.data, &why))
+        return;
+    if (why)
+        diag_note ("%s", why);
+    v->asking = steal_ptr (&task);
+    v->asked = steal_ptr (&asked);
+    prompt (v);
+}
+
 static void
 take_event (struct run_view *v, const struct event *event)
 {
@@ -112,7 +184,11 @@ take_event (struct run_view *v, const struct event *event)
     const json_t *status = json_object_get (response, "statusUpdate");
     if (is_live && response)
         show_live (v, response);
-    else if (artifact)
+    if (is_live && status)
+        take_status (v, status);
+    if (is_live)
+        return;
+    if (artifact)
         take_answer (v, artifact);
     else if (status && v->style.mode == RUN_VIEW_PRINT)
         show_notice (status);
@@ -160,9 +236,14 @@ follow (void *ctx)
     struct run_view *v = ctx;
     take_replay (v);
     for (bool is_ending = false; ! is_ending;) {
-        struct pollfd wake = { .fd = v->wake_fd, .events = POLLIN };
-        while (poll (&wake, 1, -1) < 0 && errno == EINTR)
+        struct pollfd fds[] = { { .fd = v->wake_fd, .events = POLLIN },
+                                { .fd = STDIN_FILENO, .events = POLLIN } };
+        while (poll (fds, v->asking ? 2 : 1, -1) < 0 && errno == EINTR)
             ;
+        if (v->asking && fds[1].revents && ! fds[0].revents)
+            take_line (v);
+        if (! fds[0].revents)
+            continue;
         uint64_t count;
         (void)! read (v->wake_fd, &count, sizeof (count));
         is_ending = atomic_load (&v->is_ending);
@@ -182,13 +263,17 @@ terminal_width (void)
 }
 
 struct run_view *
-run_view_start (const struct run_view_style *style, struct streams *streams)
+run_view_start (const struct run_view_style *style, struct session *s)
 {
+    struct streams *streams = session_streams (s);
     if (style->mode == RUN_VIEW_NONE || ! streams)
         return NULL;
     struct run_view *v = x_new0 (struct run_view);
     v->style = *style;
     v->streams = streams;
+    v->session = s;
+    v->can_ask = style->mode == RUN_VIEW_LIVE && isatty (STDIN_FILENO);
+    v->reader = (struct line_reader){ .fd = STDIN_FILENO, .signals_fd = -1 };
     v->wake_fd = eventfd (0, EFD_CLOEXEC);
     struct watch_style watch = { .is_terminal = true,
                                  .has_colour = diag_wants_colour (STDOUT_FILENO),
@@ -235,6 +320,8 @@ run_view_free (struct run_view *v)
     if (v->watcher)
         watcher_free (v->watcher);
     watch_view_free (v->watch);
+    stop_asking (v);
+    line_reader_clear (&v->reader);
     if (v->wake_fd >= 0)
         close (v->wake_fd);
     free (v->first_task);

@@ -4,7 +4,8 @@
  * terminal, the answer alone for --print, and how a provider's retries go on in either.
  *
  * Always true: a thread of its own writes, so a slow reader never holds the session up; what stdout
- * carries without a terminal and without --print is written elsewhere and stays as it was.
+ * carries without a terminal and without --print is written elsewhere and stays as it was. What a
+ * task asks is asked at the terminal too, and taken from whoever answers first.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ struct run_view_style {
 struct run_view;
 
 /* Follows the events of an announced session. NULL when there is nothing to show. */
-struct run_view *run_view_start (const struct run_view_style *style, struct streams *streams);
+struct run_view *run_view_start (const struct run_view_style *style, struct session *s);
 /* Shows what is still to be shown and stops. Before the session is freed; NULL does nothing. */
 void run_view_stop (struct run_view *v);
 /* The answer of the first task, after run_view_stop; NULL when it gave none. Borrowed. */

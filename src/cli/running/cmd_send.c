@@ -14,6 +14,7 @@
 #include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
 #include "cli/running/running_session.h"
+#include "door/tasks/question.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -101,7 +102,8 @@ static bool
 tell_question (const struct target *t, const struct door_task *s, struct mur_error **err)
 {
     mur_fail (err, E_RUN_040, "the task asks: %s", s->said ? s->said : "");
-    return mur_hint (err, "answer with: mur answer %s \"...\"", t->name);
+    return mur_hint (err, "answer with: mur answer %s %s", t->name,
+                     s->question ? "once, session, no or never" : "\"...\"");
 }
 
 static bool
@@ -180,28 +182,39 @@ cmd_send (const struct cli_args *args, struct mur_error **err)
 
 /* --- answering --- */
 
-/* The one task that waits for an answer. Owned; NULL with E-IO-003. */
-static char *
-waiting_task (const struct target *t, struct mur_error **err)
+/* The tasks that wait for an answer. Owned; NULL with E-IO-003. */
+static json_t *
+waiting_tasks (const struct target *t, struct mur_error **err)
 {
     _cleanup_json_ json_t *params = json_object ();
     json_set_string (params, "status", "TASK_STATE_INPUT_REQUIRED");
     struct door_call call = { t->url, t->token, "ListTasks", params, 30000 };
     int code;
     _cleanup_json_ json_t *result = door_call (t->client, &call, &code, err);
-    if (! result)
+    return json_incref (json_object_get (result, "tasks"));
+}
+
+/* The one that is meant: by its id, or alone. Borrowed; NULL with E-IO-003. */
+static const json_t *
+meant_task (const struct target *t, const json_t *tasks, const char *id, struct mur_error **err)
+{
+    size_t i;
+    const json_t *task;
+    if (id)
+        json_array_foreach (tasks, i,
+                            task) if (str_eq (json_get_string (task, "id"), id)) return task;
+    if (! id && json_array_size (tasks) == 1)
+        return json_array_get (tasks, 0);
+    if (id) {
+        mur_fail (err, E_IO_003, "task %s of %s waits for no answer", id, t->name);
         return NULL;
-    const json_t *tasks = json_object_get (result, "tasks");
-    if (json_array_size (tasks) == 1)
-        return x_strdup (json_get_string (json_array_get (tasks, 0), "id"));
+    }
     if (! json_array_size (tasks)) {
         mur_fail (err, E_IO_003, "no task of %s waits for an answer", t->name);
         mur_hint (err, "a new task is sent with: mur send %s \"...\"", t->name);
         return NULL;
     }
     _cleanup_strv_ struct strv ids = { 0 };
-    size_t i;
-    const json_t *task;
     json_array_foreach (tasks, i, task) strv_push (&ids, json_get_string (task, "id"));
     _cleanup_free_ char *names = strv_join (&ids, ", ");
     mur_fail (err, E_IO_003, "%zu tasks of %s wait for an answer: %s", ids.len, t->name, names);
@@ -209,16 +222,35 @@ waiting_task (const struct target *t, struct mur_error **err)
     return NULL;
 }
 
+/* A structured question is answered by name, so that an answer meant for it reaches no other. */
+static bool
+answer_task (const struct cli_args *args, const struct target *t, const json_t *task,
+             struct mur_error **err)
+{
+    const char *id = json_get_string (task, "id");
+    const json_t *question = door_task_question (json_object_get (task, "status"));
+    if (! question)
+        return send_text (args, t, id, err);
+    _cleanup_buf_ struct buf text = { 0 };
+    _cleanup_free_ char *why = NULL;
+    if (! take_text (text_of (args), &text, err))
+        return false;
+    const char *answer = question_answer (question, text.data, NULL, &why);
+    if (! answer)
+        return mur_fail (err, E_IO_003, "%s", why);
+    _cleanup_json_ json_t *params = door_task_answer_params (id, question, answer);
+    return cli_has (args, "--detach") ? send_only (t, params, err)
+                                      : send_and_follow (t, params, err);
+}
+
 int
 cmd_answer (const struct cli_args *args, struct mur_error **err)
 {
     struct target t = { 0 };
     bool is_ok = find_target (args, &t, err);
-    _cleanup_free_ char *id = NULL;
-    if (is_ok)
-        id = cli_has (args, "--task") ? x_strdup (cli_value (args, "--task"))
-                                      : waiting_task (&t, err);
-    is_ok = id && send_text (args, &t, id, err);
+    _cleanup_json_ json_t *tasks = is_ok ? waiting_tasks (&t, err) : NULL;
+    const json_t *task = tasks ? meant_task (&t, tasks, cli_value (args, "--task"), err) : NULL;
+    is_ok = task && answer_task (args, &t, task, err);
     target_clear (&t);
     return is_ok ? CLI_OK : CLI_FAILED;
 }

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/ids.h"
 #include "cli/running/door_stream.h"
+#include "door/tasks/question.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
@@ -46,6 +47,19 @@ door_task_params (const char *text, size_t len, const char *context_id, const ch
     return params;
 }
 
+json_t *
+door_task_answer_params (const char *task_id, const json_t *question, const char *answer)
+{
+    json_t *params = door_task_params (answer, strlen (answer), NULL, task_id);
+    json_t *message = json_object_get (params, "message");
+    json_t *part = json_array_get (json_object_get (message, "parts"), 0);
+    json_object_clear (part);
+    json_object_set_new (
+        part, "data",
+        json_pack ("{s:s, s:s}", "question_id", question_id (question), "answer", answer));
+    return params;
+}
+
 static void
 keep (char **slot, const char *text)
 {
@@ -73,9 +87,25 @@ is_resting (const char *state)
     return false;
 }
 
+const json_t *
+door_task_question (const json_t *status)
+{
+    size_t i;
+    const json_t *part;
+    json_array_foreach (json_object_get (json_object_get (status, "message"), "parts"), i, part)
+    {
+        const json_t *data = json_object_get (part, "data");
+        if (question_id (data))
+            return data;
+    }
+    return NULL;
+}
+
 static void
 take_status (struct door_task *s, const json_t *status)
 {
+    json_decref (s->question);
+    s->question = json_deep_copy (door_task_question (status));
     keep (&s->state, json_get_string (status, "state"));
     keep (&s->said, first_text (json_object_get (status, "message")));
     s->is_over = is_resting (s->state);
@@ -184,4 +214,5 @@ door_task_clear (struct door_task *t)
     free (t->state);
     free (t->said);
     free (t->answer);
+    json_decref (t->question);
 }

@@ -24,8 +24,9 @@ struct door_task {
 
     /* What was seen. Owned. */
     char *task_id;
-    char *state; /* "TASK_STATE_..."; NULL: not heard of yet */
-    char *said;  /* the last status message */
+    char *state;      /* "TASK_STATE_..."; NULL: not heard of yet */
+    char *said;       /* the last status message */
+    json_t *question; /* structured, of what it asks; NULL: any text is an answer */
     char *answer;
     bool is_over; /* ended, or it asks */
 };
@@ -36,6 +37,10 @@ struct watch_view *door_task_view (void);
 /* The params of a message of one text. <context_id> and <task_id> may be NULL. Owned. */
 json_t *
 door_task_params (const char *text, size_t len, const char *context_id, const char *task_id);
+/* The structured question of a status; NULL: none. Borrowed. */
+const json_t *door_task_question (const json_t *status);
+/* The same, answering a structured question. Owned. */
+json_t *door_task_answer_params (const char *task_id, const json_t *question, const char *answer);
 /* Follows to the end, to a question, or until nobody wants more (is_over is false then). E-IO-003
  * when the door refused or was lost. */
 bool door_task_follow (struct door_task *t, const json_t *params, struct mur_error **err);

@@ -179,7 +179,19 @@ wait_for_reply (struct registry *r, const struct task_entry *e, uint64_t end_ms)
 static bool
 can_ask (const struct registry *r, const struct task_entry *e)
 {
-    return e && r->active == e && e->view.state == TASK_WORKING;
+    return e && r->active == e &&
+           (e->view.state == TASK_WORKING || e->view.state == TASK_INPUT_REQUIRED);
+}
+
+/* One question of a task is open at a time. False: nobody can be asked any more. */
+static bool
+wait_for_turn (struct registry *r, const struct task_entry *e)
+{
+    while (can_ask (r, e) && e->view.state != TASK_WORKING && ! cancel_is_raised (e->task.cancel)) {
+        struct timespec slice = deadline_in (100);
+        pthread_cond_timedwait (&r->changed, &r->lock, &slice);
+    }
+    return can_ask (r, e) && e->view.state == TASK_WORKING;
 }
 
 bool
@@ -196,13 +208,13 @@ registry_ask (struct registry *r, const struct task *task, const struct question
               uint64_t timeout_ms, struct question_reply *reply)
 {
     *reply = (struct question_reply){ 0 };
-    uint64_t end_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_monotonic_ms () + timeout_ms;
     pthread_mutex_lock (&r->lock);
     struct task_entry *e = task_entry_find (r, task->id);
-    if (! can_ask (r, e)) {
+    if (! wait_for_turn (r, e)) {
         pthread_mutex_unlock (&r->lock);
         return false;
     }
+    uint64_t end_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_monotonic_ms () + timeout_ms;
     free (e->view.prompt);
     e->view.prompt = x_strdup (question->text);
     e->view.question = question->data ? json_deep_copy (question->data) : NULL;

@@ -135,7 +135,7 @@ take_reply (struct registry *r, struct task_entry *e, const struct caller *calle
 {
     free (e->reply_by);
     e->reply = answer ? x_strdup (answer) : text_with_references (r, caller, message);
-    e->reply_by = copy_or_null (caller->credential);
+    e->reply_by = copy_or_null (message->by ? message->by : caller->credential);
     if (! answer)
         return;
     if (message->message_id)

@@ -25,6 +25,7 @@ struct message_intake {
     const char *context_id; /* NULL: not given */
     const char *text;
     const json_t *data; /* of its first data part; NULL: none */
+    const char *by;     /* who answers, when that is not the credential */
     const char *message_id;
     const char *traceparent;
     const struct strv *references;

@@ -128,14 +128,20 @@ static bool
 may_connect (const struct egress *e, struct in_addr address, int port)
 {
     uint64_t now = clock_monotonic_ms ();
+    const char *name = NULL;
     for (size_t i = 0; i < e->binding_len; i++) {
         const struct binding *b = &e->bindings[i];
         if (b->address.s_addr != address.s_addr || b->expires_ms <= now)
             continue;
+        name = b->name;
         for (size_t n = 0; n < e->rules->len; n++)
-            if (rule_allows (&e->rules->rules[n], b->name, port))
-                return ! allow_is_held (e->rules->hold, b->name, port);
+            if (rule_allows (&e->rules->rules[n], b->name, port) &&
+                ! allow_is_held (e->rules->hold, b->name, port))
+                return true;
     }
+    char text[INET_ADDRSTRLEN];
+    inet_ntop (AF_INET, &address, text, sizeof text);
+    allow_tell_refused (e->rules, name ? name : text, port);
     return false;
 }
 
@@ -388,6 +394,7 @@ answer_queries (struct egress *e)
             send_reply (&here, DNS_CODE_FORMERR, NULL);
             break;
         case DNS_REFUSED:
+            allow_tell_refused (e->rules, here.query.name, 0);
             send_reply (&here, DNS_CODE_REFUSED, NULL);
             break;
         case DNS_EMPTY:

@@ -14,6 +14,7 @@
 #include "session/commands/folder_size.h"
 #include "session/commands/processes_internal.h"
 #include "session/state/held_hosts.h"
+#include "session/state/refused.h"
 #include "session/state/session.h"
 
 #include <errno.h>
@@ -152,6 +153,8 @@ fill_network (struct session *s, struct mur_error **err)
             return false;
     }
     s->rooms.processes->confined->network.hold = held_hosts_of (s);
+    s->rooms.processes->confined->network.listener =
+        (struct allow_listener){ refused_note_host, s };
     s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
     s->rooms.processes->confined->spec.allows_unix_sockets =
         s->policy->network.unix_sockets_allowed;

@@ -14,6 +14,7 @@
 #include "session/commands/refusals.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
+#include "session/state/refused.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
@@ -143,8 +144,13 @@ add_refusals (struct session *s, const struct command_result *r, struct call_out
     if (r->exit_code != 0)
         refusals_find (&walls, r->exit_code, r->out.kept.data, r->out.kept.len,
                        &out->shell.refusals);
-    for (size_t i = 0; i < out->shell.refusals.len; i++)
-        buf_printf (&out->text, "\nRefused by this capsule: %s", out->shell.refusals.items[i]);
+    for (size_t i = 0; i < out->shell.refusals.len; i++) {
+        const char *line = out->shell.refusals.items[i];
+        buf_printf (&out->text, "\nRefused by this capsule: %s", line);
+        /* Hosts are noted where they are refused. */
+        if (! strstr (line, " is no host of this capsule "))
+            refused_note_line (s, line);
+    }
 }
 
 static void

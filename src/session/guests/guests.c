@@ -7,6 +7,7 @@
 #include "engine/form_cache.h"
 #include "session/guests/guest_env.h"
 #include "session/state/held_hosts.h"
+#include "session/state/refused.h"
 #include "session/state/session.h"
 #include "session/state/signals.h"
 
@@ -89,8 +90,10 @@ parse_allow (struct session *s, struct staged_artifact *a, struct mur_error **er
     for (size_t i = 0; i < entries->len; i++)
         if (! allow_list_add (&a->guest.allow, entries->items[i], err))
             return mur_context (err, "artifact %s", a->full_name);
-    if (a->role == ROLE_TOOL)
+    if (a->role == ROLE_TOOL) {
         a->guest.allow.hold = held_hosts_of (s);
+        a->guest.allow.listener = (struct allow_listener){ refused_note_host, s };
+    }
     return true;
 }
 

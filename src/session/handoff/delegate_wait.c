@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "session/handoff/child_question.h"
 #include "session/handoff/delegate_internal.h"
 #include "session/handoff/delegation_outcome.h"
 #include "session/handoff/handoff.h"
@@ -67,8 +68,8 @@ end_gone (const struct delegation *d, int exit_status, struct delegate_result *o
 
 /* Until it is decided. */
 static void
-poll_task (struct session *s, const struct delegation *d, struct cancel *cancel,
-           struct delegate_result *out)
+poll_task (struct session *s, const struct task *running, struct delegation *d,
+           struct cancel *cancel, struct delegate_result *out)
 {
     uint64_t bound_secs = delegations_bound_secs (handoff_delegations (s));
     uint64_t end_ms = d->ready_ms + bound_secs * 1000;
@@ -78,6 +79,8 @@ poll_task (struct session *s, const struct delegation *d, struct cancel *cancel,
         _cleanup_json_ json_t *task = child_door_task (s->http, d->child, d->child_task_id, cancel);
         if (task && judge_state (d, task, out))
             return;
+        if (task)
+            child_question_pass (s, running, d, task, cancel);
         if (cancel_is_raised (cancel)) {
             out->status = DELEGATE_CANCELED;
             out->output = x_strdup ("the call was cancelled while the child worked");
@@ -124,6 +127,6 @@ delegate_wait (struct session *s, const struct delegate_ask *ask, struct delegat
     if (! d)
         return;
     delegate_describe (d, out);
-    poll_task (s, d, ask->cancel, out);
+    poll_task (s, ask->running, d, ask->cancel, out);
     let_go (s, d, out);
 }

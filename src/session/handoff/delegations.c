@@ -185,6 +185,18 @@ delegations_list (struct delegations *set, const char *task_id, struct strv *ids
     pthread_mutex_unlock (&set->lock);
 }
 
+struct delegation *
+delegations_find (struct delegations *set, const char *id)
+{
+    struct delegation *found = NULL;
+    pthread_mutex_lock (&set->lock);
+    for (size_t i = 0; i < set->len; i++)
+        if (str_eq (set->items[i]->id.text, id))
+            found = set->items[i];
+    pthread_mutex_unlock (&set->lock);
+    return found;
+}
+
 void
 delegations_append_residue (struct delegations *set, const char *task_id, json_t *items)
 {

@@ -66,6 +66,8 @@ void delegation_trace (struct session *s, const struct delegation *d, bool has_i
 
 /* --- the running task --- */
 
+/* By its id; NULL: not in the set. Of the task loop. */
+struct delegation *delegations_find (struct delegations *set, const char *id);
 /* Marks one as arrived, as its completion would. False: it is none that is waited for. */
 bool delegations_take (struct delegations *set, struct delegation *d);
 /* Ids of what is out for a task, appended in order. <set> may be NULL. */

@@ -9,6 +9,7 @@
 #include "session/calls/gate.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
+#include "session/state/refused.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
@@ -46,6 +47,7 @@ bridge_call_run (struct session *s, struct running_task *t, const char *name, co
             deadline_give_notice (s, name, t->task->id, &o.text);
     }
     approvals_end (s, &o);
+    refused_record (s, t->task->id, call.turn, name);
     /* A call of the harness's cannot end the session. */
     mur_error_freep (&t->fatal);
     t->fatal = NULL;

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "door/callers/auth.h"
 #include "door/tasks/intake.h"
+#include "door/tasks/registry.h"
 #include "door/tasks/tasks.h"
 #include "sandbox/host/host.h"
 #include "session/commands/background.h"
@@ -122,7 +124,7 @@ record_received (void *ctx, const struct task *task)
     return TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
                   .context_id = task->context_id, .message_id = task->message_id,
                   .traceparent_from_caller = task->traceparent,
-                  .caller_member = task->caller_member);
+                  .caller_member = task->caller_member, .principal = task->owner);
 }
 
 static void
@@ -328,6 +330,28 @@ struct streams *
 session_streams (const struct session *s)
 {
     return s->registry ? registry_streams (s->registry) : NULL;
+}
+
+bool
+session_answer (struct session *s, const char *task_id, const char *question_id, const char *text,
+                char **why)
+{
+    _cleanup_json_ json_t *data =
+        question_id ? json_pack ("{s:s}", "question_id", question_id) : NULL;
+    const struct caller caller = { .credential = AUTH_OPERATOR };
+    const struct message_intake intake = { .task_id = task_id,
+                                           .text = text,
+                                           .data = data,
+                                           .by = "terminal",
+                                           .message_id = id_new ("msg_").text,
+                                           .part_kinds = "t",
+                                           .origin = ORIGIN_USER };
+    struct route_result routed;
+    registry_route (s->registry, &caller, &intake, &routed);
+    bool is_taken = routed.outcome == ROUTE_CONTINUED;
+    *why = steal_ptr (&routed.why);
+    route_result_clear (&routed);
+    return is_taken;
 }
 
 struct launch_counts

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "session/handoff/child_question.h"
 #include "session/handoff/delegation_round.h"
 #include "session/handoff/delegations.h"
 #include "session/handoff/handoff.h"
@@ -66,6 +67,7 @@ wait_for_all (struct session *s, struct running_task *t)
             delegations_sleep (handoff_delegations (s), &seen);
         else
             member_calls_sleep (handoff_member_calls (s), &seen_calls);
+        child_questions_pass (s, t, handoff_delegations (s));
         loop_lock_resume (&s->loop_lock, was_mine);
     }
     cancel_remove (t->cancel, listener);

@@ -15,6 +15,7 @@
 #include "session/loop/reopen.h"
 #include "session/loop/seed.h"
 #include "session/model/selection.h"
+#include "session/state/refused.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/task_text.h"
@@ -239,6 +240,8 @@ static void
 end_task (struct session *s, struct running_task *t)
 {
     settle (s, t);
+    /* Of commands that went on in the background. */
+    refused_record (s, t->task->id, t->counts.turns, "");
     end_line (s, t);
     hooks_task_end (s);
     _cleanup_free_ char *text = status_text (t);

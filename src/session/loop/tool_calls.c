@@ -10,6 +10,7 @@
 #include "session/calls/gate.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
+#include "session/state/refused.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 
@@ -42,6 +43,7 @@ tool_call_run (struct session *s, struct running_task *t, const struct call *c,
         deadline_give_notice (s, c->name, t->task->id, &o->text);
     hooks_tell_call (s, t, c, o, duration_ms);
     call_line_write (s, t, c, o, duration_ms);
+    refused_record (s, t->task->id, c->turn, c->name);
     if (o->has_shell && ! o->shell.is_detached)
         hooks_tell_shell (s, t, c->turn, &o->shell);
     if (o->has_shell)

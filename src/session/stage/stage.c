@@ -41,6 +41,7 @@
 #include "session/stage/stage_spans.h"
 #include "session/stage/staged.h"
 #include "session/state/held_hosts.h"
+#include "session/state/refused.h"
 #include "session/state/session.h"
 #include "session/state/signals.h"
 #include "session/toolbox/murmur_md.h"
@@ -209,8 +210,8 @@ static const struct stage_step {
 
 /* What only some rooms see of a session, from the bottom up. */
 static void (*const part_news[]) (struct session *s) = {
-    held_hosts_new, approvals_new, places_new, processes_new, handoff_new,
-    steering_new,   told_new,      going_new,  staged_new,
+    refused_new, held_hosts_new, approvals_new, places_new, processes_new,
+    handoff_new, steering_new,   told_new,      going_new,  staged_new,
 };
 
 struct session *
@@ -258,7 +259,7 @@ static void (*const part_frees[]) (struct session *s) = {
     going_free,      harness_free,   told_free,   stage_artifacts_free,
     handoff_free,    http_end,       guests_free, stage_driver_free,
     steering_free,   processes_free, places_free, approvals_free,
-    held_hosts_free,
+    held_hosts_free, refused_free,
 };
 
 void

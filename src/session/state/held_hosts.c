@@ -79,6 +79,16 @@ held_hosts_of (const struct session *s)
     return s->rooms.held_hosts ? &s->rooms.held_hosts->hold : NULL;
 }
 
+bool
+held_hosts_names (const struct session *s, const char *host)
+{
+    const struct held_hosts *h = s->rooms.held_hosts;
+    for (size_t i = 0; h && i < h->len; i++)
+        if (h->by_rule[i].rule.len && strcasecmp (h->by_rule[i].rule.rules[0].host, host) == 0)
+            return true;
+    return false;
+}
+
 void
 held_hosts_open (struct session *s, size_t rule, bool is_for_session)
 {

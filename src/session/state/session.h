@@ -43,6 +43,7 @@ struct room_parts {
     struct launched *launched;
     struct served *served;
     struct held_hosts *held_hosts;
+    struct refused *refused;
     struct approval_state *approvals;
 };
 

@@ -88,3 +88,13 @@ child_door_task (struct http_client *http, struct mur_child *child, const char *
     _cleanup_json_ json_t *answer = door_ask (&q, NULL);
     return json_incref (json_object_get (answer, "result"));
 }
+
+bool
+child_door_answer (struct http_client *http, struct mur_child *child, json_t *params,
+                   struct cancel *cancel)
+{
+    struct door_question q = question (http, child, "answer", "SendMessage", params, cancel);
+    q.timeout_ms = QUERY_MS;
+    _cleanup_json_ json_t *answer = door_ask (&q, NULL);
+    return json_object_get (answer, "result") != NULL;
+}

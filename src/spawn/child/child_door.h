@@ -22,3 +22,7 @@ bool child_door_send (struct http_client *http, struct mur_child *child, const c
 /* The task object as GetTask answers; NULL: the door did not answer so. Owned. */
 json_t *child_door_task (struct http_client *http, struct mur_child *child, const char *task_id,
                          struct cancel *cancel);
+
+/* Sends the params of a SendMessage, an answer to what its task asks. False: it was not taken. */
+bool child_door_answer (struct http_client *http, struct mur_child *child, json_t *params,
+                        struct cancel *cancel);

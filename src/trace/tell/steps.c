@@ -37,6 +37,8 @@ static const struct {
     { "compaction", "{tokens_before%c} → {tokens_after%c} tokens" },
     { "compaction_declined", "{tokens%c} tokens  {reason}" },
     { "call_denied", "{event}  {target}  denied by {hook_name}" },
+    { "network_refused", "{target}  {host}[:{port}]  {count} times  {rule}" },
+    { "command_refused", "{binary}  {what}  {count} times  {rule}" },
     { "approval_requested", "{target}  {what}  asked for {rules}" },
     { "approval_answered", "{target}  {answer}  by {by}" },
     { "approval_applied", "{target}  {answer}  {rule}" },
