@@ -160,3 +160,51 @@ def test_reliability_F6_groups_of_a_killed_launch_are_gone_after_the_next_comman
     lab.mur("ps").ok()
     assert [path for path in kept if os.path.isdir(path)] == kept
     running.signal().result()
+
+
+def messages_of(lines):
+    """What each inference line sent, by the records chapter: its own list, after the first ones of the line it names."""
+    whole = {}
+    for line in lines:
+        own = list(zip(line["message_ids"], line["message_shas"], strict=True))
+        kept = line["message_count"] - len(own) if "messages_after" in line else 0
+        whole[line["event_id"]] = (whole[line["messages_after"]][:kept] if kept else []) + own
+    return list(whole.values())
+
+
+def test_reliability_F4_the_trace_does_not_grow_with_the_square_of_the_turns(lab):
+    turns = 60
+    project = lab.agent(steps=[STATUS] * turns + [{"text": "the answer"}], trace={"capture": "content"})
+    session = lab.session(project.run("--task", "go").ok())
+    lines = session.trace.all("inference")
+    sizes = [len(json.dumps(line)) for line in lines]
+
+    assert len(lines) == turns + 1 and sizes[-1] < sizes[20] + 50, sizes
+    sent = messages_of(lines)
+    assert [len(messages) for messages in sent] == list(range(1, 2 * turns + 2, 2))
+    assert all(later[:len(earlier)] == earlier for earlier, later in zip(sent, sent[1:]))
+    assert all((session.records / "blobs" / sha).exists() for _, sha in sent[-1])
+    # What reads traces reads these.
+    last = f"turn {turns}  system "
+    shown = project.mur("trace", "show", session.id).ok().stdout
+    assert next(line for line in shown.splitlines() if last in line).endswith(f"{2 * turns + 1} messages")
+    for index in (0, 1, 77, 2 * turns):
+        body = project.mur("trace", "show", session.id, "--body", f"message:{index}", "--turn", str(turns)).ok().stdout
+        assert body == (session.records / "blobs" / sent[-1][index][1]).read_text()
+    beyond = project.mur("trace", "show", session.id, "--body", f"message:{2 * turns + 1}", "--turn", str(turns))
+    assert f"sent {2 * turns + 1} messages" in beyond.failed("E-TRC-001").stderr
+    same = project.mur("trace", "diff", session.id, session.id).ok().stdout
+    assert f"turn {turns}:  identical  ({2 * turns + 1} messages)" in same
+
+
+def test_reliability_F4_conversations_that_take_turns_are_not_listed_again(lab):
+    running = lab.agent(steps=[STATUS] * 8 + [{"text": "the answer"}] * 20,
+                        lifecycle={**SLEEPER, "conversation": "threaded"}).start()
+    door = Door(running)
+    for _ in range(4):
+        for context in ("one", "two"):
+            door.send(contextId=context)
+    lines = lab.session(running).trace.all("inference")
+    assert running.signal().result().code == 0
+    assert [len(line["message_ids"]) for line in lines[-4:]] == [2] * 4
+    assert [len(messages) for messages in messages_of(lines)[-4:]] == [21, 21, 23, 23]

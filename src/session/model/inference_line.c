@@ -7,6 +7,7 @@
 #include "policy/input_budget.h"
 #include "session/conversation/redact_json.h"
 #include "session/state/session.h"
+#include "trace/lines/sent_lists.h"
 
 #include <string.h>
 
@@ -29,6 +30,9 @@ tool_name_of (const json_t *content)
 
 /* What both kinds of lines say of the call. <strings> own what the line borrows. */
 struct line_texts {
+    struct sent_message *sent; /* all messages; the line lists those after base.kept */
+    size_t sent_count;
+    struct sent_base base;
     struct buf ids, shas;
     char *driver_config;
     char budget[24];
@@ -37,26 +41,40 @@ struct line_texts {
 static void
 line_texts_clear (struct line_texts *x)
 {
+    free (x->sent);
     buf_free (&x->ids);
     buf_free (&x->shas);
     free (x->driver_config);
 }
 
 static void
+fill_messages (struct session *s, struct message_list *list, struct request *request,
+               bool with_shas, struct line_texts *x)
+{
+    x->sent = x_new_array (struct sent_message, request->count + 1);
+    for (size_t i = request->first; i < request->first + request->count; i++) {
+        struct message *m = request_view (request, list->items[i]);
+        if (m)
+            x->sent[x->sent_count++] =
+                (struct sent_message){ m->id, with_shas ? message_sha (m) : "" };
+    }
+    x->base = sent_lists_find (s->choices.sent, x->sent, x->sent_count);
+    buf_putc (&x->ids, '[');
+    buf_putc (&x->shas, '[');
+    for (size_t i = x->base.kept; i < x->sent_count; i++) {
+        const char *comma = i > x->base.kept ? "," : "";
+        buf_printf (&x->ids, "%s\"%s\"", comma, x->sent[i].id);
+        buf_printf (&x->shas, "%s\"%s\"", comma, x->sent[i].sha);
+    }
+    buf_putc (&x->ids, ']');
+    buf_putc (&x->shas, ']');
+}
+
+static void
 fill_sent (struct session *s, struct message_list *list, struct request *request,
            uint64_t input_budget, bool with_shas, struct line_texts *x)
 {
-    for (size_t i = request->first; i < request->first + request->count; i++) {
-        struct message *m = request_view (request, list->items[i]);
-        if (! m)
-            continue;
-        buf_printf (&x->ids, "%s\"%s\"", x->ids.len ? "," : "[", m->id);
-        if (with_shas)
-            buf_printf (&x->shas, "%s\"%s\"", x->shas.len ? "," : "[", message_sha (m));
-    }
-    buf_puts (&x->ids, x->ids.len ? "]" : "[]");
-    if (with_shas)
-        buf_puts (&x->shas, x->shas.len ? "]" : "[]");
+    fill_messages (s, list, request, with_shas, x);
     x->driver_config = s->choices.primary.config
                            ? redact_json_text (s->redactor, s->choices.primary.config)
                            : x_strdup ("null");
@@ -83,6 +101,8 @@ common_line (const struct session *s, const struct choice *choice, uint64_t outp
         .max_output_tokens = TRACE_NUM (output_cap),
         .input_budget = x->budget,
         .driver_config = x->driver_config,
+        .messages_after = x->base.kept ? x->base.after : NULL,
+        .message_count = { x->base.kept > 0, (int64_t)x->sent_count },
         .message_ids = x->ids.data,
         .attempts = { a->attempts > 1, a->attempts },
     };
@@ -118,6 +138,19 @@ turn_line (const struct session *s, const struct running_task *t, const struct d
     return line;
 }
 
+/* Writes a line that says what was sent; later lines may go on from it. */
+static bool
+write_line (struct session *s, const struct trace_inference *line, const struct line_texts *x,
+            struct mur_error **err)
+{
+    struct id id = { 0 };
+    if (! trace_write (s->trace, TRACE_EVENT_inference, line, &id, err))
+        return false;
+    if (! line->error_code)
+        sent_lists_add (s->choices.sent, id.text, &x->base, x->sent, x->sent_count);
+    return true;
+}
+
 bool
 inference_line_answered (struct session *s, struct running_task *t, struct request *request,
                          const struct driver_answer *a, uint64_t input_tokens,
@@ -147,7 +180,7 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
     }
     if (capture == CAPTURE_CONTENT && ! store_bodies (s, &t->list, request, a, response_sha, err))
         return false;
-    return trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, err);
+    return write_line (s, &line, &x, err);
 }
 
 static void
@@ -208,5 +241,5 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
     }
     if (capture == CAPTURE_CONTENT && ! store_bodies (s, list, request, a, response_sha, NULL))
         return;
-    trace_write_under (s->trace, TRACE_PARENT_TURN, NULL, TRACE_EVENT_inference, &line, NULL, NULL);
+    write_line (s, &line, &x, NULL);
 }

@@ -13,6 +13,7 @@
 #include "session/model/steering_internal.h"
 #include "session/model/supplied.h"
 #include "session/state/session.h"
+#include "trace/lines/sent_lists.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -253,6 +254,7 @@ stage_driver (struct session *s, struct mur_error **err)
             return false;
     }
     s->rooms.steering->selection = selection_new ();
+    s->choices.sent = sent_lists_new ();
     return true;
 }
 
@@ -262,5 +264,6 @@ stage_driver_free (struct session *s)
     for (size_t i = 0; i < s->choices.count; i++)
         strv_free (&s->choices.all[i]->env);
     strv_free (&s->choices.compaction_env);
+    sent_lists_free (s->choices.sent);
     free (s->choices.primary.config);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct artifact_entry;
+struct sent_lists;
 struct session;
 struct staged_artifact;
 
@@ -50,6 +51,7 @@ struct choices {
     size_t count;        /* 0 for a script */
     /* The driver's while a compaction hook asks it; empty: the same. */
     struct strv compaction_env;
+    struct sent_lists *sent; /* what the trace already says they were sent */
 };
 
 /* What one inference call uses, read once. */

@@ -409,6 +409,7 @@ gen_ai_new (const struct gen_ai_spec *spec)
     g->about.model = x_strdup ("");
     g->task.context.is_sampled = true;
     gen_ai_metrics_init (&g->metrics);
+    g->sent = sent_lists_new ();
     return g;
 }
 
@@ -423,6 +424,7 @@ gen_ai_free (struct gen_ai *g)
     span_free (g->task.agent);
     span_free (g->asking);
     gen_ai_metrics_free (&g->metrics);
+    sent_lists_free (g->sent);
     char *texts[] = { g->about.agent_name,     g->about.agent_version, g->about.session_id,
                       g->about.provider,       g->about.server_host,   g->about.model,
                       g->task.conversation_id, g->task.input,          g->task.output };

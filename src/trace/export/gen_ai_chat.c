@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "trace/export/gen_ai_content.h"
+#include "trace/read/sent_messages.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +73,7 @@ add_messages (struct gen_ai *g, struct attributes *a, const json_t *line)
 {
     if (g->spec.content != GEN_AI_CONTENT_FULL || ! g->spec.records)
         return;
-    const json_t *shas = json_object_get (line, "message_shas");
+    _cleanup_json_ json_t *shas = sent_shas (g->sent, line);
     _cleanup_free_ char *input = gen_ai_input_messages (g->spec.records, shas);
     _cleanup_free_ char *output =
         gen_ai_output_messages (g->spec.records, json_get_string (line, "response_sha"),

@@ -7,6 +7,7 @@
 
 #include "trace/export/gen_ai.h"
 #include "trace/export/trace_ids.h"
+#include "trace/lines/sent_lists.h"
 
 #define NS_PER_MS 1000000ull
 
@@ -46,6 +47,7 @@ struct gen_ai {
     size_t caller_count, caller_cap;
 
     struct gen_ai_task task;
+    struct sent_lists *sent;
     uint64_t chat_began_ms, work_ended_ms, last_ms;
     struct telemetry_span *asking; /* retries so far of the inference whose line is to come */
     struct gen_ai_tool tool;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "fs/root.h"
+#include "trace/read/sent_messages.h"
 #include "trace/read/text.h"
 
 #include <ctype.h>
@@ -112,10 +113,10 @@ turn_list (const struct trace *t)
 
 /* The digest of a part of one turn, borrowed; NULL when the line has none. */
 static const char *
-digest_of (const struct trace_event *e, const char *key, size_t index)
+digest_of (const struct trace *t, const struct trace_event *e, const char *key, size_t index)
 {
     const json_t *value = json_object_get (e->object, key);
-    return json_string_value (json_is_array (value) ? json_array_get (value, index) : value);
+    return json_is_array (value) ? sent_sha_at (t, e, index) : json_string_value (value);
 }
 
 static const struct trace_event *
@@ -136,7 +137,7 @@ find_turn (const struct trace *t, const char *selector, const char *key, size_t 
             continue;
         found = e;
         count++;
-        const char *digest = digest_of (e, key, index);
+        const char *digest = digest_of (t, e, key, index);
         buf_printf (&several, "\n  %s  %s", member_text (e->object, "task_id"),
                     digest ? digest : "no hash");
     }
@@ -171,13 +172,12 @@ resolve_part (const struct trace *t, const char *selector, const uint64_t *turn,
     if (! e)
         return NULL;
     const json_t *messages = json_object_get (e->object, "message_shas");
-    const char *digest = digest_of (e, key, index);
+    const char *digest = digest_of (t, e, key, index);
     if (digest)
         return x_strdup (digest);
     if (str_eq (key, "message_shas") && json_is_array (messages))
         return mur_fail (err, E_TRC_001, "turn %lu sent %zu messages: message:0 to message:%zu",
-                         (unsigned long)*turn, json_array_size (messages),
-                         json_array_size (messages) - 1),
+                         (unsigned long)*turn, sent_count (e->object), sent_count (e->object) - 1),
                NULL;
     mur_fail (err, E_TRC_001, "turn %lu recorded no hash of its %s (trace.capture: none)",
               (unsigned long)*turn, selector);

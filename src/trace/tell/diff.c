@@ -2,6 +2,7 @@
 #include "trace/tell/diff.h"
 
 #include "base/alloc.h"
+#include "trace/read/sent_messages.h"
 #include "trace/read/text.h"
 #include "trace/tell/metrics.h"
 
@@ -228,10 +229,9 @@ change_notes (struct report *r, const struct turns *t, const char *run, const ch
 }
 
 static void
-turn_line (struct report *r, const json_t *a, const json_t *b)
+turn_line (struct report *r, const json_t *a, const json_t *b, struct sent_lists *const sent[2])
 {
-    const json_t *left = json_object_get (a, "message_shas");
-    const json_t *right = json_object_get (b, "message_shas");
+    _cleanup_json_ json_t *left = sent_shas (sent[0], a), *right = sent_shas (sent[1], b);
     size_t la = json_array_size (left), lb = json_array_size (right), same = 0;
     report_text (r, "turn %lu:  ", (unsigned long)member_number (a ? a : b, "turn"));
     if (! a || ! b) {
@@ -269,8 +269,11 @@ divergence (struct report *r, const struct turns *a, const struct turns *b)
         change_notes (r, runs[i], i ? "B" : "A", "system_sha", "system prompt");
         change_notes (r, runs[i], i ? "B" : "A", "tools_sha", "tool schemas");
     }
+    _cleanup_ (sent_lists_freep) struct sent_lists *left = sent_lists_new (),
+                                                   *right = sent_lists_new ();
     for (size_t i = 0; i < a->len || i < b->len; i++)
-        turn_line (r, i < a->len ? a->items[i] : NULL, i < b->len ? b->items[i] : NULL);
+        turn_line (r, i < a->len ? a->items[i] : NULL, i < b->len ? b->items[i] : NULL,
+                   (struct sent_lists *const[]){ left, right });
 }
 
 void

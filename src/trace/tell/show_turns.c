@@ -5,6 +5,7 @@
 #include "trace/tell/show_sections_internal.h"
 
 #include "base/alloc.h"
+#include "trace/read/sent_messages.h"
 
 #include <string.h>
 
@@ -236,7 +237,7 @@ show_wire (struct show *s)
         if (! first)
             report_heading (s->report, "Wire");
         first = first ? first : o;
-        size_t messages = json_array_size (json_object_get (o, "message_shas"));
+        size_t messages = sent_count (o);
         report_text (s->report, "turn %lu  system %s  tools %s  response %s  %zu message%s\n",
                      number (o, "turn"), short_text (json_get_string (o, "system_sha")).text,
                      short_text (json_get_string (o, "tools_sha")).text,
