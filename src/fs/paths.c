@@ -214,9 +214,8 @@ refuse_reading (const char *path, enum diag_code code, const char *why, struct m
                : mur_fail_errno (err, code, "cannot read %s", shown);
 }
 
-/* Opens for reading without waiting on a pipe nobody writes to. */
-static int
-open_to_read (const char *path, struct stat *st, struct mur_error **err)
+int
+fs_open_path (const char *path, struct stat *st, struct mur_error **err)
 {
     _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat (fd, st) < 0) {
@@ -264,7 +263,7 @@ bool
 fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err)
 {
     struct stat st;
-    _cleanup_close_ int fd = open_to_read (path, &st, err);
+    _cleanup_close_ int fd = fs_open_path (path, &st, err);
     return fd >= 0 && read_opened (fd, &st, path, limit, out, err);
 }
 
@@ -272,7 +271,7 @@ bool
 fs_read_regular (const char *path, size_t limit, struct buf *out, struct mur_error **err)
 {
     struct stat st;
-    _cleanup_close_ int fd = open_to_read (path, &st, err);
+    _cleanup_close_ int fd = fs_open_path (path, &st, err);
     if (fd < 0)
         return false;
     if (! S_ISREG (st.st_mode))

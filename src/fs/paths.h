@@ -16,6 +16,9 @@ bool fs_remove_tree_at (int dir_fd, const char *name, struct mur_error **err);
  * exactly 0700 when <create>. Existing levels keep their mode. Returns an owned O_DIRECTORY
  * descriptor or -1 (E-IO-003 naming the component). */
 int fs_walk_absolute (const char *path, bool create, struct mur_error **err);
+/* Opens a file given by an ordinary path for reading, without waiting on a pipe nobody writes to,
+ * and tells what it is. A descriptor the caller owns, or -1: E-IO-001, E-IO-002, E-IO-003. */
+int fs_open_path (const char *path, struct stat *st, struct mur_error **err);
 /* Reads a whole file given by an ordinary path (links followed): E-IO-001, E-IO-002, E-IO-003. */
 /* More than <limit> bytes are E-IO-003 with errno_value EFBIG, before any is read where the file
  * tells its size. */

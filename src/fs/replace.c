@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A name beside <name> that no reader takes for the real thing: ".<name>.<uuid>.tmp". Owned. */
-static char *
+char *
 fs_temp_name (const char *name)
 {
     char unique[37];

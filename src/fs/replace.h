@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A name beside <name> that no reader takes for the real thing: ".<name>.<uuid>.tmp". Owned. */
+char *fs_temp_name (const char *name);
 /* Writes <data> to the new file <temp> in <dir> and, when <name> is another, renames it to that.
  * With <is_exact> the mode is that whatever the umask says. False with errno, and nothing left. */
 bool fs_write_new (int dir, const char *temp, const char *name, const void *data, size_t len,

@@ -60,11 +60,9 @@ show_formation (const struct cli_args *args, const char *id, const char *work_ro
         return mur_hint (err, "its entry's sessions are those of the roster's folder: name it with "
                               "--workdir");
     }
-    struct report report = { 0 };
-    _cleanup_buf_ struct buf text = { 0 };
+    struct report report = { .put = out_raw, .use_colour = diag_wants_colour (STDOUT_FILENO) };
     formation_report (f, &report);
-    report_finish (&report, diag_wants_colour (STDOUT_FILENO), &text);
-    out_raw (text.data, text.len);
+    report_end (&report);
     return true;
 }
 
@@ -86,9 +84,9 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     if (cli_has (args, "--body"))
         return print_body (args, t, err) ? CLI_OK : CLI_FAILED;
-    _cleanup_buf_ struct buf text = { 0 };
-    trace_show (t, work_root, diag_wants_colour (STDOUT_FILENO), &text);
-    out_raw (text.data, text.len);
+    struct report report = { .put = out_raw, .use_colour = diag_wants_colour (STDOUT_FILENO) };
+    trace_show (t, work_root, &report);
+    report_end (&report);
     return CLI_OK;
 }
 

@@ -30,9 +30,9 @@ cmd_trace_steps (const struct cli_args *args, struct mur_error **err)
     _cleanup_trace_ struct trace *t = recorded_trace (args, address, TRACE_STRICT, err);
     if (! t)
         return CLI_FAILED;
-    _cleanup_buf_ struct buf text = { 0 };
-    trace_steps (t, cli_has (args, "--verbose"), diag_wants_colour (STDOUT_FILENO), &text);
-    out_raw (text.data, text.len);
+    struct report report = { .put = out_raw, .use_colour = diag_wants_colour (STDOUT_FILENO) };
+    trace_steps (t, cli_has (args, "--verbose"), &report);
+    report_end (&report);
     return CLI_OK;
 }
 
@@ -65,9 +65,9 @@ diff_sessions (const struct recorded_session sessions[2], struct mur_error **err
     _cleanup_trace_ struct trace *b = trace_read (sessions[1].trace_path, TRACE_STRICT, err);
     if (! b)
         return mur_context (err, "after");
-    _cleanup_buf_ struct buf text = { 0 };
-    trace_diff (a, b, &text);
-    out_write (text.data, text.len);
+    struct report report = { .put = out_write };
+    trace_diff (a, b, &report);
+    report_end (&report);
     return true;
 }
 
@@ -158,21 +158,21 @@ choose_named (const char *const *addresses, size_t count, const struct recorded_
 /* Reads what can be read; an incomplete or malformed trace is skipped and counted, a named file
  * that is missing refuses. */
 static bool
-read_traces (const struct strv *paths, bool is_named, struct trace **traces, size_t *count,
+read_traces (const struct strv *paths, bool is_named, struct trace_summary *all,
              struct mur_error **err)
 {
     size_t skipped = 0;
     for (size_t i = 0; i < paths->len; i++) {
         _cleanup_error_ struct mur_error *caught = NULL;
-        struct trace *t = trace_read (paths->items[i], TRACE_STRICT, &caught);
+        _cleanup_trace_ struct trace *t = trace_read (paths->items[i], TRACE_STRICT, &caught);
         if (t)
-            traces[(*count)++] = t;
+            trace_summary_add (all, t);
         else if (is_named && caught->code != E_TRC_001)
             return mur_propagate (err, steal_ptr (&caught));
         else
             skipped++;
     }
-    if (*count == 0)
+    if (trace_summary_count (all) == 0)
         return mur_fail (err, E_TRC_001, "none of %zu sessions has a complete trace", paths->len);
     if (skipped)
         diag_note ("skipped %zu incomplete session(s)", skipped);
@@ -205,16 +205,14 @@ cmd_trace_report (const struct cli_args *args, struct mur_error **err)
     if (! (named ? choose_named (addresses, named, &g, &paths, err)
                  : choose_all (args, &g, &paths, err)))
         return CLI_FAILED;
-    struct trace **traces = x_new_array (struct trace *, paths.len + 1);
-    size_t count = 0;
-    bool is_ok = read_traces (&paths, named > 0, traces, &count, err);
-    if (is_ok) {
-        _cleanup_buf_ struct buf text = { 0 };
-        trace_report ((const struct trace *const *)traces, count, g.work_root, &text);
+    struct report report = { 0 };
+    _cleanup_buf_ struct buf text = { 0 };
+    _cleanup_ (trace_summary_freep) struct trace_summary *all = trace_summary_new (&report);
+    bool is_ok = read_traces (&paths, named > 0, all, err);
+    if (is_ok)
+        trace_summary_end (all, g.work_root);
+    report_finish (&report, false, &text);
+    if (is_ok)
         out_write (text.data, text.len);
-    }
-    for (size_t i = 0; i < count; i++)
-        trace_free (traces[i]);
-    free (traces);
     return is_ok ? CLI_OK : CLI_FAILED;
 }

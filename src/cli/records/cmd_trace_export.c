@@ -7,8 +7,8 @@
 #include "base/diag.h"
 #include "cli/records/commands.h"
 #include "cli/records/recorded.h"
+#include "fs/growing.h"
 #include "fs/latch.h"
-#include "fs/paths.h"
 #include "trace/export/otlp_post.h"
 #include "trace/export/trace_spans.h"
 
@@ -37,37 +37,85 @@ choose_content (const char *word, struct otel_settings *s, struct mur_error **er
 }
 
 static bool
-write_file (const char *path, const struct buf *body, struct mur_error **err)
+print_piece (void *ctx, const char *data, size_t len, struct mur_error **err)
 {
-    if (! str_eq (path, "-"))
-        return fs_replace_path (path, body->data, body->len, 0666, false, err);
-    out_write (body->data, body->len);
+    (void)ctx, (void)err;
+    out_write (data, len);
+    return true;
+}
+
+static bool
+write_piece (void *ctx, const char *data, size_t len, struct mur_error **err)
+{
+    return fs_growing_append (ctx, data, len, err);
+}
+
+/* Where bodies are sent. */
+struct collector {
+    char *url;
+    const struct otel_settings *settings;
+    struct http_client *http;
+};
+
+static bool
+send_body (void *ctx, const char *data, size_t len, struct mur_error **err)
+{
+    const struct collector *c = ctx;
+    const struct otlp_post post = { .http = c->http,
+                                    .settings = c->settings,
+                                    .url = c->url,
+                                    .body = data,
+                                    .body_len = len,
+                                    .patience_ms = PATIENCE_MS };
+    _cleanup_free_ char *why = NULL;
+    if (otlp_post (&post, &why) != OTLP_SENT)
+        return mur_fail (err, E_IO_003, "the spans were not sent to %s: %s", c->url,
+                         why ? why : "no answer");
+    if (why)
+        diag_plain_warning ("%s", why);
+    return true;
+}
+
+/* --- the three targets --- */
+
+typedef bool encode_fn (const struct trace *t, const char *target, struct otel_settings *s,
+                        struct fs_root *records, struct mur_error **err);
+
+static bool
+to_stdout (const struct trace *t, const char *target, struct otel_settings *s,
+           struct fs_root *records, struct mur_error **err)
+{
+    (void)target;
+    const struct trace_spans_sink sink = { .put = print_piece };
+    if (! trace_spans_encode (t, s, records, &sink, err))
+        return false;
     out_write ("\n", 1);
     return true;
 }
 
 static bool
-send (const char *url, const struct otel_settings *s, const struct buf *body,
-      struct mur_error **err)
+to_file (const struct trace *t, const char *target, struct otel_settings *s,
+         struct fs_root *records, struct mur_error **err)
 {
-    _cleanup_free_ char *whole =
-        str_ends (url, "/v1/traces")
-            ? x_strdup (url)
-            : x_asprintf ("%s%sv1/traces", url, str_ends (url, "/") ? "" : "/");
+    _cleanup_ (fs_growing_freep) struct fs_growing *file = fs_growing_new (target, 0666, err);
+    const struct trace_spans_sink sink = { .put = write_piece, .ctx = file };
+    return file && trace_spans_encode (t, s, records, &sink, err) && fs_growing_finish (file, err);
+}
+
+static bool
+to_collector (const struct trace *t, const char *target, struct otel_settings *s,
+              struct fs_root *records, struct mur_error **err)
+{
+    _cleanup_free_ char *url =
+        str_ends (target, "/v1/traces")
+            ? x_strdup (target)
+            : x_asprintf ("%s%sv1/traces", target, str_ends (target, "/") ? "" : "/");
     _cleanup_ (http_client_freep) struct http_client *http = http_client_new ();
-    const struct otlp_post post = { .http = http,
-                                    .settings = s,
-                                    .url = whole,
-                                    .body = body->data,
-                                    .body_len = body->len,
-                                    .patience_ms = PATIENCE_MS };
-    _cleanup_free_ char *why = NULL;
-    if (otlp_post (&post, &why) != OTLP_SENT)
-        return mur_fail (err, E_IO_003, "the spans were not sent to %s: %s", whole,
-                         why ? why : "no answer");
-    if (why)
-        diag_plain_warning ("%s", why);
-    return true;
+    struct collector collector = { url, s, http };
+    const struct trace_spans_sink sink = { .takes_bodies = true,
+                                           .put = send_body,
+                                           .ctx = &collector };
+    return trace_spans_encode (t, s, records, &sink, err);
 }
 
 static bool
@@ -75,6 +123,7 @@ export_trace (const struct cli_args *args, const struct trace *t, struct mur_err
 {
     const char *target = cli_value (args, "--otlp");
     bool is_url = str_starts (target, "http://") || str_starts (target, "https://");
+    encode_fn *encode = is_url ? to_collector : str_eq (target, "-") ? to_stdout : to_file;
     const struct otel_sources from = { .variable = variable };
     struct otel_settings settings;
     if (! otel_settings_read (&from, &settings, err))
@@ -85,12 +134,8 @@ export_trace (const struct cli_args *args, const struct trace *t, struct mur_err
     _cleanup_close_ int fd = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     struct fs_latch *latch = fs_latch_new ();
     struct fs_root *records = fd >= 0 ? fs_root_new (steal_fd (&fd), folder, latch, true) : NULL;
-    _cleanup_buf_ struct buf body = { 0 };
-    bool is_fine = choose_content (cli_value (args, "--content"), &settings, err);
-    if (is_fine) {
-        trace_spans_encode (t, &settings, records, &body);
-        is_fine = is_url ? send (target, &settings, &body, err) : write_file (target, &body, err);
-    }
+    bool is_fine = choose_content (cli_value (args, "--content"), &settings, err) &&
+                   encode (t, target, &settings, records, err);
     fs_root_free (records);
     fs_latch_free (latch);
     otel_settings_free (&settings);

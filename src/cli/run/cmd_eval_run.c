@@ -372,9 +372,9 @@ sum_of (const struct trace *t, const char *key)
 {
     json_int_t sum = 0;
     bool has_any = false;
-    for (size_t i = 0; i < t->count; i++) {
-        const json_t *v = json_object_get (t->events[i].object, key);
-        if (! str_eq (t->events[i].type, "inference") || ! json_is_integer (v))
+    for (const struct trace_event *e = NULL; (e = trace_next (t, "inference", e));) {
+        const json_t *v = json_object_get (e->object, key);
+        if (! json_is_integer (v))
             continue;
         sum += json_integer_value (v);
         has_any = true;

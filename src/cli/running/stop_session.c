@@ -51,10 +51,12 @@ static bool
 has_ended (const struct trace *t, const char *task_id)
 {
     for (size_t i = 0; t && i < t->count; i++) {
-        const struct trace_event *e = &t->events[i];
-        bool is_ending = str_eq (e->type, "task_end") ||
-                         (str_eq (e->type, "task_canceled") &&
-                          str_eq (json_get_string (e->object, "phase"), "queued"));
+        const char *type = trace_type (t, i);
+        bool is_canceled = str_eq (type, "task_canceled");
+        if (! is_canceled && ! str_eq (type, "task_end"))
+            continue;
+        const struct trace_event *e = trace_at (t, i);
+        bool is_ending = ! is_canceled || str_eq (json_get_string (e->object, "phase"), "queued");
         if (is_ending && str_eq (json_get_string (e->object, "task_id"), task_id))
             return true;
     }

@@ -308,13 +308,31 @@ batch_end (struct otlp_writer *w)
 }
 
 void
+telemetry_spans_begin (struct otlp_writer *w, const struct telemetry_source *source)
+{
+    batch_begin (w, source, "resourceSpans", "scopeSpans", "spans");
+}
+
+void
+telemetry_spans_add (struct otlp_writer *w, const struct telemetry_span *span)
+{
+    encode_span (w, span);
+}
+
+void
+telemetry_spans_end (struct otlp_writer *w)
+{
+    batch_end (w);
+}
+
+void
 telemetry_encode_spans (struct otlp_writer *w, const struct telemetry_source *source,
                         struct telemetry_span *const *spans, size_t count)
 {
-    batch_begin (w, source, "resourceSpans", "scopeSpans", "spans");
+    telemetry_spans_begin (w, source);
     for (size_t i = 0; i < count; i++)
-        encode_span (w, spans[i]);
-    batch_end (w);
+        telemetry_spans_add (w, spans[i]);
+    telemetry_spans_end (w);
 }
 
 static void

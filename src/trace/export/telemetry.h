@@ -125,6 +125,10 @@ struct telemetry_source {
 };
 
 /* The body of POST /v1/traces. Owned by the caller's writer. */
+/* The same piece by piece. In JSON what stands in w->out between two pieces may be taken away. */
+void telemetry_spans_begin (struct otlp_writer *w, const struct telemetry_source *source);
+void telemetry_spans_add (struct otlp_writer *w, const struct telemetry_span *span);
+void telemetry_spans_end (struct otlp_writer *w);
 void telemetry_encode_spans (struct otlp_writer *w, const struct telemetry_source *source,
                              struct telemetry_span *const *spans, size_t count);
 /* The body of POST /v1/metrics, cumulative since <start_ns>. */

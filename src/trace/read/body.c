@@ -6,6 +6,7 @@
 #include "fs/root.h"
 #include "trace/read/sent_messages.h"
 #include "trace/read/text.h"
+#include "trace/read/text_index.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ static void
 find_digests (const struct trace *t, const char *prefix, struct strv *matches)
 {
     for (size_t i = 0; i < t->count; i++) {
-        const json_t *o = t->events[i].object;
+        const json_t *o = trace_at (t, i)->object;
         for (size_t k = 1; k < ARRAY_LEN (part_keys); k += 2)
             offer_digest (matches, json_get_string (o, part_keys[k]), prefix);
         offer_digest (matches, json_get_string (o, "system_prompt_sha256"), prefix);
@@ -98,17 +99,19 @@ is_agent_turn (const struct trace_event *e)
 static char *
 turn_list (const struct trace *t)
 {
-    _cleanup_strv_ struct strv turns = { 0 };
-    for (size_t i = 0; i < t->count; i++) {
-        if (! is_agent_turn (&t->events[i]))
-            continue;
+    struct buf turns = { 0 };
+    _cleanup_text_index_ struct text_index seen = { 0 };
+    for (const struct trace_event *e = NULL; (e = trace_next (t, "inference", e));) {
         char text[24];
-        snprintf (text, sizeof (text), "%lu",
-                  (unsigned long)member_number (t->events[i].object, "turn"));
-        if (! strv_contains (&turns, text))
-            strv_push (&turns, text);
+        uint32_t unused;
+        snprintf (text, sizeof (text), "%lu", (unsigned long)member_number (e->object, "turn"));
+        if (! is_agent_turn (e) || text_index_get (&seen, text, &unused))
+            continue;
+        text_index_put (&seen, text, 0);
+        buf_printf (&turns, "%s%s", turns.len ? ", " : "", text);
     }
-    return turns.len ? strv_join (&turns, ", ") : x_strdup ("none");
+    buf_puts (&turns, turns.len ? "" : "none");
+    return buf_steal (&turns);
 }
 
 /* The digest of a part of one turn, borrowed; NULL when the line has none. */
@@ -119,39 +122,52 @@ digest_of (const struct trace *t, const struct trace_event *e, const char *key, 
     return json_is_array (value) ? sent_sha_at (t, e, index) : json_string_value (value);
 }
 
+/* The agent's next line of a turn number, or NULL. */
+static const struct trace_event *
+next_of_turn (const struct trace *t, uint64_t turn, const struct trace_event *after)
+{
+    while ((after = trace_next (t, "inference", after)))
+        if (is_agent_turn (after) && member_number (after->object, "turn") == turn)
+            return after;
+    return NULL;
+}
+
+static void
+refuse_ambiguous (const struct trace *t, uint64_t turn, const char *key, size_t index,
+                  struct mur_error **err)
+{
+    _cleanup_buf_ struct buf several = { 0 };
+    size_t count = 0;
+    for (const struct trace_event *e = NULL; (e = next_of_turn (t, turn, e)); count++) {
+        size_t here = e->index;
+        buf_printf (&several, "\n  %s", member_text (e->object, "task_id"));
+        const char *digest = digest_of (t, e, key, index);
+        buf_printf (&several, "  %s", digest ? digest : "no hash");
+        e = trace_at (t, here);
+    }
+    mur_fail (err, E_TRC_001, "turn %lu is in %zu tasks:%s", (unsigned long)turn, count,
+              several.data);
+    mur_hint (err, "name the body by its digest: mur trace show --body <digest>");
+}
+
 static const struct trace_event *
 find_turn (const struct trace *t, const char *selector, const char *key, size_t index,
            const uint64_t *turn, struct mur_error **err)
 {
+    const struct trace_event *found = turn ? next_of_turn (t, *turn, NULL) : NULL;
+    size_t at = found ? found->index : 0;
+    if (found && ! next_of_turn (t, *turn, found))
+        return trace_at (t, at);
+    if (found)
+        return refuse_ambiguous (t, *turn, key, index, err), NULL;
     _cleanup_free_ char *turns = turn_list (t);
-    if (! turn)
-        return mur_fail (err, E_TRC_001, "--body %s needs --turn; turns of this session: %s",
-                         selector, turns),
-               NULL;
-    const struct trace_event *found = NULL;
-    _cleanup_buf_ struct buf several = { 0 };
-    size_t count = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        const struct trace_event *e = &t->events[i];
-        if (! is_agent_turn (e) || member_number (e->object, "turn") != *turn)
-            continue;
-        found = e;
-        count++;
-        const char *digest = digest_of (t, e, key, index);
-        buf_printf (&several, "\n  %s  %s", member_text (e->object, "task_id"),
-                    digest ? digest : "no hash");
-    }
-    if (count == 0)
-        return mur_fail (err, E_TRC_001, "there is no turn %lu; turns of this session: %s",
-                         (unsigned long)*turn, turns),
-               NULL;
-    if (count > 1) {
-        mur_fail (err, E_TRC_001, "turn %lu is in %zu tasks:%s", (unsigned long)*turn, count,
-                  several.data);
-        mur_hint (err, "name the body by its digest: mur trace show --body <digest>");
-        return NULL;
-    }
-    return found;
+    if (turn)
+        mur_fail (err, E_TRC_001, "there is no turn %lu; turns of this session: %s",
+                  (unsigned long)*turn, turns);
+    else
+        mur_fail (err, E_TRC_001, "--body %s needs --turn; turns of this session: %s", selector,
+                  turns);
+    return NULL;
 }
 
 static char *
@@ -171,13 +187,14 @@ resolve_part (const struct trace *t, const char *selector, const uint64_t *turn,
     const struct trace_event *e = find_turn (t, selector, key, index, turn, err);
     if (! e)
         return NULL;
-    const json_t *messages = json_object_get (e->object, "message_shas");
+    size_t sent = sent_count (e->object);
+    bool is_listed = json_is_array (json_object_get (e->object, "message_shas"));
     const char *digest = digest_of (t, e, key, index);
     if (digest)
         return x_strdup (digest);
-    if (str_eq (key, "message_shas") && json_is_array (messages))
+    if (str_eq (key, "message_shas") && is_listed)
         return mur_fail (err, E_TRC_001, "turn %lu sent %zu messages: message:0 to message:%zu",
-                         (unsigned long)*turn, sent_count (e->object), sent_count (e->object) - 1),
+                         (unsigned long)*turn, sent, sent - 1),
                NULL;
     mur_fail (err, E_TRC_001, "turn %lu recorded no hash of its %s (trace.capture: none)",
               (unsigned long)*turn, selector);

@@ -8,14 +8,17 @@
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "trace/lines/events.h"
+#include "trace/read/line_store.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define LARGEST_TRACE ((size_t)4 << 30)
+#define LARGEST_PIPED ((size_t)1 << 30)
 
 struct reading {
     struct trace *trace;
-    size_t cap;
     enum trace_mode mode;
 };
 
@@ -69,11 +72,11 @@ refuse_line (const struct reading *r, size_t number, const char *what, const cha
     return mur_fail (err, E_TRC_001, "%s:%zu: %s%s", r->trace->path, number, what, key);
 }
 
-/* Takes one parsed line over. */
+/* Takes in one parsed line. */
 static bool
-take_line (struct reading *r, json_t *line, size_t number, struct mur_error **err)
+take_line (struct reading *r, const json_t *line, uint64_t offset, size_t number,
+           struct mur_error **err)
 {
-    _cleanup_json_ json_t *owned = line;
     struct trace *t = r->trace;
     const char *type = json_get_string (line, "event_type");
     uint64_t time_ms;
@@ -96,21 +99,15 @@ take_line (struct reading *r, json_t *line, size_t number, struct mur_error **er
         t->first_ms = t->first_ms ? t->first_ms : time_ms;
         t->last_ms = time_ms;
     }
-    free (t->last_type_text);
-    t->last_type = t->last_type_text = x_strdup (type);
+    if (! str_eq (t->last_type, type)) {
+        free (t->last_type_text);
+        t->last_type = t->last_type_text = x_strdup (type);
+    }
     if (! info)
         return true;
     t->is_complete = t->is_complete || str_eq (type, "session_end");
-    x_grow (t->events, t->count, r->cap);
-    const char *id = json_get_string (line, "event_id");
-    t->events[t->count++] = (struct trace_event){
-        .type = type,
-        .id = id ? id : "",
-        .parent = json_get_string (line, "parent_id"),
-        .time_ms = time_ms,
-        .object = steal_ptr (&owned),
-        .line = number,
-    };
+    trace_lines_add (t->lines, offset, (enum trace_event_type) (info - trace_event_info (0)));
+    t->count++;
     return true;
 }
 
@@ -136,44 +133,51 @@ may_follow_torn_line (const json_t *line)
     return str_eq (json_get_string (line, "event_type"), "shell_lost");
 }
 
+/* The number of a line that is not JSON is remembered: only the last may be so. */
 static bool
-read_lines (struct reading *r, const char *text, size_t len, struct mur_error **err)
+note_torn (struct reading *r, size_t number, const json_error_t *where, json_error_t *torn,
+           struct mur_error **err)
 {
-    size_t number = 0, line_len;
-    json_error_t where, torn = { 0 };
-    for (const char *at = text; at < text + len; at += line_len + 1) {
-        const char *end = memchr (at, '\n', len - (size_t)(at - text));
-        line_len = end ? (size_t)(end - at) : len - (size_t)(at - text);
-        number++;
-        if (is_blank (at, line_len))
-            continue;
-        json_t *line = json_loadb (at, line_len, JSON_DECODE_ANY, &where);
-        if (r->trace->torn_line && ! may_follow_torn_line (line)) {
-            json_decref (line);
-            return refuse_json (r, r->trace->torn_line, torn.text, err);
-        }
-        if (line) {
-            if (! take_line (r, line, number, err))
-                return false;
-            continue;
-        }
-        if (r->mode != TRACE_TOLERANT)
-            return refuse_json (r, number, where.text, err);
-        r->trace->torn_line = number;
-        torn = where;
-    }
+    if (r->mode != TRACE_TOLERANT)
+        return refuse_json (r, number, where->text, err);
+    r->trace->torn_line = number;
+    *torn = *where;
     return true;
 }
 
-struct trace *
-trace_parse (const char *path, const char *text, size_t len, enum trace_mode mode,
-             struct mur_error **err)
+static bool
+read_lines (struct reading *r, struct mur_error **err)
+{
+    size_t number = 0;
+    json_error_t where, torn = { 0 };
+    struct trace_text line = { 0 };
+    for (uint64_t at = 0; trace_lines_read (r->trace->lines, at, &line); at += line.len + 1) {
+        number++;
+        if (is_blank (line.text, line.len))
+            continue;
+        _cleanup_json_ json_t *parsed = json_loadb (line.text, line.len, JSON_DECODE_ANY, &where);
+        if (r->trace->torn_line && ! may_follow_torn_line (parsed))
+            return refuse_json (r, r->trace->torn_line, torn.text, err);
+        if (parsed ? ! take_line (r, parsed, at, number, err)
+                   : ! note_torn (r, number, &where, &torn, err))
+            return false;
+    }
+    if (! line.errno_value)
+        return true;
+    errno = line.errno_value;
+    return mur_fail_errno (err, E_IO_003, "cannot read %s", r->trace->path);
+}
+
+/* Takes the lines over. */
+static struct trace *
+read_all (const char *path, struct trace_lines *lines, enum trace_mode mode, struct mur_error **err)
 {
     _cleanup_trace_ struct trace *t = x_new0 (struct trace);
     t->path = x_strdup (path);
     t->last_type = "";
+    t->lines = lines;
     struct reading r = { .trace = t, .mode = mode };
-    if (! read_lines (&r, text, len, err))
+    if (! read_lines (&r, err))
         return NULL;
     if (! *t->last_type)
         return mur_fail (err, E_TRC_001, "%s holds no event", path), NULL;
@@ -186,10 +190,25 @@ trace_parse (const char *path, const char *text, size_t len, enum trace_mode mod
 }
 
 struct trace *
+trace_parse (const char *path, const char *text, size_t len, enum trace_mode mode,
+             struct mur_error **err)
+{
+    return read_all (path, trace_lines_new_text (text, len), mode, err);
+}
+
+struct trace *
 trace_read (const char *path, enum trace_mode mode, struct mur_error **err)
 {
+    struct stat st;
+    int fd = fs_open_path (path, &st, err);
+    if (fd < 0)
+        return NULL;
+    if (S_ISREG (st.st_mode))
+        return read_all (path, trace_lines_new (fd), mode, err);
+    close (fd);
+    /* A pipe can be read but once. */
     _cleanup_buf_ struct buf text = { 0 };
-    if (! fs_read_path (path, LARGEST_TRACE, &text, err))
+    if (! fs_read_path (path, LARGEST_PIPED, &text, err))
         return NULL;
     return trace_parse (path, text.data ? text.data : "", text.len, mode, err);
 }
@@ -199,19 +218,68 @@ trace_free (struct trace *t)
 {
     if (! t)
         return;
-    for (size_t i = 0; i < t->count; i++)
-        json_decref (t->events[i].object);
-    free (t->events);
+    trace_lines_free (t->lines);
     free (t->last_type_text);
     free (t->path);
     free (t);
 }
 
+const char *
+trace_type (const struct trace *t, size_t index)
+{
+    return trace_event_info (trace_lines_type (t->lines, index))->name;
+}
+
+const struct trace_event *
+trace_at (const struct trace *t, size_t index)
+{
+    struct trace_event *e = trace_lines_next_place (t->lines);
+    json_decref (e->object);
+    struct trace_text line = { 0 };
+    json_t *object = NULL;
+    if (trace_lines_read (t->lines, trace_lines_offset (t->lines, index), &line))
+        object = json_loadb (line.text, line.len, 0, NULL);
+    if (! object)
+        object = json_object ();
+    const char *id = json_get_string (object, "event_id");
+    *e = (struct trace_event){ .type = trace_type (t, index),
+                               .id = id ? id : "",
+                               .parent = json_get_string (object, "parent_id"),
+                               .object = object,
+                               .index = index };
+    (void)json_get_u64 (object, "timestamp", &e->time_ms);
+    return e;
+}
+
 const struct trace_event *
 trace_find (const struct trace *t, const char *type, size_t from)
 {
-    for (size_t i = from; i < t->count; i++)
-        if (str_eq (t->events[i].type, type))
-            return &t->events[i];
+    const struct trace_event_info *info = trace_event_find (type);
+    for (size_t i = from; info && i < t->count; i++)
+        if (trace_event_info (trace_lines_type (t->lines, i)) == info)
+            return trace_at (t, i);
     return NULL;
+}
+
+const struct trace_event *
+trace_next (const struct trace *t, const char *type, const struct trace_event *after)
+{
+    return trace_find (t, type, after ? after->index + 1 : 0);
+}
+
+size_t
+trace_count (const struct trace *t, const char *type)
+{
+    const struct trace_event_info *info = trace_event_find (type);
+    size_t count = 0;
+    for (size_t i = 0; info && i < t->count; i++)
+        count += trace_event_info (trace_lines_type (t->lines, i)) == info;
+    return count;
+}
+
+const char *
+trace_session_id (const struct trace *t)
+{
+    const char *id = t->count ? json_get_string (trace_at (t, 0)->object, "session_id") : NULL;
+    return id ? id : "—";
 }

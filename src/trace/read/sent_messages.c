@@ -78,17 +78,22 @@ sent_shas (struct sent_lists *l, const json_t *line)
 static const struct trace_event *
 line_before (const struct trace *t, const struct trace_event *e, const char *id)
 {
-    while (e > t->events)
-        if (str_eq ((--e)->id, id))
-            return e;
+    for (size_t i = e->index; i-- > 0;) {
+        const struct trace_event *before =
+            str_eq (trace_type (t, i), "inference") ? trace_at (t, i) : NULL;
+        if (before && str_eq (before->id, id))
+            return before;
+    }
     return NULL;
 }
 
 const char *
 sent_sha_at (const struct trace *t, const struct trace_event *e, size_t index)
 {
-    while (e && index < taken_over (e->object))
-        e = line_before (t, e, json_get_string (e->object, "messages_after"));
+    while (e && index < taken_over (e->object)) {
+        _cleanup_free_ char *after = x_strdup (json_get_string (e->object, "messages_after"));
+        e = line_before (t, e, after);
+    }
     if (! e)
         return NULL;
     return json_string_value (json_array_get (json_object_get (e->object, "message_shas"),

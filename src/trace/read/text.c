@@ -10,6 +10,7 @@
 
 #define HEADING_COLUMNS 49
 #define LABEL_COLUMNS   12
+#define KEPT_BYTES      ((size_t)64 * 1024)
 
 /* Colours inside a report under way are single control bytes, so that its columns can be counted
  * and plain text stays plain. */
@@ -23,16 +24,38 @@ static const char *const sequences[] = {
     [1] = "\033[1m", [2] = "\033[2m", [3] = "\033[32m", [4] = "\033[31m", [5] = "\033[0m",
 };
 
-void
-report_finish (struct report *r, bool use_colour, struct buf *out)
+static void
+render (const struct buf *text, bool use_colour, struct buf *out)
 {
-    for (size_t i = 0; i < r->text.len; i++) {
-        unsigned char c = (unsigned char)r->text.data[i];
+    for (size_t i = 0; i < text->len; i++) {
+        unsigned char c = (unsigned char)text->data[i];
         if (c && c < ARRAY_LEN (sequences))
             buf_puts (out, use_colour ? sequences[c] : "");
         else
             buf_putc (out, (char)c);
     }
+}
+
+void
+report_finish (struct report *r, bool use_colour, struct buf *out)
+{
+    render (&r->text, use_colour, out);
+    buf_free (&r->text);
+}
+
+static void
+hand_on (struct report *r)
+{
+    _cleanup_buf_ struct buf out = { 0 };
+    render (&r->text, r->use_colour, &out);
+    r->put (out.data ? out.data : "", out.len);
+    buf_truncate (&r->text, 0);
+}
+
+void
+report_end (struct report *r)
+{
+    hand_on (r);
     buf_free (&r->text);
 }
 
@@ -55,6 +78,8 @@ append (struct report *r, const char *fmt, va_list ap)
 {
     _cleanup_free_ char *text = x_vasprintf (fmt, ap);
     append_lines (&r->text, text);
+    if (r->put && r->text.len > KEPT_BYTES)
+        hand_on (r);
 }
 
 void

@@ -12,10 +12,16 @@
 struct report {
     struct buf text;
     bool is_started; /* a section was written: the next is preceded by a blank line */
+    bool use_colour;
+    /* Takes what is finished while more is to come, so that a long report is never whole in memory;
+     * NULL: all of it is kept. */
+    void (*put) (const char *data, size_t len);
 };
 
 /* Appends the finished text to <out>, coloured or plain, and frees the report. */
 void report_finish (struct report *r, bool use_colour, struct buf *out);
+/* Hands the rest to <put> and frees the report. */
+void report_end (struct report *r);
 
 /* "── <title> ───…" to <columns> columns. */
 void report_heading (struct report *r, const char *title);

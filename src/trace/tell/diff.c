@@ -186,20 +186,27 @@ table (struct report *r, const struct trace_metrics *a, const struct trace_metri
 
 /* The hashed turns of a trace, in order. */
 struct turns {
-    const json_t **items;
+    const struct trace *trace;
+    uint32_t *items; /* places in it */
     size_t len, cap;
 };
+
+/* The line of a turn, the caller's; NULL beyond the last. */
+static json_t *
+turn_at (const struct turns *t, size_t i)
+{
+    return i < t->len ? json_incref (trace_at (t->trace, t->items[i])->object) : NULL;
+}
 
 static void
 read_turns (const struct trace *t, struct turns *out)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        const struct trace_event *e = &t->events[i];
-        if (! str_eq (e->type, "inference") || member_has (e->object, "origin") ||
-            ! member_has (e->object, "system_sha"))
+    out->trace = t;
+    for (const struct trace_event *e = NULL; (e = trace_next (t, "inference", e));) {
+        if (member_has (e->object, "origin") || ! member_has (e->object, "system_sha"))
             continue;
         x_grow (out->items, out->len, out->cap);
-        out->items[out->len++] = e->object;
+        out->items[out->len++] = (uint32_t)e->index;
     }
 }
 
@@ -220,11 +227,12 @@ change_notes (struct report *r, const struct turns *t, const char *run, const ch
               const char *what)
 {
     for (size_t i = 1; i < t->len; i++) {
-        const char *now = json_get_string (t->items[i], key);
-        if (str_eq (json_get_string (t->items[i - 1], key), now))
+        _cleanup_json_ json_t *before = turn_at (t, i - 1), *line = turn_at (t, i);
+        const char *now = json_get_string (line, key);
+        if (str_eq (json_get_string (before, key), now))
             continue;
         report_text (r, "%-15srun %s changes its %s at turn %lu (%s)\n", "note:", run, what,
-                     (unsigned long)member_number (t->items[i], "turn"), short_text (now).text);
+                     (unsigned long)member_number (line, "turn"), short_text (now).text);
     }
 }
 
@@ -261,38 +269,38 @@ divergence (struct report *r, const struct turns *a, const struct turns *b)
         }
     if (has_none)
         return;
-    digest_line (r, "system prompt:", json_get_string (a->items[0], "system_sha"),
-                 json_get_string (b->items[0], "system_sha"));
-    digest_line (r, "tool schemas:", json_get_string (a->items[0], "tools_sha"),
-                 json_get_string (b->items[0], "tools_sha"));
+    _cleanup_json_ json_t *first_a = turn_at (a, 0), *first_b = turn_at (b, 0);
+    digest_line (r, "system prompt:", json_get_string (first_a, "system_sha"),
+                 json_get_string (first_b, "system_sha"));
+    digest_line (r, "tool schemas:", json_get_string (first_a, "tools_sha"),
+                 json_get_string (first_b, "tools_sha"));
     for (size_t i = 0; i < ARRAY_LEN (runs); i++) {
         change_notes (r, runs[i], i ? "B" : "A", "system_sha", "system prompt");
         change_notes (r, runs[i], i ? "B" : "A", "tools_sha", "tool schemas");
     }
     _cleanup_ (sent_lists_freep) struct sent_lists *left = sent_lists_new (),
                                                    *right = sent_lists_new ();
-    for (size_t i = 0; i < a->len || i < b->len; i++)
-        turn_line (r, i < a->len ? a->items[i] : NULL, i < b->len ? b->items[i] : NULL,
-                   (struct sent_lists *const[]){ left, right });
+    for (size_t i = 0; i < a->len || i < b->len; i++) {
+        _cleanup_json_ json_t *line_a = turn_at (a, i), *line_b = turn_at (b, i);
+        turn_line (r, line_a, line_b, (struct sent_lists *const[]){ left, right });
+    }
 }
 
 void
-trace_diff (const struct trace *a, const struct trace *b, struct buf *out)
+trace_diff (const struct trace *a, const struct trace *b, struct report *report)
 {
-    struct report report = { 0 };
     struct trace_metrics left, right;
     struct turns turns_a = { 0 }, turns_b = { 0 };
     trace_metrics_read (a, &left);
     trace_metrics_read (b, &right);
-    table (&report, &left, &right);
-    report_text (&report, "\n");
-    report_rule (&report, "Prefix divergence", 49);
+    table (report, &left, &right);
+    report_text (report, "\n");
+    report_rule (report, "Prefix divergence", 49);
     read_turns (a, &turns_a);
     read_turns (b, &turns_b);
-    divergence (&report, &turns_a, &turns_b);
+    divergence (report, &turns_a, &turns_b);
     free (turns_a.items);
     free (turns_b.items);
     trace_metrics_free (&left);
     trace_metrics_free (&right);
-    report_finish (&report, false, out);
 }

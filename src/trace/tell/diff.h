@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "trace/read/reader.h"
+#include "trace/read/text.h"
 
 /* Appends the comparison of two complete traces. */
-void trace_diff (const struct trace *a, const struct trace *b, struct buf *out);
+void trace_diff (const struct trace *a, const struct trace *b, struct report *report);

@@ -2,9 +2,12 @@
 #include "trace/tell/metrics.h"
 
 #include "base/alloc.h"
+#include "trace/read/text_index.h"
 
 #include <string.h>
 #include <strings.h>
+
+#define NOT_READ UINT32_MAX
 
 static uint64_t
 number (const struct trace_event *e, const char *key)
@@ -35,15 +38,14 @@ trace_is_turn (const struct trace_event *e)
 
 /* --- redundancy --- */
 
-/* What a call is about: its resource_id, else the text under a path-like key of its input. */
-static const char *
-identity_of (const struct trace_event *e)
+const char *
+trace_call_identity (const json_t *call)
 {
     static const char *const keys[] = { "path", "file", "file_path", "filepath", "filename" };
-    const char *id = json_get_string (e->object, "resource_id");
+    const char *id = json_get_string (call, "resource_id");
     if (id && *id)
         return id;
-    json_t *input = json_object_get (e->object, "input");
+    json_t *input = json_object_get (call, "input");
     for (size_t i = 0; i < ARRAY_LEN (keys); i++) {
         const char *key;
         json_t *value;
@@ -54,46 +56,24 @@ identity_of (const struct trace_event *e)
     return NULL;
 }
 
-/* The last read of each identity, forgotten when something may have changed it. */
-struct reads {
-    struct {
-        const char *identity;
-        const struct trace_event *event; /* NULL once cleared */
-    } * items;
-    size_t len, cap;
-};
-
-static size_t
-slot_of (struct reads *r, const char *identity)
-{
-    for (size_t i = 0; i < r->len; i++)
-        if (strcmp (r->items[i].identity, identity) == 0)
-            return i;
-    x_grow (r->items, r->len, r->cap);
-    r->items[r->len].identity = identity;
-    r->items[r->len].event = NULL;
-    return r->len++;
-}
-
+/* <reads> has the last read of each identity, NOT_READ once something may have changed it. */
 static void
-note_call (struct trace_metrics *m, struct reads *r, const struct trace_event *e)
+note_call (struct trace_metrics *m, struct text_index *reads, const struct trace_event *e)
 {
-    const char *identity = identity_of (e);
+    const char *identity = trace_call_identity (e->object);
+    uint32_t earlier = NOT_READ;
     if (! identity)
         return;
-    size_t slot = slot_of (r, identity);
+    (void)text_index_get (reads, identity, &earlier);
     if (! str_eq (json_get_string (e->object, "state_effect"), "read")) {
-        r->items[slot].event = NULL;
-        return;
-    }
-    if (r->items[slot].event) {
-        m->redundant =
-            x_reallocarray (m->redundant, m->redundant_count + 1, sizeof (*m->redundant));
+        text_index_put (reads, identity, NOT_READ);
+    } else if (earlier == NOT_READ) {
+        text_index_put (reads, identity, (uint32_t)e->index);
+    } else {
+        x_grow (m->redundant, m->redundant_count, m->redundant_cap);
         m->redundant[m->redundant_count++] =
-            (struct trace_redundant){ e, r->items[slot].event, identity };
-        return;
+            (struct trace_redundant){ (uint32_t)e->index, earlier };
     }
-    r->items[slot].event = e;
 }
 
 /* --- sums --- */
@@ -143,14 +123,13 @@ void
 trace_metrics_read (const struct trace *t, struct trace_metrics *m)
 {
     *m = (struct trace_metrics){ 0 };
-    struct reads reads = { 0 };
+    _cleanup_text_index_ struct text_index reads = { 0 };
     for (size_t i = 0; i < t->count; i++) {
-        const struct trace_event *e = &t->events[i];
+        const struct trace_event *e = trace_at (t, i);
         note_event (m, e);
         if (str_eq (e->type, "tool_call") || str_eq (e->type, "plan_step"))
             note_call (m, &reads, e);
     }
-    free (reads.items);
     m->duration_ms = t->last_ms - t->first_ms;
     const struct trace_event *end = trace_find (t, "session_end", 0);
     if (! end)
@@ -160,12 +139,14 @@ trace_metrics_read (const struct trace *t, struct trace_metrics *m)
     m->output_tokens = number (end, "total_output_tokens");
     m->shell_calls = number (end, "total_shell_calls");
     m->duration_ms = number (end, "duration_ms");
-    m->exit_status = json_get_string (end->object, "exit_status");
+    const char *status = json_get_string (end->object, "exit_status");
+    m->exit_status = status ? x_strdup (status) : NULL;
 }
 
 void
 trace_metrics_free (struct trace_metrics *m)
 {
     free (m->redundant);
+    free (m->exit_status);
     *m = (struct trace_metrics){ 0 };
 }

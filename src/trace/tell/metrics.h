@@ -11,14 +11,13 @@
 
 /* A read of something that was read before and not changed since (records.md 8.1, "Redundancy"). */
 struct trace_redundant {
-    const struct trace_event *event;   /* a tool_call or plan_step */
-    const struct trace_event *earlier; /* what it repeats */
-    const char *identity;              /* borrowed from the trace */
+    uint32_t index;   /* of a tool_call or plan_step */
+    uint32_t earlier; /* what it repeats */
 };
 
 struct trace_metrics {
     uint64_t turns, input_tokens, output_tokens, tool_calls, shell_calls, duration_ms;
-    const char *exit_status; /* NULL without a session_end */
+    char *exit_status; /* owned; NULL without a session_end */
     uint64_t tool_ok, tool_ms;
     uint64_t skill_calls, skill_ok, skill_ms;
     uint64_t shell_ended, shell_ok, shell_ms; /* commands whose exit is known */
@@ -26,8 +25,11 @@ struct trace_metrics {
     uint64_t compacted_turn; /* of the first compaction */
     uint64_t tasks;          /* task_end lines */
     struct trace_redundant *redundant;
-    size_t redundant_count;
+    size_t redundant_count, redundant_cap;
 };
 
 void trace_metrics_read (const struct trace *t, struct trace_metrics *m);
+/* What a call is about: its resource_id, else the text under a path-like key of its input, else
+ * NULL. Borrowed. */
+const char *trace_call_identity (const json_t *call);
 void trace_metrics_free (struct trace_metrics *m);

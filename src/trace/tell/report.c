@@ -15,9 +15,11 @@ failed_exit_codes (struct report *r, const struct trace *t, const struct trace_m
 {
     _cleanup_strv_ struct strv codes = { 0 };
     for (size_t i = 0; i < t->count; i++) {
-        const struct trace_event *e = &t->events[i];
-        bool is_end = str_eq (e->type, "shell") || str_eq (e->type, "shell_completed");
-        if (! is_end || member_number (e->object, "exit_code") == 0)
+        const char *type = trace_type (t, i);
+        if (! str_eq (type, "shell") && ! str_eq (type, "shell_completed"))
+            continue;
+        const struct trace_event *e = trace_at (t, i);
+        if (member_number (e->object, "exit_code") == 0)
             continue;
         char text[32];
         snprintf (text, sizeof (text), "exit %lu",
@@ -37,8 +39,7 @@ failed_exit_codes (struct report *r, const struct trace *t, const struct trace_m
 static void
 session_lines (struct report *r, const struct trace *t, const struct trace_metrics *m)
 {
-    const char *id = t->count ? json_get_string (t->events[0].object, "session_id") : NULL;
-    report_text (r, "Session %.12s...  %s  %lu turns\n\n", id ? id : "—",
+    report_text (r, "Session %.12s...  %s  %lu turns\n\n", trace_session_id (t),
                  duration_text (m->duration_ms).text, (unsigned long)m->turns);
     report_text (r, "  Tool calls:    %lu", (unsigned long)m->tool_calls);
     if (m->tool_calls)
@@ -198,49 +199,77 @@ static const struct {
     { "task duration (ms)", "duration_ms", false },
 };
 
+struct trace_summary {
+    struct report *report;
+    struct trace_metrics *all;
+    size_t count, cap;
+    struct samples tasks[ARRAY_LEN (task_rows)]; /* of sessions with several tasks */
+    size_t task_count;
+};
+
 static void
-task_table (struct report *r, const struct trace *const *traces, const struct trace_metrics *all,
-            size_t count)
+task_table (struct trace_summary *s)
 {
-    size_t tasks = 0;
-    for (size_t i = 0; i < count; i++)
-        tasks += all[i].tasks > 1 ? (size_t)all[i].tasks : 0;
-    if (! tasks)
+    if (! s->task_count)
         return;
     const char *title = "── Per-task averages (multi-task sessions only) ";
-    report_text (r, "\n%s", title);
+    report_text (s->report, "\n%s", title);
     for (size_t i = 0; i < 14; i++)
-        report_text (r, "─");
-    report_text (r, "\n");
-    table_head (r);
-    for (size_t row = 0; row < ARRAY_LEN (task_rows); row++) {
-        struct samples s = { 0 };
-        for (size_t i = 0; i < count; i++)
-            for (size_t e = 0; all[i].tasks > 1 && e < traces[i]->count; e++)
-                if (str_eq (traces[i]->events[e].type, "task_end"))
-                    add_sample (&s, (double)member_number (traces[i]->events[e].object,
-                                                           task_rows[row].key));
-        sample_row (r, task_rows[row].name, &s, task_rows[row].has_decimal);
-        free (s.values);
-    }
-    report_text (r, "Tasks: %zu\n", tasks);
+        report_text (s->report, "─");
+    report_text (s->report, "\n");
+    table_head (s->report);
+    for (size_t row = 0; row < ARRAY_LEN (task_rows); row++)
+        sample_row (s->report, task_rows[row].name, &s->tasks[row], task_rows[row].has_decimal);
+    report_text (s->report, "Tasks: %zu\n", s->task_count);
+}
+
+struct trace_summary *
+trace_summary_new (struct report *report)
+{
+    struct trace_summary *s = x_new0 (struct trace_summary);
+    s->report = report;
+    return s;
 }
 
 void
-trace_report (const struct trace *const *traces, size_t count, const char *workdir, struct buf *out)
+trace_summary_add (struct trace_summary *s, const struct trace *t)
 {
-    struct report report = { 0 };
-    struct trace_metrics *all = x_new_array (struct trace_metrics, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        trace_metrics_read (traces[i], &all[i]);
-        session_lines (&report, traces[i], &all[i]);
-    }
-    report_text (&report, "Sessions: %zu  (%s)\n\n", count, workdir);
-    session_table (&report, all, count);
-    exit_statuses (&report, all, count);
-    task_table (&report, traces, all, count);
-    for (size_t i = 0; i < count; i++)
-        trace_metrics_free (&all[i]);
-    free (all);
-    report_finish (&report, false, out);
+    x_grow (s->all, s->count, s->cap);
+    struct trace_metrics *m = &s->all[s->count++];
+    trace_metrics_read (t, m);
+    session_lines (s->report, t, m);
+    if (m->tasks <= 1)
+        return;
+    s->task_count += (size_t)m->tasks;
+    for (const struct trace_event *e = NULL; (e = trace_next (t, "task_end", e));)
+        for (size_t row = 0; row < ARRAY_LEN (task_rows); row++)
+            add_sample (&s->tasks[row], (double)member_number (e->object, task_rows[row].key));
+}
+
+void
+trace_summary_end (struct trace_summary *s, const char *workdir)
+{
+    report_text (s->report, "Sessions: %zu  (%s)\n\n", s->count, workdir);
+    session_table (s->report, s->all, s->count);
+    exit_statuses (s->report, s->all, s->count);
+    task_table (s);
+}
+
+size_t
+trace_summary_count (const struct trace_summary *s)
+{
+    return s->count;
+}
+
+void
+trace_summary_free (struct trace_summary *s)
+{
+    if (! s)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        trace_metrics_free (&s->all[i]);
+    for (size_t row = 0; row < ARRAY_LEN (task_rows); row++)
+        free (s->tasks[row].values);
+    free (s->all);
+    free (s);
 }

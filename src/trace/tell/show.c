@@ -32,13 +32,11 @@ static show_section_fn *const sections[] = {
 };
 
 void
-trace_show (const struct trace *t, const char *work_root, bool use_colour, struct buf *out)
+trace_show (const struct trace *t, const char *work_root, struct report *report)
 {
-    struct report report = { 0 };
-    struct show s = { .trace = t, .work_root = work_root, .report = &report };
+    struct show s = { .trace = t, .work_root = work_root, .report = report };
     trace_metrics_read (t, &s.metrics);
     for (size_t i = 0; i < ARRAY_LEN (sections); i++)
         sections[i](&s);
     trace_metrics_free (&s.metrics);
-    report_finish (&report, use_colour, out);
 }

@@ -103,11 +103,12 @@ show_status (struct show *s)
     struct report *r = s->report;
     bool is_headed = false;
     for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        bool is_status = str_eq (e->type, "session_status");
-        bool is_notice = str_eq (e->type, "deadline_notice");
-        if (! is_status && ! is_notice && ! str_eq (e->type, "deadline_reached"))
+        const char *type = trace_type (s->trace, i);
+        bool is_status = str_eq (type, "session_status");
+        bool is_notice = str_eq (type, "deadline_notice");
+        if (! is_status && ! is_notice && ! str_eq (type, "deadline_reached"))
             continue;
+        const struct trace_event *e = trace_at (s->trace, i);
         if (! is_headed)
             report_heading (r, "Session status and deadline");
         is_headed = true;
@@ -285,14 +286,14 @@ show_choices (struct show *s)
 
 /* The first turn whose inference used a change, as text. */
 static void
-applied (struct show *s, const struct trace_event *change)
+applied (struct show *s, const char *change_id, const struct text_index *changes)
 {
-    for (const struct trace_event *e = NULL; (e = show_next (s, "control_applied", e));)
-        if (str_eq (json_get_string (e->object, "change_id"), change->id)) {
-            report_text (s->report, "  applied from turn %lu", number (e->object, "turn"));
-            return;
-        }
-    report_text (s->report, "  not yet used by an inference call");
+    uint32_t at;
+    if (text_index_get (changes, change_id, &at))
+        report_text (s->report, "  applied from turn %lu",
+                     number (trace_at (s->trace, at)->object, "turn"));
+    else
+        report_text (s->report, "  not yet used by an inference call");
 }
 
 /* A text as it is, anything else as JSON. */
@@ -304,7 +305,7 @@ setting_value (const json_t *o, const char *key)
 }
 
 static void
-control_line (struct show *s, const struct trace_event *e)
+control_line (struct show *s, const struct trace_event *e, const struct text_index *changes)
 {
     const json_t *o = e->object;
     struct report *r = s->report;
@@ -320,7 +321,7 @@ control_line (struct show *s, const struct trace_event *e)
     _cleanup_free_ char *before = setting_value (o, "previous");
     _cleanup_free_ char *after = setting_value (o, "value");
     report_text (r, "setting %s  %s → %s", member_text (o, "name"), before, after);
-    applied (s, e);
+    applied (s, e->id, changes);
     report_text (r, "  by %s\n", member_text (o, "principal"));
 }
 
@@ -328,18 +329,14 @@ control_line (struct show *s, const struct trace_event *e)
 static void
 refused_line (struct show *s)
 {
-    _cleanup_strv_ struct strv all = { 0 };
-    for (const struct trace_event *e = NULL; (e = show_next (s, "control_refused", e));)
-        strv_printf (&all, "HTTP %lu", number (e->object, "status"));
-    strv_sort (&all);
-    report_label (s->report, "refused");
-    for (size_t i = 0; i < all.len;) {
-        size_t same = 1;
-        while (i + same < all.len && str_eq (all.items[i], all.items[i + same]))
-            same++;
-        report_text (s->report, "%s%zu %s", i ? ", " : "", same, all.items[i]);
-        i += same;
+    struct word_counts counts = { 0 };
+    for (const struct trace_event *e = NULL; (e = show_next (s, "control_refused", e));) {
+        _cleanup_free_ char *status = x_asprintf ("HTTP %lu", number (e->object, "status"));
+        word_count_add (&counts, status);
     }
+    _cleanup_free_ char *all = word_counts_take (&counts);
+    report_label (s->report, "refused");
+    report_text (s->report, "%s", all);
     report_text (s->report, "\n");
 }
 
@@ -350,8 +347,10 @@ show_control (struct show *s)
     if (! has_refusals && ! show_count (s, "control_change"))
         return;
     report_heading (s->report, "Control");
+    _cleanup_text_index_ struct text_index changes;
+    show_index (s, "control_applied", "change_id", &changes);
     for (const struct trace_event *e = NULL; (e = show_next (s, "control_change", e));)
-        control_line (s, e);
+        control_line (s, e, &changes);
     if (has_refusals)
         refused_line (s);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "trace/read/text.h"
+#include "trace/read/text_index.h"
 #include "trace/tell/metrics.h"
 
 struct show {
@@ -24,6 +25,16 @@ typedef void show_section_fn (struct show *s);
 const struct trace_event *
 show_next (const struct show *s, const char *type, const struct trace_event *after);
 size_t show_count (const struct show *s, const char *type);
+/* From the text of a member to the first event of the type that has it. */
+void show_index (const struct show *s, const char *type, const char *key, struct text_index *out);
+/* How often each of a few words was seen. */
+struct word_counts {
+    struct strv words;
+    size_t *counts;
+};
+void word_count_add (struct word_counts *c, const char *word);
+/* "1 not_found, 2 ok", in word order, owned; the counts are empty afterwards. */
+char *word_counts_take (struct word_counts *c);
 /* "outcome" members counted: "1 not_found, 2 ok", in name order. Owned. */
 char *show_outcomes (const struct show *s, const char *type);
 /* "  at turn 3" or "". */

@@ -17,33 +17,19 @@ number (const json_t *o, const char *key)
 
 /* --- Delegations --- */
 
-/* Where a child's trace is, from the delegation_start of the same id. */
-static const char *
-child_records (struct show *s, const char *delegation_id)
-{
-    for (const struct trace_event *e = NULL; (e = show_next (s, "delegation_start", e));)
-        if (str_eq (json_get_string (e->object, "delegation_id"), delegation_id))
-            return json_get_string (e->object, "child_records_dir");
-    return NULL;
-}
-
-static bool
-has_ended (struct show *s, const char *delegation_id)
-{
-    for (const struct trace_event *e = NULL; (e = show_next (s, "delegation", e));)
-        if (str_eq (json_get_string (e->object, "delegation_id"), delegation_id))
-            return true;
-    return false;
-}
-
 static void
-delegation_line (struct show *s, const json_t *o, const char *outcome)
+delegation_line (struct show *s, const json_t *o, const char *outcome,
+                 const struct text_index *starts)
 {
     const char *id = json_get_string (o, "delegation_id");
     const char *child = json_get_string (o, "child_session_id");
+    uint32_t start;
     report_text (s->report, "%s  %s@%s  %s  %s\n", id ? id : "(none)", member_text (o, "capsule"),
                  member_text (o, "version"), child ? child : "(no child)", outcome);
-    const char *records = id ? child_records (s, id) : NULL;
+    const char *records =
+        id && text_index_get (starts, id, &start)
+            ? json_get_string (trace_at (s->trace, start)->object, "child_records_dir")
+            : NULL;
     if (records)
         report_text (s->report, "  child trace: %s/trace.jsonl\n", records);
     if (member_has (o, "reason"))
@@ -56,22 +42,29 @@ show_delegations (struct show *s)
     if (! show_count (s, "delegation") && ! show_count (s, "delegation_start"))
         return;
     report_heading (s->report, "Delegations");
+    _cleanup_text_index_ struct text_index starts, ends;
+    uint32_t unused;
+    show_index (s, "delegation_start", "delegation_id", &starts);
+    show_index (s, "delegation", "delegation_id", &ends);
     for (const struct trace_event *e = NULL; (e = show_next (s, "delegation", e));)
-        delegation_line (s, e->object, member_text (e->object, "outcome"));
+        delegation_line (s, e->object, member_text (e->object, "outcome"), &starts);
     for (const struct trace_event *e = NULL; (e = show_next (s, "delegation_start", e));)
-        if (! has_ended (s, member_text (e->object, "delegation_id")))
-            delegation_line (s, e->object, "no ending recorded");
+        if (! text_index_get (&ends, member_text (e->object, "delegation_id"), &unused))
+            delegation_line (s, e->object, "no ending recorded", &starts);
 }
 
 /* --- Member calls --- */
 
-static size_t
-busy_offers (struct show *s, const char *call_id)
+/* How often a member was busy, by the call's id. */
+static void
+count_busy_offers (struct show *s, struct text_index *counts)
 {
-    size_t count = 0;
-    for (const struct trace_event *e = NULL; (e = show_next (s, "member_call_busy", e));)
-        count += str_eq (json_get_string (e->object, "call_id"), call_id);
-    return count;
+    text_index_init (counts, show_count (s, "member_call_busy"));
+    for (const struct trace_event *e = NULL; (e = show_next (s, "member_call_busy", e));) {
+        uint32_t count = 0;
+        (void)text_index_get (counts, member_text (e->object, "call_id"), &count);
+        text_index_put (counts, member_text (e->object, "call_id"), count + 1);
+    }
 }
 
 void
@@ -80,15 +73,17 @@ show_member_calls (struct show *s)
     if (! show_count (s, "member_call"))
         return;
     report_heading (s->report, "Member calls");
+    _cleanup_text_index_ struct text_index offers;
+    count_busy_offers (s, &offers);
     for (const struct trace_event *e = NULL; (e = show_next (s, "member_call", e));) {
         const json_t *o = e->object;
         report_text (s->report, "%s  %s  %s  %s in %s", member_text (o, "call_id"),
                      member_text (o, "member"), member_text (o, "member_task_id"),
                      member_text (o, "status"),
                      duration_text (member_number (o, "duration_ms")).text);
-        size_t busy = busy_offers (s, member_text (o, "call_id"));
-        if (busy)
-            report_text (s->report, "  busy ×%zu", busy);
+        uint32_t busy;
+        if (text_index_get (&offers, member_text (o, "call_id"), &busy))
+            report_text (s->report, "  busy ×%u", busy);
         report_text (s->report, "\n");
     }
 }
@@ -124,8 +119,18 @@ plan_step_line (struct show *s, const json_t *plan, const json_t *o)
         report_text (r, "    %s\n", member_text (o, "error"));
 }
 
+/* The lines of a plan's steps, which stand between its first event and its last. */
 static void
-one_plan (struct show *s, const json_t *plan, const json_t *end)
+plan_steps (struct show *s, const json_t *plan, const char *id, size_t first, size_t end)
+{
+    for (const struct trace_event *e = trace_find (s->trace, "plan_step", first);
+         e && e->index < end; e = show_next (s, "plan_step", e))
+        if (str_eq (json_get_string (e->object, "plan_id"), id))
+            plan_step_line (s, plan, e->object);
+}
+
+static void
+one_plan (struct show *s, const json_t *plan, const json_t *end, size_t first, size_t last)
 {
     struct report *r = s->report;
     const char *id = json_get_string (plan ? plan : end, "plan_id");
@@ -141,18 +146,19 @@ one_plan (struct show *s, const json_t *plan, const json_t *end)
         report_line (r, "failed at", "%s", member_text (end, "failed_step"));
     if (member_has (end, "reason"))
         report_text (r, "  %s\n", member_text (end, "reason"));
-    for (const struct trace_event *e = NULL; (e = show_next (s, "plan_step", e));)
-        if (str_eq (json_get_string (e->object, "plan_id"), id))
-            plan_step_line (s, plan, e->object);
+    plan_steps (s, plan, id, first, last);
 }
 
-static const json_t *
-plan_event (struct show *s, const char *type, const char *plan_id)
+/* The plan that starts at <at>, with its end if it has one. */
+static void
+started_plan (struct show *s, size_t at, const struct text_index *ends)
 {
-    for (const struct trace_event *e = NULL; (e = show_next (s, type, e));)
-        if (str_eq (json_get_string (e->object, "plan_id"), plan_id))
-            return e->object;
-    return NULL;
+    _cleanup_json_ json_t *plan = json_incref (trace_at (s->trace, at)->object), *end = NULL;
+    uint32_t last;
+    bool has_end = text_index_get (ends, json_get_string (plan, "plan_id"), &last);
+    if (has_end)
+        end = json_incref (trace_at (s->trace, last)->object);
+    one_plan (s, plan, end, at, has_end ? last : s->trace->count);
 }
 
 void
@@ -161,11 +167,20 @@ show_plans (struct show *s)
     if (! show_count (s, "plan_start") && ! show_count (s, "plan_end"))
         return;
     report_heading (s->report, "Plan");
-    for (const struct trace_event *e = NULL; (e = show_next (s, "plan_start", e));)
-        one_plan (s, e->object, plan_event (s, "plan_end", json_get_string (e->object, "plan_id")));
-    for (const struct trace_event *e = NULL; (e = show_next (s, "plan_end", e));)
-        if (! plan_event (s, "plan_start", json_get_string (e->object, "plan_id")))
-            one_plan (s, NULL, e->object);
+    _cleanup_text_index_ struct text_index starts, ends;
+    uint32_t unused;
+    show_index (s, "plan_start", "plan_id", &starts);
+    show_index (s, "plan_end", "plan_id", &ends);
+    for (size_t i = 0; i < s->trace->count; i++)
+        if (str_eq (trace_type (s->trace, i), "plan_start"))
+            started_plan (s, i, &ends);
+    for (size_t i = 0; i < s->trace->count; i++) {
+        if (! str_eq (trace_type (s->trace, i), "plan_end"))
+            continue;
+        _cleanup_json_ json_t *end = json_incref (trace_at (s->trace, i)->object);
+        if (! text_index_get (&starts, member_text (end, "plan_id"), &unused))
+            one_plan (s, NULL, end, 0, i);
+    }
 }
 
 /* --- messages and tasks --- */

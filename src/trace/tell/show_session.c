@@ -69,13 +69,6 @@ deadline_line (struct report *r, const json_t *start)
                      (unsigned long)member_number (deadline, "notice_secs"));
 }
 
-static const char *
-session_id (const struct trace *t)
-{
-    const char *id = t->count ? json_get_string (t->events[0].object, "session_id") : NULL;
-    return id ? id : "—";
-}
-
 void
 show_session (struct show *s)
 {
@@ -83,7 +76,7 @@ show_session (struct show *s)
     const struct trace_event *e = trace_find (s->trace, "session_start", 0);
     const json_t *start = e ? e->object : NULL;
     report_heading (r, "Session");
-    report_line (r, "session", "%s", session_id (s->trace));
+    report_line (r, "session", "%s", trace_session_id (s->trace));
     if (member_has (start, "spawned_by"))
         report_text (r, "Spawned by %s (delegation %s)\n", member_text (start, "spawned_by"),
                      member_text (start, "delegation_id"));
@@ -116,12 +109,12 @@ show_harness (struct show *s)
     struct report *r = s->report;
     bool is_headed = false;
     for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        const json_t *o = e->object;
-        bool is_warning = str_eq (e->type, "harness_warning");
-        bool is_failure = str_eq (e->type, "harness_failed");
-        if (! is_warning && ! is_failure && ! str_eq (e->type, "harness_interrupt"))
+        const char *type = trace_type (s->trace, i);
+        bool is_warning = str_eq (type, "harness_warning");
+        bool is_failure = str_eq (type, "harness_failed");
+        if (! is_warning && ! is_failure && ! str_eq (type, "harness_interrupt"))
             continue;
+        const json_t *o = trace_at (s->trace, i)->object;
         if (! is_headed)
             report_heading (r, "Harness");
         is_headed = true;

@@ -229,14 +229,17 @@ refreshed_lines (struct show *s)
 void
 show_wire (struct show *s)
 {
-    const json_t *first = NULL;
+    bool is_headed = false;
+    unsigned long first = 0;
     for (const struct trace_event *e = NULL; (e = show_next (s, "inference", e));) {
         const json_t *o = e->object;
         if (! member_has (o, "system_sha"))
             continue;
-        if (! first)
+        if (! is_headed) {
             report_heading (s->report, "Wire");
-        first = first ? first : o;
+            first = number (o, "turn");
+        }
+        is_headed = true;
         size_t messages = sent_count (o);
         report_text (s->report, "turn %lu  system %s  tools %s  response %s  %zu message%s\n",
                      number (o, "turn"), short_text (json_get_string (o, "system_sha")).text,
@@ -244,12 +247,11 @@ show_wire (struct show *s)
                      short_text (json_get_string (o, "response_sha")).text, messages,
                      messages == 1 ? "" : "s");
     }
-    if (! first && show_count (s, "tools_refreshed"))
+    if (! is_headed && show_count (s, "tools_refreshed"))
         report_heading (s->report, "Wire");
     refreshed_lines (s);
-    if (first)
-        report_line (s->report, "bodies", "mur trace show --body system --turn %lu",
-                     number (first, "turn"));
+    if (is_headed)
+        report_line (s->report, "bodies", "mur trace show --body system --turn %lu", first);
 }
 
 /* --- Calls --- */
@@ -277,57 +279,67 @@ one_tool_call (struct report *r, const json_t *o)
     report_text (r, "  %s", input);
 }
 
-/* The calls of one turn number, of whatever task, side by side. False when there is none. */
-static bool
-calls_of_turn (struct show *s, const char *type, uint64_t turn,
-               void (*print) (struct report *r, const json_t *o))
-{
-    bool is_started = false;
-    for (const struct trace_event *e = NULL; (e = show_next (s, type, e));) {
-        if (member_number (e->object, "turn") != turn)
-            continue;
-        if (! is_started)
-            report_text (s->report, "  turn %lu", (unsigned long)turn);
-        is_started = true;
-        print (s->report, e->object);
-    }
-    return is_started;
-}
+/* What happened in a turn of some number, of whatever task. */
+struct of_turn {
+    uint64_t turn;
+    uint32_t index;
+    bool is_call; /* else a decision of the agent */
+};
 
+/* By turns; calls before decisions; in file order. */
 static int
-by_number (const void *a, const void *b)
+by_turn (const void *a, const void *b)
 {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
+    const struct of_turn *left = a, *right = b;
+    if (left->turn != right->turn)
+        return left->turn < right->turn ? -1 : 1;
+    if (left->is_call != right->is_call)
+        return left->is_call ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* The turn numbers of some events, ascending, each once. The caller frees them. */
-static uint64_t *
-turn_numbers (struct show *s, const char *type, const char *other_type, size_t *count)
+/* All calls of a type and, where <decisions> names one, decisions, side by side. The caller frees
+ * them. */
+static struct of_turn *
+turns_of (struct show *s, const char *calls, const char *decisions, size_t *count)
 {
-    uint64_t *turns = x_new_array (uint64_t, s->trace->count + 1);
-    size_t len = 0;
-    for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        if (str_eq (e->type, type) || str_eq (e->type, other_type))
-            turns[len++] = member_number (e->object, "turn");
-    }
-    qsort (turns, len, sizeof (*turns), by_number);
+    struct of_turn *all = NULL;
+    size_t cap = 0;
     *count = 0;
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || turns[i] != turns[i - 1])
-            turns[(*count)++] = turns[i];
-    return turns;
+    for (size_t i = 0; i < s->trace->count; i++) {
+        bool is_call = str_eq (trace_type (s->trace, i), calls);
+        if (! is_call && ! str_eq (trace_type (s->trace, i), decisions))
+            continue;
+        const json_t *o = trace_at (s->trace, i)->object;
+        if (! is_call && member_has (o, "origin"))
+            continue;
+        x_grow (all, *count, cap);
+        all[(*count)++] = (struct of_turn){ member_number (o, "turn"), (uint32_t)i, is_call };
+    }
+    if (all)
+        qsort (all, *count, sizeof (*all), by_turn);
+    return all;
 }
 
-/* What the agent's turn of this number decided, or NULL. */
-static const char *
-decision_of (struct show *s, uint64_t turn)
+/* One line a turn number: its calls, or what the agent decided instead. */
+static void
+turn_lines (struct show *s, const char *calls, const char *decisions,
+            void (*print) (struct report *r, const json_t *o))
 {
-    for (const struct trace_event *e = NULL; (e = show_next (s, "inference", e));)
-        if (member_number (e->object, "turn") == turn && ! member_has (e->object, "origin"))
-            return member_text (e->object, "decision");
-    return NULL;
+    size_t count;
+    _cleanup_free_ struct of_turn *all = turns_of (s, calls, decisions, &count);
+    for (size_t i = 0; i < count;) {
+        size_t first = i;
+        report_text (s->report, "  turn %lu", (unsigned long)all[i].turn);
+        for (; i < count && all[i].turn == all[first].turn; i++) {
+            const json_t *o = trace_at (s->trace, all[i].index)->object;
+            if (all[i].is_call)
+                print (s->report, o);
+            else if (i == first)
+                report_text (s->report, "  %s", member_text (o, "decision"));
+        }
+        report_text (s->report, "\n");
+    }
 }
 
 void
@@ -335,16 +347,8 @@ show_tool_calls (struct show *s)
 {
     report_heading (s->report, "Tool calls");
     calls_head (s->report, s->metrics.tool_calls, s->metrics.tool_ok, s->metrics.tool_ms);
-    size_t count;
-    _cleanup_free_ uint64_t *turns = turn_numbers (s, "tool_call", "inference", &count);
-    for (size_t i = 0; s->metrics.tool_calls && i < count; i++) {
-        bool has_calls = calls_of_turn (s, "tool_call", turns[i], one_tool_call);
-        const char *decision = has_calls ? NULL : decision_of (s, turns[i]);
-        if (decision)
-            report_text (s->report, "  turn %lu  %s", (unsigned long)turns[i], decision);
-        if (has_calls || decision)
-            report_text (s->report, "\n");
-    }
+    if (s->metrics.tool_calls)
+        turn_lines (s, "tool_call", "inference", one_tool_call);
 }
 
 void
@@ -354,14 +358,15 @@ show_redundant (struct show *s)
     report_line (s->report, "count", "%zu", s->metrics.redundant_count);
     for (size_t i = 0; i < s->metrics.redundant_count; i++) {
         const struct trace_redundant *d = &s->metrics.redundant[i];
-        const json_t *o = d->event->object;
+        const json_t *o = trace_at (s->trace, d->index)->object;
+        const char *identity = trace_call_identity (o);
         if (member_has (o, "plan_id"))
             report_text (s->report, "  plan %s/%s  %s", member_text (o, "plan_id"),
-                         member_text (o, "step_id"), d->identity);
+                         member_text (o, "step_id"), identity);
         else
             report_text (s->report, "  turn %lu  %s  %s", number (o, "turn"),
-                         member_text (o, "tool_name"), d->identity);
-        const json_t *before = d->earlier->object;
+                         member_text (o, "tool_name"), identity);
+        const json_t *before = trace_at (s->trace, d->earlier)->object;
         if (member_has (before, "plan_id"))
             report_text (s->report, "  (re-reads plan %s/%s)\n", member_text (before, "plan_id"),
                          member_text (before, "step_id"));
@@ -383,11 +388,7 @@ show_skills (struct show *s)
 {
     report_heading (s->report, "Skill calls");
     calls_head (s->report, s->metrics.skill_calls, s->metrics.skill_ok, s->metrics.skill_ms);
-    size_t count;
-    _cleanup_free_ uint64_t *turns = turn_numbers (s, "skill_call", NULL, &count);
-    for (size_t i = 0; i < count; i++)
-        if (calls_of_turn (s, "skill_call", turns[i], one_skill_call))
-            report_text (s->report, "\n");
+    turn_lines (s, "skill_call", NULL, one_skill_call);
 }
 
 void
@@ -411,10 +412,10 @@ exit_codes (struct show *s)
 {
     _cleanup_strv_ struct strv codes = { 0 };
     for (size_t i = 0; i < s->trace->count; i++) {
-        const struct trace_event *e = &s->trace->events[i];
-        if (! str_eq (e->type, "shell") && ! str_eq (e->type, "shell_completed"))
+        const char *type = trace_type (s->trace, i);
+        if (! str_eq (type, "shell") && ! str_eq (type, "shell_completed"))
             continue;
-        const json_t *code = json_object_get (e->object, "exit_code");
+        const json_t *code = json_object_get (trace_at (s->trace, i)->object, "exit_code");
         _cleanup_free_ char *text =
             x_asprintf ("exit %" JSON_INTEGER_FORMAT, json_integer_value (code));
         if (json_integer_value (code) != 0 && ! strv_contains (&codes, text))
@@ -485,8 +486,23 @@ show_compaction (struct show *s)
 struct settings {
     char *key; /* caller, cap and config as printed */
     uint64_t calls;
-    struct strv turns; /* each once */
+    size_t turn_count; /* each once */
+    struct buf turns;
+    struct text_index seen;
 };
+
+static void
+add_turn (struct settings *s, const json_t *o)
+{
+    char turn[24];
+    uint32_t unused;
+    snprintf (turn, sizeof (turn), "%lu", number (o, "turn"));
+    s->calls++;
+    if (text_index_get (&s->seen, turn, &unused))
+        return;
+    text_index_put (&s->seen, turn, 0);
+    buf_printf (&s->turns, "%s%s", s->turn_count++ ? ", " : "", turn);
+}
 
 static char *
 settings_key (const json_t *o)
@@ -518,21 +534,17 @@ show_call_settings (struct show *s)
         } else {
             free (key);
         }
-        char turn[24];
-        snprintf (turn, sizeof (turn), "%lu", number (e->object, "turn"));
-        if (! strv_contains (&all[i].turns, turn))
-            strv_push (&all[i].turns, turn);
-        all[i].calls++;
+        add_turn (&all[i], e->object);
     }
     if (len)
         report_heading (s->report, "Call settings");
     for (size_t i = 0; i < len; i++) {
-        _cleanup_free_ char *turns = strv_join (&all[i].turns, ", ");
         report_text (s->report, "%s  %lu call%s  turn%s %s\n", all[i].key,
                      (unsigned long)all[i].calls, all[i].calls == 1 ? "" : "s",
-                     all[i].turns.len == 1 ? "" : "s", turns);
+                     all[i].turn_count == 1 ? "" : "s", all[i].turns.data);
         free (all[i].key);
-        strv_free (&all[i].turns);
+        buf_free (&all[i].turns);
+        text_index_free (&all[i].seen);
     }
     free (all);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "trace/read/text.h"
+#include "trace/read/text_index.h"
 #include "trace/tell/metrics.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@
 #define NAME_COLUMNS    11
 #define VERBOSE_COLUMNS 60
 #define DEEPEST         32 /* levels a row is indented at most */
-#define NOWHERE         SIZE_MAX
+#define NOWHERE         UINT32_MAX
 
 static const struct {
     const char *event;
@@ -200,8 +201,9 @@ struct tree {
     const struct trace *trace;
     struct report *report;
     bool is_verbose;
-    size_t *parents; /* index of each event's parent, always an earlier one; NOWHERE for none */
-    size_t *first_child, *next_sibling;
+    bool has_ids;
+    uint32_t *parents; /* index of each event's parent, always an earlier one; NOWHERE for none */
+    uint32_t *first_child, *next_sibling;
 };
 
 static void
@@ -263,9 +265,9 @@ first_string (const json_t *value)
 }
 
 static bool
-has_row (const struct trace_event *e)
+has_row (const char *type)
 {
-    return str_eq (e->type, "task_start") || str_eq (e->type, "inference") || template_of (e->type);
+    return str_eq (type, "task_start") || str_eq (type, "inference") || template_of (type);
 }
 
 static void
@@ -303,19 +305,21 @@ static void
 find_parents (struct tree *t)
 {
     const struct trace *trace = t->trace;
-    _cleanup_json_ json_t *places = json_object (); /* event id or task id -> index */
+    _cleanup_text_index_ struct text_index places; /* event id or task id -> index */
+    text_index_init (&places, trace->count + trace_count (trace, "task_start"));
     for (size_t i = 0; i < trace->count; i++) {
-        const struct trace_event *e = &trace->events[i];
+        const struct trace_event *e = trace_at (trace, i);
         const char *task = json_get_string (e->object, "task_id");
         bool is_task = str_eq (e->type, "task_start");
-        const json_t *place = e->parent ? json_object_get (places, e->parent) : NULL;
-        if (! place && task && ! is_task)
-            place = json_object_get (places, task);
-        t->parents[i] = place ? (size_t)json_integer_value (place) : NOWHERE;
+        t->parents[i] = NOWHERE;
+        if (! (e->parent && text_index_get (&places, e->parent, &t->parents[i])) && task &&
+            ! is_task)
+            (void)text_index_get (&places, task, &t->parents[i]);
         if (*e->id)
-            json_object_set_new (places, e->id, json_integer ((json_int_t)i));
-        if (is_task)
-            json_object_set_new (places, task, json_integer ((json_int_t)i));
+            text_index_put (&places, e->id, (uint32_t)i);
+        if (is_task && task)
+            text_index_put (&places, task, (uint32_t)i);
+        t->has_ids |= *e->id != '\0';
     }
 }
 
@@ -326,11 +330,11 @@ link_children (struct tree *t)
         t->first_child[i] = NOWHERE;
     for (size_t i = t->trace->count; i-- > 0;) {
         t->next_sibling[i] = NOWHERE;
-        size_t parent = t->parents[i];
+        uint32_t parent = t->parents[i];
         if (parent == NOWHERE)
             continue;
         t->next_sibling[i] = t->first_child[parent];
-        t->first_child[parent] = i;
+        t->first_child[parent] = (uint32_t)i;
     }
 }
 
@@ -341,10 +345,9 @@ subtree (struct tree *t, size_t top)
 {
     size_t depth = 0;
     for (size_t at = top;;) {
-        const struct trace_event *e = &t->trace->events[at];
-        bool is_shown = has_row (e);
+        bool is_shown = has_row (trace_type (t->trace, at));
         if (is_shown)
-            one_row (t, e, depth < DEEPEST ? depth : DEEPEST);
+            one_row (t, trace_at (t->trace, at), depth < DEEPEST ? depth : DEEPEST);
         if (t->first_child[at] != NOWHERE) {
             depth += is_shown;
             at = t->first_child[at];
@@ -352,7 +355,7 @@ subtree (struct tree *t, size_t top)
         }
         while (at != top && t->next_sibling[at] == NOWHERE) {
             at = t->parents[at];
-            depth -= has_row (&t->trace->events[at]);
+            depth -= has_row (trace_type (t->trace, at));
         }
         if (at == top)
             return;
@@ -365,12 +368,8 @@ heading (struct tree *t)
 {
     struct trace_metrics m;
     trace_metrics_read (t->trace, &m);
-    size_t tasks = 0;
-    for (size_t i = 0; i < t->trace->count; i++)
-        tasks += str_eq (t->trace->events[i].type, "task_start");
-    const char *id =
-        t->trace->count ? json_get_string (t->trace->events[0].object, "session_id") : NULL;
-    report_text (t->report, "Session %s  (", id ? id : "—");
+    size_t tasks = trace_count (t->trace, "task_start");
+    report_text (t->report, "Session %s  (", trace_session_id (t->trace));
     if (tasks)
         report_text (t->report, "%zu task%s, ", tasks, tasks == 1 ? "" : "s");
     report_text (t->report, "%lu turn%s)\n", (unsigned long)m.turns, m.turns == 1 ? "" : "s");
@@ -383,7 +382,7 @@ flat (struct tree *t)
 {
     report_text (t->report, "\n");
     for (size_t i = 0; i < t->trace->count; i++) {
-        const struct trace_event *e = &t->trace->events[i];
+        const struct trace_event *e = trace_at (t->trace, i);
         if (! member_has (e->object, "turn"))
             continue;
         const char *name = json_get_string (e->object, "tool_name");
@@ -397,31 +396,26 @@ flat (struct tree *t)
 }
 
 void
-trace_steps (const struct trace *trace, bool is_verbose, bool use_colour, struct buf *out)
+trace_steps (const struct trace *trace, bool is_verbose, struct report *report)
 {
-    struct report report = { 0 };
     struct tree t = {
         .trace = trace,
-        .report = &report,
+        .report = report,
         .is_verbose = is_verbose,
-        .parents = x_new_array (size_t, trace->count + 1),
-        .first_child = x_new_array (size_t, trace->count + 1),
-        .next_sibling = x_new_array (size_t, trace->count + 1),
+        .parents = x_new_array (uint32_t, trace->count + 1),
+        .first_child = x_new_array (uint32_t, trace->count + 1),
+        .next_sibling = x_new_array (uint32_t, trace->count + 1),
     };
-    bool has_ids = false;
-    for (size_t i = 0; i < trace->count; i++)
-        has_ids |= *trace->events[i].id != '\0';
     heading (&t);
     find_parents (&t);
     link_children (&t);
-    for (size_t i = 0; has_ids && i < trace->count; i++)
+    for (size_t i = 0; t.has_ids && i < trace->count; i++)
         if (t.parents[i] == NOWHERE)
             subtree (&t, i);
-    if (! has_ids)
+    if (! t.has_ids)
         flat (&t);
-    report_text (&report, "\n");
+    report_text (report, "\n");
     free (t.parents);
     free (t.first_child);
     free (t.next_sibling);
-    report_finish (&report, use_colour, out);
 }

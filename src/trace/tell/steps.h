@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "trace/read/reader.h"
+#include "trace/read/text.h"
 
 /* Appends the tree. <is_verbose> adds the first text of each call's input. */
-void trace_steps (const struct trace *t, bool is_verbose, bool use_colour, struct buf *out);
+void trace_steps (const struct trace *t, bool is_verbose, struct report *report);
