@@ -9,6 +9,7 @@
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "cli/mcp/commands.h"
+#include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
 #include "cli/run/commands.h"
@@ -38,24 +39,6 @@
         0                                                                                          \
     }
 #define HELP_SESSION "@N (newest first), a full session id, or its last characters (default: @1)"
-
-static const struct cli_option mcp_connect_options[] = {
-    { .name = "--write", .help = "put it into the client's own file instead of printing it" }, NONE
-};
-
-static const struct cli_option mcp_serve_options[] = {
-    { .name = "--workdir",
-      .kind = CLI_VALUE,
-      .value_name = "<WORKDIR>",
-      .help = "work folder (default: a new workdir/<session> beside the manifest)" },
-    { .name = "--containment",
-      .kind = CLI_VALUE,
-      .value_name = "<advisory|scoped|sealed>",
-      .help = "the least containment this launch accepts; never lowers the manifest's or the "
-              "configuration's" },
-    { .name = "--no-env-file", .help = "do not read .env" },
-    NONE
-};
 
 static const struct cli_option ps_options[] = {
     { .name = "--verbose",
@@ -583,7 +566,37 @@ static const struct cli_command commands[] = {
       "mur mcp serve\nmur mcp serve ./reviewer --workdir .\nmur mcp serve acme/reviewer@1.2.0",
       POS ({ "CAPSULE", false, false,
              "capsule folder or manifest, or scope/name@version (default: .)" }),
-      mcp_serve_options, cmd_mcp_serve },
+      cli_mcp_serve_options, cmd_mcp_serve },
+    { "mcp add", "Pack a server of tools, looked at once, for capsules to use",
+      "SOURCE is npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER. Everything it needs is fetched by "
+      "exact hashes without install scripts; it is started once in walls of its own, without "
+      "network, and the text of each of its tools is shown. What is packed is local/mcp-NAME in the "
+      "global store; a capsule uses it with runtime: mcp.",
+      "mur mcp add npm:@modelcontextprotocol/server-filesystem@2026.8.31 -- .\n"
+      "mur mcp add pypi:mcp-server-time@2026.10.19 -- --local-timezone UTC\n"
+      "mur mcp add path:./my-server",
+      POS ({ "SOURCE", true, false, "npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER" },
+           { "ARGS", false, true, "what stands after its command, behind --" }),
+      cli_mcp_add_options, cmd_mcp_add },
+    { "mcp show", "Show a server that was added, as it was reviewed", NULL,
+      "mur mcp show filesystem",
+      POS ({ "SERVER", true, false, "its name, with @version or the newest" }),
+      cli_mcp_show_options, cmd_mcp_show },
+    { "mcp diff", "Compare what a server says of its tools with what was reviewed",
+      "Ends with 1 when something differs.", "mur mcp diff filesystem",
+      POS ({ "SERVER", true, false, "its name, with @version or the newest" }),
+      cli_mcp_diff_options, cmd_mcp_diff },
+    { "mcp update", "Review another version of a server and pack it",
+      "Shows what is different and asks.", "mur mcp update filesystem@2026.9.14",
+      POS ({ "SERVER", true, false, "its name, with the new version" }), cli_mcp_update_options,
+      cmd_mcp_update },
+    { "mcp call", "Call a tool of a server that was added, outside of any capsule",
+      "The server is started in walls of its own and ended afterwards; what it answers is printed as "
+      "JSON.",
+      "mur mcp call filesystem list_directory --scope . --input '{\"path\":\".\"}'",
+      POS ({ "SERVER", true, false, "its name, with @version or the newest" },
+           { "TOOL", true, false, "the tool, as the server calls it" }),
+      cli_mcp_call_options, cmd_mcp_call },
     { "mcp connect", "Let an MCP client start `mur mcp serve` for a capsule",
       "Prints what the client's own file must hold, for claude-code, codex, vscode, cursor or "
       "claude-desktop; --write puts it there and keeps what else the file holds.",
@@ -591,7 +604,7 @@ static const struct cli_command commands[] = {
       POS ({ "CLIENT", true, false, "claude-code, codex, vscode, cursor or claude-desktop" },
            { "CAPSULE", false, false,
              "capsule folder or manifest, or scope/name@version (default: .)" }),
-      mcp_connect_options, cmd_mcp_connect },
+      cli_mcp_connect_options, cmd_mcp_connect },
 
     { "new", "Create a capsule from a template",
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
@@ -666,7 +679,7 @@ static const struct cli_group groups[] = {
     { "trace", "Read, compare and remove recorded sessions" },
     { "eval", "Score capsules on a data set" },
     { "conversation", "Read, cut and remove conversation records" },
-    { "mcp", "Serve a capsule to MCP clients" },
+    { "mcp", "Use MCP servers in capsules, and serve capsules to MCP clients" },
     { "control", "Settings and secrets of a running capsule" },
     { "beta", "Features that must be enabled" },
     { "config", "Change the configuration" },

@@ -68,14 +68,22 @@ clamp_network (struct policy *p, const struct ceiling *ceiling, struct artifact_
     }
 }
 
+/* What is granted to a hook or a server of tools is its own: nothing unless it is written, and
+ * never a part of what the capsule has. */
+static bool
+is_apart_from_ceiling (const struct artifact_entry *e)
+{
+    return e->role == ROLE_HOOK || e->role == ROLE_MCP;
+}
+
 static void
 lower_network (struct policy *p, const struct ceiling *ceiling, struct artifact_grant *g,
                const struct capabilities *c)
 {
-    bool is_hook = g->entry->role == ROLE_HOOK;
+    bool is_apart = is_apart_from_ceiling (g->entry);
     const struct cap_network *own = c ? c->network : NULL;
-    g->has_own_network = is_hook || own;
-    if (is_hook)
+    g->has_own_network = is_apart || own;
+    if (is_apart)
         g->network = own ? own->allow : (struct str_list){ 0 };
     else if (own)
         clamp_network (p, ceiling, g, &own->allow);
@@ -88,7 +96,7 @@ lower_filesystem (struct policy *p, struct artifact_grant *g, const struct capab
     const char *why;
     g->scope = c && c->filesystem ? c->filesystem->scope : NULL;
     g->opens_records_hooks = is_hook && c && c->filesystem && c->filesystem->records.value;
-    g->opens_work_dir = ! is_hook || g->scope;
+    g->opens_work_dir = ! is_apart_from_ceiling (g->entry) || g->scope;
     if (g->scope) {
         _cleanup_free_ char *lowered = subpath_lower (g->scope, &why);
         g->scope_dir = lowered ? arena_strdup (p->arena, lowered) : NULL;
@@ -117,6 +125,8 @@ lower_grant (struct policy *p, const struct ceiling *ceiling, struct artifact_gr
         g->deadline_seconds = own && own->deadline_seconds.is_set ? own->deadline_seconds.value
                               : p->declared_deadline_seconds      ? p->declared_deadline_seconds
                                                                   : HOOK_DEADLINE_SECS;
+    if (e->role == ROLE_MCP && own && own->deadline_seconds.is_set)
+        g->deadline_seconds = own->deadline_seconds.value;
 }
 
 /* --- flags --- */

@@ -6,5 +6,10 @@
 
 #include "cli/line/command.h"
 
+cli_run_fn cmd_mcp_add;
+cli_run_fn cmd_mcp_call;
 cli_run_fn cmd_mcp_connect;
+cli_run_fn cmd_mcp_diff;
 cli_run_fn cmd_mcp_serve;
+cli_run_fn cmd_mcp_show;
+cli_run_fn cmd_mcp_update;

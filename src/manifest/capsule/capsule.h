@@ -22,8 +22,9 @@ enum artifact_role {
     ROLE_DRIVER,
     ROLE_HOOK,
     ROLE_SKILL,
+    ROLE_MCP, /* a server of tools */
 };
-#define ARTIFACT_ROLE_COUNT 4
+#define ARTIFACT_ROLE_COUNT 5
 
 enum overflow_policy {
     OVERFLOW_DROP,
@@ -43,6 +44,47 @@ struct gateway_block {
     bool has_literal;           /* a literal was written (also when secret-less) */
 };
 
+/* One pair of a map of texts. */
+struct name_value {
+    const char *name, *value;
+};
+
+enum mcp_start {
+    MCP_START_FIRST_CALL,
+    MCP_START_LAUNCH,
+};
+
+enum mcp_keep {
+    MCP_KEEP_SESSION,
+    MCP_KEEP_CALL,
+};
+
+enum mcp_on_drift {
+    MCP_DRIFT_REFUSE,
+    MCP_DRIFT_DROP, /* only what changed */
+};
+
+enum mcp_ask {
+    MCP_ASK_DENY,
+    MCP_ASK_OPERATOR,
+};
+
+/* How a server of tools is started and what of it is offered. */
+struct mcp_block {
+    struct str_list args; /* not set: as reviewed */
+    const struct yaml_node *written_env, *written_rename;
+    LIST_OF (struct name_value) env;
+    struct str_list tools; /* not set: all that were reviewed */
+    const char *prefix;    /* NULL: the server's name; "": none */
+    LIST_OF (struct name_value) rename;
+    struct opt_u64 start, keep, on_drift, ask; /* the enums above */
+    struct opt_u64 startup_secs;
+    const char *url; /* NULL: a packed one */
+    const char *gateway_env, *placeholder_env;
+    struct str_list secret_env;
+    struct opt_bool instructions;
+};
+
 struct capabilities;
 
 struct artifact_entry {
@@ -56,6 +98,7 @@ struct artifact_entry {
     const char *written_on_overflow;
     const struct yaml_node *config; /* NULL: no key. A null node is present */
     struct gateway_block *gateway;
+    struct mcp_block *mcp; /* never NULL after reading for ROLE_MCP, else NULL */
 
     enum artifact_role role;
     enum overflow_policy on_overflow;
@@ -277,11 +320,6 @@ struct eval_block {
     const char *dataset_id;
     LIST_OF (struct scorer) scorers; /* unknown types already left out */
     struct str_list skipped;         /* types this build does not know */
-};
-
-/* One pair of a map of texts. */
-struct name_value {
-    const char *name, *value;
 };
 
 /* observability.otel, defaults applied. */

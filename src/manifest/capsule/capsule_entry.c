@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char *const role_names[ARTIFACT_ROLE_COUNT] = { "tool", "driver", "hook", "skill" };
+static const char *const role_names[ARTIFACT_ROLE_COUNT] = { "tool", "driver", "hook", "skill",
+                                                             "mcp" };
 
 const char *
 artifact_role_name (enum artifact_role role)

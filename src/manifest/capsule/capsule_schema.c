@@ -223,12 +223,53 @@ static const struct schema_key gateway_keys[] = {
 };
 static const struct schema gateway_schema = SCHEMA (gateway_keys, gateway_block);
 
+static const char *const mcp_start_words[] = { "first-call", "launch", NULL };
+static const char *const mcp_keep_words[] = { "session", "call", NULL };
+static const char *const mcp_drift_words[] = { "refuse", "drop", NULL };
+static const char *const mcp_ask_words[] = { "deny", "operator", NULL };
+
+static const struct schema_key mcp_keys[] = {
+    KEY (mcp_block, args, KEY_TEXTS,
+         .doc = "Words after the packed command; those it was reviewed with when absent."),
+    KEY_AS ("env", mcp_block, written_env, KEY_NODE,
+            .doc = "Constants of its environment. What looks like a key is refused."),
+    KEY (mcp_block, tools, KEY_TEXTS,
+         .doc = "Which of the reviewed tools are offered; all when absent."),
+    KEY (mcp_block, prefix, KEY_TRIM_KEPT,
+         .doc = "Put before the tools' names with an underscore: the server's name when absent, "
+                "nothing when empty."),
+    KEY_AS ("rename", mcp_block, written_rename, KEY_NODE,
+            .doc = "Other names for some of its tools, by their own names."),
+    KEY (mcp_block, start, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_start_words,
+         .doc = "When it is started: with the first call, or with the launch."),
+    KEY (mcp_block, keep, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_keep_words,
+         .doc = "How long it runs: for the session, or for one call."),
+    KEY (mcp_block, startup_secs, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 600, .fallback = 30,
+         .doc = "Seconds it may take to start and list its tools."),
+    KEY (mcp_block, on_drift, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_drift_words,
+         .doc = "When what it says of its tools is not what was reviewed: refuse every call, or "
+                "drop the tools that changed."),
+    KEY (mcp_block, ask, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_ask_words,
+         .doc = "When it asks a person for input: deny, or let the task wait for the operator."),
+    KEY (mcp_block, url, KEY_TRIMMED, .doc = "Of a remote server; as in its package."),
+    KEY (mcp_block, gateway_env, KEY_TRIMMED,
+         .doc = "The variable that receives the gateway's address in place of the provider's."),
+    KEY (mcp_block, placeholder_env, KEY_TRIMMED,
+         .doc = "The variable that receives a worthless token where it wants a key."),
+    KEY (mcp_block, secret_env, KEY_TEXTS,
+         .doc = "Host variables with keys it is given plainly: the last resort, warned about."),
+    KEY (mcp_block, instructions, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
+         .doc = "Its reviewed instructions are added to the system prompt."),
+    END,
+};
+const struct schema mcp_schema = SCHEMA (mcp_keys, mcp_block);
+
 static const struct schema_key artifact_keys[] = {
     KEY (artifact_entry, name, KEY_TEXT,
          .doc = "Full name <scope>/<name>; bare with a source. Required."),
     KEY (artifact_entry, version, KEY_TEXT, .doc = "Exact version. Required without a source."),
     KEY_AS ("runtime", artifact_entry, written_runtime, KEY_TEXT,
-            .doc = "tool, driver, hook or skill; tool when absent."),
+            .doc = "tool, driver, hook, skill or mcp; tool when absent."),
     KEY (artifact_entry, source, KEY_TRIMMED, .doc = "A local path instead of the stores."),
     KEY (artifact_entry, local_source, KEY_BOOL,
          .doc = "Whether a source is accepted; true for skills."),
@@ -241,6 +282,8 @@ static const struct schema_key artifact_keys[] = {
     KEY (artifact_entry, config, KEY_NODE, .doc = "Handed to the artifact as JSON."),
     KEY (artifact_entry, gateway, KEY_BLOCK, .block = &gateway_schema, .flags = KEY_NULL_IS_EMPTY,
          .doc = "A provider reached with a key the artifact never sees."),
+    KEY (artifact_entry, mcp, KEY_BLOCK, .block = &mcp_schema, .flags = KEY_NULL_IS_EMPTY,
+         .doc = "Of runtime: mcp: how the server is started and what of it is offered."),
     END,
 };
 static const struct schema artifact_schema = SCHEMA (artifact_keys, artifact_entry);

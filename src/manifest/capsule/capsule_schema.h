@@ -21,4 +21,5 @@ extern const struct schema otel_schema;
 extern const struct schema approvals_schema;
 extern const struct schema exports_schema;
 extern const struct schema limits_schema;
+extern const struct schema mcp_schema;
 extern const struct schema resources_schema;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/capsule/endpoint.h"
+#include "manifest/capsule/judge_mcp.h"
 #include "manifest/capsule/judges_internal.h"
 #include "manifest/text/yaml_tree.h"
 
@@ -72,7 +73,7 @@ judge_runtime (struct entry *en, struct mur_error **err)
             return true;
         }
     refuse_value (en->rd, err, key_path (en, "runtime"),
-                  "'%s' is refused: it must be one of: tool, driver, hook, skill",
+                  "'%s' is refused: it must be one of: tool, driver, hook, skill, mcp",
                   e->written_runtime);
     if (strcmp (e->written_runtime, "wasm") == 0 || strcmp (e->written_runtime, "native") == 0)
         mur_hint (
@@ -215,6 +216,9 @@ judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struc
     struct gateway_block *g = e->gateway;
     const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
     const char *why;
+    /* A remote server's own address is its endpoint. */
+    if (text_is_blank (g->written_endpoint) && e->mcp && e->mcp->url)
+        g->written_endpoint = e->mcp->url;
     if (text_is_blank (g->written_endpoint))
         return refuse_value (rd, err, path,
                              "%s needs the provider's address, such as https://api.example.com",
@@ -237,6 +241,12 @@ judge_config_and_gateway (struct entry *en, struct mur_error **err)
     return judge_gateway (en->rd, en->e, en->index, err);
 }
 
+static bool
+judge_server (struct entry *en, struct mur_error **err)
+{
+    return judge_mcp (en->rd, en->e, key_path (en, "mcp"), err);
+}
+
 bool
 judge_artifacts (struct reading *rd, struct mur_error **err)
 {
@@ -248,6 +258,7 @@ judge_artifacts (struct reading *rd, struct mur_error **err)
         judge_grants,
         judge_overflow,
         judge_config_and_gateway,
+        judge_server,
     };
     const struct yaml_node *list = yaml_get (rd->r.root, "artifacts");
     for (size_t i = 0; i < rd->m->artifacts.len; i++) {

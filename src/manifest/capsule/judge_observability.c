@@ -10,30 +10,6 @@
 
 #include <string.h>
 
-#define PAIRS_MAX 64
-
-/* A map of names to texts, or E-MAN-003. */
-static bool
-read_pairs (struct reading *rd, const struct yaml_node *n, const char *path,
-            struct name_value **items, size_t *len, struct mur_error **err)
-{
-    if (! n)
-        return true;
-    if (n->kind != YAML_MAP)
-        return refuse_value (rd, err, path, "it must be a map of names to texts");
-    if (n->len > PAIRS_MAX)
-        return refuse_value (rd, err, path, "%u entries, the most is %d", n->len, PAIRS_MAX);
-    *items = arena_new_array (rd->r.arena, struct name_value, n->len + 1);
-    for (uint32_t i = 0; i < n->len; i++) {
-        const char *name = yaml_text (n->pairs[i].key), *value = yaml_text (n->pairs[i].value);
-        const char *at = path_of (rd, "%s.%s", path, name ? name : "?");
-        if (! name || ! *name || ! value)
-            return refuse_value (rd, err, at, "a name and a text are wanted");
-        (*items)[(*len)++] = (struct name_value){ name, value };
-    }
-    return true;
-}
-
 /* RFC 9110's token. */
 static bool
 is_header_name (const char *name)
@@ -46,7 +22,7 @@ static bool
 judge_headers (struct reading *rd, struct otel_block *o, struct mur_error **err)
 {
     static const char path[] = "observability.otel.headers";
-    if (! read_pairs (rd, o->written_headers, path, &o->headers.items, &o->headers.len, err))
+    if (! read_text_pairs (rd, o->written_headers, path, &o->headers.items, &o->headers.len, err))
         return false;
     for (size_t i = 0; i < o->headers.len; i++) {
         const struct name_value *h = &o->headers.items[i];
@@ -87,8 +63,8 @@ judge_otel (struct reading *rd, struct mur_error **err)
         return true;
     if (! schema_check (&rd->r, &otel_schema, o, "observability.otel", err) ||
         ! judge_endpoint (rd, o, err) || ! judge_headers (rd, o, err) ||
-        ! read_pairs (rd, o->written_resource, "observability.otel.resource", &o->resource.items,
-                      &o->resource.len, err))
+        ! read_text_pairs (rd, o->written_resource, "observability.otel.resource",
+                           &o->resource.items, &o->resource.len, err))
         return false;
     enum trace_capture capture = rd->m->trace ? rd->m->trace->capture : CAPTURE_META;
     if (str_eq (o->content, "full") && capture < CAPTURE_CONTENT) {

@@ -2,8 +2,11 @@
 #include "manifest/capsule/reading.h"
 
 #include "base/alloc.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <string.h>
+
+#define PAIRS_MAX 64
 
 bool
 refuse_value (const struct reading *rd, struct mur_error **err, const char *path, const char *fmt,
@@ -73,4 +76,25 @@ bool
 text_set_has (const struct text_set *set, const char *text)
 {
     return bsearch (&text, set->sorted, set->len, sizeof *set->sorted, compare_texts) != NULL;
+}
+
+bool
+read_text_pairs (const struct reading *rd, const struct yaml_node *n, const char *path,
+                 struct name_value **items, size_t *len, struct mur_error **err)
+{
+    if (! n)
+        return true;
+    if (n->kind != YAML_MAP)
+        return refuse_value (rd, err, path, "it must be a map of names to texts");
+    if (n->len > PAIRS_MAX)
+        return refuse_value (rd, err, path, "%u entries, the most is %d", n->len, PAIRS_MAX);
+    *items = arena_new_array (rd->r.arena, struct name_value, n->len + 1);
+    for (uint32_t i = 0; i < n->len; i++) {
+        const char *name = yaml_text (n->pairs[i].key), *value = yaml_text (n->pairs[i].value);
+        const char *at = path_of (rd, "%s.%s", path, name ? name : "?");
+        if (! name || ! *name || ! value)
+            return refuse_value (rd, err, at, "a name and a text are wanted");
+        (*items)[(*len)++] = (struct name_value){ name, value };
+    }
+    return true;
 }

@@ -27,3 +27,7 @@ struct text_set text_set_of (const struct reading *rd, const char *const *items,
 bool text_set_has (const struct text_set *set, const char *text);
 /* Index of the first element equal to an earlier one, or len. */
 size_t find_repeat (const char *const *items, size_t len);
+
+/* A map of names to texts, at most 64, or E-MAN-003. NULL is none. */
+bool read_text_pairs (const struct reading *rd, const struct yaml_node *n, const char *path,
+                      struct name_value **items, size_t *len, struct mur_error **err);

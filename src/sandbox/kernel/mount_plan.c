@@ -200,6 +200,9 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
         for (size_t i = 0; f->read_only && f->read_only[i]; i++)
             if (fs_path_is_within (f->read_only[i], "/tmp"))
                 add_tree (&d, f->read_only[i], false);
+        for (size_t i = 0; f->staged_trees && f->staged_trees[i]; i++)
+            if (fs_path_is_within (f->staged_trees[i], "/tmp"))
+                add_tree (&d, f->staged_trees[i], true);
         for (size_t i = 0; f->guarded && f->guarded[i]; i++)
             add_tree (&d, f->guarded[i], false);
         add_protected (&d, f);

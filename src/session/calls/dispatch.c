@@ -11,6 +11,7 @@
 #include "session/commands/shell.h"
 #include "session/guests/guest_store.h"
 #include "session/model/stream_frames.h"
+#include "session/servers/call_server.h"
 #include "session/state/loop_lock.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
@@ -187,8 +188,11 @@ dispatch_call (struct session *s, struct running_task *task, const struct call *
         call_provided (s, task, provided, call->input, out);
         return;
     }
+    const struct tool_entry *tool = session_tool (s, name);
     const struct staged_artifact *a = session_artifact (s, name);
-    if (a && a->role == ROLE_TOOL && a->native_path)
+    if (tool && tool->artifact && tool->artifact->server)
+        servers_call (s, task, tool, call, out);
+    else if (a && a->role == ROLE_TOOL && a->native_path)
         native_call (s, task, a, call, out);
     else if (shell_is_offered (s, name))
         shell_call (s, task, call, out);

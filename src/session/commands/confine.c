@@ -48,8 +48,8 @@ confine_warn_host (const struct session *s)
 
 /* --- folders --- */
 
-static bool
-name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
+bool
+confine_name_folder (const char *path, struct mount_folder *f, struct mur_error **err)
 {
     struct stat st;
     if (lstat (path, &st) < 0 || ! S_ISDIR (st.st_mode)) {
@@ -69,17 +69,18 @@ fill_folders (struct session *s, struct mur_error **err)
     const char *home = program && program->home
                            ? program->home
                            : arena_printf (s->arena, "%s/home", s->places.dirs.records_path);
-    if (! (f->sealed_etc = confine_write_etc (s, home, err)))
+    const char *etc = arena_printf (s->arena, "%s/sealed-etc", s->places.dirs.session_path);
+    if (! (f->sealed_etc = confine_write_etc (s->arena, etc, home, err)))
         return false;
     const struct str_list *protected = &s->policy->files.read_only_paths;
     const char **paths = arena_new_array (s->arena, const char *, protected->len + 1);
     for (size_t i = 0; i < protected->len; i++)
         paths[i] = arena_printf (s->arena, "%s/%s", s->places.work_path, protected->items[i]);
     f->protected = paths;
-    return name_folder (s->places.work_path, &f->work, err) && name_folder (temp, &f->temp, err) &&
-           name_folder (home, &f->home, err) &&
-           name_folder (s->places.dirs.runtime_path, &f->runtime, err) &&
-           name_folder (s->places.dirs.records_path, &f->records, err);
+    return confine_name_folder (s->places.work_path, &f->work, err) &&
+           confine_name_folder (temp, &f->temp, err) && confine_name_folder (home, &f->home, err) &&
+           confine_name_folder (s->places.dirs.runtime_path, &f->runtime, err) &&
+           confine_name_folder (s->places.dirs.records_path, &f->records, err);
 }
 
 /* --- what the policy says --- */
@@ -161,8 +162,8 @@ fill_network (struct session *s, struct mur_error **err)
     return true;
 }
 
-static enum confinement_tier
-tier_of (const struct session *s)
+enum confinement_tier
+confine_tier (const struct session *s)
 {
     static const enum confinement_tier tiers[] = {
         [TIER_NONE] = CONFINEMENT_SECCOMP,
@@ -279,7 +280,7 @@ confine_start (struct session *s, struct mur_error **err)
         return true;
     struct confined *c = s->rooms.processes->confined = x_new0 (struct confined);
     c->spec.session_id = s->id.text;
-    c->spec.tier = tier_of (s);
+    c->spec.tier = confine_tier (s);
     c->spec.probe = host_probe_once ();
     c->spec.shell_allow = names_of (s, &s->policy->commands.allow);
     c->spec.path = getenv ("PATH");

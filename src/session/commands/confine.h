@@ -11,11 +11,11 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "sandbox/run/confinement.h"
 #include "session/commands/refusals.h"
 
 #include <stdint.h>
 
-struct confinement;
 struct session;
 
 /* W-SEC-013 where any program of the host may create user namespaces. A staging step. */
@@ -47,6 +47,11 @@ void confine_end (struct session *s);
 /* Measures the work folder, temp and home when the last look is old. False, with E-RUN-013 naming
  * both byte counts, once they have passed capabilities.resources.workdir_max_bytes. */
 bool confine_check_size (struct session *s, struct mur_error **err);
+
+/* The tier the decision came to. */
+enum confinement_tier confine_tier (const struct session *s);
+/* A folder as mounts hold it. E-IO-003. */
+bool confine_name_folder (const char *path, struct mount_folder *f, struct mur_error **err);
 
 /* What refusals of this session's commands are judged by; <reaches> is asked for hosts. The lists
  * are in the session's arena. */

@@ -2,9 +2,11 @@
 #include "session/commands/confine_etc.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "fs/replace.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -95,34 +97,33 @@ gitconfig_text (void)
 }
 
 const char *
-confine_write_etc (struct session *s, const char *home, struct mur_error **err)
+confine_write_etc (struct arena *a, const char *dir, const char *home, struct mur_error **err)
 {
     if (strpbrk (home, ":\n"))
         return mur_fail (err, E_RUN_014,
-                         "the session's home %s holds a colon or a newline, which no "
+                         "the home %s of the commands holds a colon or a newline, which no "
                          "passwd file can",
                          home),
                NULL;
-    const char *dir = arena_printf (s->arena, "%s/sealed-etc", s->places.dirs.session_path);
     _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", dir), NULL;
     unsigned uid = geteuid (), gid = getegid ();
-    const char *passwd = uid == 0 ? arena_printf (s->arena, "root:x:0:0:root:%s:/bin/sh\n", home)
-                                  : arena_printf (s->arena,
+    const char *passwd = uid == 0 ? arena_printf (a, "root:x:0:0:root:%s:/bin/sh\n", home)
+                                  : arena_printf (a,
                                                   "root:x:0:0:root:/root:/bin/sh\n"
                                                   "capsule:x:%u:%u:Murmur capsule:%s:/bin/sh\n",
                                                   uid, gid, home);
     const char *group =
-        gid == 0 ? "root:x:0:\n" : arena_printf (s->arena, "root:x:0:\ncapsule:x:%u:\n", gid);
+        gid == 0 ? "root:x:0:\n" : arena_printf (a, "root:x:0:\ncapsule:x:%u:\n", gid);
     _cleanup_free_ char *gitconfig = gitconfig_text ();
     const char *const files[][2] = { { "passwd", passwd },
                                      { "group", group },
-                                     { "hosts", hosts_text (s->arena) },
+                                     { "hosts", hosts_text (a) },
                                      { "nsswitch.conf", nsswitch_text },
                                      { "gitconfig", gitconfig } };
     for (size_t i = 0; i < ARRAY_LEN (files); i++)
         if (! etc_write (fd, files[i][0], files[i][1], err))
             return NULL;
-    return dir;
+    return arena_strdup (a, dir);
 }

@@ -5,8 +5,10 @@
  */
 #pragma once
 
-#include "session/state/session.h"
+#include "base/arena.h"
+#include "base/error.h"
 
-/* Writes mount_synthetic_etc into the session's own folder and returns it, in the session's arena.
+/* Writes mount_synthetic_etc into the folder <dir> and returns it, in the arena.
  * NULL with E-RUN-014 (no passwd can hold this home) or E-IO-003. */
-const char *confine_write_etc (struct session *s, const char *home, struct mur_error **err);
+const char *
+confine_write_etc (struct arena *a, const char *dir, const char *home, struct mur_error **err);

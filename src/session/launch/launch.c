@@ -39,6 +39,7 @@
 #include "session/loop/loop.h"
 #include "session/model/controller.h"
 #include "session/served/served.h"
+#include "session/servers/servers.h"
 #include "session/stage/grants_report.h"
 #include "session/stage/staged.h"
 #include "session/state/deadline.h"
@@ -201,6 +202,8 @@ launch_begin (struct session *s, bool has_own, const struct launch_options *opti
     make_registry (s);
     if (! serve (s, err))
         return false;
+    if (! servers_start (s, err))
+        return false;
     if (! hooks_start (s, err)) {
         trace_writer_free (s->trace); /* the session never began: its records hold one line */
         s->trace = NULL;
@@ -274,6 +277,7 @@ tear_down (struct session *s, struct launch_outcome *outcome)
     hooks_end (s, session_ending_name (outcome->ending));
     if (s->trace)
         background_abandon_begin (s);
+    servers_end (s);
     confine_kill_all (s);
     if (s->trace)
         background_abandon_end (s);

@@ -23,12 +23,6 @@ schema_of (const struct tool_entry *t)
     return schema;
 }
 
-static const char *
-output_schema_of (const struct tool_entry *t)
-{
-    return t->artifact ? t->artifact->shown.output_schema : NULL;
-}
-
 static json_t *
 tool_json (const struct tool_entry *t)
 {
@@ -37,8 +31,8 @@ tool_json (const struct tool_entry *t)
     if (t->description)
         json_set_string (tool, "description", t->description);
     json_object_set_new (tool, "inputSchema", schema_of (t));
-    if (output_schema_of (t))
-        json_object_set_new (tool, "outputSchema", json_loads (output_schema_of (t), 0, NULL));
+    if (t->output_schema)
+        json_object_set_new (tool, "outputSchema", json_loads (t->output_schema, 0, NULL));
     return tool;
 }
 
@@ -150,8 +144,7 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
         mcp_text_result (o.text.data ? o.text.data : "", o.text.len, o.status != TOOL_PASSED);
     loop_lock_take (&v->s->loop_lock);
     const struct tool_entry *t = session_tool (v->s, call->name);
-    _cleanup_free_ char *schema =
-        t && output_schema_of (t) ? x_strdup (output_schema_of (t)) : NULL;
+    _cleanup_free_ char *schema = t && t->output_schema ? x_strdup (t->output_schema) : NULL;
     loop_lock_release (&v->s->loop_lock);
     set_structure (schema, &o, answer);
     served_tell_changes (v);

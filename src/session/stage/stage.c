@@ -35,6 +35,7 @@
 #include "session/loop/compaction.h"
 #include "session/model/controller.h"
 #include "session/served/served.h"
+#include "session/servers/servers.h"
 #include "session/stage/places.h"
 #include "session/stage/provided_table.h"
 #include "session/stage/stage_script.h"
@@ -199,6 +200,7 @@ static const struct stage_step {
     { "work folder", stage_work_dir },             /* 17 */
     { "session directories", stage_session_dirs }, /* 18 */
     { "guest directories", stage_guests },
+    { "servers of tools", servers_stage },
     { "tool files", stage_tool_files },       /* 19 */
     { "tool annotations", warn_annotations }, /* 20 */
     { "on-stage hooks", stage_hooks },        /* 21 */

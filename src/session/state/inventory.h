@@ -16,7 +16,9 @@
 struct credential;
 struct gateway;
 struct provided_tool;
+struct server_offer;
 struct session;
+struct staged_server;
 
 /* What the model may call: one entry of tools/. Sorted by name. */
 struct tool_entry {
@@ -28,6 +30,7 @@ struct tool_entry {
     bool is_skill;
     bool is_provided;                 /* provided by the runtime */
     struct staged_artifact *artifact; /* NULL for a provided tool */
+    const char *output_schema;        /* NULL: none */
 };
 
 /* What the model is shown of a tool. */
@@ -71,6 +74,7 @@ struct staged_artifact {
     bool is_upstream_none;
     bool is_removed; /* live: pulled and taken away again; the name answers as removed */
     struct hook_contract contract; /* hooks */
+    struct staged_server *server;  /* servers of tools; NULL else */
     struct guest_making guest;
 };
 

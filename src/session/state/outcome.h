@@ -40,6 +40,8 @@ struct call_outcome {
     char *runtime_error; /* the runtime could not run the call: goes to the trace */
     char *state_effect;  /* "read", "mutate" as the tool said it */
     char *resource_id;
+    const char *server;      /* whose tool it was, borrowed from the session; NULL: no server's */
+    uint64_t progress_count; /* of a server's call */
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool has_shell;     /* shell is filled: a command finished or went to the background */

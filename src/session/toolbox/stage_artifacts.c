@@ -20,6 +20,7 @@
 #include "session/guests/env_limit.h"
 #include "session/guests/guests.h"
 #include "session/model/credential.h"
+#include "session/servers/stage_server.h"
 #include "session/state/session.h"
 
 #include <dirent.h>
@@ -300,6 +301,9 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
         describe_skill (a);
         return true;
     }
+    if (a->role == ROLE_MCP)
+        return staged_server_read (a, err) ||
+               mur_context (err, "while staging %s@%s", a->full_name, a->version);
     if (! load_component (s, a, err))
         return false;
     warn_large_config (a);
@@ -399,6 +403,7 @@ stage_artifacts (struct session *s, struct mur_error **err)
 void
 staged_artifact_clear (struct staged_artifact *a)
 {
+    staged_server_free (a->server);
     free (a->native_path);
     strv_free (&a->native_closure);
     free (a->version);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "session/commands/shell.h"
+#include "session/servers/stage_server.h"
 #include "session/state/provided.h"
 #include "session/state/session.h"
 
@@ -38,16 +39,65 @@ add_provided (struct session *s, const char *name, const char *description, cons
                              .is_provided = true };
 }
 
+static void
+add_server_tools (struct session *s, struct staged_artifact *a)
+{
+    size_t count;
+    const struct server_offer *offers = staged_server_offers (a->server, &count);
+    for (size_t i = 0; i < count; i++)
+        s->kit.tools[s->kit.tool_count++] =
+            (struct tool_entry){ .name = offers[i].name,
+                                 .description = offers[i].description,
+                                 .parameters = offers[i].parameters,
+                                 .output_schema = offers[i].output_schema,
+                                 .required = offers[i].required,
+                                 .artifact = a };
+}
+
+static size_t
+count_server_tools (const struct session *s)
+{
+    size_t all = 0, count;
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        staged_server_offers (s->kit.artifacts[i].server, &count);
+        all += count;
+    }
+    return all;
+}
+
+static const char *
+whose (const struct tool_entry *t)
+{
+    return t->artifact ? t->artifact->full_name : "the runtime";
+}
+
+/* Names of artifacts are unique by themselves; those of a server's tools may meet any other. */
+static bool
+check_clashes (const struct session *s, struct mur_error **err)
+{
+    for (size_t i = 1; i < s->kit.tool_count; i++) {
+        const struct tool_entry *a = &s->kit.tools[i - 1], *b = &s->kit.tools[i];
+        bool is_server =
+            (a->artifact && a->artifact->server) || (b->artifact && b->artifact->server);
+        if (! is_server || strcmp (a->name, b->name) != 0)
+            continue;
+        mur_fail (err, E_MCP_007, "%s and %s both have a tool %s", whose (a), whose (b), a->name);
+        return mur_hint (err, "set mcp.prefix or mcp.rename of one of them");
+    }
+    return true;
+}
+
 bool
 stage_inventory (struct session *s, struct mur_error **err)
 {
-    (void)err;
     free (s->kit.tools);
     s->kit.tool_count = 0;
     s->kit.tools = x_new_array (struct tool_entry, s->kit.artifact_count + s->kit.provided_count +
-                                                       s->policy->commands.allow.len + 1);
+                                                       s->policy->commands.allow.len +
+                                                       count_server_tools (s) + 1);
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
+        add_server_tools (s, a);
         if (! is_offered (a))
             continue;
         struct tool_entry *t = &s->kit.tools[s->kit.tool_count++];
@@ -62,6 +112,7 @@ stage_inventory (struct session *s, struct mur_error **err)
         t->is_schema_malformed = a->shown.is_schema_malformed;
         t->is_skill = a->role == ROLE_SKILL;
         t->artifact = a;
+        t->output_schema = a->shown.output_schema;
     }
     for (size_t i = 0; i < s->kit.provided_count; i++) {
         const struct provided_tool *tool = s->kit.provided[i];
@@ -74,5 +125,5 @@ stage_inventory (struct session *s, struct mur_error **err)
             add_provided (s, name, shell_description (s, name), shell_parameters (name));
     }
     qsort (s->kit.tools, s->kit.tool_count, sizeof (*s->kit.tools), tool_entry_compare);
-    return true;
+    return check_clashes (s, err);
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur mcp add` and `mur mcp update`: a server fetched, looked at and packed.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/json_write.h"
+#include "cli/mcp/commands.h"
+#include "cli/mcp/server_find.h"
+#include "cli/mcp/server_pack.h"
+
+#include <string.h>
+
+struct adding {
+    struct strv also, scripted;
+    struct server_source source;
+    struct server_start start;
+};
+
+static void
+adding_clear (struct adding *a)
+{
+    strv_free (&a->also);
+    strv_free (&a->scripted);
+    server_source_clear (&a->source);
+    server_start_clear (&a->start);
+}
+
+static bool
+fetch (struct adding *a, const struct cli_args *args, const char *source, struct mur_error **err)
+{
+    split_list (cli_value (args, "--with"), &a->also);
+    split_list (cli_value (args, "--allow-scripts"), &a->scripted);
+    const struct source_request q = { .source = source,
+                                      .bin = cli_value (args, "--bin"),
+                                      .also = (const char *const *)a->also.items,
+                                      .also_count = a->also.len,
+                                      .scripted = (const char *const *)a->scripted.items,
+                                      .scripted_count = a->scripted.len };
+    diag_progress ("fetching %s", source);
+    return server_start_read (&a->start, args, err) && server_source_fetch (&q, &a->source, err);
+}
+
+static bool
+read_env (struct adding *a, const struct cli_args *args, struct mur_error **err)
+{
+    split_list (cli_value (args, "--env"), &a->start.env);
+    for (size_t i = 0; i < a->start.env.len; i++) {
+        const char *item = a->start.env.items[i];
+        if (! strchr (item, '=') || item[0] == '=')
+            return mur_fail (err, E_IO_003, "--env: '%s' is no NAME=VALUE", item);
+    }
+    return true;
+}
+
+static void
+print_words (const char *key, const struct strv *words)
+{
+    if (! words->len)
+        return;
+    out_printf ("      %s: [", key);
+    for (size_t i = 0; i < words->len; i++) {
+        _cleanup_json_ json_t *text = json_string_lossy (words->items[i], strlen (words->items[i]));
+        _cleanup_free_ char *quoted = json_dumps (text, JSON_ENCODE_ANY | JSON_COMPACT);
+        out_printf ("%s%s", i ? ", " : "", quoted);
+    }
+    out_printf ("]\n");
+}
+
+/* What goes into the manifest. */
+static void
+print_block (const struct adding *a, const char *name, const char *version)
+{
+    out_printf ("\nIt is in your store. Put this into murmur.yaml:\n\n"
+                "artifacts:\n"
+                "  - name: %s\n"
+                "    version: \"%s\"\n"
+                "    runtime: mcp\n",
+                name, version);
+    if (a->start.args.len) {
+        out_printf ("    mcp:\n");
+        print_words ("args", &a->start.args);
+    }
+    if (a->start.work || a->start.hosts.len)
+        out_printf ("    capabilities:\n");
+    if (a->start.work)
+        out_printf ("      filesystem: {scope: .}\n");
+    if (a->start.hosts.len) {
+        _cleanup_free_ char *hosts = strv_join (&a->start.hosts, "\", \"");
+        out_printf ("      network: {allow: [\"%s\"]}\n", hosts);
+    }
+}
+
+int
+cmd_mcp_add (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_ (adding_clear) struct adding a = { 0 };
+    _cleanup_free_ char *name = NULL, *version = NULL;
+    size_t count;
+    const char *const *words = cli_positionals (args, "ARGS", &count);
+    if (! fetch (&a, args, cli_positional (args, "SOURCE"), err) || ! read_env (&a, args, err))
+        return CLI_FAILED;
+    for (size_t i = 0; i < count; i++)
+        strv_push (&a.start.args, words[i]);
+    const struct pack_request q = { .source = &a.source,
+                                    .name = cli_value (args, "--name"),
+                                    .version = cli_value (args, "--version"),
+                                    .start = &a.start,
+                                    .is_accepted = cli_has (args, "--accept") };
+    if (! server_pack (&q, &name, &version, err))
+        return CLI_FAILED;
+    print_block (&a, name, version);
+    return CLI_OK;
+}
+
+/* --- update --- */
+
+/* The source it came from, in another version. */
+static char *
+source_in_version (const char *source, const char *version)
+{
+    const char *at = strrchr (source, '@');
+    if (! version || ! at || strchr (at, '/') || at == source)
+        return x_strdup (source);
+    return x_asprintf ("%.*s@%s", (int)(at - source), source, version);
+}
+
+int
+cmd_mcp_update (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_ (adding_clear) struct adding a = { 0 };
+    _cleanup_found_ struct found_server before = { 0 };
+    _cleanup_free_ char *name = NULL, *stored = NULL;
+    const char *typed = cli_positional (args, "SERVER"), *at = strrchr (typed, '@');
+    _cleanup_free_ char *called =
+        at && at != typed ? x_strndup (typed, (size_t)(at - typed)) : x_strdup (typed);
+    const char *given = cli_value (args, "--source"), *version = at && at != typed ? at + 1 : NULL;
+    if (! server_find (called, &before, err))
+        return CLI_FAILED;
+    if (str_starts (before.pinned.source, "path:") && ! given) {
+        mur_fail (err, E_IO_003, "%s was added from a folder", before.name);
+        mur_hint (err, "say which: --source path:FOLDER");
+        return CLI_FAILED;
+    }
+    _cleanup_free_ char *source =
+        given ? x_strdup (given) : source_in_version (before.pinned.source, version);
+    if (! fetch (&a, args, source, err))
+        return CLI_FAILED;
+    server_start_as_pinned (&a.start, before.short_name, &before.pinned, a.source.tree);
+    const struct pack_request q = { .source = &a.source,
+                                    .name = before.short_name,
+                                    .version = version,
+                                    .start = &a.start,
+                                    .is_accepted = cli_has (args, "--accept"),
+                                    .before = before.pinned.tools };
+    if (! server_pack (&q, &name, &stored, err))
+        return CLI_FAILED;
+    out_printf ("\n%s@%s is in your store: set that version in murmur.yaml and run mur install\n",
+                name, stored);
+    return CLI_OK;
+}

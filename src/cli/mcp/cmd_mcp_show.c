@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur mcp show`, `mur mcp diff` and `mur mcp call`: a server that was added, as it was reviewed
+ * and as it is.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/mcp/commands.h"
+#include "cli/mcp/server_find.h"
+#include "cli/mcp/server_pack.h"
+
+#include <string.h>
+
+#define CALL_MS 120000
+
+int
+cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_found_ struct found_server f = { 0 };
+    if (! server_find (cli_positional (args, "SERVER"), &f, err))
+        return CLI_FAILED;
+    const struct mcp_pinned *p = &f.pinned;
+    if (cli_has (args, "--json")) {
+        _cleanup_json_ json_t *o = json_copy (p->whole);
+        json_set_string (o, "name", f.name);
+        json_set_string (o, "version", f.version);
+        json_set_string (o, "sha256", f.package->sha256);
+        json_object_set_new (o, "hashes", mcp_pinned_hashes (p));
+        _cleanup_free_ char *text = json_pretty (o, JSON_TEXT_ORDERED);
+        out_printf ("%s\n", text);
+        return CLI_OK;
+    }
+    _cleanup_free_ char *words = json_text (p->args, JSON_TEXT_ORDERED);
+    out_printf ("%s@%s\n  from %s\n", f.name, f.version, p->source);
+    if (p->url)
+        out_printf ("  at %s\n", p->url);
+    else
+        out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
+    out_printf ("  speaks %s (%s)\n  package %s\n", p->revision,
+                p->era == MCP_MODERN ? "modern" : "legacy", f.package->sha256);
+    server_print_tools (p->tools);
+    if (p->instructions)
+        out_printf ("instructions (not shown to a model unless mcp.instructions is set):\n%s\n",
+                    p->instructions);
+    return CLI_OK;
+}
+
+int
+cmd_mcp_diff (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_found_ struct found_server f = { 0 };
+    _cleanup_start_ struct server_start start = { 0 };
+    if (! server_find (cli_positional (args, "SERVER"), &f, err) ||
+        ! server_start_read (&start, args, err))
+        return CLI_FAILED;
+    server_start_as_pinned (&start, f.short_name, &f.pinned, f.tree);
+    _cleanup_ (review_closep) struct review *r = review_open (&start.request, err);
+    _cleanup_json_ json_t *now = r ? review_tools (r, err) : NULL;
+    if (! now)
+        return CLI_FAILED;
+    size_t count = server_print_difference (f.pinned.tools, now);
+    if (count)
+        out_printf ("%zu tools differ\n", count);
+    else
+        out_puts ("its tools are as they were reviewed\n");
+    return count ? CLI_FAILED : CLI_OK;
+}
+
+int
+cmd_mcp_call (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_found_ struct found_server f = { 0 };
+    _cleanup_start_ struct server_start start = { 0 };
+    const char *input = cli_value (args, "--input"), *tool = cli_positional (args, "TOOL");
+    _cleanup_json_ json_t *arguments = json_parse (input, strlen (input), "--input", E_IO_003, err);
+    if (! arguments)
+        return CLI_FAILED;
+    if (! json_is_object (arguments)) {
+        mur_fail (err, E_IO_003, "--input: a JSON object is wanted");
+        return CLI_FAILED;
+    }
+    if (! server_find (cli_positional (args, "SERVER"), &f, err) ||
+        ! server_start_read (&start, args, err))
+        return CLI_FAILED;
+    server_start_as_pinned (&start, f.short_name, &f.pinned, f.tree);
+    _cleanup_ (review_closep) struct review *r = review_open (&start.request, err);
+    _cleanup_json_ json_t *result = r ? review_call (r, tool, arguments, CALL_MS, err) : NULL;
+    if (! result)
+        return CLI_FAILED;
+    _cleanup_free_ char *text = json_pretty (result, JSON_TEXT_ORDERED);
+    out_printf ("%s\n", text);
+    return json_is_true (json_object_get (result, "isError")) ? CLI_FAILED : CLI_OK;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/mcp/server_find.h"
+
+#include "artifact/names/name.h"
+#include "artifact/names/version.h"
+#include "artifact/package/tree.h"
+#include "artifact/store/store.h"
+#include "artifact/store/store_list.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* The full names it may mean, the likeliest first. */
+static void
+names_of (const char *typed, struct strv *out)
+{
+    if (strchr (typed, '/')) {
+        strv_push (out, typed);
+        return;
+    }
+    if (! str_starts (typed, "mcp-"))
+        strv_printf (out, SCOPE_LOCAL "/mcp-%s", typed);
+    strv_printf (out, SCOPE_LOCAL "/%s", typed);
+}
+
+static char *
+newest (const struct stores *stores, const char *name)
+{
+    _cleanup_strv_ struct strv versions = { 0 };
+    const char *best = NULL;
+    for (size_t i = 0; i < STORE_COUNT; i++)
+        if (stores->at[i].root)
+            store_versions (&stores->at[i], name, &versions);
+    for (size_t i = 0; i < versions.len; i++)
+        if (! best || version_compare (versions.items[i], best) > 0)
+            best = versions.items[i];
+    return best ? x_strdup (best) : NULL;
+}
+
+static bool
+open_server (struct found_server *f, const struct store_payload *payload, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    f->package = store_read (payload, f->name, f->version, err);
+    if (! f->package || ! package_open_zip (f->package, err) ||
+        ! package_read_entry (f->package, MCP_PINNED_FILE, &text, err) ||
+        ! mcp_pinned_read (&f->pinned, text.data ? text.data : "", text.len, MCP_PINNED_FILE, err))
+        return mur_context (err, "%s@%s is no server of tools", f->name, f->version);
+    f->short_name = strrchr (f->name, '/') + 1;
+    if (str_starts (f->short_name, "mcp-") && f->short_name[4])
+        f->short_name += 4;
+    f->tree = f->pinned.url ? x_strdup ("") : package_tree_of (f->package, MCP_TREE_PREFIX, err);
+    return f->tree != NULL;
+}
+
+bool
+server_find (const char *typed, struct found_server *out, struct mur_error **err)
+{
+    const char *at = strrchr (typed, '@');
+    _cleanup_free_ char *name =
+        at && at != typed ? x_strndup (typed, (size_t)(at - typed)) : x_strdup (typed);
+    _cleanup_free_ char *here = project_root_find (".");
+    _cleanup_stores_ struct stores *stores = stores_new (here, err);
+    _cleanup_strv_ struct strv names = { 0 };
+    *out = (struct found_server){ 0 };
+    if (! stores)
+        return false;
+    names_of (name, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        _cleanup_payload_ struct store_payload payload = { 0 };
+        _cleanup_free_ char *version =
+            at && at != typed ? x_strdup (at + 1) : newest (stores, names.items[i]);
+        enum store_found found =
+            version ? stores_find (stores, names.items[i], version, NULL, &payload, err)
+                    : STORE_NOT_FOUND;
+        if (found == STORE_FAILED)
+            return false;
+        if (found == STORE_NOT_FOUND)
+            continue;
+        out->name = x_strdup (names.items[i]);
+        out->version = steal_ptr (&version);
+        return open_server (out, &payload, err);
+    }
+    mur_fail (err, E_REG_001, "no server %s in a store", typed);
+    return mur_hint (err, "mur mcp add npm:NAME@VERSION adds one");
+}
+
+void
+found_server_clear (struct found_server *f)
+{
+    free (f->name);
+    free (f->version);
+    free (f->tree);
+    if (f->package)
+        package_free (f->package);
+    mcp_pinned_clear (&f->pinned);
+}

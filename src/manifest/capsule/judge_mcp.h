@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judging the `mcp` block of an entry of runtime: mcp: constants that are keys, names that are
+ * none, and what excludes each other.
+ */
+#pragma once
+
+#include "manifest/capsule/reading.h"
+
+/* Fills in an absent block. <path> is the block's. E-MAN-003. */
+bool
+judge_mcp (struct reading *rd, struct artifact_entry *e, const char *path, struct mur_error **err);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/servers/call_server.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/json_write.h"
+#include "door/tasks/intake.h"
+#include "mcp/definitions.h"
+#include "mcp/result.h"
+#include "session/servers/server_request.h"
+#include "session/servers/staged_server.h"
+#include "session/state/loop_lock.h"
+#include "session/state/running_task.h"
+
+#include <string.h>
+
+#define RESULT_MAX    ((size_t)262144) /* bytes the model gets of one result */
+#define QUESTIONS_MAX 10               /* rounds of input of one call */
+
+struct one_call {
+    struct session *session;
+    struct running_task *task; /* NULL: nobody to ask */
+    struct staged_server *server;
+    const struct server_offer *offer;
+    struct cancel *cancel;
+};
+
+/* --- arguments --- */
+
+/* Models write null or nothing for what they leave out: that is not there. */
+static json_t *
+own_arguments (const struct server_offer *o, const json_t *input)
+{
+    const json_t *properties = json_object_get (o->schema, "properties");
+    json_t *arguments = json_object ();
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)input, key, value)
+    {
+        const json_t *type = json_object_get (json_object_get (properties, key), "type");
+        bool takes_null = str_eq (json_string_value (type), "null") || json_is_array (type);
+        if (! json_is_null (value) || takes_null || strv_contains (&o->required, key))
+            json_object_set (arguments, key, value);
+    }
+    return arguments;
+}
+
+/* --- input of a person --- */
+
+static json_t *
+typed_answer (const char *text, const json_t *schema)
+{
+    const char *type = json_get_string (schema, "type");
+    json_t *value = str_eq (type, "string") ? NULL : json_loads (text, JSON_DECODE_ANY, NULL);
+    return value ? value : json_string_lossy (text, strlen (text));
+}
+
+/* What a person wrote as the content of an elicitation: JSON, or the one value that is asked for.
+ */
+static json_t *
+answer_content (const char *reply, const json_t *schema)
+{
+    const json_t *properties = json_object_get (schema, "properties");
+    json_t *whole = json_loads (reply, 0, NULL);
+    if (json_is_object (whole) || json_object_size (properties) != 1) {
+        if (! json_is_object (whole)) {
+            json_decref (whole);
+            whole = json_object ();
+        }
+        return whole;
+    }
+    json_decref (whole);
+    void *first = json_object_iter ((json_t *)(uintptr_t)properties);
+    json_t *content = json_object ();
+    json_object_set_new (content, json_object_iter_key (first),
+                         typed_answer (reply, json_object_iter_value (first)));
+    return content;
+}
+
+/* Asks the person behind the task; NULL: nobody answers. */
+static json_t *
+ask_operator (void *ctx, const json_t *params)
+{
+    struct one_call *c = ctx;
+    const struct opt_u64 *timeout = &c->session->policy->lifecycle.input_timeout_secs;
+    const json_t *schema = json_object_get (params, "requestedSchema");
+    const char *message = json_get_string (params, "message");
+    bool timed_out = false;
+    if (! c->task || ! message)
+        return NULL;
+    _cleanup_free_ char *wanted = schema ? json_text (schema, JSON_TEXT_SORTED) : x_strdup ("{}");
+    _cleanup_free_ char *prompt =
+        x_asprintf ("The server %s asks: %s\n\nAnswer with JSON for %s, or with the word decline.",
+                    c->server->name, message, wanted);
+    _cleanup_free_ char *reply =
+        registry_request_input (c->session->registry, c->task->task, prompt,
+                                timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
+    if (! reply)
+        return json_pack ("{s:s}", "action", "cancel");
+    if (strcasecmp (reply, "decline") == 0 || strcasecmp (reply, "cancel") == 0)
+        return json_pack ("{s:s}", "action", "decline");
+    return json_pack ("{s:s, s:o}", "action", "accept", "content", answer_content (reply, schema));
+}
+
+/* --- asking --- */
+
+static bool
+is_operator_asked (const struct one_call *c)
+{
+    return c->server->artifact->entry->mcp->ask.value == MCP_ASK_OPERATOR;
+}
+
+/* What a modern server wants to know before it goes on; NULL: it is not told. */
+static json_t *
+input_responses (struct one_call *c, const json_t *requests, struct mur_error **err)
+{
+    json_t *responses = json_object ();
+    const char *key;
+    json_t *request;
+    json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
+    {
+        const char *method = json_get_string (request, "method");
+        json_t *params = json_object_get (request, "params");
+        json_t *answer = str_eq (method, "elicitation/create") && is_operator_asked (c)
+                             ? ask_operator (c, params)
+                             : NULL;
+        if (! answer) {
+            const char *message = json_get_string (params, "message");
+            json_decref (responses);
+            mur_fail (err, E_MCP_005, "server %s asks for input (%.80s%s%.200s), and none is given",
+                      c->server->name, method ? method : "?", message ? ": " : "",
+                      message ? message : "");
+            mur_hint (err, "mcp.ask: operator lets the task wait for a person");
+            return NULL;
+        }
+        json_object_set_new (responses, key, answer);
+    }
+    return responses;
+}
+
+static json_t *
+ask_once (struct one_call *c, json_t *params, struct call_outcome *out, struct mur_error **err)
+{
+    const struct mcp_client *client = server_client (c->server->process);
+    uint64_t deadline_ms = c->server->artifact->grant->deadline_seconds * 1000, progress = 0;
+    _cleanup_json_ json_t *error = NULL;
+    struct server_ask ask = { .method = "tools/call",
+                              .params = mcp_client_params (client, params, 0),
+                              .idle_ms = deadline_ms,
+                              .cap_ms = deadline_ms * SERVER_CAP_FACTOR,
+                              .cancel = c->cancel,
+                              .answer = is_operator_asked (c) ? ask_operator : NULL,
+                              .ctx = c,
+                              .error = &error,
+                              .progress_count = &progress };
+    json_t *result = server_request (c->server->process, &ask, err);
+    out->progress_count += progress;
+    if (error) {
+        _cleanup_free_ char *words = mcp_error_words (error);
+        mur_fail (err, E_MCP_005, "server %s refused the call of %s: %s", c->server->name,
+                  c->offer->tool, words);
+    }
+    return result;
+}
+
+static json_t *
+call_params (const struct one_call *c, const json_t *arguments)
+{
+    json_t *params = json_object ();
+    json_set_string (params, "name", c->offer->tool);
+    json_object_set (params, "arguments", (json_t *)(uintptr_t)arguments);
+    return params;
+}
+
+/* Until it is complete, or asks for what it is not given. */
+static json_t *
+ask_all (struct one_call *c, const json_t *arguments, struct call_outcome *out,
+         struct mur_error **err)
+{
+    json_t *params = call_params (c, arguments);
+    for (unsigned round = 0; round < QUESTIONS_MAX; round++) {
+        _cleanup_json_ json_t *result = ask_once (c, params, out, err);
+        const char *type = json_get_string (result, "resultType");
+        if (! result || ! type || strcmp (type, "complete") == 0)
+            return json_incref (result);
+        if (strcmp (type, "input_required") != 0)
+            return mur_fail (err, E_MCP_005, "server %s gave a result of the type %.40s",
+                             c->server->name, type),
+                   NULL;
+        json_t *responses = input_responses (c, json_object_get (result, "inputRequests"), err);
+        json_t *state = json_object_get (result, "requestState");
+        if (! responses)
+            return NULL;
+        params = call_params (c, arguments);
+        json_object_set_new (params, "inputResponses", responses);
+        if (state)
+            json_object_set (params, "requestState", state);
+    }
+    return mur_fail (err, E_MCP_005, "server %s asked for input %d times in one call",
+                     c->server->name, QUESTIONS_MAX),
+           NULL;
+}
+
+/* --- the result --- */
+
+static const char *
+ending_of (const char *mime)
+{
+    static const char *const endings[][2] = {
+        { "image/png", "png" },  { "image/jpeg", "jpg" },        { "image/webp", "webp" },
+        { "image/gif", "gif" },  { "audio/wav", "wav" },         { "audio/mpeg", "mp3" },
+        { "text/plain", "txt" }, { "application/json", "json" }, { "application/pdf", "pdf" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (endings); i++)
+        if (strcmp (endings[i][0], mime) == 0)
+            return endings[i][1];
+    return "bin";
+}
+
+/* In the records, where the session's commands can read it. */
+static char *
+keep (void *ctx, const char *mime, const void *data, size_t len)
+{
+    struct one_call *c = ctx;
+    _cleanup_free_ char *dir = x_asprintf ("mcp/%s/kept", c->server->name);
+    char *path =
+        x_asprintf ("%s/%llu.%s", dir, (unsigned long long)++c->server->kept, ending_of (mime));
+    if (fs_make_dirs (c->session->places.records, dir, 0700, true, NULL) &&
+        fs_write (c->session->places.records, path, data, len, 0600, true, NULL)) {
+        char *whole = x_asprintf ("%s/%s", c->session->places.dirs.records_path, path);
+        free (path);
+        return whole;
+    }
+    free (path);
+    return NULL;
+}
+
+static void
+take_result (struct one_call *c, const json_t *result, const char *name, struct call_outcome *out)
+{
+    const struct mcp_result_reader reader = { keep, c };
+    _cleanup_buf_ struct buf text = { 0 };
+    bool is_good = mcp_result_read (result, &reader, &text);
+    if (text.len > RESULT_MAX) {
+        _cleanup_free_ char *where = keep (c, "text/plain", text.data, text.len);
+        size_t whole = text.len;
+        buf_truncate (&text, utf8_cut (text.data, text.len, RESULT_MAX));
+        buf_printf (&text, "\n[cut: %zu of %zu bytes%s%s]", text.len, whole,
+                    where ? "; all of it is in " : "", where ? where : "");
+        out->is_truncated = true;
+    }
+    outcome_set_result (out, name, is_good ? TOOL_PASSED : TOOL_FAILED, text.data, text.len);
+    out->state_effect = c->offer->is_read_only ? x_strdup ("read") : NULL;
+}
+
+/* --- the whole --- */
+
+/* It holds words of the server, so it is fenced like a result. */
+static void
+take_error (const struct mur_error *err, const char *name, struct call_outcome *out)
+{
+    outcome_set_error (out, "%s: %s%s%s", diag_code_name (err->code), err->message,
+                       err->hint ? "; " : "", err->hint ? err->hint : "");
+    outcome_set_text (out, "tool", name, out->runtime_error, strlen (out->runtime_error));
+}
+
+static const struct server_offer *
+find_offer (const struct staged_server *v, const char *name)
+{
+    for (size_t i = 0; i < v->offer_count; i++)
+        if (strcmp (v->offers[i].name, name) == 0)
+            return &v->offers[i];
+    return NULL;
+}
+
+void
+servers_call (struct session *s, struct running_task *task, const struct tool_entry *tool,
+              const struct call *call, struct call_outcome *out)
+{
+    struct staged_server *v = tool->artifact->server;
+    struct one_call c = { .session = s,
+                          .task = task,
+                          .server = v,
+                          .offer = find_offer (v, tool->name),
+                          .cancel = call->stop ? call->stop
+                                    : task     ? task->cancel
+                                               : NULL };
+    _cleanup_error_ struct mur_error *err = NULL;
+    _cleanup_json_ json_t *result = NULL;
+    out->server = v->artifact->full_name;
+    if (! json_is_object (call->input)) {
+        outcome_set_error (out, "%s: the input must be a JSON object", tool->name);
+        return;
+    }
+    _cleanup_json_ json_t *arguments = own_arguments (c.offer, call->input);
+    loop_lock_release (&s->loop_lock);
+    if (server_open (v->process, c.cancel, &err) &&
+        server_may_call (v->process, c.offer->tool, &err))
+        result = ask_all (&c, arguments, out, &err);
+    if (v->artifact->entry->mcp->keep.value == MCP_KEEP_CALL)
+        server_end (v->process);
+    loop_lock_take (&s->loop_lock);
+    if (result)
+        take_result (&c, result, tool->name, out);
+    else if (cancel_is_raised (c.cancel)) {
+        outcome_set_error (out, "tool %s was stopped: the task was cancelled", tool->name);
+        out->is_canceled = true;
+    } else if (err)
+        take_error (err, tool->name, out);
+    else
+        outcome_set_error (out, "server %s gave no result", v->name);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a server is, for the files that wall it in, pump it, open it and ask it.
+ *
+ * One lock guards everything below it; the pump's thread alone touches the streams.
+ */
+#pragma once
+
+#include "base/condition.h"
+#include "mcp/lines.h"
+#include "net/allow.h"
+#include "session/servers/server.h"
+
+#define SERVER_TAIL_MAX  8192 /* of its standard error */
+#define SERVER_LOG_MAX   ((size_t)1 << 20)
+#define SERVER_LINE_MAX  MCP_MESSAGE_MAX
+#define SERVER_NOISE_MAX ((uint64_t)1 << 20) /* bytes of standard output that are no message */
+#define SERVER_DEATHS    3                   /* within */
+#define SERVER_DEATHS_MS 60000
+
+struct server_walls {
+    struct arena *arena;
+    struct confinement_spec spec;
+    struct allow_list network;
+    struct confinement *confinement;
+    struct strv closure;            /* libraries its tree needs beside its interpreter's */
+    const char *tree, *path, *name; /* of the tree; the interpreter; as it was called */
+    struct strv env;
+};
+
+struct pending {
+    struct pending *next;
+    int64_t id;
+    json_t *result, *error; /* owned; one of them once it is done */
+    bool is_done;
+    uint64_t heard_ms; /* of the last progress */
+    double progress;
+    uint64_t progress_count;
+    struct mcp_message question; /* of the server, for who waits here to answer */
+    struct server_ask *ask;
+};
+
+enum server_state {
+    SERVER_DOWN,
+    SERVER_UP,     /* its process runs */
+    SERVER_ENDING, /* its input is closed, or it was killed */
+};
+
+/* The process that runs, or ran last. */
+struct server_process {
+    pid_t pid;
+    int pidfd, in_fd, out_fd, err_fd, wake_fd;
+    struct mcp_lines lines;
+    struct buf queue; /* what is to be written */
+    struct buf tail;  /* of its standard error */
+    int log_fd;
+    size_t logged;
+    uint64_t noise_lines, noise_bytes;
+    uint64_t ending_ms; /* when its input was closed; 0: it was not */
+    bool has_term;
+    char *death; /* why it ended, in words; NULL: it runs */
+    enum diag_code death_code;
+};
+
+struct mcp_server {
+    struct server_setup setup;
+    struct server_walls walls;
+    bool has_walls;
+
+    pthread_mutex_t opening; /* who starts it, and nobody else */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum server_state state;
+    bool is_over;   /* nothing is started any more */
+    bool is_opened; /* its era is known and its tools were looked at */
+    struct mcp_client client;
+    struct strv drift;
+    bool has_new_list;                 /* it said that its tools changed */
+    uint64_t list_ms;                  /* when */
+    uint64_t deaths_ms[SERVER_DEATHS]; /* that nobody asked for, the newest first */
+
+    struct server_process io;
+    pthread_t thread; /* the pump */
+    bool has_thread;
+    struct pending *pending;
+    int64_t next_id;
+};
+
+/* --- server_walls.c --- */
+
+/* Makes them unless they are there. */
+bool server_walls_make (struct mcp_server *s, struct mur_error **err);
+void server_walls_free (struct server_walls *w);
+
+/* --- server_state.c --- */
+
+/* Puts a message into the queue. Under the lock. */
+void server_send (struct mcp_server *s, char *text);
+/* Wakes the pump. */
+void server_wake (struct mcp_server *s);
+/* Says why it is ended, once, and has everything of it killed. Under the lock. */
+void
+server_condemn (struct mcp_server *s, enum diag_code code, const char *fmt, ...) _printf_ (3, 4);
+/* Lines of its standard error kept for reports. Owned. */
+char *server_stderr_tail (struct mcp_server *s);
+
+/* --- server_pump.c --- */
+
+/* Starts the process and the thread that speaks with it. Nobody else is starting one. */
+bool server_start (struct mcp_server *s, struct mur_error **err);
+/* Waits for the thread of a process that is gone, and lets go of its walls. Not under the lock. */
+void server_settle (struct mcp_server *s);
+
+/* --- server_messages.c --- */
+
+/* One line of its output. Under the lock. */
+void server_take_line (struct mcp_server *s, const char *line, size_t len);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a server says: answers to what was asked, progress, a changed list, its own questions, and
+ * noise between them.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "session/servers/server_internal.h"
+#include "session/servers/server_request.h"
+
+#include <string.h>
+
+/* A banner, a log on the wrong stream: skipped and counted, up to a bound. */
+static void
+take_noise (struct mcp_server *s, const char *line, size_t len)
+{
+    s->io.noise_lines++;
+    s->io.noise_bytes += len + 1;
+    if (line[0] == '{' && ! utf8_is_valid (line, len))
+        server_condemn (s, E_MCP_005, "it wrote a message that is not UTF-8");
+    else if (s->io.noise_bytes > SERVER_NOISE_MAX)
+        server_condemn (s, E_MCP_005,
+                        "it wrote more than 1 MiB on its standard output that is no message, first "
+                        "or last: %.80s",
+                        line);
+}
+
+static struct pending *
+find_pending (struct mcp_server *s, const json_t *id)
+{
+    for (struct pending *p = s->pending; p && json_is_integer (id); p = p->next)
+        if (p->id == json_integer_value (id) && ! p->is_done)
+            return p;
+    return NULL;
+}
+
+static void
+take_answer (struct mcp_server *s, const struct mcp_message *m)
+{
+    struct pending *p = find_pending (s, m->id);
+    if (! p) /* of a call nobody waits for any more */
+        return;
+    p->result = json_incref ((json_t *)(uintptr_t)m->result);
+    p->error = json_incref ((json_t *)(uintptr_t)m->error);
+    p->is_done = true;
+    pthread_cond_broadcast (&s->changed);
+}
+
+static void
+take_progress (struct mcp_server *s, const json_t *params)
+{
+    struct pending *p = find_pending (s, json_object_get (params, "progressToken"));
+    double at = json_number_value (json_object_get (params, "progress"));
+    if (! p || (p->progress_count && at <= p->progress))
+        return;
+    p->progress = at;
+    p->progress_count++;
+    p->heard_ms = clock_monotonic_ms ();
+    pthread_cond_broadcast (&s->changed);
+}
+
+static void
+take_notification (struct mcp_server *s, const struct mcp_message *m)
+{
+    if (str_eq (m->method, "notifications/progress")) {
+        take_progress (s, m->params);
+    } else if (str_eq (m->method, "notifications/tools/list_changed")) {
+        s->has_new_list = true;
+        s->list_ms = clock_monotonic_ms ();
+        pthread_cond_broadcast (&s->changed);
+    }
+}
+
+/* Who waits for a call of its own answers; what nobody answers is refused by name. */
+static void
+take_question (struct mcp_server *s, struct mcp_message *m)
+{
+    struct pending *p = NULL;
+    if (str_eq (m->method, "elicitation/create") && s->client.can_elicit)
+        for (p = s->pending; p && (p->is_done || ! p->ask->answer || p->question.whole);)
+            p = p->next;
+    if (! p) {
+        server_send (s, mcp_client_answer (m, NULL));
+        return;
+    }
+    p->question = *m;
+    *m = (struct mcp_message){ 0 };
+    pthread_cond_broadcast (&s->changed);
+}
+
+void
+server_take_line (struct mcp_server *s, const char *line, size_t len)
+{
+    _cleanup_mcp_message_ struct mcp_message m;
+    mcp_message_read (&m, line, len);
+    if (m.kind == MCP_RESPONSE)
+        take_answer (s, &m);
+    else if (m.kind == MCP_NOTIFICATION)
+        take_notification (s, &m);
+    else if (m.kind == MCP_REQUEST)
+        take_question (s, &m);
+    else
+        take_noise (s, line, len);
+}

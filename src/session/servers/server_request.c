@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/servers/server_request.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "session/servers/server_internal.h"
+
+#include <string.h>
+
+static void
+wake_waiter (void *ctx)
+{
+    struct mcp_server *s = ctx;
+    pthread_mutex_lock (&s->lock);
+    pthread_cond_broadcast (&s->changed);
+    pthread_mutex_unlock (&s->lock);
+}
+
+/* Parameters with the token by which progress of this very request is told. */
+static json_t *
+with_token (struct server_ask *ask, int64_t id)
+{
+    json_t *params = steal_ptr (&ask->params);
+    if (strcmp (ask->method, "tools/call") != 0)
+        return params;
+    json_t *meta = json_object_get (params, "_meta");
+    if (! meta)
+        json_object_set_new (params, "_meta", meta = json_object ());
+    json_object_set_new (meta, "progressToken", json_integer (id));
+    return params;
+}
+
+static void
+send_request (struct mcp_server *s, struct pending *p)
+{
+    _cleanup_json_ json_t *params = with_token (p->ask, p->id);
+    _cleanup_json_ json_t *id = json_integer (p->id);
+    server_send (s, mcp_request_text (id, p->ask->method, params));
+}
+
+static void
+abandon (struct mcp_server *s, const struct pending *p, const char *reason)
+{
+    if (strcmp (p->ask->method, "initialize") == 0) /* the one request that is not cancelled */
+        return;
+    _cleanup_json_ json_t *params =
+        json_pack ("{s:I, s:s}", "requestId", (json_int_t)p->id, "reason", reason);
+    server_send (s, mcp_request_text (NULL, "notifications/cancelled", params));
+}
+
+/* Somebody is asked meanwhile: the clock does not run. */
+static void
+answer_question (struct mcp_server *s, struct pending *p)
+{
+    _cleanup_mcp_message_ struct mcp_message question = p->question;
+    p->question = (struct mcp_message){ 0 };
+    uint64_t began = clock_monotonic_ms ();
+    pthread_mutex_unlock (&s->lock);
+    json_t *result = p->ask->answer (p->ask->ctx, question.params);
+    char *text = mcp_client_answer (&question, result);
+    pthread_mutex_lock (&s->lock);
+    server_send (s, text);
+    p->heard_ms += clock_monotonic_ms () - began;
+}
+
+/* Under the lock. False: it is over without an answer. */
+static bool
+wait_for_answer (struct mcp_server *s, struct pending *p, struct mur_error **err)
+{
+    uint64_t cap = clock_monotonic_ms () + p->ask->cap_ms;
+    while (! p->is_done) {
+        uint64_t now = clock_monotonic_ms (), idle = p->heard_ms + p->ask->idle_ms;
+        uint64_t at = idle < cap ? idle : cap;
+        if (cancel_is_raised (p->ask->cancel)) {
+            abandon (s, p, "cancelled");
+            return false;
+        }
+        if (p->question.whole) {
+            answer_question (s, p);
+            continue;
+        }
+        if (now >= at) {
+            abandon (s, p, "timeout");
+            return mur_fail (
+                err, E_MCP_002, "server %s gave no answer to %s within %llu s%s", s->setup.name,
+                p->ask->method,
+                (unsigned long long)((idle < cap ? p->ask->idle_ms : p->ask->cap_ms) / 1000),
+                p->progress_count ? " in spite of its progress" : "");
+        }
+        struct timespec ts = { (time_t)(at / 1000), (long)(at % 1000) * 1000000 };
+        pthread_cond_timedwait (&s->changed, &s->lock, &ts);
+    }
+    return true;
+}
+
+static bool
+fail_dead (struct mcp_server *s, struct mur_error **err)
+{
+    _cleanup_free_ char *tail = server_stderr_tail (s);
+    return mur_fail (err, s->io.death_code, "server %s: %s%s%s", s->setup.name,
+                     s->io.death ? s->io.death : "it does not run", *tail ? ". It wrote: " : "",
+                     tail);
+}
+
+static void
+unlink_pending (struct mcp_server *s, const struct pending *p)
+{
+    for (struct pending **at = &s->pending; *at; at = &(*at)->next)
+        if (*at == p) {
+            *at = p->next;
+            return;
+        }
+}
+
+static json_t *
+take_answer (struct mcp_server *s, struct pending *p, struct mur_error **err)
+{
+    if (p->result)
+        return steal_ptr (&p->result);
+    if (! p->error)
+        return fail_dead (s, err), NULL;
+    if (p->ask->error) {
+        *p->ask->error = steal_ptr (&p->error);
+        return NULL;
+    }
+    _cleanup_free_ char *words = mcp_error_words (p->error);
+    mur_fail (err, E_MCP_005, "server %s refused %s: %s", s->setup.name, p->ask->method, words);
+    return NULL;
+}
+
+json_t *
+server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error **err)
+{
+    json_t *result = NULL;
+    uint64_t listener = cancel_add (ask->cancel, wake_waiter, s);
+    pthread_mutex_lock (&s->lock);
+    struct pending p = { .id = s->next_id++, .heard_ms = clock_monotonic_ms (), .ask = ask };
+    if (s->state != SERVER_UP) {
+        fail_dead (s, err);
+    } else {
+        p.next = s->pending;
+        s->pending = &p;
+        send_request (s, &p);
+        if (wait_for_answer (s, &p, err))
+            result = take_answer (s, &p, err);
+        unlink_pending (s, &p);
+    }
+    pthread_mutex_unlock (&s->lock);
+    cancel_remove (ask->cancel, listener);
+    if (ask->progress_count)
+        *ask->progress_count = p.progress_count;
+    json_decref (ask->params);
+    json_decref (p.result);
+    json_decref (p.error);
+    mcp_message_clear (&p.question);
+    return result;
+}
