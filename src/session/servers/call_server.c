@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/servers/call_server.h"
 
+#include ""
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json_write.h"
-#include "door/tasks/intake.h"
 #include "mcp/definitions.h"
 #include "mcp/result.h"
 #include "session/servers/server_request.h"
