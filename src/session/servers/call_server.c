@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/servers/call_server.h"
 
-#include ""
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json_write.h"
+#include "door/tasks/intake.h"
 #include "mcp/definitions.h"
 #include "mcp/result.h"
 #include "session/servers/server_request.h"
@@ -85,21 +85,21 @@ ask_operator (void *ctx, const json_t *params)
     const struct opt_u64 *timeout = &c->session->policy->lifecycle.input_timeout_secs;
     const json_t *schema = json_object_get (params, "requestedSchema");
     const char *message = json_get_string (params, "message");
-    bool timed_out = false;
     if (! c->task || ! message)
         return NULL;
     _cleanup_free_ char *wanted = schema ? json_text (schema, JSON_TEXT_SORTED) : x_strdup ("{}");
     _cleanup_free_ char *prompt =
         x_asprintf ("The server %s asks: %s\n\nAnswer with JSON for %s, or with the word decline.",
                     c->server->name, message, wanted);
-    _cleanup_free_ char *reply =
-        registry_request_input (c->session->registry, c->task->task, prompt,
-                                timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &timed_out);
-    if (! reply)
+    const struct question asked = { .text = prompt };
+    _cleanup_ (question_reply_clear) struct question_reply reply = { 0 };
+    if (! registry_ask (c->session->registry, c->task->task, &asked,
+                        timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply))
         return json_pack ("{s:s}", "action", "cancel");
-    if (strcasecmp (reply, "decline") == 0 || strcasecmp (reply, "cancel") == 0)
+    if (strcasecmp (reply.text, "decline") == 0 || strcasecmp (reply.text, "cancel") == 0)
         return json_pack ("{s:s}", "action", "decline");
-    return json_pack ("{s:s, s:o}", "action", "accept", "content", answer_content (reply, schema));
+    return json_pack ("{s:s, s:o}", "action", "accept", "content",
+                      answer_content (reply.text, schema));
 }
 
 /* --- asking --- */
