@@ -425,6 +425,15 @@ is_alternate_only (const struct inference *inf, const struct artifact_entry *e)
     return false;
 }
 
+static bool
+is_one_line (const char *key)
+{
+    for (; *key; key++)
+        if ((unsigned char)*key < 0x20 || *key == 0x7f)
+            return false;
+    return true;
+}
+
 bool
 policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_credential,
                            const void *ctx, const char *config_path, struct mur_error **err)
@@ -438,8 +447,17 @@ policy_check_gateway_keys (const struct policy *p, policy_credential_fn *config_
         _cleanup_secret_ struct secret *value =
             config_credential ? config_credential (ctx, name) : NULL;
         const char *variable = getenv (name);
-        if ((value && secret_len (value)) || (variable && *variable))
+        const char *key = value && secret_len (value) ? secret_reveal (value) : variable;
+        if (key && *key && is_one_line (key))
             continue;
+        if (key && *key) {
+            capsule_manifest_fail (p->manifest, err, E_MAN_003,
+                                   arena_printf (p->arena, "artifacts[%zu].gateway.api_key", i),
+                                   "the key ${%s} of %s holds a line end or another control "
+                                   "character, which no header can carry",
+                                   name, e->name);
+            return mur_hint (err, "give the key alone, on one line");
+        }
         capsule_manifest_fail (
             p->manifest, err, E_MAN_003,
             arena_printf (p->arena, "artifacts[%zu].gateway.api_key", i),

@@ -34,34 +34,59 @@ next_line (const char **at, struct line *line)
 }
 
 static bool
-is_fence (struct line line)
+is_line (struct line line, const char *text)
 {
-    return line.len == 3 && memcmp (line.text, "---", 3) == 0;
+    return line.len == strlen (text) && memcmp (line.text, text, line.len) == 0;
 }
 
+/* Comments of a page, such as a licence, stand before anything. */
+static const char *
+skip_comments (const char *at)
+{
+    for (;;) {
+        at += strspn (at, " \t\r\n");
+        const char *end = str_starts (at, "<!--") ? strstr (at, "-->") : NULL;
+        if (! end)
+            return at;
+        at = end + 3;
+    }
+}
+
+/* A head that is not ended goes as far as its lines look like keys. */
 static bool
-is_end (struct line line)
+is_body (struct line line)
 {
-    return is_fence (line) || (line.len == 3 && memcmp (line.text, "...", 3) == 0);
+    return ! line.len || line.text[0] == '#' ||
+           (! strchr (" \t", line.text[0]) && ! memchr (line.text, ':', line.len) &&
+            ! memchr (line.text, '=', line.len));
 }
 
-/* The head between its fences; false, <body> being all, when there is none. */
+/* The head between its fences, of YAML or of TOML; false, <body> being all, when there is none. */
 static bool
 find_head (const char *text, struct line *head, const char **body)
 {
-    const char *at = text + strspn (text, " \t\r\n");
+    const char *at = skip_comments (text);
     struct line line;
-    *body = text;
-    if (! next_line (&at, &line) || ! is_fence (line))
+    *body = at;
+    bool is_open = next_line (&at, &line), is_toml = is_open && is_line (line, "+++");
+    if (! is_toml && ! (is_open && is_line (line, "---")))
         return false;
-    const char *start = at;
-    for (const char *before = at; next_line (&at, &line); before = at)
-        if (is_end (line)) {
-            *head = (struct line){ start, (size_t)(before - start) };
-            *body = at;
-            return true;
-        }
-    return false;
+    const char *start = at, *behind = NULL;
+    for (const char *before = at; next_line (&at, &line); before = at) {
+        if (! behind && is_body (line))
+            behind = before;
+        bool is_end =
+            is_toml ? is_line (line, "+++") : is_line (line, "---") || is_line (line, "...");
+        if (! is_end)
+            continue;
+        *head = (struct line){ start, (size_t)(before - start) };
+        *body = at;
+        return true;
+    }
+    behind = behind ? behind : at;
+    *head = (struct line){ start, (size_t)(behind - start) };
+    *body = *behind ? behind : start;
+    return behind > start;
 }
 
 /* Appends words, one blank between any two. */
@@ -115,7 +140,8 @@ from_yaml (struct line head, struct buf *out)
 
 /* --- a head that is none --- */
 
-/* The value of a line "description: ..." in any case; false when it is another line. */
+/* The value of a line "description: ..." or, as TOML has it, "description = ...", in any case;
+ * false when it is another line. */
 static bool
 take_key (struct line line, struct line *value)
 {
@@ -124,8 +150,9 @@ take_key (struct line line, struct line *value)
         return false;
     const char *at = line.text + key_len;
     at += strspn (at, " \t");
-    if (*at++ != ':')
+    if (*at != ':' && *at != '=')
         return false;
+    at++;
     at += strspn (at, " \t");
     size_t taken = (size_t)(at - line.text);
     *value = taken > line.len ? (struct line){ line.text + line.len, 0 }

@@ -70,11 +70,12 @@ without_comment (struct slice s)
     return trim (s);
 }
 
+/* What a shell's `$env:NAME` or a quote makes of a line is no name. */
 static bool
 is_name (struct slice s)
 {
     for (size_t i = 0; i < s.len; i++)
-        if (is_blank (s.text[i]) || ! s.text[i])
+        if (is_blank (s.text[i]) || ! s.text[i] || strchr ("$\"'`:;(){}[]<>|&", s.text[i]))
             return false;
     return s.len > 0;
 }
@@ -143,6 +144,8 @@ take_value (struct reading *r, struct buf *value, struct mur_error **err)
             return false;
         struct reading here = *r;
         struct slice after = trim (take_line (r));
+        if (after.len && after.text[0] == ';') /* as a shell takes it */
+            after = trim ((struct slice){ after.text + 1, after.len - 1 });
         return ! after.len || after.text[0] == '#' ||
                refuse (&here, err, "text behind the closing quote",
                        "quote the whole value, or begin a comment with #");
@@ -182,6 +185,11 @@ take_entry (struct reading *r, struct dotenv *out, struct mur_error **err)
         return true;
     }
     const char *equals = memchr (line.text, '=', line.len);
+    struct slice exported = without_export (line);
+    if (! equals && exported.len < line.len && is_name (exported)) { /* export NAME */
+        *r = ahead;
+        return true;
+    }
     struct slice name =
         trim ((struct slice){ line.text, equals ? (size_t)(equals - line.text) : 0 });
     name = without_export (name);

@@ -17,17 +17,18 @@ test_lines (void **state _unused_)
     static const char text[] =
         "# comment\n\n A = 1 \nB=\"two words\"\nC='x'\nD=a=b # comment\nE=\nF=a#b\nG=it's\nexport H=1\n\tI=\"'x'\"\r\n"
         "J=\"v\" # words\nK='a\"b'#c\nL=\"-----BEGIN-----\r\nabc=\n-----END-----\"\nM= # none\nN=#x\nO=\"a\\nb\\\"c\\q\"\nP=`'\"`\n"
+        "export S\nexport T=\"x\";\nU='y' ; # z\n"
         "export\tQ = 'a\\nb'\nexport=1\nR=\"\n";
     _cleanup_dotenv_ struct dotenv d = { 0 };
     assert_succeeds (dotenv_parse (text, strlen (text), ".env", &d, &err));
     static const struct dotenv_entry expected[] = {
-        { "A", "1" },    { "B", "two words" }, { "C", "x" },
-        { "D", "a=b" },  { "E", "" },          { "F", "a#b" },
-        { "G", "it's" }, { "H", "1" },         { "I", "'x'" },
-        { "J", "v" },    { "K", "a\"b" },      { "L", "-----BEGIN-----\nabc=\n-----END-----" },
-        { "M", "" },     { "N", "#x" },        { "O", "a\nb\"c\\q" },
-        { "P", "'\"" },  { "Q", "a\\nb" },     { "export", "1" },
-        { "R", "\"" },
+        { "A", "1" },     { "B", "two words" }, { "C", "x" },
+        { "D", "a=b" },   { "E", "" },          { "F", "a#b" },
+        { "G", "it's" },  { "H", "1" },         { "I", "'x'" },
+        { "J", "v" },     { "K", "a\"b" },      { "L", "-----BEGIN-----\nabc=\n-----END-----" },
+        { "M", "" },      { "N", "#x" },        { "O", "a\nb\"c\\q" },
+        { "P", "'\"" },   { "T", "x" },         { "U", "y" },
+        { "Q", "a\\nb" }, { "export", "1" },    { "R", "\"" },
     };
     assert_int_equal (d.len, ARRAY_LEN (expected));
     for (size_t i = 0; i < d.len; i++) {
@@ -39,10 +40,16 @@ test_lines (void **state _unused_)
 static void
 test_a_bad_line_is_numbered (void **state _unused_)
 {
-    static const char *const bad[] = {
-        "A=1\n\nnonsense\n",          "A=1\n\n=x\n", "A=1\n#\n = \n", "A=1\n\nB=\"open\nC=1\n",
-        "A=\"x\ny\"\nexport B C=1\n", "A='\n\n' x\n"
-    };
+    static const char *const bad[] = { "A=1\n\nnonsense\n",
+                                       "A=1\n\n=x\n",
+                                       "A=1\n#\n = \n",
+                                       "A=1\n\nB=\"open\nC=1\n",
+                                       "A=\"x\ny\"\nexport B C=1\n",
+                                       "A='\n\n' x\n",
+                                       "A=1\n\n$env:B=\"x\"\n",
+                                       "A=1\n\n\"B\": \"x=\"\n",
+                                       "A=1\n\nexport\n",
+                                       "\n\nA=\"x\";y\n" };
     for (size_t i = 0; i < ARRAY_LEN (bad); i++) {
         _cleanup_dotenv_ struct dotenv d = { 0 };
         _cleanup_error_ struct mur_error *err = NULL;
