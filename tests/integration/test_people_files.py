@@ -69,8 +69,9 @@ def zip_with(path, files):
     {"forms/SKILL.md": "# Forms\n", "forms/a.txt": "a"},
     {"forms/": "", "forms/SKILL.md": "# Forms\n", "forms/a.txt": "a", "__MACOSX/forms/._SKILL.md": "x", ".DS_Store": "x"},
     {"forms\\SKILL.md": "# Forms\n", "forms\\a.txt": "a"},
+    {"./forms/SKILL.md": "# Forms\n", "./forms/a.txt": "a"},
     {"README.txt": "x", "forms/SKILL.md": "# Forms\n", "forms/a.txt": "a"},
-], ids=["plain", "mac", "backslash", "beside"])
+], ids=["plain", "mac", "backslash", "dot", "beside"])
 def test_report_30_a_zip_with_one_folder_is_that_skill(lab, files):
     project = lab.project("p")
     zip_with(project / "forms.zip", files)

@@ -46,3 +46,10 @@ def test_report_31_a_key_that_no_header_can_carry_is_said_before_anything_runs(k
 
 def test_report_31_nor_one_of_the_environment(keyed):
     assert "line end" in keyed(None, env={"PROBE_KEY": "abc\n"}).failed("E-MAN-003").stderr
+
+
+def test_report_30_what_is_no_zip_is_told_what_to_do(lab):
+    project = lab.project("p", files={"forms/SKILL.md": "# Forms\n", "forms.tar.gz": b"\x1f\x8b\x08\x00", "empty.zip": b""})
+    assert "name the folder it lies in" in project.mur("build", "--skill", "x", "forms/SKILL.md").failed("E-IO-003").stderr
+    for name in ("forms.tar.gz", "empty.zip"):
+        assert "unpack any other archive and name its folder" in project.mur("build", "--skill", "x", name).failed("E-IO-003").stderr

@@ -39,13 +39,14 @@ has_skill (const struct build_plan *files)
 }
 
 static bool
-fail_without_skill (const char *source, const struct strv *found, struct mur_error **err)
+fail_without_skill (const char *source, const struct strv *found, bool is_zip,
+                    struct mur_error **err)
 {
     mur_fail (err, E_IO_001, "%s: no SKILL.md in it", source);
     if (! found->len)
         return mur_hint (err, "a skill is a folder, or a zip of one, with a file SKILL.md");
     _cleanup_free_ char *names = strv_join (found, ", ");
-    return mur_hint (err, "there is one in %s: name %s", names,
+    return mur_hint (err, "there is one in %s: %sname %s", names, is_zip ? "unpack it and " : "",
                      found->len > 1 ? "one of them" : "that folder");
 }
 
@@ -114,7 +115,7 @@ gather_dir (const char *source, int dir_fd, struct build_plan *files, struct str
         }
     }
     strv_sort (&elsewhere);
-    return has_skill (files) || fail_without_skill (source, &elsewhere, err);
+    return has_skill (files) || fail_without_skill (source, &elsewhere, false, err);
 }
 
 /* --- a zip --- */
@@ -153,9 +154,9 @@ find_root (struct zip *zip, struct strv *found)
         if (! strv_contains (found, folder))
             strv_push (found, folder);
     }
-    bool is_one =
-        found->len == 1 && strcspn (found->items[0], "/\\") + 1 == strlen (found->items[0]);
-    return is_one ? x_strdup (found->items[0]) : NULL;
+    const char *only = found->len == 1 ? found->items[0] : "";
+    const char *below = str_starts (only, "./") ? only + 2 : only;
+    return *below && strcspn (below, "/\\") + 1 == strlen (below) ? x_strdup (only) : NULL;
 }
 
 /* Notes the folder of <root>, or the other place, that an entry lies in. */
@@ -176,11 +177,15 @@ gather_zip (const char *source, struct build_plan *files, struct strv *left_out,
         return false;
     _cleanup_ (zip_closep) struct zip *zip = zip_open (archive.data, archive.len, source, err);
     if (! zip)
-        return false;
+        return mur_hint (err, "%s",
+                         skill_file_is_text (source + folder_len (source))
+                             ? "name the folder it lies in"
+                             : "a skill is a folder, or a zip of one: unpack any other archive "
+                               "and name its folder");
     _cleanup_strv_ struct strv found = { 0 };
     _cleanup_free_ char *root = find_root (zip, &found);
     if (! root)
-        return fail_without_skill (source, &found, err);
+        return fail_without_skill (source, &found, true, err);
     size_t root_len = strlen (root);
     for (size_t i = 0; i < zip_count (zip); i++) {
         const struct zip_entry *entry = zip_at (zip, i);
