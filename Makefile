@@ -32,7 +32,7 @@ check-threads: ## unit tests of the door and of child launches, and the door's s
 	@scripts/bootstrap packages engine
 	@scripts/check-threads
 
-check-real: ## tests with real programs installed by name, PART="agents mcp" by default, otel for real receivers; those that cannot be had are skipped
+check-real: ## tests with real programs installed by name, PART="agents mcp servers" by default, otel for real receivers; those that cannot be had are skipped
 	@scripts/check-real --build $(BUILD) $(PART)
 
 bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
