@@ -208,3 +208,24 @@ def test_reliability_F4_conversations_that_take_turns_are_not_listed_again(lab):
     assert running.signal().result().code == 0
     assert [len(line["message_ids"]) for line in lines[-4:]] == [2] * 4
     assert [len(messages) for messages in messages_of(lines)[-4:]] == [21, 21, 23, 23]
+
+
+def test_reliability_F7_tasks_that_ended_long_ago_are_answered_from_disk(lab):
+    running = lab.agent(steps=[{"text": "the answer"}], lifecycle=SLEEPER).start()
+    door = Door(running)
+    ids = [door.send(f"number {number}")["id"] for number in range(300)]
+    session = lab.session(running)
+
+    first = door.task(ids[0])
+    assert first["status"]["state"] == "TASK_STATE_COMPLETED" and first["artifacts"][0]["parts"][0]["text"] == "the answer"
+    assert {**first, "id": ids[-1], "contextId": "", "status": ""} == {**door.task(ids[-1]), "contextId": "", "status": ""}
+    listed, token = [], ""
+    while token is not None:
+        page = door.result("ListTasks", {"pageSize": 45, "pageToken": token, "status": "TASK_STATE_COMPLETED"})
+        assert page["totalSize"] == len(ids)
+        listed += [task["id"] for task in page["tasks"]]
+        token = page["nextPageToken"] or None
+    assert listed == ids[::-1]
+    assert door.error("CancelTask", {"id": ids[0]})["code"] == -32002
+    assert not [path for path in session.records.iterdir() if "ended" in path.name], "the files have no name"
+    assert running.signal().result().code == 0

@@ -67,6 +67,7 @@ static enum registry_next
 take_next (struct registry *r, const struct task **task)
 {
     struct task_entry *e = pop (r, r->is_interrupted || r->is_closed);
+    r->handed = e;
     if (e && e->view.state == TASK_CANCELED) {
         task_entry_stream_ending (r, e);
         *task = &e->task;
@@ -90,6 +91,8 @@ registry_next (struct registry *r, uint64_t wait_ms, const struct task **task)
     struct timespec until = deadline_in (wait_ms);
     *task = NULL;
     pthread_mutex_lock (&r->lock);
+    r->handed = NULL;
+    task_entries_retire (r);
     enum registry_next next;
     int status = 0;
     while ((next = take_next (r, task)) == REGISTRY_NOTHING && status != ETIMEDOUT &&
@@ -282,13 +285,15 @@ registry_cancel_all (struct registry *r, struct strv *ids)
         enum task_state state;
         if (task_entry_is_over (e, &state))
             continue;
-        raised[ids->len] = e->task.cancel; /* lives as long as the registry */
+        raised[ids->len] = cancel_ref (e->task.cancel);
         strv_push (ids, e->task.id);
         task_entry_cancel (r, e);
     }
     pthread_mutex_unlock (&r->lock);
-    for (size_t i = 0; i < ids->len; i++)
+    for (size_t i = 0; i < ids->len; i++) {
         cancel_raise (raised[i]);
+        cancel_unref (raised[i]);
+    }
     free (raised);
     strv_sort (ids);
 }

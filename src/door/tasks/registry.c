@@ -17,17 +17,47 @@ registry_take_completion (const struct registry *r, const char *delegation_id)
 }
 
 static bool
-is_visible (const struct registry *r, const struct task_entry *e, const struct caller *caller)
+may_see (const struct registry *r, const struct caller *caller, const char *owner)
 {
     return r->spec.is_public || str_eq (caller->credential, "operator") ||
-           (e->task.owner && str_eq (caller->credential, e->task.owner));
+           (owner && str_eq (caller->credential, owner));
 }
 
 static struct task_entry *
 find_visible (struct registry *r, const struct caller *caller, const char *id)
 {
     struct task_entry *e = task_entry_find (r, id);
-    return e && is_visible (r, e, caller) ? e : NULL;
+    return e && may_see (r, caller, e->task.owner) ? e : NULL;
+}
+
+/* A task wherever it is. */
+struct found_task {
+    struct task_entry *entry; /* NULL: not held any more, or not found */
+    struct ended_task ended;
+};
+
+static void
+found_task_clear (struct found_task *f)
+{
+    ended_task_clear (&f->ended);
+}
+#define _cleanup_found_ _cleanup_ (found_task_clear)
+
+static struct found_task
+find_anywhere (struct registry *r, const struct caller *caller, const char *id)
+{
+    struct found_task f = { .entry = find_visible (r, caller, id) };
+    if (! f.entry && r->ended && ended_tasks_find (r->ended, id, &f.ended) &&
+        ! may_see (r, caller, f.ended.owner))
+        ended_task_clear (&f.ended);
+    return f;
+}
+
+/* The view points into the found task itself, so it is asked for where that stands. */
+static const struct task_view *
+view_of (const struct found_task *f)
+{
+    return f->entry ? &f->entry->view : f->ended.view.id ? &f->ended.view : NULL;
 }
 
 static bool
@@ -69,10 +99,10 @@ text_with_references (struct registry *r, const struct caller *caller,
     buf_puts (&out, message->text);
     const struct strv *ids = message->references;
     for (size_t i = 0; ids && i < ids->len; i++) {
-        const struct task_entry *e = find_visible (r, caller, ids->items[i]);
+        _cleanup_found_ struct found_task f = find_anywhere (r, caller, ids->items[i]);
         if (i == 0)
             buf_puts (&out, "\n\nReferenced tasks:");
-        message_append_reference (&out, ids->items[i], e ? &e->view : NULL);
+        message_append_reference (&out, ids->items[i], view_of (&f));
     }
     return buf_steal (&out);
 }
@@ -195,14 +225,17 @@ registry_route (struct registry *r, const struct caller *caller,
 {
     *out = (struct route_result){ 0 };
     pthread_mutex_lock (&r->lock);
+    task_entries_retire (r);
     if (! message->task_id) {
         route_new (r, caller, message, out);
     } else {
-        struct task_entry *e = find_visible (r, caller, message->task_id);
-        out->outcome = e ? ROUTE_NOT_WAITING : ROUTE_NOT_FOUND;
-        if (e) {
-            out->state = e->view.state;
-            memcpy (out->id, e->task.id, sizeof out->id);
+        _cleanup_found_ struct found_task f = find_anywhere (r, caller, message->task_id);
+        const struct task_view *view = view_of (&f);
+        struct task_entry *e = f.entry;
+        out->outcome = view ? ROUTE_NOT_WAITING : ROUTE_NOT_FOUND;
+        if (view) {
+            out->state = view->state;
+            memcpy (out->id, view->id, sizeof out->id);
         }
         if (e && e->view.state == TASK_INPUT_REQUIRED && ! e->reply)
             route_continuation (r, caller, e, message, out);
@@ -217,12 +250,13 @@ registry_task_json (struct registry *r, const struct caller *caller, const char 
                     bool *settled, enum task_state *state)
 {
     pthread_mutex_lock (&r->lock);
-    const struct task_entry *e = find_visible (r, caller, task_id);
-    json_t *json = e ? task_view_json (&e->view, true) : NULL;
-    if (e && settled)
-        *settled = is_settled (e);
-    if (e && state)
-        *state = e->view.state;
+    _cleanup_found_ struct found_task f = find_anywhere (r, caller, task_id);
+    const struct task_view *view = view_of (&f);
+    json_t *json = view ? task_view_json (view, true) : NULL;
+    if (view && settled)
+        *settled = ! f.entry || is_settled (f.entry);
+    if (view && state)
+        *state = view->state;
     pthread_mutex_unlock (&r->lock);
     return json;
 }
@@ -232,16 +266,17 @@ registry_when_settled (struct registry *r, const struct caller *caller, const ch
                        registry_settled_fn *fn, void *ctx)
 {
     pthread_mutex_lock (&r->lock);
-    struct task_entry *e = find_visible (r, caller, task_id);
-    if (e && is_settled (e))
-        fn (ctx, task_view_json (&e->view, true));
-    else if (e) {
+    _cleanup_found_ struct found_task f = find_anywhere (r, caller, task_id);
+    const struct task_view *view = view_of (&f);
+    if (view && (! f.entry || is_settled (f.entry)))
+        fn (ctx, task_view_json (view, true));
+    else if (view) {
         struct waiter *w = x_new0 (struct waiter);
-        *w = (struct waiter){ fn, ctx, e->waiters };
-        e->waiters = w;
+        *w = (struct waiter){ fn, ctx, f.entry->waiters };
+        f.entry->waiters = w;
     }
     pthread_mutex_unlock (&r->lock);
-    return e != NULL;
+    return view != NULL;
 }
 
 void
@@ -257,10 +292,92 @@ static bool
 is_listed (const struct registry *r, const struct task_entry *e, const struct caller *caller,
            const struct list_query *q)
 {
-    return is_visible (r, e, caller) && ! q->matches_nothing &&
+    return may_see (r, caller, e->task.owner) && ! q->matches_nothing &&
            (! q->context_id || strcmp (q->context_id, e->task.context_id) == 0) &&
            (! q->has_state || q->state == e->view.state) &&
            (! q->has_after || e->view.timestamp_ms >= q->after_ms);
+}
+
+/* --- lists --- */
+
+/* Both kinds of tasks by revision, the newest first: those that are held, and those on disk. */
+struct listing {
+    const struct registry *r;
+    const struct caller *caller;
+    const struct list_query *query;
+    const struct task_entry *held; /* the next of them */
+    struct ended_filter filter;
+    size_t at;               /* of those on disk */
+    struct ended_task ended; /* the next of them; its id is NULL when there is none */
+};
+
+static void
+skip_unlisted (struct listing *l)
+{
+    while (l->held && (! is_listed (l->r, l->held, l->caller, l->query) ||
+                       (l->query->has_cursor && l->held->revision >= l->query->cursor_revision)))
+        l->held = l->held->older;
+}
+
+static void
+take_next_ended (struct listing *l)
+{
+    ended_task_clear (&l->ended);
+    if (l->r->ended && ! l->query->matches_nothing)
+        (void)ended_tasks_next (l->r->ended, &l->filter, &l->at, &l->ended);
+}
+
+static void
+listing_begin (struct listing *l)
+{
+    const struct list_query *q = l->query;
+    l->held = l->r->newest;
+    l->filter = (struct ended_filter){
+        .context_id = q->context_id,
+        .owner = l->caller->credential,
+        .is_owned = ! l->r->spec.is_public && ! str_eq (l->caller->credential, "operator"),
+        .has_state = q->has_state,
+        .has_after = q->has_after,
+        .state = q->state,
+        .after_ms = q->after_ms,
+    };
+    if (l->r->ended)
+        l->at = ended_tasks_below (l->r->ended, q->has_cursor ? q->cursor_revision : UINT64_MAX);
+    skip_unlisted (l);
+    take_next_ended (l);
+}
+
+/* The next view and its revision, or NULL. */
+static const struct task_view *
+listing_peek (const struct listing *l, uint64_t *revision)
+{
+    bool is_held = l->held && (! l->ended.view.id || l->held->revision > l->ended.revision);
+    if (! is_held && ! l->ended.view.id)
+        return NULL;
+    *revision = is_held ? l->held->revision : l->ended.revision;
+    return is_held ? &l->held->view : &l->ended.view;
+}
+
+static void
+listing_step (struct listing *l, const struct task_view *shown)
+{
+    if (shown == &l->ended.view) {
+        take_next_ended (l);
+        return;
+    }
+    l->held = l->held->older;
+    skip_unlisted (l);
+}
+
+static uint64_t
+listing_total (const struct listing *l)
+{
+    uint64_t total = 0;
+    if (l->r->ended && ! l->query->matches_nothing)
+        total = ended_tasks_count (l->r->ended, &l->filter);
+    for (const struct task_entry *e = l->r->newest; e; e = e->older)
+        total += is_listed (l->r, e, l->caller, l->query);
+    return total;
 }
 
 /* Newest revision first; the cursor is a position, so what changed meanwhile has moved ahead of it.
@@ -269,30 +386,30 @@ json_t *
 registry_list_json (struct registry *r, const struct caller *caller, const struct list_query *query)
 {
     json_t *tasks = json_array ();
-    uint64_t total = 0;
-    char *token = NULL;
-    const struct task_entry *last = NULL;
+    _cleanup_free_ char *token = NULL, *last = NULL;
+    uint64_t revision, last_revision = 0;
     pthread_mutex_lock (&r->lock);
-    for (const struct task_entry *e = r->newest; e; e = e->older) {
-        if (! is_listed (r, e, caller, query))
-            continue;
-        total++;
-        if (query->has_cursor && e->revision >= query->cursor_revision)
-            continue;
-        if (json_array_size (tasks) < query->page_size) {
-            json_array_append_new (tasks,
-                                   task_view_listed_json (&e->view, query->includes_artifacts));
-            last = e;
-        } else if (! token)
-            token = task_page_token (last->revision, last->task.id);
+    struct listing l = { .r = r, .caller = caller, .query = query };
+    listing_begin (&l);
+    for (const struct task_view *v; ! token && (v = listing_peek (&l, &revision));) {
+        if (json_array_size (tasks) == query->page_size) {
+            token = task_page_token (last_revision, last);
+            break;
+        }
+        json_array_append_new (tasks, task_view_listed_json (v, query->includes_artifacts));
+        free (last);
+        last = x_strdup (v->id);
+        last_revision = revision;
+        listing_step (&l, v);
     }
+    uint64_t total = listing_total (&l);
+    ended_task_clear (&l.ended);
     pthread_mutex_unlock (&r->lock);
     json_t *result = json_object ();
     json_object_set_new (result, "tasks", tasks);
     json_set_string (result, "nextPageToken", token ? token : "");
     json_set_u64 (result, "pageSize", query->page_size);
     json_set_u64 (result, "totalSize", total);
-    free (token);
     return result;
 }
 
@@ -302,17 +419,23 @@ registry_cancel (struct registry *r, const struct caller *caller, const char *ta
 {
     *task = NULL;
     pthread_mutex_lock (&r->lock);
-    struct task_entry *e = find_visible (r, caller, task_id);
-    enum cancel_outcome outcome = ! e                             ? CANCEL_NOT_FOUND
-                                  : task_entry_is_over (e, state) ? CANCEL_ENDED
-                                                                  : CANCEL_DONE;
+    _cleanup_found_ struct found_task f = find_anywhere (r, caller, task_id);
+    struct task_entry *e = f.entry;
+    struct cancel *raised = NULL;
+    enum cancel_outcome outcome = ! view_of (&f)                         ? CANCEL_NOT_FOUND
+                                  : ! e || task_entry_is_over (e, state) ? CANCEL_ENDED
+                                                                         : CANCEL_DONE;
+    if (! e && outcome == CANCEL_ENDED)
+        *state = view_of (&f)->state;
     if (outcome == CANCEL_DONE) {
+        raised = cancel_ref (e->task.cancel);
         task_entry_cancel (r, e);
         *task = task_view_json (&e->view, true);
     }
     pthread_mutex_unlock (&r->lock);
-    if (outcome == CANCEL_DONE)
-        cancel_raise (e->task.cancel);
+    if (raised)
+        cancel_raise (raised);
+    cancel_unref (raised);
     return outcome;
 }
 

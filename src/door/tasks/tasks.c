@@ -24,6 +24,7 @@ registry_new (const struct registry_spec *spec)
     struct registry *r = x_new0 (struct registry);
     r->spec = *spec;
     r->streams = streams_new (spec->is_threaded);
+    r->ended = spec->has_records ? ended_tasks_new (spec->records_fd) : NULL;
     pthread_mutex_init (&r->lock, NULL);
     condition_init (&r->changed);
     return r;
@@ -65,6 +66,7 @@ registry_free (struct registry *r)
     for (size_t i = 0; i < r->len; i++)
         entry_free (r->entries[i]);
     free (r->entries);
+    ended_tasks_free (r->ended);
     streams_free (r->streams);
     pthread_cond_destroy (&r->changed);
     pthread_mutex_destroy (&r->lock);
@@ -88,21 +90,29 @@ static const enum lane lane_of[] = {
     [ORIGIN_SYSTEM] = LANE_BACKGROUND,
 };
 
-struct task_entry *
-task_entry_find (struct registry *r, const char *id)
+/* Where an id is among the entries, or r->len. */
+static size_t
+entry_place (const struct registry *r, const char *id)
 {
     size_t low = 0, high = r->len;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp (r->entries[middle]->task.id, id);
         if (order == 0)
-            return r->entries[middle];
+            return middle;
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return NULL;
+    return r->len;
+}
+
+struct task_entry *
+task_entry_find (struct registry *r, const char *id)
+{
+    size_t at = entry_place (r, id);
+    return at < r->len ? r->entries[at] : NULL;
 }
 
 static void
@@ -156,6 +166,7 @@ void
 task_entry_record_ending (struct registry *r, struct task_entry *e, const char *status_text,
                           const char *response, const json_t *metadata)
 {
+    r->ended_held += ! e->has_ending;
     e->has_ending = true;
     free (e->view.status_text);
     e->view.status_text = x_strdup (status_text);
@@ -167,6 +178,44 @@ task_entry_record_ending (struct registry *r, struct task_entry *e, const char *
         task_entry_stream_ending (r, e);
     task_entry_answer_waiters (e);
     pthread_cond_broadcast (&r->changed);
+}
+
+/* --- what ended long ago --- */
+
+/* The one whose ending is the oldest; NULL: none, or the loop is not done with it. What is on disk
+ * is in the order of revisions, so no later one may go first. */
+static struct task_entry *
+oldest_ended (const struct registry *r)
+{
+    struct task_entry *e = r->oldest;
+    while (e && ! e->has_ending)
+        e = e->newer;
+    return e && ! e->is_queued && e != r->handed && e != r->active ? e : NULL;
+}
+
+static void
+remove_entry (struct registry *r, struct task_entry *e)
+{
+    size_t at = entry_place (r, e->task.id);
+    unlink_revision (r, e);
+    memmove (&r->entries[at], &r->entries[at + 1], (--r->len - at) * sizeof (*r->entries));
+    entry_free (e);
+}
+
+void
+task_entries_retire (struct registry *r)
+{
+    uint64_t now = clock_unix_ms ();
+    /* Once it is closed, the loop lists what it rejected. */
+    while (r->ended && ! r->is_closed && r->ended_held) {
+        struct task_entry *e = oldest_ended (r);
+        bool is_old = e && now > e->view.timestamp_ms && now - e->view.timestamp_ms > ENDED_HELD_MS;
+        if (! e || (r->ended_held <= ENDED_HELD && ! is_old) ||
+            ! ended_tasks_put (r->ended, &e->view, e->task.owner, e->revision))
+            return;
+        r->ended_held--;
+        remove_entry (r, e);
+    }
 }
 
 struct task_entry *

@@ -28,8 +28,9 @@ enum task_origin {
 };
 const char *task_origin_name (enum task_origin origin);
 
-/* One task on its way to or through the loop. Owned by the registry; what the loop holds stays
- * valid until registry_free. The loop may read these fields without the lock: they never change. */
+/* One task on its way to or through the loop. Owned by the registry; what the loop was handed stays
+ * valid until it asks for the next one. The loop may read these fields without the lock: they never
+ * change. */
 struct task {
     char *id;         /* tsk_... */
     char *context_id; /* as sent, or ctx_... */
@@ -67,6 +68,9 @@ struct registry_spec {
     void (*record_reply) (void *ctx, const char *task_id, const char *message_id,
                           const char *traceparent);
     void *record_ctx;
+    /* A directory of the session's, borrowed, where tasks that ended long ago go. */
+    bool has_records;
+    int records_fd;
 };
 
 struct registry *registry_new (const struct registry_spec *spec);

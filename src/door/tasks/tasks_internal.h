@@ -7,12 +7,16 @@
  */
 #pragma once
 
+#include "door/tasks/ended.h"
 #include "door/tasks/intake.h"
 #include "door/tasks/registry.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/task_json.h"
 
 #include <pthread.h>
+
+#define ENDED_HELD    256
+#define ENDED_HELD_MS (60 * 60 * 1000ull)
 
 enum lane { LANE_USER, LANE_PEER, LANE_BACKGROUND, LANE_COUNT };
 
@@ -51,7 +55,10 @@ struct registry {
     struct task_entry *newest, *oldest;
     struct task_entry *lanes[LANE_COUNT];
     struct task_entry *active;
-    unsigned waiting; /* queued and not cancelled */
+    struct task_entry *handed; /* what the loop was given last: it reads it until the next */
+    struct ended_tasks *ended; /* NULL: every task is held here for ever */
+    size_t ended_held;         /* ended ones among the entries */
+    unsigned waiting;          /* queued and not cancelled */
     bool has_run, is_closed, is_interrupted, is_poked;
     uint64_t revision;
     uint64_t generation;
@@ -77,6 +84,9 @@ void task_entry_stream_ending (struct registry *r, struct task_entry *e);
  * cancelled while it is queued only when the loop comes to it. */
 void task_entry_record_ending (struct registry *r, struct task_entry *e, const char *status_text,
                                const char *response, const json_t *metadata);
+/* Puts what ended long ago on disk: more than ENDED_HELD ended tasks, or older ones than
+ * ENDED_HELD_MS, are not held. Called where nobody but the loop looks at an entry. */
+void task_entries_retire (struct registry *r);
 /* True when a cancel comes too late; <*state> is what it ends or ended as. */
 bool task_entry_is_over (const struct task_entry *e, enum task_state *state);
 /* Under the lock. A queued task has stopped by being cancelled; a running one ends when the loop

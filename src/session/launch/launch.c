@@ -147,6 +147,8 @@ make_registry (struct session *s)
         .record = record_received,
         .record_reply = record_reply,
         .record_ctx = s,
+        .has_records = true,
+        .records_fd = fs_root_fd (s->places.records),
     };
     s->registry = registry_new (&spec);
     handoff_begin (s);
