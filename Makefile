@@ -28,7 +28,7 @@ check: ## every test; the last line counts them
 check-san: ## unit and integration tests under the address and undefined-behaviour sanitizers
 	@scripts/check --sanitize $(SAN_BUILD)
 
-check-threads: ## unit tests of the door and of child launches, and the door's stress program, under the thread sanitizer
+check-threads: ## unit tests of what threads share, and the door's stress program, under the thread sanitizer
 	@scripts/bootstrap packages engine
 	@scripts/check-threads
 

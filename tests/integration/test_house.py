@@ -286,6 +286,14 @@ def test_house_a_walk_names_functions_that_are_there(house):
     assert_found(house, "walks exist", "docs/ARCHITECTURE.md:1: src/base/a.c has no function a_walk", "2: there is no src/base/gone.c")
 
 
+def test_house_an_answer_names_a_place(house):
+    house.write("src/base/a.c", head() + "void\na_walk (void)\n{\n}\n")
+    house.write("docs/ARCHITECTURE.md", "| who walks? | `base/a.c:a_walk` |\n")
+    assert_in_order(house, "walks exist")
+    house.write("docs/ARCHITECTURE.md", "| who walks? | somebody |\n| who runs? | `base/a.c:a_run` |\n")
+    assert_found(house, "walks exist", "docs/ARCHITECTURE.md:1: the answer names no place", "2: src/base/a.c has no function a_run")
+
+
 # --- what is owed ---
 
 
