@@ -11,6 +11,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -71,15 +74,63 @@ callers_bind_socket (const char *path, struct mur_error **err)
 
 /* --- who it is --- */
 
-/* The user a TCP connection of this machine belongs to, from its other end's row; -1: not found. */
+#define NOT_FOUND   (-1)
+#define NOBODY_TOLD (-2)
+
+/* The kernel is asked for the very socket of the other end: its answer costs the same however many
+ * connections this machine has. */
 static int64_t
-owner_of_tcp (const struct sockaddr_in *ours, const struct sockaddr_in *theirs)
+owner_by_diag (const struct sockaddr_in *ours, const struct sockaddr_in *theirs)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 ask;
+    } message = { .head = { .nlmsg_len = sizeof message,
+                            .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                            .nlmsg_flags = NLM_F_REQUEST },
+                  .ask = { .sdiag_family = AF_INET,
+                           .sdiag_protocol = IPPROTO_TCP,
+                           .idiag_states = UINT32_MAX,
+                           .id = { .idiag_sport = theirs->sin_port,
+                                   .idiag_dport = ours->sin_port,
+                                   .idiag_src = { theirs->sin_addr.s_addr },
+                                   .idiag_dst = { ours->sin_addr.s_addr },
+                                   .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } } };
+    union {
+        struct nlmsghdr head;
+        char bytes[4096];
+    } answer;
+    _cleanup_close_ int fd = socket (AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0 || send (fd, &message, sizeof message, 0) < 0)
+        return NOBODY_TOLD;
+    ssize_t len = recv (fd, &answer, sizeof answer, MSG_DONTWAIT);
+    if (len < 0 || ! NLMSG_OK (&answer.head, (size_t)len))
+        return NOBODY_TOLD;
+    if (answer.head.nlmsg_type == NLMSG_ERROR) {
+        const struct nlmsgerr *e = NLMSG_DATA (&answer.head);
+        return e->error == -ENOENT ? NOT_FOUND : NOBODY_TOLD;
+    }
+    if (answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+        answer.head.nlmsg_len < NLMSG_LENGTH (sizeof (struct inet_diag_msg)))
+        return NOBODY_TOLD;
+    /* Where there is no such connection the kernel may name who listens at that port. */
+    const struct inet_diag_msg *found = NLMSG_DATA (&answer.head);
+    bool is_it = found->id.idiag_sport == theirs->sin_port &&
+                 found->id.idiag_dport == ours->sin_port &&
+                 found->id.idiag_src[0] == theirs->sin_addr.s_addr &&
+                 found->id.idiag_dst[0] == ours->sin_addr.s_addr;
+    return is_it && found->idiag_inode ? (int64_t)found->idiag_uid : NOT_FOUND;
+}
+
+/* For a kernel that has no such question: the table of all connections. */
+static int64_t
+owner_by_table (const struct sockaddr_in *ours, const struct sockaddr_in *theirs)
 {
     char wanted[64], line[256];
     snprintf (wanted, sizeof wanted, "%08X:%04X %08X:%04X", theirs->sin_addr.s_addr,
               ntohs (theirs->sin_port), ours->sin_addr.s_addr, ntohs (ours->sin_port));
     FILE *table = fopen ("/proc/net/tcp", "re");
-    int64_t owner = -1;
+    int64_t owner = NOT_FOUND;
     while (table && owner < 0 && fgets (line, sizeof line, table)) {
         char *at = strstr (line, wanted);
         unsigned uid, inode;
@@ -90,6 +141,14 @@ owner_of_tcp (const struct sockaddr_in *ours, const struct sockaddr_in *theirs)
     if (table)
         fclose (table);
     return owner;
+}
+
+/* The user a TCP connection of this machine belongs to; below 0: not found. */
+static int64_t
+owner_of_tcp (const struct sockaddr_in *ours, const struct sockaddr_in *theirs)
+{
+    int64_t owner = owner_by_diag (ours, theirs);
+    return owner == NOBODY_TOLD ? owner_by_table (ours, theirs) : owner;
 }
 
 struct caller

@@ -127,10 +127,11 @@ static void
 test_after_the_last_line_nothing_is_recorded (void **state)
 {
     struct stand *st = *state;
-    listen_in (st, 0);
+    assert_succeeds (termination_arm (&st->s, &err));
     termination_settle (&st->s);
     st->s.deadline->is_set = true;
     st->s.deadline->at_ms = 1; /* whatever comes now is the deadline's */
+    assert_succeeds (termination_listen (&st->s, &err));
     kill (getpid (), SIGTERM);
     while (termination_cause (&st->s) == NOT_TERMINATED)
         usleep (1000);
