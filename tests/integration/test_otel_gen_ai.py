@@ -416,7 +416,7 @@ def test_otel_scores_of_a_hook_are_evaluation_events(lab):
             for score in scores}
     assert told["exit_ok"] == ("pass", 1) and told["max_turns"][0] == "fail"
     assert all("gen_ai.evaluation.explanation" not in score for score in scores)
-    exported = lab.mur("trace", "export", session.id, "--otlp", "-", "--workdir", project.directory).ok().stdout
+    exported = project.mur("trace", "export", "--otlp", "-").ok().stdout
     assert "gen_ai.evaluation.result" in exported
 
 
