@@ -294,7 +294,31 @@ mur_event_usage (const struct mur_process_usage *usage)
 void
 mur_event_note (const char *text)
 {
+    while (*text == '\2' || *text == '\3')
+        text++;
     tell (EXPORTS_MURMUR_DRIVER_PROCESS_EVENT_NOTE)->val.note = own (text);
+}
+
+static void
+tell_input (char mark, const char *bytes, size_t len)
+{
+    struct mur_text text = { 0 };
+    mur_text_add (&text, &mark, 1);
+    mur_text_add (&text, bytes, len);
+    tell (EXPORTS_MURMUR_DRIVER_PROCESS_EVENT_NOTE)->val.note = own_bytes (text.data, text.len);
+    mur_text_free (&text);
+}
+
+void
+mur_event_reply (const char *bytes, size_t len)
+{
+    tell_input ('\2', bytes, len);
+}
+
+void
+mur_event_interrupt (const char *bytes, size_t len)
+{
+    tell_input ('\3', bytes, len);
 }
 
 void

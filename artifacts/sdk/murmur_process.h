@@ -106,6 +106,11 @@ struct mur_process_usage {
 void mur_event_usage (const struct mur_process_usage *usage);
 /* A line for the log alone. */
 void mur_event_note (const char *text);
+/* Bytes for the harness's standard input, of a plan that keeps it open: the answer to what it
+ * asked. They travel as a note that begins with U+0002, which no other note does. */
+void mur_event_reply (const char *bytes, size_t len);
+/* What tells it to stop from here on, in place of the plan's; likewise with U+0003. */
+void mur_event_interrupt (const char *bytes, size_t len);
 
 enum mur_turn_failure {
     MUR_TURN_AUTH,

@@ -20,7 +20,7 @@ tool_line (struct session *s, struct running_task *t, const struct call *c,
            .output_bytes = o->text.len, .duration_ms = duration_ms,
            .status = o->status == TOOL_PASSED ? "ok" : "error", .error = o->runtime_error,
            .state_effect = o->state_effect, .resource_id = o->resource_id, .by = c->by,
-           .traceparent_from_caller = c->traceparent, .server = o->server,
+           .argv = c->argv, .traceparent_from_caller = c->traceparent, .server = o->server,
            .progress_count = o->server ? TRACE_NUM (o->progress_count) : TRACE_NO_NUM);
     t->counts.tool_calls++;
     s->tally.totals.tool_calls++;

@@ -25,7 +25,7 @@ struct harness {
     char *binary;              /* absolute */
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
-    bool is_warned_version, is_warned_billing; /* said once a launch */
+    bool is_warned_version, is_warned_billing, is_warned_usage; /* said once a launch */
     const char *home; /* private, kept with the conversations of the capsule */
     /* Inside the session's walls (harness_walls.h): */
     struct confine_program program;

@@ -319,6 +319,42 @@ whose (const char *name)
     return str_starts (name, prefix) ? "bridge" : "harness";
 }
 
+/* The command a call of its own ran, as it says it: a list of words, or one line. */
+static void
+add_argv (const char *input, struct strv *argv)
+{
+    static const char *const members[] = { "command", "cmd" };
+    _cleanup_json_ json_t *value = json_loads (input, 0, NULL);
+    const json_t *said = NULL, *word;
+    size_t i;
+    for (size_t m = 0; m < ARRAY_LEN (members) && ! said; m++)
+        said = json_object_get (value, members[m]);
+    if (json_is_string (said))
+        strv_push (argv, json_string_value (said));
+    json_array_foreach (said, i, word)
+    {
+        if (json_is_string (word))
+            strv_push (argv, json_string_value (word));
+    }
+}
+
+/* A driver that speaks with its harness answers it by notes that are marked (murmur_process.h). */
+static void
+take_note (struct harness_run *run, const struct process_event *e)
+{
+    char mark = e->text_len && run->plan.keeps_stdin_open ? e->text[0] : '\0';
+    if (mark == '\2')
+        harness_child_write (&run->child, e->text + 1, e->text_len - 1);
+    else if (mark == '\3')
+        run->plan.interrupt_bytes =
+            (struct process_bytes){ .is_some = true,
+                                    .data =
+                                        arena_strndup (run->arena, e->text + 1, e->text_len - 1),
+                                    .len = e->text_len - 1 };
+    else
+        harness_note (run, e->text);
+}
+
 /* The input as compact JSON; NULL when it is none. Owned. */
 static char *
 input_json (const char *input)
@@ -335,10 +371,13 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
     uint64_t duration_ms = (clock_monotonic_us () - c->started_us) / 1000;
     _cleanup_free_ char *input = input_json (c->input);
     _cleanup_outcome_ struct call_outcome o = { .status = e->is_error ? TOOL_ERROR : TOOL_PASSED };
+    _cleanup_strv_ struct strv argv = { 0 };
+    add_argv (c->input, &argv);
     struct call call = { .turn = t->counts.turns ? t->counts.turns - 1 : 0,
                          .id = c->id,
                          .name = c->name,
                          .by = whose (c->name),
+                         .argv = argv.items,
                          .input_text = input ? input : c->input,
                          .input_bytes = strlen (c->input) };
     buf_append (&o.text, e->text, e->text_len);
@@ -439,7 +478,7 @@ harness_event_take (struct harness_run *run, const struct process_event *e)
         take_failure (run, e);
         break;
     case PROCESS_NOTE:
-        harness_note (run, e->text);
+        take_note (run, e);
         break;
     case PROCESS_TOOL_CALL_STARTED:
         run->frames.host.tool_call_started (&run->frames, e->id, e->name);

@@ -2,10 +2,11 @@
 #include "session/harness/harness_gateway.h"
 
 #include "base/alloc.h"
-
+#include "base/diag.h"
 #include "base/json.h"
 #include "net/server/gateway_door.h"
 #include "session/harness/harness.h"
+#include "session/harness/harness_walls.h"
 #include "session/state/spend.h"
 
 bool
@@ -46,18 +47,73 @@ harness_gateway_open (struct session *s, struct mur_error **err)
     return h->door || mur_context (err, "the gateway of harness %s", h->is.harness);
 }
 
+static uint64_t
+told_input (const struct process_usage *u)
+{
+    return u->value[USAGE_INPUT] + u->value[USAGE_CACHE_READ] + u->value[USAGE_CACHE_CREATION];
+}
+
+void
+harness_gateway_compare (struct session *s, const char *task_id, const struct gateway_usage *from,
+                         const struct process_usage *told)
+{
+    struct harness *h = s->rooms.harness;
+    if (! h->door || ! told->is_set[USAGE_INPUT] || ! told->is_set[USAGE_OUTPUT])
+        return;
+    const struct gateway_usage now = gateway_door_usage (h->door);
+    uint64_t input = now.input + now.cache_read + now.cache_creation - from->input -
+                     from->cache_read - from->cache_creation,
+             output = now.output - from->output;
+    if (input == told_input (told) && output == told->value[USAGE_OUTPUT])
+        return;
+    _cleanup_free_ char *text = x_asprintf (
+        "%s reported %llu input and %llu output tokens, its provider %llu and %llu", h->is.harness,
+        (unsigned long long)told_input (told), (unsigned long long)told->value[USAGE_OUTPUT],
+        (unsigned long long)input, (unsigned long long)output);
+    TRACE (s->trace, NULL, harness_warning, .task_id = task_id, .code = diag_code_name (W_RUN_010),
+           .message = text);
+    if (! h->is_warned_usage)
+        diag_warn (DIAG_RUNTIME, W_RUN_010, "%s", text);
+    h->is_warned_usage = true;
+}
+
+static json_t *
+words (const struct str_list *list)
+{
+    json_t *a = json_array ();
+    for (size_t i = 0; i < list->len; i++)
+        json_array_append_new (a, json_string (list->items[i]));
+    return a;
+}
+
+/* What the manifest says, for a driver that is asked whether something may be done. The walls hold
+ * whatever it answers. */
+static json_t *
+rules (const struct session *s)
+{
+    const struct policy *p = s->policy;
+    json_t *o = json_object ();
+    json_set_string (o, "folder", s->places.work_path);
+    json_object_set_new (o, "shell", words (&p->commands.allow));
+    json_object_set_new (o, "read_only", words (&p->files.read_only_paths));
+    json_object_set_new (o, "network", json_boolean (p->network.allow.len > 0));
+    return o;
+}
+
 char *
 harness_driver_config (const struct session *s)
 {
     const char *written = s->choices.primary.config;
     const struct gateway_door *door = s->rooms.harness->door;
-    if (! door)
+    if (! door && ! harness_is_confined (s))
         return written ? x_strdup (written) : NULL;
     _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
     if (! json_is_object (config))
         return x_strdup (written);
-    json_object_set_new (config, "$gateway",
-                         json_pack ("{s:s, s:s}", "base_url", gateway_door_url (door),
-                                    "placeholder", gateway_door_placeholder (door)));
+    if (door)
+        json_object_set_new (config, "$gateway",
+                             json_pack ("{s:s, s:s}", "base_url", gateway_door_url (door),
+                                        "placeholder", gateway_door_placeholder (door)));
+    json_object_set_new (config, "$rules", rules (s));
     return json_text (config, JSON_TEXT_SORTED);
 }

@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
+#include "session/harness/harness_changes.h"
 #include "session/harness/harness_events.h"
+#include "session/harness/harness_gateway.h"
 #include "session/harness/harness_launch.h"
 #include "session/harness/harness_memory.h"
 #include "session/harness/stage_harness.h"
@@ -358,6 +360,10 @@ run_child (struct harness_run *run)
     uint64_t listener = cancel_add (run->task->cancel, wake, &wake_fd);
     run_until_over (run, wake_fd);
     end_child (run);
+    harness_changes_end (run);
+    if (run->end.cause == HARNESS_TERMINAL && ! run->end.has_failed)
+        harness_gateway_compare (run->session, run->task->task->id, &run->provider_began,
+                                 &run->seen);
     exit_line (run);
     if (run->end.cause == HARNESS_EOF)
         classify (run);
@@ -374,6 +380,7 @@ run_clear (struct harness_run *run)
     frames_clear (&run->frames);
     guest_freep (&run->driver);
     harness_events_clear (run);
+    tree_look_free (run->before);
     arena_free (run->arena);
 }
 
@@ -388,12 +395,14 @@ attempt (struct session *s, struct running_task *t)
 {
     struct harness_run run = { .session = s, .task = t, .arena = arena_new () };
     struct mur_error *err = NULL;
+    if (s->rooms.harness->door)
+        run.provider_began = gateway_door_usage (s->rooms.harness->door);
     run.child = (struct harness_child){ .in_fd = -1, .out_fd = -1, .err_fd = -1 };
     frames_begin (&run.frames, s, t->task, true);
     if (is_spent (&run)) {
         harness_spend_line (&run);
         attempt_end_spend (s, t, &run.end.refusal);
-    } else if (harness_launch (&run, &err)) {
+    } else if (run.before = tree_look_new (s->places.work), harness_launch (&run, &err)) {
         run_child (&run);
         end_attempt (&run);
         keep_session (&run);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "engine/guest.h"
+#include "fs/tree_changes.h"
 #include "session/harness/bridge.h"
 #include "session/harness/harness_child.h"
 #include "session/model/stream_frames.h"
@@ -66,6 +67,7 @@ struct harness_run {
     struct frames frames;
     struct process_plan plan;
     struct arena *arena;
+    struct tree_look *before; /* the work folder; NULL: not looked at */
     struct {
         char *name, *path; /* below its parent, and whole; NULL: not made */
         int parent_fd;     /* open while name is not NULL */
@@ -77,6 +79,7 @@ struct harness_run {
 
     struct harness_turn turn;
     struct process_usage seen, attributed;
+    struct gateway_usage provider_began; /* what its provider had told before */
     struct pending_call *calls;
     size_t call_count, call_cap;
 

@@ -25,9 +25,10 @@ struct call {
     /* Its plan records it and fences the whole report: nothing is fenced here, a missing field is
      * no line of its own, a command is waited for, a result may lie in a file. */
     bool is_plan_step;
-    bool is_served; /* to an MCP client: nothing is fenced, a command is waited for */
-    const char *by; /* whose it is, when it is not the model's by way of us: "harness" (a tool of
-                     * its own), "bridge", "client"; NULL */
+    bool is_served;    /* to an MCP client: nothing is fenced, a command is waited for */
+    const char *by;    /* whose it is, when it is not the model's by way of us: "harness" (a tool of
+                        * its own), "bridge", "client"; NULL */
+    char *const *argv; /* of the command a harness says it ran, ended by NULL; NULL */
     const char *traceparent; /* of the client that called; NULL */
     /* Of a caller whose wait may end before the task does; NULL: the task's own cancel. */
     struct cancel *abandon; /* a command goes to the background */

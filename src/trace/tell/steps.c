@@ -63,6 +63,7 @@ static const struct {
     { "member_call", "{member}  {call_id}  {status}  {duration_ms%d}" },
     { "member_call_busy", "{member}  {call_id%i}  offer {offer}  waited {waited_ms%d}" },
     { "member_call_start", "{member}  {call_id%i}  {member_task_id%i}" },
+    { "harness_changes", "{count} files" },
     { "plan_start", "{plan_id%i}  {step_count} steps" },
     { "plan_step", "{step_id}  {kind}  {status}  {duration_ms%d}" },
     { "plan_end", "{outcome}[  failed at {failed_step}]" },

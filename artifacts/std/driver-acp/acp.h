@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the sources of this driver share.
+ */
+#ifndef DRIVER_ACP_H
+#define DRIVER_ACP_H
+
+#include "murmur_harness.h"
+
+/* --- rules.c --- */
+
+/* The manifest's rules as the runtime hands them ("$rules" of the config), and the config's own
+ * allow and deny. Kept for the run. */
+void acp_rules_begin (const struct mur_json *config);
+/* Where the agent works. */
+const char *acp_rules_folder (void);
+/* session/request_permission: answered at once. */
+void acp_permission (const struct mur_json *line);
+
+/* --- calls.c --- */
+
+/* A tool_call or tool_call_update of the agent's own. */
+void acp_call_update (const struct mur_json *line, mur_node update);
+
+#endif

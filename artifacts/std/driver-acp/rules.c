@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the agent may do what it asks for. The walls hold whatever is answered here; this is so
+ * that the agent is told no where the manifest says no, and that nothing it asks is waved through:
+ * what no rule speaks of is refused.
+ */
+#include "acp.h"
+
+#include <string.h>
+
+static const struct mur_json *config;
+static mur_node rules;
+
+void
+acp_rules_begin (const struct mur_json *given)
+{
+    config = given;
+    rules = mur_json_get (given, 0, "$rules");
+}
+
+const char *
+acp_rules_folder (void)
+{
+    char *folder = mur_json_text (config, mur_json_get (config, rules, "folder"));
+    return folder != NULL ? folder : "/";
+}
+
+static bool
+lists (mur_node list, const char *word)
+{
+    for (mur_node n = mur_json_first (config, list); n >= 0; n = mur_json_next (config, n))
+        if (mur_json_is (config, n, word))
+            return true;
+    return false;
+}
+
+/* The program of a command line or of a list of words, without its folder. */
+static char *
+program_of (const struct mur_json *line, mur_node call)
+{
+    mur_node input = mur_json_get (line, call, "rawInput"),
+             command = mur_json_get (line, input, "command");
+    if (mur_json_kind (line, command) == MUR_JSON_ABSENT)
+        command = mur_json_get (line, input, "cmd");
+    if (mur_json_kind (line, command) == MUR_JSON_ARRAY)
+        command = mur_json_at (line, command, 0);
+    char *word = mur_json_text (line, command);
+    if (word == NULL)
+        return NULL;
+    word[strcspn (word, " \t\n;|&<>()")] = '\0';
+    char *slash = strrchr (word, '/');
+    return slash != NULL ? slash + 1 : word;
+}
+
+static const char *
+judge_command (const struct mur_json *line, mur_node call, bool *is_allowed)
+{
+    mur_node allow = mur_json_get (config, rules, "shell");
+    char *program = program_of (line, call);
+    if (mur_json_count (config, allow) == 0)
+        return "capabilities.shell allows nothing";
+    if (program == NULL)
+        return "it does not say which program it runs";
+    *is_allowed = lists (allow, program);
+    return *is_allowed ? mur_format ("shell.allow has %s", program)
+                       : mur_format ("shell.allow has no %s", program);
+}
+
+static bool
+lies_in (const char *path, const char *folder)
+{
+    const char *root = acp_rules_folder ();
+    size_t len = strlen (folder), base = strlen (root);
+    if (strncmp (path, root, base) == 0)
+        path += base + (path[base] == '/');
+    if (strcmp (folder, ".") == 0)
+        return true;
+    while (len > 0 && folder[len - 1] == '/')
+        len--;
+    return strncmp (path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+static const char *
+judge_change (const struct mur_json *line, mur_node call, bool *is_allowed)
+{
+    mur_node protected_paths = mur_json_get (config, rules, "read_only"),
+             locations = mur_json_get (line, call, "locations");
+    for (mur_node n = mur_json_first (line, locations); n >= 0; n = mur_json_next (line, n)) {
+        char *path = mur_json_text (line, mur_json_get (line, n, "path"));
+        for (mur_node r = mur_json_first (config, protected_paths); path != NULL && r >= 0;
+             r = mur_json_next (config, r))
+            if (lies_in (path, mur_json_text (config, r)))
+                return mur_format ("filesystem.read_only has %s", path);
+    }
+    *is_allowed = mur_json_kind (config, rules) == MUR_JSON_OBJECT;
+    return *is_allowed ? "the work folder may be written" : "no rule allows it outside the walls";
+}
+
+static const char *
+judge (const struct mur_json *line, mur_node call, const char *kind, bool *is_allowed)
+{
+    char *title = mur_json_text (line, mur_json_get (line, call, "title"));
+    *is_allowed = false;
+    if (lists (mur_json_get (config, 0, "deny"), kind))
+        return "inference.driver.config.deny has it";
+    if (lists (mur_json_get (config, 0, "allow"), kind)) {
+        *is_allowed = true;
+        return "inference.driver.config.allow has it";
+    }
+    if (title != NULL && strncmp (title, "mcp__murmur__", 13) == 0) {
+        *is_allowed = true; /* its gates are asked when it is called */
+        return "it is a tool of the capsule";
+    }
+    if (strcmp (kind, "execute") == 0)
+        return judge_command (line, call, is_allowed);
+    if (strcmp (kind, "edit") == 0 || strcmp (kind, "delete") == 0 || strcmp (kind, "move") == 0)
+        return judge_change (line, call, is_allowed);
+    if (strcmp (kind, "fetch") == 0) {
+        *is_allowed = mur_json_bool (config, mur_json_get (config, rules, "network"), false);
+        return *is_allowed ? "network.allow grants hosts" : "network.allow grants no host";
+    }
+    *is_allowed =
+        strcmp (kind, "read") == 0 || strcmp (kind, "search") == 0 || strcmp (kind, "think") == 0;
+    return *is_allowed ? "it changes nothing" : "no rule speaks of it";
+}
+
+/* The option to answer with: this once, for what is allowed once is asked again. NULL: none. */
+static char *
+option_of (const struct mur_json *line, mur_node options, bool is_allowed)
+{
+    static const char *const kinds[2][2] = { { "reject_once", "reject_always" },
+                                             { "allow_once", "allow_always" } };
+    for (size_t i = 0; i < 2; i++)
+        for (mur_node n = mur_json_first (line, options); n >= 0; n = mur_json_next (line, n))
+            if (mur_json_is (line, mur_json_get (line, n, "kind"), kinds[is_allowed][i]))
+                return mur_json_text (line, mur_json_get (line, n, "optionId"));
+    return NULL;
+}
+
+void
+acp_permission (const struct mur_json *line)
+{
+    mur_node params = mur_json_get (line, 0, "params"),
+             call = mur_json_get (line, params, "toolCall"),
+             options = mur_json_get (line, params, "options");
+    char *kind = mur_json_text (line, mur_json_get (line, call, "kind")),
+         *title = mur_json_text (line, mur_json_get (line, call, "title"));
+    bool is_allowed;
+    const char *why = judge (line, call, kind != NULL ? kind : "other", &is_allowed);
+    char *option = option_of (line, options, is_allowed);
+    struct mur_text answer = { 0 };
+    mur_text_puts (&answer, "{\"jsonrpc\":\"2.0\"");
+    mur_text_node (&answer, "id", line, mur_json_get (line, 0, "id"));
+    mur_text_puts (&answer, ",\"result\":{\"outcome\":{");
+    mur_text_string (&answer, "outcome", option != NULL ? "selected" : "cancelled");
+    mur_text_string (&answer, "optionId", option);
+    mur_text_puts (&answer, "}}}\n");
+    mur_event_reply (answer.data, answer.len);
+    mur_text_free (&answer);
+    mur_event_note (mur_format ("permission was %s to %s %.200s: %s",
+                                is_allowed && option != NULL ? "given" : "refused",
+                                kind != NULL ? kind : "other", title != NULL ? title : "", why));
+}
