@@ -3,6 +3,10 @@
 # std/driver-acp: agents that speak the Agent Client Protocol, inside the walls.
 
 import json
+import os
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -23,8 +27,7 @@ def notes(session):
 
 
 def seen(project):
-    return json.loads((project.directory / "workdir" / "seen.json").read_text() if (project.directory / "workdir").exists()
-                      else next(project.lab.directory.rglob("seen.json")).read_text())
+    return json.loads(next(project.lab.directory.rglob("seen.json")).read_text())
 
 
 def test_acp_a_task_is_a_prompt_and_its_words_are_the_answer(lab):
@@ -213,3 +216,25 @@ def test_acp_odd_lines_are_noted_and_passed_over(lab):
     """)
     session = run(lab, project)
     assert session.result_text == "fine" and "warming up" in notes(session) and "{half" in notes(session)
+
+
+@pytest.mark.parametrize("containment", ["scoped", "sealed"])
+@pytest.mark.parametrize("prefix", ["/tmp", "/var/tmp", "/opt"])
+def test_harness_a_program_of_any_prefix_runs_behind_its_links(lab, prefix, containment):
+    project = acp_project(lab, """
+        import beside
+        new, prompt = begin()
+        text(beside.WORD)
+        stop(prompt)
+    """, containment=containment, inference={"command": "placed-agent"})
+    with tempfile.TemporaryDirectory(dir=prefix) as folder:
+        place = Path(folder)
+        (place / "lib/pkg").mkdir(parents=True)
+        (place / "bin").mkdir()
+        agent = place / "lib/pkg/agent.py"
+        agent.write_text((lab.directory / "lab-agent").read_text().replace(f"{sys.executable} -u", "/usr/bin/env python3"))
+        agent.chmod(0o755)
+        (place / "lib/pkg/beside.py").write_text("WORD = 'from beside'")
+        (place / "bin/placed-agent").symlink_to("../lib/pkg/agent.py")
+        done = project.run("--task", "go", env={"PATH": f"{place}/bin:{os.environ['PATH']}"}).ok()
+    assert lab.session(done).result_text == "from beside"

@@ -35,8 +35,8 @@ def expect(method):
     assert request["method"] == method, request
     return request
 
-def say(kind, **fields):
-    write({{"method": "session/update", "params": {{"sessionId": "s-1", "update": {{"sessionUpdate": kind, **fields}}}}}})
+def say(update, **fields):
+    write({{"method": "session/update", "params": {{"sessionId": "s-1", "update": {{"sessionUpdate": update, **fields}}}}}})
 
 def text(words):
     say("agent_message_chunk", content={{"type": "text", "text": words}})

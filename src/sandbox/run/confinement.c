@@ -149,6 +149,16 @@ grant_own_mounts (struct confinement *c)
     }
 }
 
+/* A tree may be one file. */
+static enum landlock_grant
+tree_grant (const struct confinement_tree *t)
+{
+    struct stat st;
+    if (stat (t->path, &st) == 0 && S_ISREG (st.st_mode))
+        return LANDLOCK_EXECUTABLE_FILE;
+    return t->is_listable ? LANDLOCK_EXECUTABLE_TREE : LANDLOCK_EXECUTABLE_DIR;
+}
+
 static bool
 build_landlock (struct confinement *c, struct mur_error **err)
 {
@@ -160,8 +170,7 @@ build_landlock (struct confinement *c, struct mur_error **err)
     grant_all (c, &c->allowlist.readable, LANDLOCK_READABLE_TREE);
     grant_all (c, &c->trust_store, LANDLOCK_READABLE_TREE);
     for (size_t i = 0; i < c->spec->tree_count; i++)
-        grant (c, c->spec->trees[i].path,
-               c->spec->trees[i].is_listable ? LANDLOCK_EXECUTABLE_TREE : LANDLOCK_EXECUTABLE_DIR);
+        grant (c, c->spec->trees[i].path, tree_grant (&c->spec->trees[i]));
     for (size_t i = 0; i < ARRAY_LEN (devices); i++)
         if (is_sealed || ! devices[i].is_sealed_only)
             grant (c, devices[i].path, devices[i].grant);

@@ -23,6 +23,8 @@ struct harness {
     struct arena *arena;
     struct process_description is;
     char *binary;              /* absolute */
+    const char *real_binary;   /* behind all links, which may lie where the walls show nothing */
+    const char *path_front;    /* folders before PATH, each with its colon; NULL: none */
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
     bool is_warned_version, is_warned_billing, is_warned_usage; /* said once a launch */

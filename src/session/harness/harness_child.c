@@ -43,7 +43,7 @@ static bool
 start_confined (struct session *s, char *const *argv, char *const *env, const int streams[3],
                 struct bare_child *out, struct mur_error **err)
 {
-    const struct confined_program program = { .path = s->rooms.harness->binary,
+    const struct confined_program program = { .path = s->rooms.harness->real_binary,
                                               .argv = argv,
                                               .env = env,
                                               .stdin_fd = streams[0],

@@ -51,12 +51,25 @@ with_files_dir (const char *text, const char *files_dir)
 }
 
 static void
+put_path_front (const char *front, struct strv *env)
+{
+    for (size_t i = 0; front && i < env->len; i++) {
+        if (! str_starts (env->items[i], "PATH="))
+            continue;
+        char *path = x_asprintf ("PATH=%s%s", front, env->items[i] + strlen ("PATH="));
+        free (env->items[i]);
+        env->items[i] = path;
+    }
+}
+
+static void
 build_env (const struct session *s, const struct process_plan *plan, const char *files_dir,
            struct strv *env)
 {
     const struct strv *base = harness_is_confined (s) ? confine_env (s) : NULL;
     for (size_t i = 0; base && i < base->len; i++)
         strv_push (env, base->items[i]);
+    put_path_front (s->rooms.harness->path_front, env);
     guest_env_add_allowed (s->policy, env);
     for (size_t i = 0; plan && i < plan->env_len; i++) {
         _cleanup_free_ char *value = with_files_dir (plan->env[i].value, files_dir);

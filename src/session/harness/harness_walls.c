@@ -67,8 +67,25 @@ static void
 add_tree (struct harness *h, const char *file)
 {
     _cleanup_free_ char *dir = package_folder (file);
-    if (! is_public (file) && ! is_too_wide (dir) && ! strv_contains (&h->trees, dir))
-        strv_push (&h->trees, dir);
+    const char *tree = is_too_wide (dir) ? file : dir; /* alone, where it lies among other things */
+    if (! is_public (file))
+        strv_push_once (&h->trees, tree);
+}
+
+/* A Python environment is found by the name of its interpreter, which is a link to another's. */
+static void
+add_environment (struct harness *h, const char *path)
+{
+    struct stat st;
+    _cleanup_free_ char *bin =
+        x_strndup (path, strrchr (path, '/') ? (size_t)(strrchr (path, '/') - path) : 0);
+    char *slash = strrchr (bin, '/');
+    if (! slash || slash == bin)
+        return;
+    *slash = '\0';
+    _cleanup_free_ char *mark = x_asprintf ("%s/pyvenv.cfg", bin);
+    if (stat (mark, &st) == 0 && ! is_public (bin) && ! is_too_wide (bin))
+        strv_push_once (&h->trees, bin);
 }
 
 /* The program itself and, for a script, what runs it. */
@@ -79,6 +96,7 @@ add_program (struct harness *h, const char *path, unsigned hops)
     if (hops > 4 || ! realpath (path, real))
         return;
     elf_closure (real, &h->closure);
+    add_environment (h, path);
     add_tree (h, real);
     _cleanup_strv_ struct strv interpreters = { 0 };
     script_interpreters (real, &interpreters);
@@ -89,6 +107,62 @@ add_program (struct harness *h, const char *path, unsigned hops)
         if (found)
             add_program (h, found, hops + 1);
     }
+}
+
+static void
+add_all (struct strv *to, const struct strv *from)
+{
+    for (size_t i = 0; i < from->len; i++)
+        strv_push_once (to, from->items[i]);
+}
+
+#define NAMES_MAX 4
+
+/* The program's name, and those of interpreters its first line leaves to PATH. NULL-terminated. */
+static void
+names_of_program (const struct harness *h, const struct strv *interpreters,
+                  const char *names[NAMES_MAX + 1])
+{
+    size_t len = 0;
+    names[len++] = strrchr (h->binary, '/') + 1;
+    for (size_t i = 0; i < interpreters->len && len < NAMES_MAX; i++)
+        if (! strchr (interpreters->items[i], '/'))
+            names[len++] = interpreters->items[i];
+    names[len] = NULL;
+}
+
+/* A version manager's shim is not what runs: the folder of what does comes first on its PATH. */
+static void
+put_first (struct harness *h, const char *program)
+{
+    int len = (int)(strrchr (program, '/') - program);
+    h->path_front =
+        arena_printf (h->arena, "%s%.*s:", h->path_front ? h->path_front : "", len, program);
+}
+
+/* What commands of its names would be granted: the parts of interpreters, what is behind shims. */
+static void
+add_parts (struct session *s)
+{
+    struct harness *h = s->rooms.harness;
+    const char *slash = strrchr (h->binary, '/'), *path = getenv ("PATH");
+    const char *names[NAMES_MAX + 1], *const writable[] = { s->places.work_path, NULL };
+    _cleanup_strv_ struct strv interpreters = { 0 };
+    script_interpreters (h->binary, &interpreters);
+    names_of_program (h, &interpreters, names);
+    _cleanup_free_ char *places =
+        x_asprintf ("%.*s:%s", (int)(slash - h->binary), h->binary, path ? path : "");
+    struct exec_allowlist list;
+    exec_allowlist_resolve (&list, names, places, writable, NULL);
+    if (list.names[0].path)
+        h->real_binary = arena_strdup (h->arena, list.names[0].path);
+    for (size_t i = 1; i < list.name_count; i++)
+        if (list.names[i].unlinked)
+            put_first (h, list.names[i].unlinked);
+    add_all (&h->closure, &list.files);
+    add_all (&h->trees, &list.run_trees);
+    add_all (&h->trees, &list.readable);
+    exec_allowlist_free (&list);
 }
 
 /* --- its home --- */
@@ -135,7 +209,9 @@ harness_walls_enter (struct session *s, struct mur_error **err)
     h->bridge_fd = bridge_listen (&h->bridge_port, err);
     if (h->bridge_fd < 0)
         return false;
-    add_program (h, h->binary, 0);
+    h->real_binary = h->binary;
+    add_parts (s);
+    add_program (h, h->real_binary, 0);
     if (! h->trees.items)
         h->trees.items = x_new_array (char *, 1);
     h->program = (struct confine_program){
