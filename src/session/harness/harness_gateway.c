@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "net/server/gateway_door.h"
 #include "session/harness/harness.h"
-#include "session/harness/harness_walls.h"
 #include "session/state/spend.h"
 
 bool
@@ -105,7 +104,7 @@ harness_driver_config (const struct session *s)
 {
     const char *written = s->choices.primary.config;
     const struct gateway_door *door = s->rooms.harness->door;
-    if (! door && ! harness_is_confined (s))
+    if (! door && ! policy_confines_harness (s->policy))
         return written ? x_strdup (written) : NULL;
     _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
     if (! json_is_object (config))
