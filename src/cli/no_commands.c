@@ -10,6 +10,7 @@
 #include "cli/records/commands.h"
 #include "cli/run/commands.h"
 #include "cli/running/commands.h"
+#include "cli/top/commands.h"
 
 #define NOTHING(name)                                                                              \
     int name (const struct cli_args *args, struct mur_error **err)                                 \
@@ -20,6 +21,7 @@
     }
 NOTHING (cmd_run)
 NOTHING (cmd_chat)
+NOTHING (cmd_top)
 NOTHING (cmd_build)
 NOTHING (cmd_publish)
 NOTHING (cmd_precompile)

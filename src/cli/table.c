@@ -15,6 +15,7 @@
 #include "cli/run/commands.h"
 #include "cli/run/run_options.h"
 #include "cli/running/commands.h"
+#include "cli/top/commands.h"
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
@@ -39,6 +40,10 @@
         0                                                                                          \
     }
 #define HELP_SESSION "@N (newest first), a full session id, or its last characters (default: @1)"
+
+static const struct cli_option top_options[] = {
+    { .name = "--once", .help = "print the rows once, as without a terminal" }, NONE
+};
 
 static const struct cli_option ps_options[] = {
     { .name = "--verbose",
@@ -467,6 +472,12 @@ static const struct cli_command commands[] = {
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json.",
       NULL, NO_POS, ps_options, cmd_ps },
+    { "top", "Watch all running capsules",
+      "One row a session of this host, those that ask something first: what it does, what it has "
+      "used. Keys: j and k or the arrows choose, t shows its trace, w watches it, a answers what it "
+      "asks, s stops it, q leaves. Without a terminal the rows are printed once, tabs between the "
+      "cells: session, state, capsule, uptime, used.",
+      NULL, NO_POS, top_options, cmd_top },
     { "watch", "Follow what a running capsule does",
       "Shows turns, tool results and answers as they come, from the oldest event the capsule still "
       "holds. Ctrl-C ends the watch, not the capsule. At a terminal it is a live view, with "

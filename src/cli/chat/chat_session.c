@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/fdio.h"
 #include "base/json.h"
+#include "cli/line/own_command.h"
 #include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
 #include "spawn/child/start.h"
@@ -48,15 +49,6 @@ chat_session_join (struct chat_session *s, const char *address, struct mur_error
 
 /* --- launching --- */
 
-/* Between fork and exec: signals as a new program expects them. */
-static void
-default_signals (void)
-{
-    sigset_t none;
-    sigemptyset (&none);
-    (void)sigprocmask (SIG_SETMASK, &none, NULL);
-}
-
 static bool
 launch_words (const struct chat_launch *l, struct strv *argv, struct mur_error **err)
 {
@@ -94,7 +86,7 @@ become_session (const struct chat_session *s, const struct ends *e, char **argv)
     char number[16];
     int nothing = open ("/dev/null", O_RDONLY | O_CLOEXEC);
     snprintf (number, sizeof number, "%d", e->lifeline[0]);
-    default_signals ();
+    own_command_default_signals ();
     if (setpgid (0, 0) == 0 && nothing >= 0 && dup2 (nothing, STDIN_FILENO) >= 0 &&
         dup2 (e->ready[1], STDOUT_FILENO) >= 0 && dup2 (s->errors_fd, STDERR_FILENO) >= 0 &&
         fd_set_cloexec (e->lifeline[0], false) &&
@@ -227,25 +219,4 @@ chat_session_clear (struct chat_session *s)
     http_client_free (s->client);
     running_scan_free (&s->scan);
     free (s->manifest);
-}
-
-void
-chat_run_command (const char *const *words)
-{
-    _cleanup_strv_ struct strv argv = { 0 };
-    _cleanup_error_ struct mur_error *err = NULL;
-    bool is_ok = program_push (&argv, &err);
-    for (; *words; words++)
-        strv_push (&argv, *words);
-    pid_t pid = is_ok ? fork () : -1;
-    if (pid == 0) {
-        default_signals ();
-        execv (argv.items[0], argv.items);
-        _exit (127);
-    }
-    int status;
-    while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (err)
-        diag_error (err);
 }

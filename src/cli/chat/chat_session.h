@@ -42,6 +42,3 @@ void chat_session_tell (struct chat_session *s);
 bool chat_session_lives (struct chat_session *s);
 /* Ends what was launched and waits for it; leaves what was joined. Frees everything. */
 void chat_session_clear (struct chat_session *s);
-/* Runs another command of this program with the streams of this one and waits for it. <words> are
- * its arguments without the program; NULL ends them. */
-void chat_run_command (const char *const *words);

@@ -12,7 +12,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define CANCEL_MS 5000
+#define CANCEL_MS  5000
+#define CALLS_KEPT 50
 
 struct turn {
     struct chat_talk *talk;
@@ -99,6 +100,33 @@ tell_outcome (struct chat_talk *t, const struct door_task *task)
     }
 }
 
+/* Kept to be opened later. */
+static void
+on_called (void *ctx, const json_t *frame)
+{
+    struct turn *turn = ctx;
+    struct chat_talk *t = turn->talk;
+    if (! t->calls)
+        t->calls = json_array ();
+    if (json_array_size (t->calls) == CALLS_KEPT)
+        json_array_remove (t->calls, 0);
+    json_array_append_new (t->calls, json_deep_copy (frame));
+}
+
+/* What was spent, and how full the context is. */
+static void
+tell_status (struct chat_talk *t)
+{
+    token_tally_read (&t->tally);
+    if (! t->is_terminal || ! t->tally.context)
+        return;
+    _cleanup_free_ char *words = token_tally_status (&t->tally);
+    bool has_colour = diag_wants_colour (STDOUT_FILENO);
+    _cleanup_free_ char *line =
+        x_asprintf ("%s  %s%s\n", has_colour ? "\x1b[2m" : "", words, has_colour ? "\x1b[0m" : "");
+    out_raw (line, strlen (line));
+}
+
 static void
 tell_lost (struct chat_talk *t, struct mur_error *err)
 {
@@ -145,6 +173,7 @@ chat_turn (struct chat_talk *t, const char *text, size_t len)
                                    .view = view,
                                    .woken = t->signals_fd >= 0 ? on_signal : NULL,
                                    .woken_fd = t->signals_fd,
+                                   .called = on_called,
                                    .ctx = &turn } };
     _cleanup_error_ struct mur_error *err = NULL;
     if (question)
@@ -157,5 +186,6 @@ chat_turn (struct chat_talk *t, const char *text, size_t len)
         tell_outcome (t, &turn.task);
     else
         t->is_over = true; /* nobody reads on */
+    tell_status (t);
     door_task_clear (&turn.task);
 }

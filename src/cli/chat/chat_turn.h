@@ -6,16 +6,20 @@
 
 #include "base/json.h"
 #include "cli/chat/chat_session.h"
+#include "cli/running/token_tally.h"
 
 struct chat_talk {
     struct chat_session *session;
     char *context_id;
-    char *question;   /* the task that waits for an answer; NULL: none */
-    json_t *asked;    /* what it asks, when only some answers are taken; NULL: any text is one */
-    int signals_fd;   /* -1: signals end the program */
-    bool is_terminal; /* a person sees it */
-    bool has_failed;  /* a turn did not complete */
-    bool is_over;     /* the person wants to leave, or the session has ended */
+    char *question; /* the task that waits for an answer; NULL: none */
+    json_t *asked;  /* what it asks, when only some answers are taken; NULL: any text is one */
+    json_t *calls;  /* what the last calls of tools came to, the newest last; NULL: none yet */
+    struct token_tally tally;
+    int signals_fd;       /* -1: signals end the program */
+    const char *argument; /* of the command that runs; borrowed */
+    bool is_terminal;     /* a person sees it */
+    bool has_failed;      /* a turn did not complete */
+    bool is_over;         /* the person wants to leave, or the session has ended */
 };
 
 /* Sends a text, as the answer to the question when one is open, and shows what comes of it. */

@@ -11,11 +11,15 @@
 #include "cli/chat/bundled.h"
 #include "cli/chat/chat_turn.h"
 #include "cli/chat/commands.h"
+#include "cli/chat/line_editor.h"
+#include "cli/chat/local_servers.h"
 #include "cli/line/args.h"
 #include "cli/line/line_reader.h"
+#include "cli/line/own_command.h"
 #include "cli/running/stop_session.h"
 #include "fs/paths.h"
 #include "fs/root.h"
+#include "home/paths.h"
 
 #include <signal.h>
 #include <string.h>
@@ -51,6 +55,7 @@ manifest_of (const char *target, struct mur_error **err)
         "there is no murmur.yaml here, so this is the bundled capsule, which answers offline "
         "from a script; `mur new agent NAME` begins one of your own");
     bundled_tell_providers ();
+    local_servers_tell ();
     return bundled_capsule (err);
 }
 
@@ -72,6 +77,21 @@ meet (const struct cli_args *args, struct chat_talk *t, struct mur_error **err)
                                   .has_no_env_file = cli_has (args, "--no-env-file"),
                                   .signals_fd = t->signals_fd };
     return manifest && chat_session_launch (t->session, &launch, err);
+}
+
+/* --- lines --- */
+
+static struct line_editor *
+open_editor (const struct chat_talk *t)
+{
+    if (! t->is_terminal)
+        return NULL;
+    _cleanup_error_ struct mur_error *ignored = NULL;
+    int dir = home_open_dir ("chat", &ignored);
+    if (dir >= 0)
+        close (dir);
+    _cleanup_free_ char *path = dir >= 0 ? home_path_below ("chat/history", &ignored) : NULL;
+    return line_editor_new (t->signals_fd, path);
 }
 
 static void
@@ -124,7 +144,7 @@ do_trace (struct chat_talk *t)
     char *last = strrchr (root, '/');
     if (last && strcmp (last + 1, r->session_id) == 0)
         *last = '\0';
-    chat_run_command (
+    own_command_run (
         (const char *const[]){ "trace", "show", r->session_id, "--workdir", root, NULL });
 }
 
@@ -133,17 +153,77 @@ do_grants (struct chat_talk *t)
 {
     const char *manifest = t->session->manifest;
     if (manifest)
-        chat_run_command (
+        own_command_run (
             (const char *const[]){ "run", "--explain-scope", "--manifest", manifest, NULL });
     else
         do_trace (t);
 }
 
+static void
+do_tools (struct chat_talk *t)
+{
+    token_tally_read (&t->tally);
+    size_t i;
+    const json_t *name;
+    json_array_foreach (json_object_get (t->tally.start, "tools_declared"), i, name)
+        out_printf ("  %s\n", json_string_value (name));
+    if (! i)
+        out_puts ("It has no tools.\n");
+}
+
+static void
+do_model (struct chat_talk *t)
+{
+    token_tally_read (&t->tally);
+    const char *model = json_get_string (t->tally.start, "model");
+    out_printf ("%s\n", model ? model : "not known");
+    out_puts ("Another one: `mur chat --with PROVIDER --model NAME`, or inference.model of its "
+              "manifest.\n");
+}
+
+/* What a call returned, counted from the newest. */
+static void
+do_open (struct chat_talk *t)
+{
+    size_t len = json_array_size (t->calls),
+           number = t->argument[0] ? strtoul (t->argument, NULL, 10) : 1;
+    if (! number || number > len) {
+        out_printf ("%s\n", len ? "There are not that many calls." : "No tool was called yet.");
+        return;
+    }
+    const json_t *frame = json_array_get (t->calls, len - number);
+    const char *name = json_get_string (frame, "toolName");
+    const char *content = json_get_string (frame, "content");
+    out_printf ("%s\n", name ? name : "");
+    out_write (content ? content : "", strlen (content ? content : ""));
+    out_puts ("\n");
+}
+
+static void
+do_resume (struct chat_talk *t)
+{
+    if (! t->argument[0]) {
+        out_printf ("This conversation is %s; `/resume ID` or `mur chat --context ID` goes on with "
+                    "one.\n",
+                    t->context_id);
+        return;
+    }
+    chat_drop_question (t);
+    free (t->context_id);
+    t->context_id = x_strdup (t->argument);
+    out_printf ("The next message goes on with %s.\n", t->context_id);
+}
+
 static const struct chat_command commands[] = {
     { "/help", "this list", do_help },
     { "/new", "begin a new conversation with the same capsule", do_new },
+    { "/resume", "go on with an earlier conversation by its id; alone: the id of this one",
+      do_resume },
+    { "/open", "what the last call of a tool returned; with a number, one before it", do_open },
     { "/trace", "what it did so far", do_trace },
     { "/grants", "what it may do", do_grants },
+    { "/tools", "what it may call", do_tools },
+    { "/model", "who answers", do_model },
     { "/stop", "end the session, also one that was joined, and leave", do_stop },
     { "/quit", "leave; a session that was launched here ends, one that was joined goes on",
       do_quit },
@@ -169,6 +249,7 @@ is_command (struct chat_talk *t, const char *line)
     size_t len = strcspn (line, " \t");
     for (size_t i = 0; i < ARRAY_LEN (commands); i++)
         if (strlen (commands[i].name) == len && strncmp (line, commands[i].name, len) == 0) {
+            t->argument = line + len + strspn (line + len, " \t");
             commands[i].run (t);
             return true;
         }
@@ -249,16 +330,27 @@ interrupted (struct chat_talk *t, bool *was_interrupted)
     *was_interrupted = true;
 }
 
+static enum line_end
+next_line (struct chat_talk *t, struct line_editor *editor, struct line_reader *reader,
+           struct buf *line)
+{
+    const char *prompt = t->asked ? "once, session, no, never> " : t->question ? "answer> " : "> ";
+    if (editor)
+        return line_editor_next (editor, prompt, line);
+    if (t->is_terminal)
+        out_puts (prompt);
+    return line_reader_next (reader, line);
+}
+
 static void
 converse (struct chat_talk *t)
 {
     struct line_reader reader = { .fd = STDIN_FILENO, .signals_fd = t->signals_fd };
+    struct line_editor *editor = open_editor (t);
     bool was_interrupted = false;
     while (! t->is_over) {
         _cleanup_buf_ struct buf line = { 0 };
-        if (t->is_terminal)
-            out_puts (t->asked ? "once, session, no, never> " : t->question ? "answer> " : "> ");
-        enum line_end end = line_reader_next (&reader, &line);
+        enum line_end end = next_line (t, editor, &reader, &line);
         if (end == LINE_OVER)
             break;
         if (end == LINE_INTERRUPTED) {
@@ -270,6 +362,7 @@ converse (struct chat_talk *t)
     }
     if (t->is_terminal && ! t->is_over)
         out_puts ("\n");
+    line_editor_free (editor);
     line_reader_clear (&reader);
 }
 
@@ -295,8 +388,11 @@ cmd_chat (const struct cli_args *args, struct mur_error **err)
     struct chat_talk t = { .session = &session,
                            .context_id = x_strdup (context_id ? context_id : id_new ("ctx_").text),
                            .signals_fd = -1,
+                           .tally.fd = -1,
                            .is_terminal = isatty (STDIN_FILENO) && isatty (STDOUT_FILENO) };
     bool is_ok = take_signals (&t, err) && meet (args, &t, err);
+    if (is_ok)
+        token_tally_open (&t.tally, session.record->records_dir);
     if (is_ok && t.is_terminal)
         greet (&t);
     if (is_ok)
@@ -304,6 +400,8 @@ cmd_chat (const struct cli_args *args, struct mur_error **err)
     if (is_ok && t.question && ! t.is_terminal)
         is_ok = mur_fail (err, E_RUN_040, "the input ended before the question was answered");
     chat_drop_question (&t);
+    token_tally_clear (&t.tally);
+    json_decref (t.calls);
     chat_session_clear (&session);
     if (t.signals_fd >= 0)
         close (t.signals_fd);

@@ -13,6 +13,7 @@
 #include "cli/running/door_client.h"
 #include "cli/running/door_stream.h"
 #include "cli/running/running_session.h"
+#include "cli/running/token_tally.h"
 #include "cli/running/watch_view.h"
 #include "trace/read/reader.h"
 
@@ -22,87 +23,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define MOST_RESUMES   3 /* in a row without a new event */
-#define WAIT_STEP_US   100000
-#define TRACE_READ_MAX (4 * 1024 * 1024)
-
-/* Tokens spent, summed from the session's trace as it grows. */
-struct tally {
-    int fd; /* -1: no trace to read */
-    struct buf line;
-    uint64_t input, output;
-};
+#define MOST_RESUMES 3 /* in a row without a new event */
+#define WAIT_STEP_US 100000
 
 struct watch {
     struct watch_view *view;
     bool is_closed; /* the capsule said so */
 };
-
-/* --- tokens --- */
-
-static void
-tally_line (struct tally *t)
-{
-    if (t->line.data && strstr (t->line.data, "\"inference\"")) {
-        _cleanup_json_ json_t *event = json_loads (t->line.data, 0, NULL);
-        uint64_t tokens;
-        if (str_eq (json_get_string (event, "event_type"), "inference")) {
-            if (json_get_u64 (event, "input_tokens_actual", &tokens))
-                t->input += tokens;
-            if (json_get_u64 (event, "output_tokens_actual", &tokens))
-                t->output += tokens;
-        }
-    }
-    buf_truncate (&t->line, 0);
-}
-
-static void
-tally_read (struct tally *t)
-{
-    char piece[65536];
-    ssize_t len;
-    for (size_t total = 0; total < TRACE_READ_MAX; total += (size_t)len) {
-        len = read (t->fd, piece, sizeof (piece));
-        if (len <= 0)
-            return;
-        for (const char *at = piece, *end = piece + len; at < end;) {
-            const char *stop = memchr (at, '\n', (size_t)(end - at));
-            buf_append (&t->line, at, (size_t)((stop ? stop : end) - at));
-            if (! stop)
-                break;
-            tally_line (t);
-            at = stop + 1;
-        }
-    }
-}
-
-/* 1234567 as "1,234,567". */
-static void
-put_grouped (struct buf *out, uint64_t n)
-{
-    char digits[24];
-    int len = snprintf (digits, sizeof (digits), "%" PRIu64, n);
-    for (int i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
-            buf_putc (out, ',');
-        buf_putc (out, digits[i]);
-    }
-}
-
-static char *
-tally_words (void *ctx)
-{
-    struct tally *t = ctx;
-    if (t->fd < 0)
-        return NULL;
-    tally_read (t);
-    struct buf words = { 0 };
-    put_grouped (&words, t->input);
-    buf_puts (&words, " tokens in, ");
-    put_grouped (&words, t->output);
-    buf_puts (&words, " out");
-    return buf_steal (&words);
-}
 
 /* --- events --- */
 
@@ -208,17 +135,16 @@ watch_door (const char *url, const struct secret *token, const struct running_re
             struct http_client *client, struct mur_error **err)
 {
     const char *terminal = getenv ("TERM");
-    struct tally tally = { .fd = -1 };
+    struct token_tally tally = { .fd = -1 };
     struct watch_style style = {
         .is_terminal = isatty (STDOUT_FILENO) && ! str_eq (terminal, "dumb"),
         .has_colour = diag_wants_colour (STDOUT_FILENO),
         .width = terminal_width (),
-        .spent = record ? tally_words : NULL,
+        .spent = record ? token_tally_words : NULL,
         .spent_ctx = &tally,
     };
     if (record && style.is_terminal) {
-        _cleanup_free_ char *trace = x_asprintf ("%s/trace.jsonl", record->records_dir);
-        tally.fd = open (trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        token_tally_open (&tally, record->records_dir);
     }
     if (record)
         diag_stderr_line ("watching %s@%s (%s) at %s", record->capsule_name,
@@ -233,9 +159,7 @@ watch_door (const char *url, const struct secret *token, const struct running_re
     bool is_ok = watch (&stream, &w, record, client, err);
     watch_view_free (w.view);
     door_stream_clear (&stream);
-    buf_free (&tally.line);
-    if (tally.fd >= 0)
-        close (tally.fd);
+    token_tally_clear (&tally);
     return is_ok;
 }
 

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/ids.h"
 #include "cli/running/door_stream.h"
+#include "door/card/card.h"
 #include "door/tasks/question.h"
 
 #include <string.h>
@@ -144,6 +145,10 @@ on_event (void *ctx, const json_t *response)
         take_artifact (s, json_object_get (artifact, "artifact"));
     if (status)
         take_status (s, json_object_get (status, "status"));
+    const json_t *frame =
+        json_object_get (json_object_get (status ? status : artifact, "metadata"), CARD_STREAM_URI);
+    if (s->called && json_object_get (frame, "content"))
+        s->called (s->ctx, frame);
     if (s->view && ! task) {
         _cleanup_buf_ struct buf out = { 0 }, notes = { 0 };
         watch_view_event (s->view, response, &out, &notes);

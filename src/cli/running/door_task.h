@@ -20,6 +20,8 @@ struct door_task {
     /* May be NULL: called when woken_fd is readable; false: no longer followed. */
     bool (*woken) (void *ctx);
     int woken_fd;
+    /* May be NULL: called with what each call of a tool came to (door.md 8.4). */
+    void (*called) (void *ctx, const json_t *frame);
     void *ctx;
 
     /* What was seen. Owned. */

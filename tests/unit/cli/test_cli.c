@@ -421,6 +421,7 @@ test_the_table_is_the_chapters (void **state)
         { "control secret", "" },
         { "control forget", "" },
         { "ps", "--verbose --json" },
+        { "top", "--once" },
         { "token", "--credential" },
         { "stop", "--timeout" },
         { "beta list", "" },
