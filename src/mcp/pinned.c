@@ -38,7 +38,6 @@ take (struct mcp_pinned *p)
     p->source = json_get_string (p->whole, "source");
     p->interpreter = json_get_string (p->whole, "interpreter");
     p->entry = json_get_string (p->whole, "entry");
-    p->url = json_get_string (p->whole, "url");
     p->flags = json_object_get (p->whole, "flags");
     p->args = json_object_get (p->whole, "args");
     p->env = json_object_get (p->whole, "env");
@@ -58,7 +57,7 @@ fault_of (const struct mcp_pinned *p)
         return "it is not of format 1";
     if (! p->source || ! p->revision || ! json_is_array (p->tools))
         return "source, revision or tools are missing";
-    if (! p->url && (! p->interpreter || strchr (p->interpreter, '/') || ! is_entry (p->entry)))
+    if (! p->interpreter || strchr (p->interpreter, '/') || ! is_entry (p->entry))
         return "it does not say what is started";
     if (! is_text_array (p->flags) || ! is_text_array (p->args) || ! is_text_object (p->env))
         return "flags, args or env are not texts";

@@ -17,9 +17,8 @@
 struct mcp_pinned {
     json_t *whole;           /* owned */
     const char *source;      /* "npm:left-pad@1.0.0" as it was asked for */
-    const char *interpreter; /* a program's name; NULL for a remote one */
+    const char *interpreter; /* a program's name */
     const char *entry;       /* of the tree: what the interpreter runs */
-    const char *url;         /* NULL: a local one */
     const json_t *flags;     /* array: before the entry */
     const json_t *args;      /* array: after it, as reviewed */
     const json_t *env;       /* object of texts, as reviewed */

@@ -8,6 +8,7 @@
 #include "fs/root.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "policy/scope_report_internal.h"
+#include "policy/server_report.h"
 
 #include <string.h>
 
@@ -266,6 +267,10 @@ add_capabilities (json_t *o, const struct policy *p)
     if (p->derived.program_parts.len)
         json_object_set_new (o, "program_parts", texts (&p->derived.program_parts));
     json_object_set_new (o, "trust_store", texts (&p->derived.trust_store));
+    struct strv servers = { 0 };
+    report_servers (p, &servers);
+    if (servers.len)
+        json_object_set_new (o, "servers_of_tools", lines (&servers));
     json_t *approvals = approval_rules_json (&p->approvals, false);
     if (approvals)
         json_object_set_new (o, "approvals", approvals);

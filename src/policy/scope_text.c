@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "policy/scope_report_internal.h"
+#include "policy/server_report.h"
 #include "policy/warn.h"
 
 #include <inttypes.h>
@@ -182,7 +183,7 @@ put_approvals (struct buf *out, const struct policy *p)
 static void
 put_artifact_lists (struct buf *out, const struct policy *p)
 {
-    struct strv stores = { 0 }, configured = { 0 };
+    struct strv stores = { 0 }, configured = { 0 }, servers = { 0 };
     for (size_t i = 0; i < p->grants_len; i++) {
         const struct artifact_grant *g = &p->grants[i];
         if (g->entry->config)
@@ -194,6 +195,9 @@ put_artifact_lists (struct buf *out, const struct policy *p)
     }
     put_lines (out, "state stores", &stores);
     put_lines (out, "artifact config", &configured);
+    report_servers (p, &servers);
+    if (servers.len)
+        put_lines (out, "servers of tools", &servers);
 }
 
 static void

@@ -5,12 +5,13 @@
 import json
 import os
 import signal
-import time
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.support.mcp_servers import add, called, drift, entry, tool, using, write_server
-from tests.support.polling import eventually, marked_processes, pid_exists
+from tests.support.polling import eventually, marked_processes
 
 
 def session_of(lab, project, *arguments, **how):
@@ -107,7 +108,7 @@ def test_mcp_27_a_new_tool_is_not_offered_and_a_removed_one_is_named(lab):
 
 def test_mcp_27_diff_shows_it_and_update_makes_a_new_version(lab):
     add(lab, tools=[tool("echo", "Says it again.")]).ok()
-    assert "as they were reviewed" in lab.mur("mcp", "diff", "scripted").ok().stdout
+    assert "as they were reviewed" in lab.mur("mcp", "diff", "scripted", "--startup-secs", "60").ok().stdout
     drift(lab, tools=[tool("echo", "Says it louder.")])
     differing = lab.mur("mcp", "diff", "scripted")
     assert differing.code == 1 and "Says it louder." in differing.stdout
@@ -178,6 +179,51 @@ def test_mcp_30_a_key_is_no_constant(lab):
     project = using(lab, [], entry(mcp={"env": {"SOME_API_KEY": "sk-0123456789abcdef"}}))
     refused = project.run("--task", "go").failed("E-MAN-003")
     assert "looks like a key" in refused.stderr and "sk-0123456789abcdef" not in refused.stderr
+
+
+class Provider(BaseHTTPRequestHandler):
+    seen = []
+
+    def do_GET(self):
+        self.seen.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        self.send_response(200)
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"secret")
+
+    def log_message(self, *_args):
+        pass
+
+
+def test_mcp_31_a_gateway_shows_the_key_and_the_server_has_none(lab):
+    add(lab, tools=[tool("look", schema={"type": "object"})]).ok()
+    provider = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    threading.Thread(target=provider.serve_forever, daemon=True).start()
+    Provider.seen.clear()
+    guarded = entry(mcp={"gateway_env": "PROVIDER_URL", "placeholder_env": "PROVIDER_KEY"},
+                    gateway={"endpoint": f"http://127.0.0.1:{provider.server_port}", "api_key": "${REAL_KEY}"})
+    project = using(lab, [called("scripted_look", what="provider"), called("scripted_look", what="env")], guarded)
+
+    without = project.run("--task", "go").failed()
+    assert "REAL_KEY" in without.stderr and not Provider.seen
+    session = session_of(lab, project, env={"REAL_KEY": "the-real-key-0123456789"})
+    provider.shutdown()
+
+    assert [line["status"] for line in session.trace.all("tool_call")] == ["ok", "ok"]
+    ((path, headers),) = Provider.seen
+    assert path == "/answer" and headers["authorization"] == "Bearer the-real-key-0123456789"
+    assert "the-real-key" not in session.result_text + "".join(session.trace.lines)
+    for path in lab.murmur_home.rglob("*"):
+        assert not path.is_file() or b"the-real-key" not in path.read_bytes(), path
+
+
+def test_mcp_what_a_server_may_reach_is_explained(lab):
+    add(lab).ok()
+    project = using(lab, [], entry(mcp={"env": {"LOG_LEVEL": "warn"}, "on_drift": "drop"},
+                                   capabilities={"filesystem": {"scope": "docs"}, "network": {"allow": ["api.example.com"]}}))
+    shown = project.mur("run", "--explain-scope").ok().stdout
+    (line,) = [line for line in shown.splitlines() if "local/mcp-scripted: folder" in line]
+    assert "folder docs" in line and "network api.example.com" in line and "LOG_LEVEL" in line and "dropped" in line
 
 
 def test_mcp_33_banners_noise_and_line_ends(lab):

@@ -99,6 +99,8 @@ def look(arguments):
         os.kill(arguments["pid"], signal.SIGKILL)
         return "sent"
     import urllib.request
+    if what == "provider":
+        arguments = {"url": os.environ["PROVIDER_URL"] + "/answer", "key": os.environ["PROVIDER_KEY"]}
     headers = {"Authorization": "Bearer " + arguments["key"]} if "key" in arguments else {}
     return urllib.request.urlopen(urllib.request.Request(arguments["url"], headers=headers), timeout=5).read().decode()
 

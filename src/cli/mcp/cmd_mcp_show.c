@@ -32,10 +32,7 @@ cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
     }
     _cleanup_free_ char *words = json_text (p->args, JSON_TEXT_ORDERED);
     out_printf ("%s@%s\n  from %s\n", f.name, f.version, p->source);
-    if (p->url)
-        out_printf ("  at %s\n", p->url);
-    else
-        out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
+    out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
     out_printf ("  speaks %s (%s)\n  package %s\n", p->revision,
                 p->era == MCP_MODERN ? "modern" : "legacy", f.package->sha256);
     server_print_tools (p->tools);

@@ -12,7 +12,8 @@
           .help = "hosts it may reach, as in network.allow (default: none)" },                     \
     {                                                                                              \
         .name = "--startup-secs", .kind = CLI_VALUE, .value_name = "<SECONDS>", .fallback = "30",  \
-        .min = 1, .max = 600, .help = "how long it may take to start and list its tools"           \
+        .is_number = true, .min = 1, .max = 600,                                                   \
+        .help = "how long it may take to start and list its tools"                                 \
     }
 
 #define OPT_SERVER_SOURCE                                                                          \

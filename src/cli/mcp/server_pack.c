@@ -340,6 +340,10 @@ manifest_text (const char *name, const char *version, const json_t *whole)
     yaml_add_text (&w, "runtime", "mcp");
     yaml_add_text (&w, "execution", "static");
     yaml_add_text (&w, "description", shown);
+    yaml_open_map (&w, "upstream_auth"); /* of the gateway, when its entry has one */
+    yaml_add_text (&w, "header", "Authorization");
+    yaml_add_text (&w, "value", "Bearer {key}");
+    yaml_close (&w);
     return yaml_writer_finish (&w);
 }
 

@@ -528,7 +528,7 @@ server_source_fetch (const struct source_request *q, struct server_source *out,
         return make_dir (out, err) && kinds[i].fetch (q, what, out, err);
     }
     mur_fail (err, E_IO_003, "%s is no source of a server", q->source);
-    return mur_hint (err, "npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER or https://host/mcp");
+    return mur_hint (err, "npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER");
 }
 
 void

@@ -79,7 +79,6 @@ struct mcp_block {
     LIST_OF (struct name_value) rename;
     struct opt_u64 start, keep, on_drift, ask; /* the enums above */
     struct opt_u64 startup_secs;
-    const char *url; /* NULL: a packed one */
     const char *gateway_env, *placeholder_env;
     struct str_list secret_env;
     struct opt_bool instructions;

@@ -216,9 +216,6 @@ judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struc
     struct gateway_block *g = e->gateway;
     const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
     const char *why;
-    /* A remote server's own address is its endpoint. */
-    if (text_is_blank (g->written_endpoint) && e->mcp && e->mcp->url)
-        g->written_endpoint = e->mcp->url;
     if (text_is_blank (g->written_endpoint))
         return refuse_value (rd, err, path,
                              "%s needs the provider's address, such as https://api.example.com",

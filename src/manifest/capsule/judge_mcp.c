@@ -73,19 +73,18 @@ judge_gateway_use (struct reading *rd, const struct artifact_entry *e, const cha
     if (m->gateway_env && ! e->gateway)
         return refuse_value (rd, err, path_of (rd, "%s.gateway_env", path),
                              "it needs a gateway beside mcp, with the provider's endpoint");
-    if (m->url && (m->gateway_env || m->args.is_set || m->written_env || m->secret_env.len))
-        return refuse_value (rd, err, path_of (rd, "%s.url", path),
-                             "a remote server takes no args, env, secret_env or gateway_env");
-    if (e->gateway && ! m->url && ! m->gateway_env) {
+    if (e->gateway && ! m->gateway_env) {
         refuse_value (rd, err, path_of (rd, "%s.gateway_env", path),
                       "with a gateway, name the variable the server reads its provider's address "
                       "from");
         return mur_hint (err, "such as gateway_env: FIRECRAWL_API_URL");
     }
-    if (m->url && ! str_starts (m->url, "https://") && ! str_starts (m->url, "http://127.0.0.1") &&
-        ! str_starts (m->url, "http://localhost"))
-        return refuse_value (rd, err, path_of (rd, "%s.url", path),
-                             "only https:// is spoken to another machine");
+    if (m->gateway_env && ! m->placeholder_env && ! e->gateway->is_keyless) {
+        refuse_value (rd, err, path_of (rd, "%s.placeholder_env", path),
+                      "the gateway serves only who shows its token: name the variable the server "
+                      "reads its key from");
+        return mur_hint (err, "such as placeholder_env: FIRECRAWL_API_KEY");
+    }
     return true;
 }
 

@@ -150,18 +150,6 @@ read_args (struct staged_server *v, const struct mcp_block *m)
         json_array_foreach (v->pinned.args, i, arg) strv_push (&v->args, json_string_value (arg));
 }
 
-static bool
-check_url (const struct staged_server *v, const struct mcp_block *m, struct mur_error **err)
-{
-    if (str_eq (v->pinned.url, m->url))
-        return true;
-    return mur_fail (err, E_MCP_003,
-                     v->pinned.url
-                         ? "server %s was reviewed at %s, and mcp.url is %s"
-                         : "server %s was reviewed as a packed one%.0s, and mcp.url is %s",
-                     v->name, v->pinned.url ? v->pinned.url : "", m->url ? m->url : "not set");
-}
-
 bool
 staged_server_read (struct staged_artifact *a, struct mur_error **err)
 {
@@ -179,7 +167,7 @@ staged_server_read (struct staged_artifact *a, struct mur_error **err)
         return mur_hint (err, "mur mcp add makes one");
     }
     read_args (v, a->entry->mcp);
-    return check_url (v, a->entry->mcp, err) && read_offers (v, a->entry->mcp, err);
+    return read_offers (v, a->entry->mcp, err);
 }
 
 const struct server_offer *

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Real MCP servers from npm and PyPI: added once by exact version, used in the walls of a capsule under scoped and sealed,
+# without any registry after that. Downloads are cached for the user; where a registry is out of reach the test is skipped.
+
+import json
+import shutil
+
+import pytest
+
+from tests.support.mcp_servers import called, entry, using
+from tests.support.npm import CACHE
+
+ROUNDS = {
+    "filesystem": ("npm:@modelcontextprotocol/server-filesystem@2026.8.31", ["--", "."], "node",
+                   [("read_text_file", {"path": "a.txt"}, "hello from a file"),
+                    ("write_file", {"path": "b.txt", "content": "x"}, "b.txt"),
+                    ("read_text_file", {"path": "/etc/shadow"}, "denied")]),
+    "memory": ("npm:@modelcontextprotocol/server-memory@2026.8.31", [], "node", [("read_graph", {}, "entities")]),
+    "sequential-thinking": ("npm:@modelcontextprotocol/server-sequential-thinking@2026.8.31", [], "node",
+                            [("sequentialthinking", {"thought": "t", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1},
+                              "thoughtNumber")]),
+    "everything": ("npm:@modelcontextprotocol/server-everything@2026.8.31", [], "node",
+                   [("echo", {"message": "hi"}, "Echo: hi"), ("get-sum", {"a": 2, "b": 3}, "5"),
+                    ("get-tiny-image", {}, "[image image/png")]),
+    "time": ("pypi:mcp-server-time@2026.10.19", ["--", "--local-timezone", "UTC"], "python3",
+             [("get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin")]),
+    "fetch": ("pypi:mcp-server-fetch@2026.10.24", [], "python3", [("fetch", {"url": "http://127.0.0.1:9/"}, "")]),
+    "sqlite": ("pypi:mcp-server-sqlite@2025.4.25", ["--with", "mcp<2", "--", "--db-path", "data.db"], "python3",
+               [("create_table", {"query": "CREATE TABLE t (a int)"}, "created"), ("list_tables", {}, "t")]),
+}
+
+
+def added(lab, name):
+    """The server in the store of this lab; the package that was made is kept for the next run."""
+    source, options, program, _ = ROUNDS[name]
+    if not shutil.which(program) or not shutil.which("npm"):
+        pytest.skip(f"{program} is not installed")
+    version = source.rsplit("@", 1)[1]
+    result = lab.mur("mcp", "add", source, "--name", name, "--startup-secs", "120", *options, timeout=600,
+                     env={"npm_config_cache": str(CACHE / "cache"), "PIP_CACHE_DIR": str(CACHE.parent / "pip-cache")})
+    if result.code != 0 and ("failed:" in result.stderr and ("npm install" in result.stderr or "pip" in result.stderr)):
+        pytest.skip(f"{source} cannot be fetched: {result.stderr.strip()[-200:]}")
+    result.ok()
+    return version
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_mcp_23_24_a_real_server_does_a_round_in_the_walls(lab, name):
+    version = added(lab, name)
+    steps = [called(f"{name}_{tool}", **arguments) for tool, arguments, _ in ROUNDS[name][3]]
+    for containment in ("scoped", "sealed"):
+        project = using(lab, steps, entry(name, version, capabilities={"filesystem": {"scope": "."}}),
+                        capabilities={"containment": containment}, trace={"capture": "content"})
+        (project / "a.txt").write_text("hello from a file")
+
+        session = lab.session(project.run("--task", "go", "--workdir", ".", timeout=180,
+                                          env={"npm_config_registry": "http://127.0.0.1:1", "PIP_INDEX_URL": "http://127.0.0.1:1"}).ok())
+
+        lines = session.trace.all("tool_call")
+        assert session.trace.one("mcp_server_start")["drift"] == []
+        for line, (tool, _, expected) in zip(lines, ROUNDS[name][3], strict=True):
+            assert expected in line["output"], (containment, tool, line)
+            assert "E-MCP" not in (line.get("error") or ""), line
+
+
+def test_mcp_24_a_git_server_works_on_a_repository(lab):
+    source, name = "pypi:mcp-server-git@2026.10.19", "git"
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    result = lab.mur("mcp", "add", source, timeout=600, env={"PIP_CACHE_DIR": str(CACHE.parent / "pip-cache")})
+    if result.code != 0:
+        pytest.skip(f"{source} cannot be added: {result.stderr.strip()[-300:]}")
+    assert "git_status" in result.stdout and json.loads(lab.mur("mcp", "show", name, "--json").ok().stdout)["tools"]
+
+
+def test_mcp_43_a_floating_dependency_is_named(lab):
+    result = lab.mur("mcp", "add", "pypi:mcp-server-sqlite@2025.4.25", timeout=600,
+                     env={"PIP_CACHE_DIR": str(CACHE.parent / "pip-cache")})
+    if "failed:" in result.stderr:
+        pytest.skip(f"it cannot be fetched: {result.stderr.strip()[-200:]}")
+    if result.code == 0:
+        pytest.skip("its newest dependencies work with it again")
+    assert "asks for mcp" in result.stderr and "no upper bound" in result.stderr and "E-MCP-001" in result.stderr
