@@ -79,7 +79,7 @@ def test_T3_what_a_hook_says_of_a_strangers_task_is_fenced_like_the_task(lab):
     text = message["content"][0]["text"]
     head, fenced = text.split(f"<untrusted-content source=task:{origin}>\n")
     assert "## Reopen 1 (hook check)" in head
-    assert text.lower().count("</untrusted-content") == 1 and fenced.endswith("\n</untrusted-content>")
+    assert text.lower().count("</untrusted-content") == 1 and re.search(r"\n</untrusted-content> [0-9]{8}$", fenced)
     assert "again <" in fenced and "!MURMUR-NEUTRALISED!" in fenced
 
 

@@ -9,6 +9,7 @@ import signal
 import time
 
 import pytest
+import re
 
 from tests.support.commands import TOOL_FILES, schemas
 from tests.support.delegation import (Plane, cancel, complete, continuation, delegate, gone, messages, process_of, reads,
@@ -94,7 +95,7 @@ def test_spawn_A18_an_outcome_comes_back_into_the_task(lab, plane):
     header, fence = continuation(project).split("\n", 1)
     assert header == f"[delegate-task] {dlg} child-agent@0.1.0 ended ok"
     lines = fence.split("\n")
-    assert lines[0] == "<untrusted-content source=delegation:child-agent>" and lines[-1] == "</untrusted-content>"
+    assert lines[0] == "<untrusted-content source=delegation:child-agent>" and re.fullmatch(r"</untrusted-content> [0-9]{8}", lines[-1])
     assert lines[1:5] == [f"delegation_id: {dlg}", "capsule: child-agent@0.1.0", f"session_id: {child.id}", "status: ok"]
     assert lines[-3:-1] == ["result:", "hello from the child"]
     continued = trace.one("task_continued")
@@ -245,7 +246,7 @@ def test_spawn_D2_three_outcomes_make_one_continuation(lab, plane):
     ids = [started["delegation_id"] for _, started in tool_results(project)]
     text = continuation(project)
     assert [line.split()[1] for line in text.split("\n") if line.startswith("[delegate-task] ")] == sorted(ids)
-    assert text.count("</untrusted-content>\n\n[delegate-task] ") == 2
+    assert len(re.findall(r"</untrusted-content> [0-9]{8}\n\n\[delegate-task\] ", text)) == 2
     trace = trace_of(lab, result)
     assert trace.one("task_continued")["delegations"] == sorted(ids)
     assert trace.types.index("task_continued") < trace.types.index("task_end")
@@ -376,7 +377,7 @@ def test_spawn_trap_27_what_a_child_wrote_cannot_leave_its_fence(lab, plane):
     project = plane.parent(turn(delegate("child-breaker")), WAITING, reads())
     plane.run(project).ok()
     text = continuation(project)
-    assert text.count("</untrusted-content>") == 1 and text.endswith("</untrusted-content>")
+    assert text.count("</untrusted-content>") == 1 and re.search(r"</untrusted-content> [0-9]{8}$", text)
 
 
 # --- endings of the task ---

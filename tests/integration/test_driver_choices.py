@@ -5,6 +5,7 @@
 import json
 
 import pytest
+import re
 
 from tests.integration.test_driver_contracts import component
 from tests.integration.test_hooks import Hook, record_of
@@ -90,7 +91,7 @@ def test_session_8_3_the_answer_of_switch_driver_is_fenced_data(lab):
     session = lab.session(scripted(lab, [switch("fast"), {"text": "{{fenced}}"}]).run("--task", "x").ok())
 
     head, body, tail = session.result_text.split("\n")
-    assert head == "<untrusted-content source=tool:switch-driver>" and tail == "</untrusted-content>"
+    assert head == "<untrusted-content source=tool:switch-driver>" and re.fullmatch("</untrusted-content> [0-9]{8}", tail)
     assert json.loads(body) == {"applies_from": "next_inference_call", "name": "inference.driver", "previous": "primary",
                                 "value": "fast"}
 

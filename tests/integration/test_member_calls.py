@@ -57,8 +57,8 @@ def test_spawn_C8_a_call_is_answered_in_the_same_task(lab):
     assert (answer["member"], answer["status"]) == ("coder", "started") and re.fullmatch(r"mcl_[0-9a-f]{32}", answer["call_id"])
     assert "End your turn" in text.rsplit("</untrusted-content>", 1)[1]
     round_text = [text for role, text, _ in texts(team) if role == "user"][-1]
-    assert round_text == (f"[call-member] {answer['call_id']} coder completed\n"
-                          "<untrusted-content source=member:coder>\nthe code\n</untrusted-content>")
+    assert re.fullmatch(f"\\[call-member\\] {answer['call_id']} coder completed\n"
+                        "<untrusted-content source=member:coder>\nthe code\n</untrusted-content> [0-9]{8}", round_text)
     start, end, continued = lead.one("member_call_start"), lead.one("member_call"), lead.one("task_continued")
     assert list(start)[5:] == ["task_id", "call_id", "member", "member_task_id"]
     assert list(end)[5:] == ["task_id", "call_id", "member", "member_task_id", "status", "duration_ms", "output", "truncated",

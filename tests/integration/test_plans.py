@@ -39,7 +39,7 @@ class Ran:
         self.messages = [message for message in saved["messages"] if message["role"] == "tool"]
         self.text = self.messages[0]["content"][0]["text"]
         self.is_error = self.messages[0]["is_error"]
-        inside = re.fullmatch(r"<untrusted-content source=tool:submit-plan>\n(.*)\n</untrusted-content>", self.text, re.DOTALL)
+        inside = re.fullmatch(r"<untrusted-content source=tool:submit-plan>\n(.*)\n</untrusted-content> [0-9]{8}", self.text, re.DOTALL)
         self.report = json.loads(inside.group(1)) if inside else None
 
     def step(self, step_id):

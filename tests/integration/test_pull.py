@@ -6,6 +6,7 @@
 import json
 
 import pytest
+import re
 import yaml
 
 from tests.support.fixtures import own_component
@@ -59,7 +60,8 @@ def test_artifacts_41_a_pulled_skill_is_listed_called_and_pinned_as_what_it_is(l
         "artifact": "local/sk", "fetched_from": "global store", "runtime": "skill", "tool_name": "sk", "version": "0.1.0"}
     assert answers[0][1].startswith("<untrusted-content source=tool:pull-artifact>\n")
     assert "next turn" in answers[0][1].split(ANSWER)[1]
-    assert answers[1] == (False, "<untrusted-content source=skill:sk>\n# How to\n\n</untrusted-content>")
+    assert answers[1][0] is False and re.fullmatch(
+        "<untrusted-content source=skill:sk>\n# How to\n\n</untrusted-content> [0-9]{8}", answers[1][1])
     assert "sk" in tools
     listed = next(tool for tool in request["tools"] if tool["name"] == "sk")
     assert "untrusted" in listed["description"]

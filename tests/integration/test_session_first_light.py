@@ -138,7 +138,7 @@ def test_session_10_output_that_forges_the_closing_marker_stays_inside_the_fence
 
     closers = re.findall(r"</untrusted-content>", text, re.IGNORECASE)
     assert closers == ["</untrusted-content>"]
-    assert text.rstrip().endswith("</untrusted-content>")
+    assert re.search(r"</untrusted-content> [0-9]{8}$", text.rstrip())
     assert "before " in text and " after" in text
     assert 'source="tool:echo"' in text or "source=tool:echo" in text
 

@@ -6,6 +6,7 @@
 #include "cli/running/watch_flow.h"
 #include "cli/running/watch_text.h"
 #include "door/card/card.h"
+#include "session/conversation/fence.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -352,7 +353,10 @@ on_artifact (struct watch_view *v, struct watched_task *task, const json_t *fram
     const char *name = json_get_string (frame, "toolName");
     const char *content = json_get_string (frame, "content");
     name = name ? name : "";
-    content = content ? content : "";
+    _cleanup_buf_ struct buf shown = { 0 };
+    /* The word at a fence's end is between runtime and model. */
+    fence_renew (&shown, &(struct fence_word){ 0 }, content ? content : "");
+    content = shown.data ? shown.data : "";
     _cleanup_free_ char *words = result_words (frame);
     view_break_flow (v);
     task->calls++;

@@ -184,6 +184,7 @@ dispatch_call (struct session *s, struct running_task *task, const struct call *
     const char *name = call->name;
     const struct provided_tool *provided = provided_find (s, name);
     out->is_unfenced = call->is_plan_step || call->is_served;
+    out->fence_word = s->fence_word;
     if (provided) {
         call_provided (s, task, provided, call->input, out);
         return;

@@ -121,8 +121,24 @@ conversation_exists (const char *store, const char *context_id)
     return found;
 }
 
+/* Every text below a message's content. */
+static void
+renew_fences (json_t *value, const struct fence_word *word)
+{
+    size_t i;
+    const char *key;
+    json_t *at;
+    json_array_foreach (value, i, at) renew_fences (at, word);
+    json_object_foreach (value, key, at) renew_fences (at, word);
+    if (! json_is_string (value) || ! strstr (json_string_value (value), "</"))
+        return;
+    _cleanup_buf_ struct buf text = { 0 };
+    fence_renew (&text, word, json_string_value (value));
+    json_string_setn (value, text.data, text.len);
+}
+
 void
-conversation_load (struct conversation *c, struct message_list *list)
+conversation_load (struct conversation *c, const struct fence_word *word, struct message_list *list)
 {
     _cleanup_error_ struct mur_error *err = NULL;
     _cleanup_buf_ struct buf text = { 0 };
@@ -145,6 +161,8 @@ conversation_load (struct conversation *c, struct message_list *list)
         char *stop = memchr (line, '\n', (size_t)(end - line));
         size_t len = stop ? (size_t)(stop - line) : (size_t)(end - line);
         _cleanup_json_ json_t *value = json_loadb (line, len, 0, NULL);
+        if (word && ! str_eq (json_get_string (value, "role"), "assistant"))
+            renew_fences (json_object_get (value, "content"), word);
         struct message *m = json_is_object (value) ? message_from_record (value) : NULL;
         if (m)
             message_list_add (list, m);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "session/conversation/fence.h"
 #include "session/conversation/messages.h"
 
 struct conversation;
@@ -26,8 +27,9 @@ const char *conversation_context (const struct conversation *c);
 /* Gives a record that is there and has no owner <owner>'s header, so that retention may cut it. */
 void conversation_adopt (const char *store, const char *context_id, const char *owner);
 /* Loads the record's messages to the end of <list>; a missing record loads nothing. Malformed lines
- * are skipped and reported. */
-void conversation_load (struct conversation *c, struct message_list *list);
+ * are skipped and reported. With <word> (else NULL) ends of fences get it. */
+void conversation_load (struct conversation *c, const struct fence_word *word,
+                        struct message_list *list);
 /* Appends every message of the list that is not recorded yet, in order. */
 void conversation_append (struct conversation *c, const struct message_list *list);
 /* Appends one message that never enters the list (a canceled reply). */

@@ -154,7 +154,7 @@ delegation_append_outcome (struct session *s, const struct delegation *d, struct
     outcome_append (s, d, &body, &note);
     _cleanup_free_ char *source = x_asprintf ("delegation:%s", bare);
     buf_printf (text, "[delegate-task] %s %s@%s ended %s\n", d->id.text, bare, d->version, status);
-    fence_append (text, source, body.data, body.len);
+    fence_append (text, &s->fence_word, source, body.data, body.len);
     buf_append (text, note.data ? note.data : "", note.len);
     return status;
 }

@@ -106,7 +106,7 @@ member_calls_sleep (struct member_calls *set, uint64_t *seen)
 
 /* What a callee did not hear itself is its word, and stands inside the fence. */
 static void
-round_append (const struct member_call *c, struct buf *text)
+round_append (const struct member_call *c, const struct fence_word *word, struct buf *text)
 {
     _cleanup_buf_ struct buf body = { 0 };
     _cleanup_free_ char *source = x_asprintf ("member:%s", c->member);
@@ -119,11 +119,12 @@ round_append (const struct member_call *c, struct buf *text)
                     json_get_string (entry, "status"));
     buf_printf (text, "[call-member] %s %s %s\n", c->id.text, c->member,
                 member_call_status_name (c->status));
-    fence_append (text, source, body.data ? body.data : "", body.len);
+    fence_append (text, word, source, body.data ? body.data : "", body.len);
 }
 
 void
-member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text)
+member_calls_deliver (struct member_calls *set, const struct fence_word *word, json_t *ids,
+                      struct buf *text)
 {
     for (bool is_first = true; set && set->len; is_first = false) {
         struct member_call *c = set->items[0];
@@ -131,7 +132,7 @@ member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text)
         json_array_append_new (ids, json_string (c->id.text));
         if (! is_first)
             buf_puts (text, "\n\n");
-        round_append (c, text);
+        round_append (c, word, text);
         member_calls_note_below (set, c);
         member_call_trace (set, c, true);
         member_calls_remove (set, c);

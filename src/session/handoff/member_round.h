@@ -14,6 +14,7 @@ void member_calls_sleep (struct member_calls *set, uint64_t *seen);
 /* Makes a sleeper look again. */
 void member_calls_poke (struct member_calls *set);
 /* Closes all that were answered: their ids and what the model reads of them are appended. */
-void member_calls_deliver (struct member_calls *set, json_t *ids, struct buf *text);
+void member_calls_deliver (struct member_calls *set, const struct fence_word *word, json_t *ids,
+                           struct buf *text);
 /* Abandons all that are out; one that was answered keeps its status. */
 void member_calls_abandon (struct member_calls *set);

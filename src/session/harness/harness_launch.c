@@ -188,7 +188,7 @@ read_prompt (struct harness_run *run, struct buf *out, struct mur_error **err)
         return false;
     hooks_attempt_begin (s, text.data, text.len);
     _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
-    restart_append_task (t, source, text.data, text.len, out);
+    restart_append_task (s, t, source, text.data, text.len, out);
     return true;
 }
 

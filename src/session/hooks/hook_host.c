@@ -59,7 +59,7 @@ read_messages (void *ctx, const char *cursor, uint32_t limit, struct arena *aren
     _cleanup_messages_ struct message_list list = { 0 };
     if (context_id) {
         struct conversation *record = conversation_new (s->policy->record_store, context_id, NULL);
-        conversation_load (record, &list);
+        conversation_load (record, &s->fence_word, &list);
         conversation_free (record);
     }
     size_t left;

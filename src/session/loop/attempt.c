@@ -60,14 +60,14 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     hooks_attempt_begin (s, text.data, text.len);
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
         s->asked->resume.mode != RESUME_NONE)
-        conversation_load (t->record, &t->list);
+        conversation_load (t->record, &s->fence_word, &t->list);
     if (s->asked->resume.mode == RESUME_COMPACT && going_first_resume (s)) {
         if (compaction_on_resume (s, t) >= COMPACTION_FAILED)
             return false;
     }
     _cleanup_buf_ struct buf told = { 0 };
     _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
-    restart_append_task (t, source, text.data, text.len, &told);
+    restart_append_task (s, t, source, text.data, text.len, &told);
     add_user (t, told.data, told.len, t->is_fenced ? source : NULL);
     free (t->task_message_id);
     t->task_message_id = x_strdup (t->list.items[t->list.len - 1]->id);

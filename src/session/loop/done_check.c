@@ -93,13 +93,13 @@ append_report (const struct check *c, struct buf *b)
 }
 
 static char *
-feedback (const struct check *c)
+feedback (const struct check *c, const struct fence_word *word)
 {
     _cleanup_buf_ struct buf report = { 0 };
     struct buf text = { 0 };
     append_report (c, &report);
     buf_puts (&text, "Done check\n");
-    fence_append (&text, "done-check", report.data, report.len);
+    fence_append (&text, word, "done-check", report.data, report.len);
     if (c->result.resource_limit)
         buf_printf (&text, "\nResource limit: capabilities.resources.%s", c->result.resource_limit);
     if (c->outcome == CHECK_TIMED_OUT)
@@ -170,7 +170,7 @@ done_check_reopens (struct session *s, struct running_task *t)
     }
     if (! reopens)
         return false;
-    _cleanup_free_ char *text = feedback (&c);
+    _cleanup_free_ char *text = feedback (&c, &s->fence_word);
     streams_working (registry_streams (s->registry), t->task, "reopened by the done check", 0);
     if (! attempt_can_continue (s, t))
         return restart_with (s, t, RESTART_CHECK, text);

@@ -100,7 +100,7 @@ go_on (struct session *s, struct running_task *t, uint64_t waited_ms)
     _cleanup_buf_ struct buf outcomes = { 0 }, answers = { 0 };
     _cleanup_json_ json_t *delegations = json_array (), *calls = json_array ();
     delegations_deliver (handoff_delegations (s), delegations, &outcomes);
-    member_calls_deliver (handoff_member_calls (s), calls, &answers);
+    member_calls_deliver (handoff_member_calls (s), &s->fence_word, calls, &answers);
     _cleanup_free_ char *delegation_ids = json_text (delegations, JSON_TEXT_ORDERED);
     _cleanup_free_ char *call_ids = json_text (calls, JSON_TEXT_ORDERED);
     uint64_t left = attempt_turns_left (s, t);

@@ -64,7 +64,7 @@ begin_next (struct session *s, struct running_task *t, const char *hook, const c
     /* A hook quotes what it has seen of a stranger's task. */
     _cleanup_free_ char *source = x_asprintf ("task:%s", task_origin_name (t->task->origin));
     if (t->is_fenced)
-        fence_append (&message, source, text, strlen (text));
+        fence_append (&message, &s->fence_word, source, text, strlen (text));
     else
         buf_puts (&message, text);
     attempt_continue_with (s, t, message.data, t->is_fenced ? source : NULL);

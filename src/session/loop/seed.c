@@ -173,7 +173,7 @@ prior_tokens (struct session *s, struct running_task *t)
     if (s->policy->lifecycle.conversation.value != CONVERSATION_THREADED &&
         s->asked->resume.mode == RESUME_NONE)
         return 0;
-    conversation_load (t->record, &list);
+    conversation_load (t->record, &s->fence_word, &list);
     return tokens_of (&list);
 }
 

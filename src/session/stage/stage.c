@@ -53,7 +53,9 @@
 #include "session/toolbox/tool_files.h"
 #include "spawn/formation/membership.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool
 check_policy (struct session *s, struct mur_error **err)
@@ -125,6 +127,22 @@ open_spend (struct session *s, struct mur_error **err)
         inference->max_session_tokens.is_set ? inference->max_session_tokens.value : 0;
     s->spend = spend_meter_new (s->id.text, ceiling, s->asked->config->machine_tokens_per_day, err);
     return s->spend != NULL;
+}
+
+/* When and where the home was made is known to nobody outside, and stays. */
+static bool
+make_fence_word (struct session *s, struct mur_error **err)
+{
+    _cleanup_close_ int home = home_open_dir ("", err);
+    struct statx home_facts;
+    if (home < 0)
+        return false;
+    if (statx (home, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &home_facts) != 0)
+        return mur_fail_errno (err, E_IO_003, "cannot look at ~/.murmur"), false;
+    const uint64_t key[] = { home_facts.stx_dev_major, home_facts.stx_dev_minor, home_facts.stx_ino,
+                             (uint64_t)home_facts.stx_btime.tv_sec, home_facts.stx_btime.tv_nsec };
+    s->fence_word = fence_word_of (key, sizeof key, s->manifest->name);
+    return true;
 }
 
 /* A first run pins what it resolved; then the archives go, so that an idle session does not hold
@@ -199,6 +217,7 @@ static const struct stage_step {
     { "inventory", stage_inventory },
     { "work folder", stage_work_dir },             /* 17 */
     { "session directories", stage_session_dirs }, /* 18 */
+    { "fence word", make_fence_word },
     { "guest directories", stage_guests },
     { "servers of tools", servers_stage },
     { "tool files", stage_tool_files },       /* 19 */

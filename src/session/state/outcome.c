@@ -2,7 +2,6 @@
 #include "session/state/outcome.h"
 
 #include "base/alloc.h"
-#include "session/conversation/fence.h"
 
 #include <string.h>
 
@@ -33,7 +32,7 @@ outcome_set_text (struct call_outcome *o, const char *kind, const char *name, co
     free (o->fence_source);
     o->fence_source = o->is_unfenced ? NULL : x_asprintf ("%s:%s", kind, name);
     if (o->fence_source)
-        fence_append (&o->text, o->fence_source, text, len);
+        fence_append (&o->text, &o->fence_word, o->fence_source, text, len);
     else
         buf_append (&o->text, text, len);
 }

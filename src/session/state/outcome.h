@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "host/tool.h"
+#include "session/conversation/fence.h"
 
 /* What a shell command left to record. */
 struct shell_facts {
@@ -32,8 +33,9 @@ struct shell_facts {
 
 struct call_outcome {
     enum tool_status status;
-    struct buf text;  /* what the model gets: fenced, then notes */
-    bool is_unfenced; /* of a plan's step */
+    struct buf text;              /* what the model gets: fenced, then notes */
+    bool is_unfenced;             /* of a plan's step */
+    struct fence_word fence_word; /* what ends the fence */
     bool is_skill;
     enum lock_origin skill_origin;
     char *fence_source;  /* NULL: not fenced */

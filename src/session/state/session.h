@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/ids.h"
+#include "session/conversation/fence.h"
 #include "session/launch.h"
 #include "session/state/driver.h"
 #include "session/state/inventory.h"
@@ -52,6 +53,7 @@ struct session {
     const struct capsule_manifest *manifest;
     struct policy *policy;
     struct id id;
+    struct fence_word fence_word;
     struct arena *arena;
     struct http_client *http;
     struct redactor *redactor;

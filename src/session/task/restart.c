@@ -48,8 +48,8 @@ restart_with (struct session *s, struct running_task *t, enum restart_section se
 }
 
 void
-restart_append_task (const struct running_task *t, const char *source, const char *text, size_t len,
-                     struct buf *out)
+restart_append_task (const struct session *s, const struct running_task *t, const char *source,
+                     const char *text, size_t len, struct buf *out)
 {
     if (! t->is_fenced) {
         buf_append (out, text, len);
@@ -57,6 +57,6 @@ restart_append_task (const struct running_task *t, const char *source, const cha
     }
     size_t fenced_len =
         t->onward.fenced_len && t->onward.fenced_len < len ? t->onward.fenced_len : len;
-    fence_append (out, source, text, fenced_len);
+    fence_append (out, &s->fence_word, source, text, fenced_len);
     buf_append (out, text + fenced_len, len - fenced_len);
 }

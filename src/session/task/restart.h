@@ -16,5 +16,5 @@ bool restart_with (struct session *s, struct running_task *t, enum restart_secti
                    const char *text);
 /* Appends the text of task.md as the model reads it. Of an untrusted task its own text and the
  * feedback of hooks are fenced under <source>; what came fenced already is not fenced again. */
-void restart_append_task (const struct running_task *t, const char *source, const char *text,
-                          size_t len, struct buf *out);
+void restart_append_task (const struct session *s, const struct running_task *t, const char *source,
+                          const char *text, size_t len, struct buf *out);

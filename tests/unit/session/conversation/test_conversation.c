@@ -59,7 +59,7 @@ test_what_was_appended_is_loaded (void **state)
     conversation_append (c, &l);
     assert_true (conversation_exists (STORE, "ctx_a"));
     assert_int_equal (lines_of (st, FILE_OF ("ctx_a")), 2);
-    conversation_load (c, &back);
+    conversation_load (c, NULL, &back);
     assert_int_equal (back.len, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal (back.items[i]->id, l.items[i]->id);
@@ -96,7 +96,7 @@ test_a_canceled_reply_is_in_the_record_alone (void **state)
     _cleanup_message_ struct message *m = message_new_assistant (content);
     m->is_canceled = true;
     conversation_append_one (c, m);
-    conversation_load (c, &back);
+    conversation_load (c, NULL, &back);
     assert_int_equal (back.len, 1);
     assert_true (back.items[0]->is_canceled);
 }
@@ -113,7 +113,7 @@ test_who_retains_heads_the_record (void **state)
     _cleanup_free_ char *text = stand_read (st, FILE_OF ("ctx_d"));
     assert_true (
         str_starts (text, "{\"type\":\"murmur.record\",\"capsule\":\"owner\",\"created_ms\":"));
-    conversation_load (c, &back);
+    conversation_load (c, NULL, &back);
     assert_int_equal (back.len, 1); /* the header is no message */
 }
 
@@ -148,7 +148,7 @@ test_lines_that_are_no_messages_are_passed_over (void **state)
     _cleanup_free_ char *text =
         x_asprintf ("not json\n%s[1,2]\n{\"role\":7}\n%s{\"cut\":", good, good);
     stand_write (st, FILE_OF ("ctx_f"), text);
-    conversation_load (c, &back);
+    conversation_load (c, NULL, &back);
     assert_int_equal (back.len, 2);
 }
 
@@ -164,7 +164,7 @@ test_a_context_that_is_no_path_segment_runs_unrecorded (void **state)
         say (&l, "x");
         conversation_append (c, &l);
         assert_false (l.items[0]->is_recorded);
-        conversation_load (c, &back);
+        conversation_load (c, NULL, &back);
         assert_int_equal (back.len, 0);
         assert_false (conversation_exists (STORE, contexts[i]));
     }

@@ -14,7 +14,7 @@ static char *
 fenced (const char *source, const char *content)
 {
     struct buf out = { 0 };
-    fence_append (&out, source, content, strlen (content));
+    fence_append (&out, &(struct fence_word){ 0 }, source, content, strlen (content));
     return buf_steal (&out);
 }
 

@@ -122,7 +122,7 @@ test_what_of_an_untrusted_task_is_fenced (void **state)
     assert_true (restart_with (&st.s, &st.t, RESTART_DELEGATIONS, "<fenced already>"));
     _cleanup_free_ char *text = task_of (&st);
     _cleanup_buf_ struct buf told = { 0 };
-    restart_append_task (&st.t, "task:peer", text, strlen (text), &told);
+    restart_append_task (&st.s, &st.t, "task:peer", text, strlen (text), &told);
     const char *end = strstr (told.data, "</untrusted-content>");
     assert_true (str_starts (told.data, "<untrusted-content source=task:peer>\nevil"));
     assert_non_null (end);
@@ -138,11 +138,11 @@ test_a_trusted_task_is_told_as_it_is (void **state)
     struct stand st;
     _cleanup_buf_ struct buf told = { 0 };
     stand_open (&st, NULL);
-    restart_append_task (&st.t, "task:user", "plain words", 11, &told);
+    restart_append_task (&st.s, &st.t, "task:user", "plain words", 11, &told);
     assert_string_equal (told.data, "plain words");
     st.t.is_fenced = true;
     buf_truncate (&told, 0);
-    restart_append_task (&st.t, "task:user", "plain words", 11, &told);
+    restart_append_task (&st.s, &st.t, "task:user", "plain words", 11, &told);
     assert_string_equal (told.data,
                          "<untrusted-content source=task:user>\nplain words\n</untrusted-content>");
     stand_close (&st);
