@@ -411,6 +411,20 @@ def test_artifacts_two_entries_of_one_name_are_refused_everywhere(lab):
     assert project.mur("precompile", path).failed().stdout.startswith("failed")
 
 
+@pytest.mark.parametrize("name, mode, said", [
+    ("../../pwn", 0o644, "leads out"), ("a/../../pwn", 0o644, "leads out"), ("/pwn", 0o644, "leads out"),
+    ("..\\\\pwn", 0o644, "leads out"), ("link", 0o120777, "symbolic link"), ("suid", 0o104755, "set-user-id")])
+def test_security_D11_a_package_whose_entries_lead_out_is_not_published(lab, name, mode, said):
+    project = lab.project()
+    info = zipfile.ZipInfo(name)
+    info.create_system, info.external_attr = 3, (mode if mode > 0o7777 else mode | 0o100000) << 16
+    packed = project.write("x.mur.zip", tool_package("x"))
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr(info, "/etc/passwd")
+    assert said in project.mur("publish", packed).failed("E-IO-003").stderr
+    assert not (lab.murmur_home / "artifacts/local/x").exists()
+
+
 def test_artifacts_a_declared_size_is_never_believed(lab):
     project = lab.project()
     sound = zip_of({"murmur.yaml": manifest("x", runtime="skill"), "skill.md": "# text\n" * 10})

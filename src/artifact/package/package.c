@@ -13,6 +13,7 @@
 #include "manifest/text/yaml.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const char manifest_entry[] = "murmur.yaml";
 static const char level_entry[] = "murmur-build.json";
@@ -133,6 +134,39 @@ open_level (struct package *p, struct mur_error **err)
         return mur_fail (err, E_IO_003,
                          "%s: expected an object with a non-negative integer built_at_level", what);
     p->has_level = true;
+    return true;
+}
+
+/* "..", as a part of a path written with either slash. */
+static bool
+has_parent_segment (const char *name)
+{
+    for (const char *at = name; *at; at += at[0] != 0) {
+        size_t len = strcspn (at, "/\\");
+        if (len == 2 && memcmp (at, "..", 2) == 0)
+            return true;
+        at += len;
+        if (! *at)
+            break;
+    }
+    return false;
+}
+
+bool
+package_check_entries (const struct package *p, struct mur_error **err)
+{
+    for (size_t i = 0; i < zip_count (p->zip); i++) {
+        const struct zip_entry *e = zip_at (p->zip, i);
+        const char *fault = e->name[0] == '/' || e->name[0] == '\\' || has_parent_segment (e->name)
+                                ? "leads out of the package"
+                            : S_ISLNK (e->mode) ? "is a symbolic link"
+                            : e->mode & (S_ISUID | S_ISGID)
+                                ? "has a set-user-id or set-group-id bit"
+                                : NULL;
+        if (fault)
+            return mur_fail (err, E_IO_003, "%s: entry \"%s\" %s: pack it without it", p->label,
+                             e->name, fault);
+    }
     return true;
 }
 

@@ -37,6 +37,10 @@ struct package *package_from_file (const char *path, struct mur_error **err);
 /* Parses the zip, the packed manifest and murmur-build.json. Call after the hash was compared with
  * whatever pins it. E-IO-003, E-MAN-*. Idempotent. */
 bool package_open_zip (struct package *p, struct mur_error **err);
+/* No entry leads out of the folder it would be unpacked in: not by its name, not as a link; none
+ * has a set-user-id bit. Nothing here unpacks such entries; other readers may. E-IO-003. The
+ * archive is open. */
+bool package_check_entries (const struct package *p, struct mur_error **err);
 /* The same for an archive that may be anything: false without an error when it does not open or has
  * no readable manifest. */
 bool package_try_open (struct package *p);

@@ -180,6 +180,7 @@ take_entry (struct zip *z, struct mur_error **err)
     z->entries[z->count++] = (struct zip_entry){
         .name = (const char *)offset,
         .declared_size = info.uncompressed_size,
+        .mode = info.version >> 8 == ZIP_MADE_BY_UNIX >> 8 ? (uint32_t)(info.external_fa >> 16) : 0,
         .position = position.pos_in_zip_directory,
         .number = position.num_of_file,
     };

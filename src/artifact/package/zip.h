@@ -25,6 +25,7 @@ struct zip;
 struct zip_entry {
     const char *name;       /* raw bytes of the central directory, NUL-terminated */
     uint64_t declared_size; /* never trusted */
+    uint32_t mode;          /* of Unix, 0 when the archive has none */
     uint64_t position;      /* of its record in the central directory */
     uint64_t number;
 };

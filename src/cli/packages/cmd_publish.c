@@ -74,7 +74,8 @@ cmd_publish (const struct cli_args *args, struct mur_error **err)
     if (! path || ! check_platform (platform, err))
         return CLI_FAILED;
     _cleanup_package_ struct package *p = package_from_file (path, err);
-    if (! p || ! package_open_zip (p, err) || ! publish (p, platform, err))
+    if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
+        ! publish (p, platform, err))
         return CLI_FAILED;
     return CLI_OK;
 }
