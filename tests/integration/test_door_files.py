@@ -39,6 +39,21 @@ def ask(running, path, method="GET", headers=(), body=None):
     return answer
 
 
+def test_security_D7_files_too_large_to_be_read_share_a_bound_of_hashing(lab):
+    folder = lab.directory / "large"
+    (folder / "out").mkdir(parents=True)
+    sizes = {"a-large": 3 << 20, "b-sparse": 4 << 30, "c-small": 5}
+    for name, size in sizes.items():
+        with open(folder / "out" / name, "wb") as file:
+            file.truncate(size)
+    running = exporting(lab).start("--workdir", folder)
+    _, _, body = ask(running, "/resources/files")
+    told = {entry["path"]: (entry["size_bytes"], entry["sha256"]) for entry in json.loads(body)["entries"]}
+    assert told == {"a-large": (3 << 20, hashlib.sha256(bytes(3 << 20)).hexdigest()), "b-sparse": (4 << 30, None),
+                    "c-small": (5, hashlib.sha256(bytes(5)).hexdigest())}
+    running.signal().result()
+
+
 def refusal(running, path, **how):
     status, _, body = ask(running, path, **how)
     return status, json.loads(body)["error"]

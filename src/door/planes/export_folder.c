@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define DEPTH_MAX 128 /* levels a listing descends: each holds a descriptor */
+#define HASHED_MAX ((uint64_t)1 << 30) /* of files too large to be read anyway, a listing */
+#define DEPTH_MAX  128                 /* levels a listing descends: each holds a descriptor */
 
 static const struct {
     int status;
@@ -191,9 +192,22 @@ struct lister {
     struct cancel *cancel;
     struct entry *entries;
     size_t len, cap;
+    uint64_t hashed_large; /* bytes of files above max_bytes */
 };
 
-/* A file may be of any size, sparse ones of more than anybody waits for. */
+/* A file may be of any size, sparse ones of more than anybody waits for: those nobody can read
+ * here share a bound. */
+static bool
+is_worth_hashing (struct lister *l, uint64_t size)
+{
+    if (size <= l->folder->max_bytes)
+        return true;
+    if (size > HASHED_MAX - l->hashed_large)
+        return false;
+    l->hashed_large += size;
+    return true;
+}
+
 static bool
 hash_listed (struct lister *l, int fd, uint64_t size, char out[SHA256_HEX_LEN + 1])
 {
@@ -214,7 +228,7 @@ static void
 add_file (struct lister *l, const char *path, int fd, const struct stat *st)
 {
     struct entry e = { .size = (uint64_t)st->st_size, .mtime_ms = mtime_ms (st) };
-    if (! hash_listed (l, fd, e.size, e.sha256))
+    if (is_worth_hashing (l, e.size) && ! hash_listed (l, fd, e.size, e.sha256))
         return; /* it cannot be read any more */
     e.path = x_strdup (path);
     x_grow (l->entries, l->len, l->cap);
@@ -273,7 +287,7 @@ entry_json (const struct entry *e)
     json_set_string (o, "path", e->path);
     json_set_u64 (o, "size_bytes", e->size);
     json_object_set_new (o, "mtime_ms", json_integer (e->mtime_ms));
-    json_set_string (o, "sha256", e->sha256);
+    json_set_string (o, "sha256", e->sha256[0] ? e->sha256 : NULL);
     return o;
 }
 

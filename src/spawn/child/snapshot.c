@@ -130,17 +130,32 @@ charge (struct copy *c, size_t bytes, struct mur_error **err)
                      (unsigned long long)c->what->limit_bytes);
 }
 
+/* Moves both to what is written next; holes are counted and stay holes. False past the bound. */
+static bool
+skip_hole (struct copy *c, int from, int to, const char *path, struct mur_error **err)
+{
+    off_t at = lseek (from, 0, SEEK_CUR), data = lseek (from, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = lseek (from, 0, SEEK_END);
+    if (at < 0 || data <= at)
+        return true;
+    return charge (c, (size_t)(data - at), err) &&
+           (lseek (to, data, SEEK_SET) == data || fail (c, path, err));
+}
+
 static bool
 copy_content (struct copy *c, int from, int to, const char *path, struct mur_error **err)
 {
     for (;;) {
+        if (! skip_hole (c, from, to, path, err))
+            return false;
         ssize_t n = read (from, c->piece, PIECE_BYTES);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return fail (c, path, err);
         if (n == 0)
-            return true;
+            return ftruncate (to, lseek (to, 0, SEEK_CUR)) == 0 || fail (c, path, err);
         if (! charge (c, (size_t)n, err))
             return false;
         if (! fd_write_all (to, c->piece, (size_t)n))
@@ -175,6 +190,9 @@ copy_file (struct copy *c, int from_dir, int to_dir, const char *name, const cha
         openat (to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0)
         return fail (c, path, err);
+    /* Told before it is written, not when the bound is reached. */
+    if ((uint64_t)st.st_size > c->what->limit_bytes && ! charge (c, (size_t)st.st_size, err))
+        return false;
     if (! copy_content (c, from, to, path, err))
         return false;
     c->files++;

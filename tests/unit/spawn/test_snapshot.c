@@ -310,6 +310,37 @@ test_spawn_S19_one_byte_past_the_ceiling_stops_the_copy (void **state _unused_)
     mur_error_free (err);
 }
 
+static void
+test_security_D8_holes_stay_holes_and_the_bound_is_told_before_anything_is_written (
+    void **state _unused_)
+{
+    put ("holes", "begin", 0644);
+    _cleanup_free_ char *original = below (source, "holes"), *copy = below (target, "holes");
+    const off_t size = (off_t)64 << 20;
+    int fd = open (original, O_WRONLY | O_CLOEXEC);
+    assert_int_equal (pwrite (fd, "end", 3, size - (1 << 20)), 3);
+    assert_int_equal (ftruncate (fd, size), 0);
+    close (fd);
+
+    struct mur_error *err = NULL;
+    struct stat st;
+    free (take ((uint64_t)size * 2, &err));
+    assert_null (err);
+    assert_int_equal (stat (copy, &st), 0);
+    assert_int_equal (st.st_size, size);
+    assert_true (st.st_blocks * 512 < size / 4);
+    char end[4] = { 0 };
+    fd = open (copy, O_RDONLY | O_CLOEXEC);
+    assert_int_equal (pread (fd, end, 3, size - (1 << 20)), 3);
+    close (fd);
+    assert_string_equal (end, "end");
+
+    assert_int_equal (unlink (copy), 0);
+    assert_null (take (1 << 20, &err));
+    mur_error_free (err);
+    assert_true (stat (copy, &st) < 0 || st.st_blocks == 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown (f, make_folders, remove_folders)
 
 int
@@ -324,6 +355,7 @@ main (void)
         TEST (test_the_skip_list_shows_the_first_twenty),
         TEST (test_odd_names_do_not_make_the_report_longer_than_an_argument),
         TEST (test_the_runtimes_own_tree_is_left_out_and_the_childs_folder_in_it_named),
+        TEST (test_security_D8_holes_stay_holes_and_the_bound_is_told_before_anything_is_written),
         TEST (test_spawn_S19_one_byte_past_the_ceiling_stops_the_copy),
     };
     return cmocka_run_group_tests (tests, make_world, remove_world);
