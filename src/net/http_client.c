@@ -155,13 +155,13 @@ http_start (struct http_client *c, const struct http_request *request,
     }
     _cleanup_url_ struct url url = { 0 };
     if (! url_parse (request->url, &url)) {
-        t->asked.is_host_literal = host_is_literal (url.authority.host);
+        t->asked.host = x_strdup (url.authority.host);
         if (request->uses_proxy_env)
             t->asked.to.proxy = http_find_proxy (&url);
         /* A proxy looks names up itself; a loopback name needs no lookup; a root dot is libcurl's.
          */
         const char *host = url.authority.host;
-        bool is_ours = ! t->asked.to.proxy && ! t->asked.is_host_literal &&
+        bool is_ours = ! t->asked.to.proxy && ! host_is_literal (host) &&
                        ! host_is_loopback (host) && host[strlen (host) - 1] != '.';
         t->asked.name = is_ours ? x_strdup (host) : NULL;
         t->asked.port =

@@ -39,7 +39,7 @@ struct transfer_request {
     enum http_body body_kind;
     size_t body_len;
     uint64_t connect_timeout_ms, first_byte_timeout_ms, between_bytes_timeout_ms;
-    bool is_host_literal;
+    char *host; /* of the URL */
     char *name; /* host to be looked up by us; NULL: libcurl needs no lookup, or does its own */
     int port;
 };

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "net/own_names.h"
 #include "net/url.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ http_transfer_unref (struct http_transfer *t)
     free (t->asked.to.url);
     free (t->asked.to.proxy);
     free (t->asked.to.socket_path);
+    free (t->asked.host);
     free (t->asked.name);
     free_headers (t->asked.headers);
     free_headers (t->own.addresses);
@@ -126,7 +128,8 @@ on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
     (void)purpose;
     struct http_transfer *t = ctx;
     /* A proxy is the operator's own choice; a literal was allowed as what it is. */
-    if (! t->asked.to.proxy && ! t->asked.is_host_literal && address_is_local_service (&to->addr)) {
+    if (! t->asked.to.proxy && t->asked.host &&
+        address_needs_a_literal (&to->addr, t->asked.host)) {
         t->own.is_denied = true;
         return CURL_SOCKET_BAD;
     }

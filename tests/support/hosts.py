@@ -61,6 +61,17 @@ def without_calls(lab, *names):
     on_host(lab, f'exec {shlex.quote(sys.executable)} {helper} {",".join(names)} {lab.mur_path} "$@"', "-".join(["without", *names]))
 
 
+def with_name_server(lab, *pairs, also="true"):
+    """A network of its own where one name server answers these (name=address) and nothing else. `also` is run before mur."""
+    server = Path(__file__).with_name("name_server.py")
+    (lab.directory / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:5 attempts:1\n")
+    ready = lab.directory / "name-server-is-ready"
+    on_host(lab, f"exec unshare --user --map-root-user --mount --net sh -c '"
+                 f"ip link set lo up && mount --bind {lab.directory}/resolv.conf /etc/resolv.conf && "
+                 f"{{ {shlex.quote(sys.executable)} {server} {ready} {' '.join(pairs)} & "
+                 f"until [ -e {ready} ]; do sleep 0.02; done; {also}; exec {lab.mur_path} \"$@\"; }}' - \"$@\"")
+
+
 def with_apparmor(lab, is_restricting):
     """AppArmor is enabled; whether it lets only named programs create user namespaces."""
     with_mounts(lab, "mount -t tmpfs none /sys/module && mkdir -p /sys/module/apparmor/parameters && "

@@ -4,6 +4,7 @@
  * both ends of every relay; nothing in it blocks.
  */
 #include "sandbox/kernel/egress.h"
+#include "net/own_names.h"
 #include "net/url.h"
 
 #include "base/alloc.h"
@@ -79,13 +80,12 @@ struct egress {
 
 /* --- who may be dialled --- */
 
-/* A name that leads to a link-local or metadata address binds nothing: whoever answers for the name
- * must not decide that this host's own services are reached. Its literal can be listed. */
+/* Whoever answers for a name must not decide that this host's own services are reached. */
 static bool
 is_rebound (struct in_addr address, const char *name)
 {
     const struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = address };
-    return address_is_local_service ((const struct sockaddr *)&a) && ! host_is_literal (name);
+    return address_needs_a_literal ((const struct sockaddr *)&a, name);
 }
 
 static void

@@ -23,7 +23,7 @@
 
 static const struct {
     const char *name, *address;
-} known_names[] = { { "meta.test", "169.254.169.254" }, { "loop.test", "127.0.0.1" } };
+} known_names[] = { { "meta.test", "169.254.169.254" }, { "loop.localhost", "127.0.0.1" } };
 
 /* The resolver's functions, in place of net/resolver.c: answers come with the next processing. */
 struct resolver {

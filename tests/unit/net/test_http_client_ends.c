@@ -32,7 +32,7 @@ test_a_name_for_a_metadata_address_is_refused (void **state)
     struct http_client *c = http_client_new ();
     int status;
     assert_int_equal (get (c, "http://meta.test/latest", &status), HTTP_DENIED);
-    _cleanup_free_ char *url = x_asprintf ("http://loop.test:%d/", loop_server_port (server));
+    _cleanup_free_ char *url = x_asprintf ("http://loop.localhost:%d/", loop_server_port (server));
     assert_int_equal (get (c, url, &status), HTTP_OK);
     assert_int_equal (status, 200);
     http_client_free (c);
@@ -46,7 +46,7 @@ test_names_are_looked_up_by_us_and_once_a_minute (void **state)
     struct log log = { 0 };
     struct loop_server *server = loop_server_new (answer_all, &log);
     struct http_client *c = http_client_new ();
-    _cleanup_free_ char *named = x_asprintf ("http://loop.test:%d/", loop_server_port (server));
+    _cleanup_free_ char *named = x_asprintf ("http://loop.localhost:%d/", loop_server_port (server));
     _cleanup_free_ char *literal = url_of (server, "/");
     int status;
     unsigned before = lookups;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Addresses a name may not lead to: whoever answers for a listed name must not choose a service of
+ * this machine or of its cloud.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* True when <host> reaches <address> only as a literal that is listed: link-local and metadata
+ * addresses, and loopback ones unless the name is "localhost", ends in ".localhost" or stands in
+ * this machine's hosts file, which is the operator's word. False for a literal. */
+bool address_needs_a_literal (const struct sockaddr *address, const char *host);
