@@ -16,6 +16,7 @@ lower_capabilities (struct policy *p, const struct capabilities *c)
 {
     p->network.allow = OF (c->network, allow);
     p->network.unix_sockets_allowed = OF (c->network, unix_sockets).value;
+    p->network.host_sockets = OF (c->network, host_sockets);
     p->network.peer_fetch_allow = OF (c->peer_fetch, allow);
     p->files.scope = c->filesystem ? c->filesystem->scope : NULL;
     p->files.exec_allowed = OF (c->filesystem, workdir_exec).value != WORKDIR_EXEC_NONE;

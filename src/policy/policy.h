@@ -53,6 +53,7 @@ struct network_policy {
     struct str_list allow;
     struct str_list peer_fetch_allow;
     bool unix_sockets_allowed;
+    struct str_list host_sockets; /* of network.host_sockets */
 };
 
 struct files_policy {

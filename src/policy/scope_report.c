@@ -250,6 +250,8 @@ add_capabilities (json_t *o, const struct policy *p)
 {
     json_object_set_new (o, "network_allow", texts (&p->network.allow));
     json_set_bool (o, "unix_sockets", p->network.unix_sockets_allowed);
+    if (p->network.host_sockets.len)
+        json_object_set_new (o, "host_sockets", texts (&p->network.host_sockets));
     json_object_set_new (o, "shell_allow", texts (&p->commands.allow));
     json_object_set_new (o, "spawn_allow", texts (&p->spawn_allow));
     json_object_set_new (o, "env_allow", texts (&p->env_allow));

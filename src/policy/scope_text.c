@@ -217,6 +217,8 @@ put_grants (struct buf *out, const struct policy *p, const struct report_facts *
     put_list (out, "network allow", &p->network.allow);
     buf_printf (out, "  unix sockets:     %s\n",
                 p->network.unix_sockets_allowed ? "true" : "false");
+    if (p->network.host_sockets.len)
+        put_list (out, "host sockets", &p->network.host_sockets);
     put_list (out, "shell allow", &p->commands.allow);
     put_list (out, "spawn allow", &p->spawn_allow);
     put_list (out, "env allow", &p->env_allow);

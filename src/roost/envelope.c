@@ -77,6 +77,13 @@ axis_unix_sockets (const char *key, const struct capsule_manifest *p,
 }
 
 static bool
+axis_host_sockets (const char *key, const struct capsule_manifest *p,
+                   const struct capsule_manifest *c, struct mur_error **err)
+{
+    return is_subset (key, LIST (p, network, host_sockets), LIST (c, network, host_sockets), err);
+}
+
+static bool
 axis_peer_fetch (const char *key, const struct capsule_manifest *p,
                  const struct capsule_manifest *c, struct mur_error **err)
 {
@@ -235,6 +242,7 @@ static const struct {
 } axes[] = {
     { "capabilities.network.allow", axis_network },
     { "capabilities.network.unix_sockets", axis_unix_sockets },
+    { "capabilities.network.host_sockets", axis_host_sockets },
     { "capabilities.peer_fetch.allow", axis_peer_fetch },
     { "capabilities.shell.allow", axis_shell },
     { "capabilities.spawn.allow", axis_spawn },

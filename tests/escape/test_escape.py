@@ -20,8 +20,8 @@ import pytest
 from tests.escape.attempts import PATH, MIB, attempt, expect, is_refused, listener
 from tests.support.commands import answers, command_agent
 from tests.support.door_client import SLEEPER, Door
-from tests.support.hosts import CLASSES, PROBE, on_host
-from tests.support.lab import IS_SANITIZED
+from tests.support.hosts import CLASSES, PROBE, on_host, with_name_server
+from tests.support.lab import IS_SANITIZED, SLOWER
 from tests.support.polling import eventually, marked_processes
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -259,6 +259,60 @@ def test_escape_by_a_name_that_leads_to_the_host_s_own_services(lab, tier, rule,
     name, told = attempt(lab, tier, ["dns", "meta.test", 1], ["connect", "169.254.77.7", 8077],
                          capabilities={"network": {"allow": [rule]}})
     assert told == "ok reached" if is_reached else is_refused(told, "ECONNRESET"), (name, told)
+
+
+LOOPBACK_SERVER = METADATA_SERVER.replace("169.254.77.7", "127.0.0.1")
+
+
+@pytest.mark.parametrize("rule, in_hosts, is_reached", [
+    ("evil.test:8077", False, False), ("own.test:8077", True, True), ("127.0.0.1:8077", False, True)])
+def test_security_D5_whoever_answers_for_a_name_chooses_no_service_of_this_machine(lab, tier, rule, in_hosts, is_reached):
+    """A name server says 127.0.0.1 for a listed name. The literal, listed, is reached; so is a name of this machine's own file."""
+    if not shutil.which("ip") or tier == "advisory":
+        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    (lab.directory / "hosts").write_text("127.0.0.1 localhost own.test\n" if in_hosts else "127.0.0.1 localhost\n")
+    (lab.directory / "server.py").write_text(LOOPBACK_SERVER)
+    ready = lab.directory / "ready"
+    with_name_server(lab, "evil.test=127.0.0.1", also=(
+        f"mount --bind {lab.directory}/hosts /etc/hosts; {sys.executable} {lab.directory}/server.py {ready} & "
+        f"until [ -e {ready} ]; do sleep 0.02; done"))
+    _, told = attempt(lab, tier, ["dns", rule.partition(":")[0], 1], ["connect", "127.0.0.1", 8077],
+                      capabilities={"network": {"allow": [rule]}})
+    assert told == "ok reached" if is_reached else is_refused(told, "ECONNRESET", "ECONNREFUSED"), told
+
+
+FLOOD = """import socket, time
+def name(text):
+    return b"".join(bytes([len(part)]) + part.encode() for part in text.split(".")) + b"\\0"
+server = next(line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver"))
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+out.setblocking(False)
+asked, codes, end = 0, set(), time.monotonic() + 8
+while time.monotonic() < end:
+    try:
+        out.sendto(asked.to_bytes(4, "big")[2:] + b"\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0" + name("slow.test") + b"\\0\\1\\0\\1", (server, 53))
+        asked += 1
+    except OSError:
+        pass
+    try:
+        codes.add(out.recv(2000)[3] & 15)
+    except OSError:
+        pass
+print("asked", asked > 1000, "told", sorted(codes))
+"""
+
+
+def test_security_B10_a_flood_of_questions_is_bounded_and_the_session_ends(lab, tier):
+    """Nobody answers for a listed name. What is open is bounded (further questions hear SERVFAIL), and the end waits for none."""
+    if not shutil.which("ip") or tier == "advisory":
+        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    with_name_server(lab)
+    project = command_agent(lab, [{"tool_calls": [{"name": "python3", "input": {"command": "flood.py"}}]}], shell=("python3",),
+                            capabilities={"containment": tier, "network": {"allow": ["https://slow.test"]}})
+    (project / "work/flood.py").write_text(FLOOD)
+    project.run("--task", "go", "--workdir", project / "work", timeout=45 * SLOWER).ok()
+    told = answers(project)[0]
+    assert told.stdout == "asked True told [2]\n", told.text
 
 
 def test_escape_without_any_network(lab, tier):

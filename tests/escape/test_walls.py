@@ -8,7 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+import threading
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -231,6 +232,40 @@ def test_security_sockets_of_the_host_are_covered_where_sockets_are_granted(lab,
         assert seen == []
         assert outside_probe("unix", path) == "ok"
         eventually(lambda: seen, 10 * SLOWER, "the listener has seen it")
+
+
+def test_security_sockets_of_the_host_bound_later_are_out_of_reach(lab, tier, outside):
+    """Anew, and at a path that was not there as the session's first command began."""
+    if tier == "advisory":
+        pytest.skip("below scoped files outside are not protected, and what is bound later is one")
+    path, work = str(outside / "later.sock"), []
+    with ExitStack() as later:
+        def bind_when_asked():
+            eventually(lambda: work and (work[0] / "asks").exists(), 60 * SLOWER, "a command asks for it")
+            later.enter_context(listener(socket.AF_UNIX, path))
+            (work[0] / "answer").touch()
+        binder = threading.Thread(target=bind_when_asked, daemon=True)
+        binder.start()
+        asked, told = attempt(lab, tier, "until [ -e answer ]; do : > asks; done; echo asked", ["unix", path],
+                              prepare=lambda project: work.append(project / "work"),
+                              capabilities={"network": {"unix_sockets": True}})
+        binder.join()
+        assert asked == "asked" and is_refused(told), told
+        assert outside_probe("unix", path) == "ok"
+
+
+def test_security_a_socket_of_the_host_that_is_named_is_reached_and_warned_of(lab, tier, outside):
+    named, other = str(outside / "named.sock"), str(outside / "other.sock")
+    with listener(socket.AF_UNIX, named) as (_, seen), listener(socket.AF_UNIX, other) as (_, unseen):
+        project = command_agent(lab, [{"tool_calls": [{"name": "escape-probe", "input": {"command": f"unix {path}"}}]}
+                                      for path in (named, other)], shell=("escape-probe",),
+                                capabilities={"containment": tier, "network": {"host_sockets": [named]}})
+        result = project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH}).ok()
+        to_named, to_other = (answer.stdout.strip() for answer in answers(project))
+        assert to_named == "ok" and is_refused(to_other), (to_named, to_other)
+        eventually(lambda: seen, 10 * SLOWER, "the named one has seen it")
+        assert unseen == []
+    assert "W-SEC-036" in result.stderr and named in result.stderr
 
 
 def outgrow(lab, tier, line):

@@ -4,7 +4,9 @@
 
 import pytest
 
+from tests.support.commands import command_agent
 from tests.support.fixtures import own_component
+from tests.support.hosts import with_mounts
 from tests.support.lab import SLOWER
 
 MIB = 1 << 20
@@ -62,3 +64,21 @@ def test_containment_32_a_tool_over_its_limit_fails_the_call_and_not_the_session
     assert "capabilities.limits.memory_bytes" in memory["error"]
     assert "deadline" in deadline["error"]
     assert "trap" in trap["error"]
+
+
+@pytest.mark.parametrize("size_mib, written_mib, is_stopped", [(64, 1000, True), (64, 8, False)])
+def test_security_D2_a_command_is_stopped_before_the_disk_is_full(lab, size_mib, written_mib, is_stopped):
+    line = ("i=0; while [ $i -lt %d ]; do head -c 1048576 /dev/zero >> big; i=$((i+1)); sleep 0.02; done; rm -f big"
+            % written_mib)
+    project = command_agent(lab, [{"tool_calls": [{"name": "bash", "input": {"command": line}}]}],
+                            shell=("bash", "head", "sleep", "rm"))
+    work = project / "work"
+    work.mkdir(exist_ok=True)
+    with_mounts(lab, f"mount -t tmpfs -o size={size_mib}m none {work}")
+    result = project.run("--task", "go", "--workdir", work, timeout=120 * SLOWER).ok()
+
+    call, = lab.session(result).trace.all("shell")
+    if is_stopped:
+        assert (call.get("resource_limit"), call["exit_code"]) == ("free_disk_bytes", 137)
+    else:
+        assert (call.get("resource_limit"), call["exit_code"]) == (None, 0)

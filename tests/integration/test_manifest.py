@@ -379,7 +379,7 @@ CAPABILITIES = [
     ("limits: {deadline_seconds: 0}", "capabilities.limits.deadline_seconds"),
     *((f"resources: {{{key}: 0}}", f"capabilities.resources.{key}") for key in (
         "max_processes", "max_open_files", "max_file_size_bytes", "cpu_seconds", "memory_bytes", "cgroup_memory_bytes",
-        "cgroup_pids_max", "cgroup_cpu_percent", "cgroup_io_bytes_per_sec", "workdir_max_bytes")),
+        "cgroup_pids_max", "cgroup_cpu_percent", "cgroup_io_bytes_per_sec", "workdir_max_bytes", "free_disk_bytes")),
     ("containment: paranoid", "capabilities.containment"),
     ("spawn: {allow: [kid]}", "capabilities.spawn.allow[0]"),
     ("spawn: {allow: [a/kid, b/kid]}", "capabilities.spawn.allow[1]"),

@@ -112,6 +112,7 @@ struct artifact_entry {
 struct cap_network {
     struct str_list allow;
     struct opt_bool unix_sockets;
+    struct str_list host_sockets; /* absolute paths */
 };
 
 struct cap_allow {
@@ -181,6 +182,7 @@ struct cap_resources {
     struct opt_u64 cgroup_cpu_percent;
     struct opt_u64 cgroup_io_bytes_per_sec;
     struct opt_u64 workdir_max_bytes;
+    struct opt_u64 free_disk_bytes;
 };
 
 struct cap_state {

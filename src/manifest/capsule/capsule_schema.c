@@ -30,7 +30,10 @@ static const struct schema_key network_keys[] = {
          .doc =
              "Hosts that may be reached: host, host:port or https://host[:port]. Nothing else is."),
     KEY (cap_network, unix_sockets, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
-         .doc = "Commands may use unix sockets."),
+         .doc = "Commands may use unix sockets of their own."),
+    KEY (cap_network, host_sockets, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
+         .doc = "Absolute paths of sockets of this host that commands may connect to. What answers "
+                "there acts outside every wall."),
     END,
 };
 static const struct schema network_schema = SCHEMA (network_keys, cap_network);
@@ -148,6 +151,10 @@ static const struct schema_key resources_keys[] = {
          POSITIVE (100 * MIB, "Disk bytes a second; best effort.")),
     KEY (cap_resources, workdir_max_bytes, KEY_U64,
          POSITIVE (10 * GIB, "Size of the work folder.")),
+    KEY (cap_resources, free_disk_bytes, KEY_U64,
+         POSITIVE (512 * MIB,
+                   "A command is stopped while the disk of the work folder has less left; never "
+                   "more than half of what was free when the first command began.")),
     END,
 };
 const struct schema resources_schema = SCHEMA (resources_keys, cap_resources);

@@ -308,6 +308,19 @@ judge_install (const struct block *b, const struct capabilities *c, struct mur_e
 /* --- small blocks --- */
 
 static bool
+judge_host_sockets (const struct block *b, const struct capabilities *c, struct mur_error **err)
+{
+    for (size_t i = 0; c->network && i < c->network->host_sockets.len; i++) {
+        const char *path = c->network->host_sockets.items[i];
+        if (path[0] != '/' || ! path[1])
+            return refuse_value (b->rd, err,
+                                 path_of (b->rd, "%s.network.host_sockets[%zu]", b->path, i),
+                                 "it must be the absolute path of a socket");
+    }
+    return true;
+}
+
+static bool
 require_flag (const struct block *b, const char *key, const struct opt_bool *flag,
               struct mur_error **err)
 {
@@ -340,7 +353,8 @@ judge_capabilities (struct reading *rd, struct capabilities *c, const char *path
     struct block b = { .rd = rd, .path = path };
     if (! judge_peer_fetch (&b, c, err) || ! judge_shell (&b, c, err) ||
         ! judge_spawn (&b, c, err) || ! schema_check (&rd->r, &capabilities_schema, c, path, err) ||
-        ! judge_flags (&b, c, err) || ! judge_install (&b, c, err))
+        ! judge_flags (&b, c, err) || ! judge_host_sockets (&b, c, err) ||
+        ! judge_install (&b, c, err))
         return false;
     if (c->filesystem)
         drop_blanks (&c->filesystem->read_only);

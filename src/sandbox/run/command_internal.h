@@ -9,6 +9,7 @@
 
 #include "sandbox/run/command.h"
 #include "sandbox/run/confinement.h"
+#include "sandbox/run/disk_floor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,6 +63,7 @@ struct commands {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct command *running;
+    struct disk_floor floor;
     int epoll_fd, wake_fd;
     pthread_t thread;
     bool has_thread, is_ending;

@@ -41,7 +41,8 @@ finish (struct command *c)
         command_close_stream (c, &c->streams[i]);
     command_close_input (c);
     epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->pidfd, NULL);
-    c->resource_limit = confinement_leave (c->all->confinement, &c->occupancy, c->signal_number);
+    const char *limit = confinement_leave (c->all->confinement, &c->occupancy, c->signal_number);
+    c->resource_limit = c->resource_limit ? c->resource_limit : limit;
     if (c->log.fd >= 0) {
         _cleanup_free_ char *end = x_asprintf (
             "%s\nExit code: %d\n",
@@ -130,6 +131,17 @@ handle (struct commands *all, int fd)
         command_write_input (c);
 }
 
+/* Nothing that runs goes on writing while the disk has less than the floor. */
+static void
+watch_disk (struct commands *all)
+{
+    if (! disk_floor_is_passed (&all->floor, all->running != NULL))
+        return;
+    for (struct command *c = all->running; c; c = c->next)
+        if (c->state == COMMAND_RUNNING && command_signal_group (c, SIGKILL))
+            c->resource_limit = "free_disk_bytes";
+}
+
 void *
 command_supervise (void *arg)
 {
@@ -144,6 +156,8 @@ command_supervise (void *arg)
             eventfd_t count;
             if (events[i].data.fd == all->wake_fd)
                 eventfd_read (all->wake_fd, &count);
+            else if (events[i].data.fd == all->floor.timer_fd)
+                watch_disk (all);
             else
                 handle (all, events[i].data.fd);
         }

@@ -22,10 +22,17 @@ commands_new (struct confinement *confinement, struct fs_root *records)
     struct commands *all = x_new0 (struct commands);
     all->confinement = confinement;
     all->records = records;
-    all->epoll_fd = all->wake_fd = -1;
+    all->epoll_fd = all->wake_fd = all->floor.timer_fd = -1;
     pthread_mutex_init (&all->lock, NULL);
     condition_init (&all->changed);
     return all;
+}
+
+void
+commands_set_disk_floor (struct commands *all, const char *path, uint64_t bytes)
+{
+    all->floor.path = path;
+    all->floor.bytes = bytes;
 }
 
 static bool
@@ -48,6 +55,9 @@ ensure_thread (struct commands *all, struct mur_error **err)
         if (all->epoll_fd < 0 || all->wake_fd < 0 || ! watch (all, all->wake_fd, EPOLLIN))
             return mur_fail_errno (err, E_IO_003, "cannot start the supervisor of commands");
     }
+    int floor_fd = disk_floor_open (&all->floor);
+    if (floor_fd >= 0 && ! watch (all, floor_fd, EPOLLIN))
+        return mur_fail_errno (err, E_IO_003, "cannot start the supervisor of commands");
     int status = pthread_create (&all->thread, NULL, command_supervise, all);
     errno = status;
     if (status != 0)
@@ -85,6 +95,8 @@ commands_free (struct commands *all)
         close (all->epoll_fd);
     if (all->wake_fd >= 0)
         close (all->wake_fd);
+    if (all->floor.timer_fd >= 0)
+        close (all->floor.timer_fd);
     pthread_cond_destroy (&all->changed);
     pthread_mutex_destroy (&all->lock);
     free (all);
@@ -169,6 +181,7 @@ command_start (struct commands *all, const struct command_start *start, struct m
         watch (all, c->pidfd, EPOLLIN);
         c->next = all->running;
         all->running = c;
+        disk_floor_begin (&all->floor);
     }
     pthread_mutex_unlock (&all->lock);
     if (is_watched)

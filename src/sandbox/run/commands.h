@@ -14,6 +14,9 @@ struct commands;
 /* <confinement> and <records> (the session's records root, for logs) are borrowed. Starts no thread
  * yet. */
 struct commands *commands_new (struct confinement *confinement, struct fs_root *records);
+/* Commands are killed while less than <bytes> are free on the disk of <path> (borrowed). Before the
+ * first command. */
+void commands_set_disk_floor (struct commands *all, const char *path, uint64_t bytes);
 /* Kills what runs, joins the thread. Commands still referenced stay readable. */
 void commands_free (struct commands *all);
 DEFINE_CLEANUP (struct commands, commands_free)

@@ -15,8 +15,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -41,6 +43,18 @@ struct confinement {
     uint64_t running;
     uint64_t entries;
 };
+
+/* Below sealed, too, once commands have unix sockets: the kernel asks nobody who connects to one
+ * by its path, so those of the host must not be there. */
+static bool
+wants_root (const struct confinement_spec *s)
+{
+    if (s->is_unconfined)
+        return false;
+    return s->tier == CONFINEMENT_SEALED ||
+           (s->tier == CONFINEMENT_LANDLOCK && s->allows_unix_sockets &&
+            s->probe->sealed.state == PROBE_SUCCEEDED);
+}
 
 /* --- Landlock --- */
 
@@ -177,6 +191,8 @@ build_landlock (struct confinement *c, struct mur_error **err)
     grant_all (c, &c->allowlist.run_trees, LANDLOCK_EXECUTABLE_TREE);
     grant_all (c, &c->public, LANDLOCK_READABLE_TREE);
     grant_own_mounts (c);
+    if (c->spec->network->len)
+        grant (c, "/etc/resolv.conf", LANDLOCK_READABLE_FILE);
     if (! is_sealed)
         return true;
     const char *const *const shown[] = { mount_system_trees, mount_etc_entries };
@@ -206,6 +222,9 @@ needed_paths (struct confinement *c)
     size_t count = c->spec->tree_count;
     for (size_t g = 0; g < ARRAY_LEN (groups); g++)
         count += groups[g]->len;
+    const char *const *sockets = c->spec->host_sockets;
+    for (size_t i = 0; sockets && sockets[i]; i++)
+        count++;
     const char **paths = arena_new_array (c->arena, const char *, count + 1);
     size_t len = 0;
     for (size_t i = 0; i < c->spec->tree_count; i++)
@@ -215,10 +234,24 @@ needed_paths (struct confinement *c)
         for (size_t i = 0; i < groups[g]->len; i++)
             if (! is_within_earlier (groups[g]->items[i], paths, len))
                 paths[len++] = groups[g]->items[i];
+    for (size_t i = 0; sockets && sockets[i]; i++)
+        paths[len++] = sockets[i];
     return paths;
 }
 
-/* Every socket of the host but those that lie in the session's own folders. */
+static bool
+is_granted_socket (const struct confinement_spec *s, const char *path)
+{
+    for (size_t i = 0; s->host_sockets && s->host_sockets[i]; i++) {
+        char resolved[PATH_MAX];
+        if (str_eq (s->host_sockets[i], path) ||
+            (realpath (s->host_sockets[i], resolved) && str_eq (resolved, path)))
+            return true;
+    }
+    return false;
+}
+
+/* Every socket of the host but those that are granted or lie in the session's own folders. */
 static const char *const *
 covered_sockets (struct confinement *c)
 {
@@ -228,7 +261,8 @@ covered_sockets (struct confinement *c)
     host_socket_paths (&paths);
     const char **covered = arena_new_array (c->arena, const char *, paths.len + 1);
     for (size_t i = 0, len = 0; i < paths.len; i++)
-        if (! path_is_below_any (paths.items[i], own))
+        if (! path_is_below_any (paths.items[i], own) &&
+            ! is_granted_socket (c->spec, paths.items[i]))
             covered[len++] = arena_strdup (c->arena, paths.items[i]);
     return covered;
 }
@@ -251,7 +285,7 @@ build_mounts (struct confinement *c, struct mur_error **err)
     static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
     if (c->spec->tier == CONFINEMENT_SECCOMP)
         folders.guarded = control_groups;
-    if (c->spec->tier == CONFINEMENT_SEALED && ! c->spec->is_unconfined)
+    if (wants_root (c->spec))
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
     if (c->spec->probe->mounts.state == PROBE_SUCCEEDED && ! c->spec->is_unconfined)
         mount_plan_tmp (&c->mounts, &folders, c->arena);
@@ -366,6 +400,12 @@ bool
 confinement_has_mounts (const struct confinement *c)
 {
     return c->mounts.kind != MOUNT_NOTHING;
+}
+
+bool
+confinement_has_root (const struct confinement *c)
+{
+    return c->mounts.kind == MOUNT_SEALED;
 }
 
 const struct strv *

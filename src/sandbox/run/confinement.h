@@ -42,6 +42,8 @@ struct confinement_spec {
                          */
     bool workdir_exec;
     bool allows_unix_sockets;
+    const char *const *host_sockets; /* of the host, to be reached all the same; NULL-terminated,
+                                        may be NULL */
     /* capabilities.network.allow, parsed; empty: nothing leaves */
     const struct allow_list *network;
     struct spawn_limits limits; /* max_processes as declared */
@@ -65,6 +67,8 @@ const struct exec_allowlist *confinement_allowlist (const struct confinement *c)
 const struct strv *confinement_trust_store (const struct confinement *c);
 /* Commands have mounts of their own: what /etc names is the session's there. */
 bool confinement_has_mounts (const struct confinement *c);
+/* Their root is composed: of the host only what was put there can be named. */
+bool confinement_has_root (const struct confinement *c);
 /* What every program may read, whatever is allowed. */
 const struct strv *confinement_public (const struct confinement *c);
 /* Why there is no control group although one was wanted (optional), or NULL. */

@@ -157,8 +157,10 @@ fill_network (struct session *s, struct mur_error **err)
     s->rooms.processes->confined->network.listener =
         (struct allow_listener){ refused_note_host, s };
     s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
-    s->rooms.processes->confined->spec.allows_unix_sockets =
-        s->policy->network.unix_sockets_allowed;
+    struct confinement_spec *spec = &s->rooms.processes->confined->spec;
+    spec->host_sockets = names_of (s, &s->policy->network.host_sockets);
+    spec->allows_unix_sockets =
+        s->policy->network.unix_sockets_allowed || s->policy->network.host_sockets.len;
     return true;
 }
 
@@ -244,6 +246,11 @@ warn_once (struct session *s)
             s, W_SEC_034,
             "this host makes no namespaces and --unconfined is given: commands reach every "
             "address and see every process of this user");
+    for (size_t i = 0; i < s->policy->network.host_sockets.len; i++)
+        launch_warning (s, W_SEC_036,
+                        "commands reach the host's socket %s (network.host_sockets): what answers "
+                        "there acts outside every wall",
+                        s->policy->network.host_sockets.items[i]);
     const char *shortfall = confinement_cgroup_shortfall (c->confinement);
     if (shortfall)
         launch_warning (s, W_SEC_010,
@@ -294,6 +301,8 @@ confine_start (struct session *s, struct mur_error **err)
     if (! c->confinement)
         return false;
     c->commands = commands_new (c->confinement, s->places.records);
+    commands_set_disk_floor (c->commands, s->places.work_path,
+                             s->policy->resources.free_disk_bytes.value);
     warn_once (s);
     return true;
 }
@@ -400,7 +409,7 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
                                    .path = list->path,
                                    .may_run_work = c->spec.workdir_exec,
                                    .allows_unix_sockets = c->spec.allows_unix_sockets,
-                                   .is_sealed = c->spec.tier == CONFINEMENT_SEALED,
+                                   .is_sealed = confinement_has_root (c->confinement),
                                    .reaches = reaches,
                                    .ctx = ctx };
 }
