@@ -6,7 +6,6 @@
 #include "cli/running/watch_flow.h"
 #include "cli/running/watch_text.h"
 #include "door/card/card.h"
-#include "session/conversation/fence.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -334,13 +333,17 @@ result_words (const json_t *frame)
     return buf_steal (&words);
 }
 
+static const char fence_end[] = "</untrusted-content>";
+
 static void
 plain_artifact (struct watch_view *v, const char *name, const char *content, const char *words)
 {
     buf_printf (v->out, "[artifact] tool: %s [%s] | ", name, words);
     for (const char *line = content; *line;) {
         size_t len = strcspn (line, "\n");
-        buf_printf (v->out, "%s%.*s\n", line == content ? "" : "  ", (int)len, line);
+        /* The word at a fence's end is between runtime and model. */
+        size_t shown = str_starts (line, fence_end) ? sizeof fence_end - 1 : len;
+        buf_printf (v->out, "%s%.*s\n", line == content ? "" : "  ", (int)shown, line);
         line += len + (line[len] == '\n');
     }
     if (! *content)
@@ -353,10 +356,7 @@ on_artifact (struct watch_view *v, struct watched_task *task, const json_t *fram
     const char *name = json_get_string (frame, "toolName");
     const char *content = json_get_string (frame, "content");
     name = name ? name : "";
-    _cleanup_buf_ struct buf shown = { 0 };
-    /* The word at a fence's end is between runtime and model. */
-    fence_renew (&shown, &(struct fence_word){ 0 }, content ? content : "");
-    content = shown.data ? shown.data : "";
+    content = content ? content : "";
     _cleanup_free_ char *words = result_words (frame);
     view_break_flow (v);
     task->calls++;
