@@ -46,7 +46,8 @@ test_names_are_looked_up_by_us_and_once_a_minute (void **state)
     struct log log = { 0 };
     struct loop_server *server = loop_server_new (answer_all, &log);
     struct http_client *c = http_client_new ();
-    _cleanup_free_ char *named = x_asprintf ("http://loop.localhost:%d/", loop_server_port (server));
+    _cleanup_free_ char *named =
+        x_asprintf ("http://loop.localhost:%d/", loop_server_port (server));
     _cleanup_free_ char *literal = url_of (server, "/");
     int status;
     unsigned before = lookups;
