@@ -164,7 +164,7 @@ append_server_instructions (const struct session *s, struct buf *out)
         const char *words = staged_server_instructions (a);
         if (! words)
             continue;
-        fence_append (out, a->full_name, words, strlen (words));
+        fence_append (out, &s->fence_word, a->full_name, words, strlen (words));
         buf_putc (out, '\n');
     }
 }
