@@ -1,15 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 
+#include <jansson.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 
-static _noreturn_ void
-out_of_memory (void)
+static void
+say (const char *text)
 {
-    static const char text[] = "murmur: out of memory\n";
-    ssize_t written _unused_ = write (STDERR_FILENO, text, sizeof text - 1);
+    ssize_t written _unused_ = write (STDERR_FILENO, text, strlen (text));
+}
+
+void
+alloc_out_of_memory (void)
+{
+    (void)signal (SIGABRT, SIG_DFL);
+    say ("murmur: out of memory: it ends here, and the trace has no session_end\n");
     abort ();
+}
+
+/* A library's own abort is no silent end either. */
+static void
+on_abort (int number)
+{
+    say ("murmur: aborted, out of memory or by a fault of its own: the trace has no session_end\n");
+    (void)signal (number, SIG_DFL);
+    (void)raise (number);
+}
+
+void
+alloc_init (void)
+{
+    (void)signal (SIGABRT, on_abort);
+    json_set_alloc_funcs (x_malloc, free);
 }
 
 void *
@@ -17,7 +41,7 @@ x_malloc (size_t size)
 {
     void *p = malloc (size ? size : 1);
     if (! p)
-        out_of_memory ();
+        alloc_out_of_memory ();
     return p;
 }
 
@@ -26,7 +50,7 @@ x_calloc (size_t count, size_t size)
 {
     void *p = calloc (count ? count : 1, size ? size : 1);
     if (! p)
-        out_of_memory ();
+        alloc_out_of_memory ();
     return p;
 }
 
@@ -35,7 +59,7 @@ x_realloc (void *p, size_t size)
 {
     void *q = realloc (p, size ? size : 1);
     if (! q)
-        out_of_memory ();
+        alloc_out_of_memory ();
     return q;
 }
 
@@ -44,7 +68,7 @@ x_reallocarray (void *p, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow (count, size, &bytes))
-        out_of_memory ();
+        alloc_out_of_memory ();
     return x_realloc (p, bytes);
 }
 
@@ -78,7 +102,7 @@ x_vasprintf (const char *fmt, va_list ap)
 {
     char *text = NULL;
     if (vasprintf (&text, fmt, ap) < 0)
-        out_of_memory ();
+        alloc_out_of_memory ();
     return text;
 }
 

@@ -10,6 +10,12 @@
 
 #include <stdarg.h>
 
+/* First thing in a program: whatever ends it for want of memory says so, the JSON library and those
+ * that abort by themselves among them. */
+void alloc_init (void);
+/* The end: one line, async-signal-safe, and SIGABRT. */
+_noreturn_ void alloc_out_of_memory (void);
+
 void *x_malloc (size_t size) __attribute__ ((malloc, returns_nonnull));
 void *x_calloc (size_t count, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *x_realloc (void *p, size_t size) __attribute__ ((returns_nonnull));

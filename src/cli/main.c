@@ -61,6 +61,7 @@ find_roost (void)
 int
 main (int argc, char **argv)
 {
+    alloc_init ();
     diag_init ();
     harden_process ();
     find_roost ();

@@ -252,6 +252,7 @@ serve (struct arguments *a)
 int
 main (int argc, char **argv)
 {
+    alloc_init ();
     diag_init ();
     mallopt (M_ARENA_MAX, 1); /* a thread a connection: an arena each would be most of our memory */
     if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

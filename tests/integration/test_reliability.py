@@ -126,6 +126,24 @@ def test_reliability_any_single_failing_change_is_told_or_has_lost_nothing(lab, 
     assert not [name for name in os.listdir(project.directory) if name.endswith(".tmp")]
 
 
+@pytest.mark.parametrize("sizes", [{"FAULT_LEAST": 4096}, {"FAULT_EVERY": 97}])
+def test_reliability_F9_memory_that_ends_is_told(lab, sizes):
+    project = lab.agent(steps=STEPS, lifecycle={"conversation": "threaded"})
+    project.run("--task", "go").ok()  # what is compiled once is compiled
+
+    def check(_state, result, through):
+        if result.code == 0:
+            session = lab.session(result)
+            assert session.result_text == "the answer" and session.trace.types == EVENTS, result
+        else:
+            assert result.code in (1, -signal.SIGABRT), result
+            assert "memory" in result.stderr or "error[" in result.stderr, result
+            assert "E-MAN-002" not in result.stderr and "not inflate" not in result.stderr, "what is sound is not blamed"
+    allocations = fault_at_every_change(lab, lambda _number: None, lambda _state: (["run", "--task", "go"], project.directory),
+                                        check, "nomem", **sizes)
+    assert allocations > 30
+
+
 def test_reliability_a_full_disk_that_empties_again_leaves_a_count_in_the_trace(lab, failing):
     running = lab.agent(steps=STEPS, lifecycle=SLEEPER).start(env=failing("trace.jsonl", 5))
     door = Door(running)

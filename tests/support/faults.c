@@ -5,8 +5,9 @@
  *
  * FAULT_PATH=END: only changes of paths that end so. FAULT_AT=N counts from 1 over write (regular
  * files), fsync, rename*, mkdir*, creating opens and, when killing, unlinkat.
- * FAULT_KIND=enospc|eio|kill. FAULT_REPORT names a file that receives the number of changes made
- * when the program ends by itself.
+ * FAULT_KIND=enospc|eio|kill, or nomem: then the N-th allocation of FAULT_LEAST bytes or more
+ * fails, every FAULT_EVERY-th one counts, and no change of a file system does. FAULT_REPORT names a
+ * file that receives the number of changes made when the program ends by itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -43,6 +44,13 @@ counts (int fd, const char *name)
 }
 
 static int
+lacks_memory (void)
+{
+    const char *kind = getenv ("FAULT_KIND");
+    return kind && strcmp (kind, "nomem") == 0;
+}
+
+static int
 kills (void)
 {
     const char *kind = getenv ("FAULT_KIND");
@@ -54,6 +62,8 @@ static int
 change (void)
 {
     const char *at = getenv ("FAULT_AT");
+    if (lacks_memory ())
+        return 0;
     if (atomic_fetch_add (&changes, 1) + 1 != (at ? atol (at) : 0))
         return 0;
     if (kills ())
@@ -146,10 +156,66 @@ OPEN (open64, , AT_FDCWD)
 OPEN (openat, DIR_FD, dir_fd)
 OPEN (openat64, DIR_FD, dir_fd)
 
+/* --- memory --- */
+
+void *__libc_malloc (size_t size);
+void *__libc_calloc (size_t count, size_t size);
+void *__libc_realloc (void *p, size_t size);
+
+static atomic_long allocations;
+static pid_t first; /* the process that was started: memory ends for it alone */
+
+__attribute__ ((constructor)) static void
+begin (void)
+{
+    char text[24];
+    const char *other = getenv ("FAULT_FIRST");
+    first = other ? (pid_t)atol (other) : getpid ();
+    snprintf (text, sizeof text, "%d", (int)first);
+    setenv ("FAULT_FIRST", text, 1);
+}
+
+/* True when this allocation must fail. */
+static int
+allocation (size_t size)
+{
+    const char *least = getenv ("FAULT_LEAST"), *at = getenv ("FAULT_AT");
+    if (! first || first != getpid () || ! lacks_memory () ||
+        size < (size_t)(least ? atol (least) : 0))
+        return 0;
+    const char *every = getenv ("FAULT_EVERY");
+    long step = every ? atol (every) : 1, number = atomic_fetch_add (&allocations, 1) + 1;
+    if (number % step)
+        return 0;
+    atomic_fetch_add (&changes, 1);
+    if (number / step != (at ? atol (at) : 0))
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *
+malloc (size_t size)
+{
+    return allocation (size) ? NULL : __libc_malloc (size);
+}
+
+void *
+calloc (size_t count, size_t size)
+{
+    return allocation (count * size) ? NULL : __libc_calloc (count, size);
+}
+
+void *
+realloc (void *p, size_t size)
+{
+    return size && allocation (size) ? NULL : __libc_realloc (p, size);
+}
+
 __attribute__ ((destructor)) static void
 report (void)
 {
-    const char *path = getenv ("FAULT_REPORT");
+    const char *path = lacks_memory () && first != getpid () ? NULL : getenv ("FAULT_REPORT");
     int fd =
         path ? (int)syscall (SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     if (fd >= 0)

@@ -20,7 +20,7 @@ def library(directory):
     return path
 
 
-def fault_at_every_change(lab, prepare, command, check, kind):
+def fault_at_every_change(lab, prepare, command, check, kind, **more):
     """`prepare()` gives (cwd, arguments' own state) anew; `command(state)` gives (arguments, cwd); `check(state, failed)`.
 
     Returns how many changes the undisturbed command makes.
@@ -32,7 +32,7 @@ def fault_at_every_change(lab, prepare, command, check, kind):
     for number in range(1, 400):
         state = prepare(number)
         arguments, cwd = command(state)
-        env = {"LD_PRELOAD": preload, "FAULT_AT": number, "FAULT_KIND": kind, "FAULT_REPORT": report}
+        env = {"LD_PRELOAD": preload, "FAULT_AT": number, "FAULT_KIND": kind, "FAULT_REPORT": report, **more}
         report.unlink(missing_ok=True)
         result = lab.mur(*arguments, cwd=cwd, env=env)
         through = report.exists() and int(report.read_text()) < number

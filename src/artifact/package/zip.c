@@ -371,7 +371,9 @@ inflate_all (struct reading *r, z_stream *stream, struct mur_error **err)
         stream->avail_out = sizeof (piece);
         int status = inflate (stream, Z_NO_FLUSH);
         if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-            return entry_fault (r, err, "does not inflate");
+            return entry_fault (r, err,
+                                status == Z_MEM_ERROR ? "cannot be inflated: out of memory"
+                                                      : "does not inflate");
         if (! take_output (r, piece, sizeof (piece) - stream->avail_out, err))
             return false;
         if (status == Z_STREAM_END)
@@ -385,8 +387,10 @@ static bool
 read_deflated (struct reading *r, const unsigned char *data, size_t len, struct mur_error **err)
 {
     z_stream stream = { .next_in = (unsigned char *)data, .avail_in = (uInt)len };
-    if (len > UINT_MAX || inflateInit2 (&stream, -MAX_WBITS) != Z_OK)
+    if (len > UINT_MAX)
         return entry_fault (r, err, "cannot be inflated");
+    if (inflateInit2 (&stream, -MAX_WBITS) != Z_OK)
+        return entry_fault (r, err, "cannot be inflated: out of memory");
     bool ok = inflate_all (r, &stream, err);
     inflateEnd (&stream);
     return ok;

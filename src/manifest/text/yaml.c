@@ -209,7 +209,7 @@ set_anchor (struct builder *b, const yaml_char_t *name, struct yaml_node *node, 
     fresh->name = arena_strdup (b->arena, (const char *)name);
     struct anchor **slot = tsearch (fresh, &b->anchors, compare_anchors);
     if (! slot)
-        abort ();
+        alloc_out_of_memory ();
     (*slot)->node = node;
     (*slot)->is_closed = is_closed;
     return *slot;
@@ -421,6 +421,8 @@ static bool
 fail_syntax (struct builder *b)
 {
     const yaml_parser_t *p = &b->parser;
+    if (p->error == YAML_MEMORY_ERROR)
+        alloc_out_of_memory ();
     size_t mark = merge_mark_line (b->text, b->len);
     if (mark)
         return mur_fail (b->err, b->code, "%s:%zu:1: a conflict mark of a merge", b->name, mark);
@@ -479,7 +481,7 @@ yaml_parse (struct arena *arena, const char *text, size_t len, const char *name,
         .text = text, .len = len, .arena = arena, .name = name, .code = code, .err = err
     };
     if (! yaml_parser_initialize (&b.parser))
-        abort ();
+        alloc_out_of_memory ();
     yaml_parser_set_encoding (&b.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string (&b.parser, (const unsigned char *)text, len);
     bool ok = read_events (&b);
