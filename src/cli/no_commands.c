@@ -8,6 +8,7 @@
 #include "cli/mcp/commands.h"
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
+#include "cli/replay/commands.h"
 #include "cli/run/commands.h"
 #include "cli/running/commands.h"
 #include "cli/top/commands.h"
@@ -57,6 +58,7 @@ NOTHING (cmd_control_show)
 NOTHING (cmd_control_set)
 NOTHING (cmd_control_secret)
 NOTHING (cmd_control_forget)
+NOTHING (cmd_replay)
 NOTHING (cmd_trace_show)
 NOTHING (cmd_trace_steps)
 NOTHING (cmd_trace_diff)

@@ -12,6 +12,9 @@
 #include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
 #include "cli/records/commands.h"
+#include "cli/records/trace_options.h"
+#include "cli/replay/commands.h"
+#include "cli/replay/replay_options.h"
 #include "cli/run/commands.h"
 #include "cli/run/run_options.h"
 #include "cli/running/commands.h"
@@ -151,38 +154,8 @@ static const struct cli_option conversation_truncate_options[] = {
     NONE
 };
 
-static const struct cli_option trace_show_options[] = {
-    OPT_WORKDIR,
-    { .name = "--body",
-      .kind = CLI_VALUE,
-      .value_name = "<SELECTOR>",
-      .help =
-          "print one captured body instead: system, tools, response or message:<i> with --turn, "
-          "or a digest" },
-    { .name = "--turn",
-      .kind = CLI_VALUE,
-      .value_name = "<N>",
-      .is_number = true,
-      .help = "the turn --body means" },
-    NONE
-};
-
 static const struct cli_option trace_steps_options[] = {
     { .name = "--verbose", .help = "add the first text of each call's input" }, OPT_WORKDIR, NONE
-};
-
-static const struct cli_option trace_export_options[] = {
-    { .name = "--otlp",
-      .kind = CLI_VALUE,
-      .value_name = "<FILE|URL>",
-      .is_required = true,
-      .help = "a file for OTLP's JSON (- is stdout), or a collector's address" },
-    { .name = "--content",
-      .kind = CLI_VALUE,
-      .value_name = "<WHAT>",
-      .help = "none (default), meta or full: what of the conversation goes along" },
-    OPT_WORKDIR,
-    NONE
 };
 
 static const struct cli_option workdir_options[] = { OPT_WORKDIR, NONE };
@@ -520,12 +493,19 @@ static const struct cli_command commands[] = {
       POS ({ "NAME", true, false, "the secret's name" }, { "SESSION", false, false, HELP_SESSION }),
       no_options, cmd_control_forget },
 
+    { "replay", "Run a recorded session again and say where it differs",
+      "The session runs inside the same walls; the model's answers and what came of tools are served "
+      "by their place in the record, hooks run again. No network is used, no key is read, and nothing "
+      "but the replay's own records changes. The first difference is told with its turn, part, byte "
+      "and cause. Needs trace.capture: content.",
+      "mur replay\nmur replay @2 --json\nmur replay --with-system-prompt new.txt", SESSION_POS,
+      cli_replay_options, cmd_replay },
     { "trace show", "Show what a recorded session did",
       "A report of one session: its grants, turns, tokens, calls and how it ended. With --body, "
       "the exact bytes of one "
       "captured request or response (trace.capture: content).",
       "mur trace show\nmur trace show @2\nmur trace show --body system --turn 0", SESSION_POS,
-      trace_show_options, cmd_trace_show },
+      cli_trace_show_options, cmd_trace_show },
     { "trace steps", "Show a session step by step, as a tree", NULL, NULL, SESSION_POS,
       trace_steps_options, cmd_trace_steps },
     { "trace diff", "Compare two recorded sessions",
@@ -540,7 +520,7 @@ static const struct cli_command commands[] = {
       "By the GenAI conventions, the same bytes each time. OTEL_EXPORTER_OTLP_HEADERS and "
       "OTEL_EXPORTER_OTLP_PROTOCOL are heeded.",
       "mur trace export --otlp spans.json\nmur trace export @2 --otlp http://127.0.0.1:4318",
-      SESSION_POS, trace_export_options, cmd_trace_export },
+      SESSION_POS, cli_trace_export_options, cmd_trace_export },
     { "trace list", "List recorded sessions", NULL, NULL, NO_POS, workdir_json_options,
       cmd_trace_list },
     { "trace rm", "Remove a recorded session", "Refuses while the session's process lives.",

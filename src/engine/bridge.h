@@ -76,6 +76,8 @@ struct bridge_guest_spec {
     uint64_t deadline_ms;
     const struct guest_http_handler *http;
     void *http_ctx;
+    const struct guest_inputs *inputs;
+    void *inputs_ctx;
     bool has_stdio;
 };
 

@@ -15,6 +15,7 @@
 
 struct host_decision; /* sandbox/host/host.h */
 struct membership;
+struct player;
 struct session;
 
 enum resume_mode {
@@ -89,6 +90,9 @@ struct stage_request {
     struct asked_time time;
     const char *bind_addr;
     const char *case_id; /* of an eval run, for hooks; NULL: none */
+    /* A record runs again (replay/play/player.h): what came from outside then is served, and
+     * nothing outside the session's own records changes. NULL: an ordinary session. */
+    struct player *player;
 };
 
 /* Runs the steps of session.md 3.2 in order. NULL with *err on the first refusal, everything made

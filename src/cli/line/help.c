@@ -22,7 +22,7 @@ static const struct {
     const char *names;
 } chapters[] = {
     { "Run", "run chat send answer ps top watch cancel stop token control mcp" },
-    { "Look back", "trace conversation eval" },
+    { "Look back", "trace replay conversation eval" },
     { "Make and share", "new build publish install list search index precompile" },
     { "This installation", "doctor config beta version explain help" },
 };

@@ -86,6 +86,13 @@ keep (struct run *r, char *text)
     return kept;
 }
 
+/* The record that runs again, or NULL. */
+static const struct run_replay *
+replay_of (const struct run *r)
+{
+    return r->steps ? r->steps->replay : NULL;
+}
+
 /* --- arguments and places --- */
 
 /* A capsule run by name has no folder of its own: its store root, else its work folder, else here.
@@ -94,7 +101,16 @@ static bool
 find_places (struct run *r, struct mur_error **err)
 {
     struct stage_request *q = &r->request;
+    const struct run_replay *replay = replay_of (r);
     const char *workdir = cli_value (r->args, "--workdir");
+    if (replay) {
+        q->player = replay->player;
+        q->file.name = replay->manifest_name;
+        q->file.dir = replay->manifest_dir;
+        q->work.root = replay->work_root;
+        r->policy_request.home_dir = keep (r, home_path (err));
+        return r->policy_request.home_dir != NULL;
+    }
     if (cli_has (r->args, "--capsule")) {
         const char *root = cli_value (r->args, "--store-root");
         q->file.dir = keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
@@ -152,7 +168,8 @@ read_launcher (struct run *r, struct mur_error **err)
 static bool
 check_resume (struct run *r, struct mur_error **err)
 {
-    const char *context = cli_value (r->args, "--context");
+    const struct run_replay *replay = replay_of (r);
+    const char *context = replay ? replay->context_id : cli_value (r->args, "--context");
     if (! cli_has (r->args, "--resume")) {
         r->request.context_id = context;
         return true;
@@ -203,6 +220,19 @@ read_file_manifest (struct run *r, struct mur_error **err)
 }
 
 static bool
+read_replay_manifest (struct run *r, const struct run_replay *replay, struct mur_error **err)
+{
+    r->request.file.text = replay->manifest;
+    r->request.file.len = replay->manifest_len;
+    r->request.file.mode = 0644;
+    r->manifest = capsule_manifest_parse (replay->manifest, replay->manifest_len,
+                                          replay->manifest_name ? replay->manifest_name
+                                                                : "the recorded manifest",
+                                          MANIFEST_WITH_SECRETS, err);
+    return r->manifest != NULL;
+}
+
+static bool
 read_named_manifest (struct run *r, struct mur_error **err)
 {
     const char *name = cli_value (r->args, "--capsule");
@@ -228,8 +258,10 @@ read_manifest (struct run *r, struct mur_error **err)
     r->request.stores = stores_new (r->request.file.dir, err);
     if (! r->request.stores)
         return false;
-    if (! (cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
-                                          : read_file_manifest (r, err)))
+    const struct run_replay *replay = replay_of (r);
+    if (! (replay                           ? read_replay_manifest (r, replay, err)
+           : cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
+                                            : read_file_manifest (r, err)))
         return false;
     r->request.manifest = r->manifest;
     capsule_manifest_warn_unknown (r->manifest);
@@ -262,7 +294,8 @@ lower_policy (struct run *r, struct mur_error **err)
     enum containment_class flag = CONTAINMENT_ADVISORY;
     if (! policy_check_env (r->manifest, err))
         return false;
-    r->config = config_load (err);
+    const struct run_replay *replay = replay_of (r);
+    r->config = replay && ! replay->needs_keys ? config_none () : config_load (err);
     if (! r->config)
         return false;
     r->request.config = r->config;
@@ -292,6 +325,8 @@ lower_policy (struct run *r, struct mur_error **err)
     r->policy_request.flag_floor = flag;
     if (p->containment_floor < flag)
         p->containment_floor = flag;
+    if (replay && ! replay->needs_host) /* no command is started that it would bind */
+        p->containment_floor = CONTAINMENT_ADVISORY;
     return true;
 }
 
@@ -301,6 +336,8 @@ static bool
 needs_probe (const struct run *r)
 {
     const struct policy *p = r->request.policy;
+    if (replay_of (r) && ! replay_of (r)->needs_host)
+        return false;
     return r->manifest->inference || p->containment_floor > CONTAINMENT_ADVISORY ||
            cli_has (r->args, "--explain-scope") || policy_may_run_native (p, false);
 }
@@ -378,7 +415,11 @@ check_agent_flags (struct run *r, struct mur_error **err)
         return mur_fail (err, E_RUN_037,
                          "--resume-mode compact: under transport process the harness holds the "
                          "conversation");
-    if (cli_has (r->args, "--system-prompt")) {
+    const struct run_replay *replay = replay_of (r);
+    if (replay && replay->has_prompt) {
+        r->request.system_prompt_is_overridden = true;
+        r->request.system_prompt = replay->prompt;
+    } else if (cli_has (r->args, "--system-prompt")) {
         const char *text = cli_value (r->args, "--system-prompt");
         text += strspn (text, " \t\r\n");
         size_t len = strlen (text);
@@ -414,7 +455,7 @@ static bool
 check_artifacts (struct run *r, struct mur_error **err)
 {
     struct stage_request *q = &r->request;
-    if (! q->capsule.package) {
+    if (! q->capsule.package && ! replay_of (r)) { /* a replay names what is another than it was */
         q->lock = lock_read (q->file.dir, err);
         if (! q->lock)
             return false;

@@ -7,9 +7,27 @@
 #include "cli/line/args.h"
 #include "session/launch.h"
 
+struct player;
+
+/* A record that runs again: where it was made, and what of it is taken as it was. Borrowed. */
+struct run_replay {
+    struct player *player;
+    const char *work_root;     /* whose records group it belongs to */
+    const char *manifest_dir;  /* absolute */
+    const char *manifest_name; /* base name of the file; NULL: there is none */
+    const char *manifest;      /* text */
+    size_t manifest_len;
+    const char *context_id; /* of the launch, or NULL */
+    bool has_prompt;        /* prompt replaces the manifest's; NULL: none */
+    const char *prompt;
+    bool needs_host; /* commands run again */
+    bool needs_keys; /* somebody is asked for real */
+};
+
 struct run_steps {
     const char *case_id;
     bool may_write_lock;
+    const struct run_replay *replay; /* NULL: an ordinary launch */
     /* Staged, not launched. False refuses the launch. */
     bool (*staged) (void *ctx, struct session *s, struct mur_error **err);
     /* The launch is over and nothing of it runs. */

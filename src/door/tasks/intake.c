@@ -24,6 +24,7 @@ registry_enqueue (struct registry *r, const struct task_intake *intake)
         e->task.text = copy_or_null (intake->text);
         e->task.source = copy_or_null (intake->source);
         e->task.is_trusted = intake->is_trusted;
+        e->task.parts_bytes = intake->parts_bytes;
         e->task.forgets_session = intake->forgets_session;
         task_entry_queue (r, e);
     }

@@ -16,6 +16,7 @@ struct task_intake {
     const char *text;       /* may be NULL for the launch's own */
     const char *source;     /* "task_md" */
     enum task_origin origin;
+    size_t parts_bytes; /* of the message it was, when it was one */
     bool is_trusted;
     bool forgets_session;
 };

@@ -370,6 +370,17 @@ merge (struct config *c, struct config *project)
 }
 
 struct config *
+config_none (void)
+{
+    struct config *c = x_new0 (struct config);
+    char **const texts[] = { &c->global_path, &c->index_url, &c->provider, &c->model,
+                             &c->endpoint };
+    for (size_t i = 0; i < ARRAY_LEN (texts); i++)
+        *texts[i] = x_strdup ("");
+    return c;
+}
+
+struct config *
 config_load_global (struct mur_error **err)
 {
     _cleanup_free_ char *path = home_path_below ("config.yaml", err);

@@ -66,6 +66,8 @@ struct config {
  * to stderr. NULL with E-IO-003 naming the file (unreadable, not YAML, a wrong type,
  * machine_tokens_per_day 0) or E-IO-004. */
 struct config *config_load (struct mur_error **err);
+/* What nobody configured anything is: reads no file, so that no key is in memory. */
+struct config *config_none (void);
 /* The same from the global file alone, silent. */
 struct config *config_load_global (struct mur_error **err);
 void config_free (struct config *c);

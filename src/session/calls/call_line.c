@@ -11,8 +11,7 @@ static void
 tool_line (struct session *s, struct running_task *t, const struct call *c,
            const struct call_outcome *o, uint64_t duration_ms)
 {
-    const struct trace_block *trace = s->manifest->trace;
-    bool keeps_output = trace && trace->capture == CAPTURE_CONTENT;
+    bool keeps_output = session_capture (s) >= CAPTURE_CONTENT;
     TRACE (s->trace, NULL, tool_call, .turn = c->turn, .task_id = t->task->id, .tool_name = c->name,
            .tool_call_id = c->id[0] ? c->id : NULL, .input = c->input_text,
            .input_bytes = c->input_bytes ? c->input_bytes : strlen (c->input_text),

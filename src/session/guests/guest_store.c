@@ -4,7 +4,9 @@
 
 #include "door/tasks/tasks.h"
 #include "net/guest_http.h"
+#include "replay/play/player.h"
 #include "session/guests/guests.h"
+#include "session/guests/played_http.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 #include "spawn/formation/membership.h"
@@ -86,6 +88,10 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
     };
     store->http = guest_http_new (&http);
     spec.http_ctx = store->http;
+    if (s->asked->player && ! player_is_live (s->asked->player)) {
+        spec.http = &played_http_handler;
+        spec.http_ctx = s->asked->player;
+    }
     store->guest = guest_new (&spec, setup->cancel, ending, err);
     return store->guest != NULL;
 }

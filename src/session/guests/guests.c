@@ -114,14 +114,24 @@ open_scope (struct session *s, struct staged_artifact *a, struct mur_error **err
     return true;
 }
 
+/* What a replay leaves in a store stays among its records. */
+static int
+open_replay_state (struct session *s, const char *below, struct mur_error **err)
+{
+    return fs_make_dirs (s->places.records, below, 0700, true, err)
+               ? fs_open_dir (s->places.records, below, err)
+               : -1;
+}
+
 static bool
-open_state (struct staged_artifact *a, struct mur_error **err)
+open_state (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
     if (! a->grant->state_store)
         return true;
     _cleanup_free_ char *below = x_asprintf ("state/%s", a->grant->state_store);
     _cleanup_error_ struct mur_error *caught = NULL;
-    a->guest.state_fd = home_open_dir (below, &caught);
+    a->guest.state_fd =
+        s->asked->player ? open_replay_state (s, below, &caught) : home_open_dir (below, &caught);
     if (a->guest.state_fd < 0)
         return mur_fail (err, E_CAP_009, "state store %s of %s cannot be opened: %s",
                          a->grant->state_store, a->full_name, caught->message);
@@ -134,7 +144,7 @@ stage_guests (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < s->kit.artifact_count; i++) {
         struct staged_artifact *a = &s->kit.artifacts[i];
         if (a->component &&
-            (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (a, err)))
+            (! parse_allow (s, a, err) || ! open_scope (s, a, err) || ! open_state (s, a, err)))
             return false;
         if (a->role == ROLE_HOOK)
             guest_env_fill_hook (s, a);
@@ -148,5 +158,5 @@ guests_add (struct session *s, struct staged_artifact *a, const char *url, struc
     if (! a->component)
         return true;
     guest_env_fill_tool (s, url, a);
-    return parse_allow (s, a, err) && open_scope (s, a, err) && open_state (a, err);
+    return parse_allow (s, a, err) && open_scope (s, a, err) && open_state (s, a, err);
 }

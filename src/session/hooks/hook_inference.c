@@ -134,9 +134,11 @@ call (struct hook *h, struct running_task *t, struct request *r, struct message_
         .cancel = t                   ? t->cancel
                   : h->serving.cancel ? h->serving.cancel
                                       : s->rooms.hooks->idle,
+        .request = r,
+        .list = list,
     };
     _cleanup_answer_ struct driver_answer a = { 0 };
-    driver_call_as (s, &caller, r->text.data, r->text.len, estimate, &a);
+    driver_call_as (s, &caller, estimate, &a);
     if (t)
         t->counts.hook_calls++;
     if (a.outcome == DRIVER_SPEND_REFUSED && t) {

@@ -28,6 +28,8 @@
 #include "session/hooks/hooks.h"
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
+#include "session/launch/launch_parts.h"
+#include "session/launch/launch_replay.h"
 #include "session/launch/launch_script.h"
 #include "session/launch/launched.h"
 #include "session/launch/lost_commands.h"
@@ -117,57 +119,16 @@ append_residue (void *ctx, const char *task_id, json_t *items)
     delegations_append_residue (handoff_delegations (s), task_id, items);
 }
 
-/* Before the sender hears of it: a task that was accepted is on record, whatever comes. */
-static bool
-record_received (void *ctx, const struct task *task)
-{
-    struct session *s = ctx;
-    return TRACE (s->trace, NULL, a2a_task_received, .task_id = task->id,
-                  .context_id = task->context_id, .message_id = task->message_id,
-                  .traceparent_from_caller = task->traceparent,
-                  .caller_member = task->caller_member, .principal = task->owner);
-}
-
-static void
-record_reply (void *ctx, const char *task_id, const char *message_id, const char *traceparent)
-{
-    struct session *s = ctx;
-    TRACE (s->trace, NULL, task_resumed, .task_id = task_id, .message_id = message_id,
-           .traceparent_from_caller = traceparent);
-}
-
 static void
 make_registry (struct session *s)
 {
-    struct registry_spec spec = {
-        .acceptance = (enum task_acceptance)s->policy->lifecycle.task_acceptance.value,
-        .queue_depth = (unsigned)s->policy->lifecycle.queue_depth.value,
-        .is_public = ! s->rooms.staged->auth,
-        .is_threaded = s->policy->lifecycle.conversation.value == CONVERSATION_THREADED,
-        .record = record_received,
-        .record_reply = record_reply,
-        .record_ctx = s,
-        .has_records = true,
-        .records_fd = fs_root_fd (s->places.records),
-    };
-    s->registry = registry_new (&spec);
+    launch_make_registry (s);
     handoff_begin (s);
     registry_set_completions (s->registry, delegations_take_completion, handoff_delegations (s));
     registry_set_residue (s->registry, append_residue, s);
 }
 
 /* --- before the loop --- */
-
-/* Diagnostics a closed stream refuses go here. */
-static void
-open_bootstrap_log (struct session *s)
-{
-    if (! fs_make_dirs (s->places.records, "logs", 0777, false, NULL))
-        return;
-    s->places.bootstrap_fd = fs_open_append (s->places.records, "logs/bootstrap.log", 0666, NULL);
-    if (s->places.bootstrap_fd >= 0)
-        diag_set_fallback (s->places.bootstrap_fd);
-}
 
 static unsigned
 declared_port (const struct session *s)
@@ -229,52 +190,10 @@ launch_begin (struct session *s, bool has_own, const struct launch_options *opti
 /* --- after the loop --- */
 
 static void
-refuse_queued (struct session *s)
-{
-    bool was_stopped = termination_cause (s) != NOT_TERMINATED;
-    const struct task **tasks = NULL;
-    size_t count = registry_close (s->registry, was_stopped, &tasks);
-    for (size_t i = 0; i < count; i++)
-        TRACE (s->trace, NULL, task_rejected, .task_id = tasks[i]->id,
-               .context_id = tasks[i]->context_id, .source = tasks[i]->source,
-               .cause = was_stopped ? "session_stopped" : "session_ended",
-               .reason = was_stopped ? "the session was stopped before this task started"
-                                     : "the session ended before this task started");
-    free (tasks);
-    /* What was cancelled while it was queued is recorded once nothing runs any more. */
-    const struct task *task;
-    while (registry_next (s->registry, 0, &task) == REGISTRY_CANCELED_QUEUED)
-        loop_record_canceled (s, task);
-}
-
-static void
-end_line (struct session *s, enum session_ending ending)
-{
-    const struct session_totals *t = &s->tally.totals;
-    TRACE (s->trace, NULL, session_end, .total_turns = t->turns,
-           .total_input_tokens = t->input_tokens, .total_output_tokens = t->output_tokens,
-           .total_tool_calls = t->tool_calls, .total_shell_calls = t->shell_calls,
-           .duration_ms = clock_monotonic_ms () - s->tally.launched_ms,
-           .exit_status = session_ending_name (ending));
-}
-
-/* A session whose records are not whole did not end well, whatever it did. */
-static void
-take_losses (struct launch_outcome *outcome)
-{
-    const char *first;
-    if (outcome->error || ! diag_lost_count (&first))
-        return;
-    outcome->ending = ENDING_FAILED;
-    mur_fail (&outcome->error, E_IO_003, "not all this session did is on record: %s", first);
-    mur_hint (&outcome->error, "make room or writable what the warning names, then run it again");
-}
-
-static void
 tear_down (struct session *s, struct launch_outcome *outcome)
 {
     if (s->registry)
-        refuse_queued (s);
+        launch_refuse_queued (s);
     served_end (s);
     hooks_end (s, session_ending_name (outcome->ending));
     if (s->trace)
@@ -285,10 +204,7 @@ tear_down (struct session *s, struct launch_outcome *outcome)
         background_abandon_end (s);
     confine_end (s);
     termination_settle (s);
-    take_losses (outcome);
-    if (s->trace)
-        end_line (s, outcome->ending);
-    take_losses (outcome);
+    launch_write_end (s, outcome);
     door_close (s->door);
     s->door = NULL;
     handoff_end (s);
@@ -311,7 +227,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
 {
     struct launch_outcome outcome = { .ending = ENDING_OK };
     s->tally.launched_ms = clock_monotonic_ms ();
-    open_bootstrap_log (s);
+    launch_open_log (s);
     confine_warn_places (s);
     bool has_own = false;
     /* Armed first: a session that was told to end while it registered still deregisters. */
@@ -379,8 +295,9 @@ session_launch (struct session *s, const struct launch_options *options,
                 enum session_ending *ending, struct mur_error **err)
 {
     launched_new (s);
-    bool is_good = s->manifest->inference ? launch_agent (s, options, ending, err)
-                                          : launch_script (s, options, ending, err);
+    bool is_good = s->asked->player         ? launch_replay (s, options, ending, err)
+                   : s->manifest->inference ? launch_agent (s, options, ending, err)
+                                            : launch_script (s, options, ending, err);
     launched_free (s);
     return is_good;
 }

@@ -5,6 +5,10 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/json_write.h"
+#include "base/version.h"
+#include "manifest/capsule/capsule_entry.h"
+#include "manifest/capsule/capsule_mask.h"
+#include "replay/play/player.h"
 #include "sandbox/host/host.h"
 #include "session/model/credential.h"
 #include "session/stage/staged.h"
@@ -16,6 +20,7 @@
 #include "trace/lines/writer.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 static const char *
 source_name (enum limit_source source)
@@ -144,10 +149,116 @@ choices_json (const struct session *s)
     return buf_steal (&b);
 }
 
-static enum trace_capture
-capture_of (const struct session *s)
+/* --- what ran --- */
+
+/* The text of the manifest with its secrets masked: what a digest and a body of it are made of. */
+static void
+manifest_text (const struct session *s, struct buf *out)
 {
-    return s->manifest->trace ? s->manifest->trace->capture : CAPTURE_META;
+    const struct stage_request *q = s->asked;
+    if (q->file.text)
+        capsule_manifest_mask (s->manifest, q->file.text, q->file.len, out);
+    else if (q->capsule.package)
+        buf_append (out, q->capsule.package->package->manifest_text,
+                    q->capsule.package->package->manifest_len);
+}
+
+static json_t *
+artifacts_list (const struct session *s)
+{
+    json_t *list = json_array ();
+    for (size_t i = 0; i < s->kit.artifact_count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
+        json_t *one = json_object ();
+        json_set_string (one, "name", a->full_name);
+        json_set_string (one, "version", a->version);
+        json_set_string (one, "role", artifact_role_name (a->role));
+        json_set_string (one, "sha256", a->sha256[0] ? a->sha256 : NULL);
+        json_array_append_new (list, one);
+    }
+    return list;
+}
+
+static const char *
+capture_name (enum trace_capture capture)
+{
+    static const char *const names[] = { "none", "meta", "content", "replay" };
+    return names[capture];
+}
+
+struct provenance {
+    struct buf manifest;
+    char manifest_sha[SHA256_HEX_LEN + 1], lock_sha[SHA256_HEX_LEN + 1];
+    char *artifacts, *path, *replay_of;
+    struct utsname host;
+};
+
+static void
+provenance_clear (struct provenance *v)
+{
+    buf_free (&v->manifest);
+    free (v->artifacts);
+    free (v->path);
+    free (v->replay_of);
+}
+
+/* {session_id, modes, from}: which record runs again, and how. */
+static char *
+replay_of_json (const struct player *p)
+{
+    static const char *const names[] = { "recorded", "served", "rerun", "live" };
+    const struct play_modes *m = player_modes (p);
+    _cleanup_json_ json_t *o = json_object ();
+    json_set_string (o, "session_id", player_record (p)->session_id);
+    json_object_set_new (o, "modes",
+                         json_pack ("{s:s,s:s,s:s}", "model", names[m->model], "tools",
+                                    names[m->tools], "hooks", names[m->hooks]));
+    if (m->has_from)
+        json_object_set_new (o, "from",
+                             json_pack ("{s:I,s:I}", "task", (json_int_t)m->from_task, "turn",
+                                        (json_int_t)m->from_turn));
+    return json_text (o, JSON_TEXT_ORDERED);
+}
+
+static void
+tell_player (const struct session *s, const struct provenance *v, const char *prompt_sha)
+{
+    size_t count = s->kit.artifact_count;
+    _cleanup_free_ struct rec_artifact *all = x_new_array (struct rec_artifact, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct staged_artifact *a = &s->kit.artifacts[i];
+        all[i] = (struct rec_artifact){ a->full_name, a->version, artifact_role_name (a->role),
+                                        a->sha256[0] ? a->sha256 : NULL };
+    }
+    const struct play_facts now = { MUR_VERSION,
+                                    v->host.machine,
+                                    v->manifest_sha,
+                                    v->manifest.data,
+                                    prompt_sha[0] ? prompt_sha : NULL,
+                                    v->lock_sha[0] ? v->lock_sha : NULL,
+                                    all,
+                                    count };
+    player_set_facts (s->asked->player, &now);
+}
+
+static bool
+provenance_fill (const struct session *s, struct provenance *v, struct mur_error **err)
+{
+    const struct stage_request *q = s->asked;
+    _cleanup_json_ json_t *artifacts = artifacts_list (s);
+    manifest_text (s, &v->manifest);
+    sha256_hex (v->manifest.data ? v->manifest.data : "", v->manifest.len, v->manifest_sha);
+    if (q->lock && q->lock->base)
+        sha256_hex (q->lock->base, strlen (q->lock->base), v->lock_sha);
+    v->artifacts = json_text (artifacts, JSON_TEXT_ORDERED);
+    if (q->file.name)
+        v->path = x_asprintf ("%s/%s", q->file.dir, q->file.name);
+    if (q->player)
+        v->replay_of = replay_of_json (q->player);
+    uname (&v->host);
+    return session_capture (s) < CAPTURE_CONTENT ||
+           trace_blob_store (s->places.records, v->manifest_sha, v->manifest.data, v->manifest.len,
+                             err);
 }
 
 static bool
@@ -158,7 +269,7 @@ hash_prompt (struct session *s, char sha[SHA256_HEX_LEN + 1], struct mur_error *
         return true;
     size_t len = strlen (prompt);
     sha256_hex (prompt, len, sha);
-    return capture_of (s) != CAPTURE_CONTENT ||
+    return session_capture (s) < CAPTURE_CONTENT ||
            trace_blob_store (s->places.records, sha, prompt, len, err);
 }
 
@@ -182,8 +293,11 @@ start_line_write (struct session *s, struct mur_error **err)
     session_list_capabilities (s, &capabilities);
     for (size_t i = 0; i < s->kit.tool_count; i++)
         strv_push (&tools, s->kit.tools[i].name);
-    if (! hash_prompt (s, prompt_sha, err))
+    __attribute__ ((cleanup (provenance_clear))) struct provenance ran = { 0 };
+    if (! hash_prompt (s, prompt_sha, err) || ! provenance_fill (s, &ran, err))
         return false;
+    if (s->asked->player)
+        tell_player (s, &ran, prompt_sha);
     return TRACE (
         s->trace, err, session_start, .capsule_name = s->manifest->name,
         .capsule_version = s->manifest->version, .model = s->choices.primary.model,
@@ -211,5 +325,9 @@ start_line_write (struct session *s, struct mur_error **err)
         .workdir_snapshot = s->asked->launcher.spawner->workdir_snapshot,
         .formation_id = s->asked->launcher.formation_id,
         .formation_member = m ? membership_member (m) : NULL,
-        .formation_callees = m ? (callees.items ? callees.items : none) : NULL);
+        .formation_callees = m ? (callees.items ? callees.items : none) : NULL,
+        .mur_version = MUR_VERSION, .arch = ran.host.machine,
+        .capture = capture_name (session_capture (s)), .manifest_sha256 = ran.manifest_sha,
+        .manifest_path = ran.path, .lock_sha256 = ran.lock_sha[0] ? ran.lock_sha : NULL,
+        .artifacts = ran.artifacts, .replay_of = ran.replay_of);
 }

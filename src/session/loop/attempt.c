@@ -7,6 +7,7 @@
 #include "session/hooks/hook_task.h"
 #include "session/loop/compaction.h"
 #include "session/loop/going.h"
+#include "session/loop/played_task.h"
 #include "session/loop/seed.h"
 #include "session/loop/turn.h"
 #include "session/state/session.h"
@@ -58,6 +59,8 @@ begin_list (struct session *s, struct running_task *t, struct mur_error **err)
     if (! task_text_read (s, &text, err))
         return false;
     hooks_attempt_begin (s, text.data, text.len);
+    if (s->asked->player && ! played_load_prior (s, t, err))
+        return false;
     if (s->policy->lifecycle.conversation.value == CONVERSATION_THREADED ||
         s->asked->resume.mode != RESUME_NONE)
         conversation_load (t->record, &s->fence_word, &t->list);

@@ -4,6 +4,8 @@
 #include "base/alloc.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "replay/play/play_call.h"
+#include "replay/play/play_task.h"
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_log.h"
 #include "sandbox/run/commands.h"
@@ -34,6 +36,7 @@ struct check {
     struct command_result result;
     struct mur_error *error; /* why it was not started */
     bool is_cut;
+    struct buf told; /* by the record a replay runs: what the model was told of it */
 };
 
 static void
@@ -41,6 +44,7 @@ check_clear (struct check *c)
 {
     command_unref (c->command);
     mur_error_freep (&c->error);
+    buf_free (&c->told);
 }
 
 /* --- running --- */
@@ -69,6 +73,23 @@ run (struct session *s, struct running_task *t, struct check *c)
         c->outcome = c->result.exit_code == 0 ? CHECK_PASSED : CHECK_FAILED;
     c->is_cut = c->result.out.total_bytes > COMMAND_KEPT_BYTES ||
                 c->result.err.total_bytes > COMMAND_KEPT_BYTES;
+}
+
+/* What the check came to when the session that runs again ran first. False: it is to be run. */
+static bool
+play (struct session *s, const struct running_task *t, struct check *c)
+{
+    struct player *p = s->asked->player;
+    if (! p)
+        return false;
+    const struct rec_check *then = player_check (p, t->onward.done_check.runs);
+    c->outcome = CHECK_STOPPED;
+    for (size_t i = 0; then && i < ARRAY_LEN (outcome_names); i++)
+        if (str_eq (outcome_names[i], then->outcome))
+            c->outcome = (enum outcome)i;
+    c->result.exit_code = then ? then->exit_code : 0;
+    player_next_user_text (p, t->counts.turns, t->list.len, &c->told);
+    return true;
 }
 
 /* --- what the model reads --- */
@@ -153,7 +174,8 @@ done_check_reopens (struct session *s, struct running_task *t)
     _cleanup_ (check_clear) struct check c = { .declared = s->policy->lifecycle.done_check };
     if (! c.declared || t->end.ending != ATTEMPT_OK || ! attempt_let_answer_stand (s, t))
         return false;
-    run (s, t, &c);
+    if (! play (s, t, &c))
+        run (s, t, &c);
     t->onward.done_check.runs++;
     bool reopens = may_reopen (s, t, &c);
     if (reopens) {
@@ -170,7 +192,8 @@ done_check_reopens (struct session *s, struct running_task *t)
     }
     if (! reopens)
         return false;
-    _cleanup_free_ char *text = feedback (&c, &s->fence_word);
+    _cleanup_free_ char *text =
+        c.told.data ? x_strdup (c.told.data) : feedback (&c, &s->fence_word);
     streams_working (registry_streams (s->registry), t->task, "reopened by the done check", 0);
     if (! attempt_can_continue (s, t))
         return restart_with (s, t, RESTART_CHECK, text);

@@ -7,6 +7,7 @@
 #include "door/tasks/intake.h"
 #include "net/http_client.h"
 #include "session/commands/background.h"
+#include "session/loop/played_task.h"
 #include "session/loop/task_run.h"
 #include "session/state/deadline.h"
 #include "session/state/session.h"
@@ -96,6 +97,8 @@ wait_for_next (const struct session *s, bool has_own, unsigned runs)
 static enum registry_next
 next_task (struct session *s, uint64_t wait_ms, const struct task **task)
 {
+    if (s->asked->player)
+        return played_next_task (s, task);
     if (wait_ms == UINT64_MAX) {
         enum registry_next next = registry_next (s->registry, IDLE_AFTER_MS, task);
         if (next != REGISTRY_NOTHING || registry_is_closed (s->registry))
@@ -109,7 +112,8 @@ next_task (struct session *s, uint64_t wait_ms, const struct task **task)
 static bool
 is_over (const struct session *s, bool has_own, unsigned runs)
 {
-    if (! runs || loop_sleeps (s) || s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
+    if (! runs || s->asked->player || loop_sleeps (s) ||
+        s->policy->lifecycle.task_acceptance.value == ACCEPT_NONE)
         return false;
     return ! (is_queue (s) && has_own);
 }
@@ -146,12 +150,13 @@ warm_client (struct session *s)
         }
 }
 
-/* Nothing more may run after these: the work folder is over its bound, or no root could be
- * composed. */
+/* Nothing more may run after these: the work folder is over its bound, no root could be composed,
+ * or a replay is over. */
 static bool
 ends_session (const struct mur_error *e)
 {
-    return e && (e->code == E_RUN_013 || e->code == E_RUN_014);
+    return e && (e->code == E_RUN_013 || e->code == E_RUN_014 || e->code == E_RPL_002 ||
+                 e->code == E_RPL_003 || e->code == E_RPL_004);
 }
 
 /* A harness's run takes the lock itself, for as long as its bridge is open. */
@@ -182,7 +187,7 @@ void
 loop_run (struct session *s, bool has_own, struct launch_outcome *out)
 {
     unsigned runs = 0;
-    uint64_t first_wait = has_own ? 0 : wait_for_next (s, false, 0);
+    uint64_t first_wait = has_own || s->asked->player ? 0 : wait_for_next (s, false, 0);
     tell_waiting (s, first_wait);
     while (termination_cause (s) == NOT_TERMINATED && ! is_over (s, has_own, runs)) {
         const struct task *task;
@@ -199,10 +204,12 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         if (next != REGISTRY_TASK)
             break;
         struct task_outcome run = { 0 };
-        warm_client (s);
+        if (! s->asked->player)
+            warm_client (s);
         run_task (s, task, &run);
         runs++;
-        bool is_own_failure = task->origin == ORIGIN_USER && ending_of (run.ending) != ENDING_OK;
+        bool is_own_failure = ! s->asked->player && task->origin == ORIGIN_USER &&
+                              ending_of (run.ending) != ENDING_OK;
         bool is_fatal = ends_session (run.error);
         if (is_fatal || counts (s, task, &run))
             fold (s, out, &run);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "door/tasks/streams.h"
 #include "door/tasks/tasks.h"
+#include "replay/play/play_task.h"
 #include "session/handoff/child_question.h"
 #include "session/handoff/delegation_round.h"
 #include "session/handoff/delegations.h"
@@ -121,9 +122,39 @@ reason_of_end (const struct running_task *t, uint64_t turns_left)
                                              : "the task ended";
 }
 
+/* --- of a record --- */
+
+/* True when the record goes on past this turn end by something that came from outside. */
+static bool
+goes_on (const struct player *p, const struct running_task *t)
+{
+    const struct rec_task *then = player_task (p);
+    return then && t->counts.continuations < then->continued;
+}
+
+/* Outcomes came in here then: true when they are told again and the task goes on. */
+static bool
+continue_as_then (struct session *s, struct running_task *t)
+{
+    struct player *p = s->asked->player;
+    _cleanup_buf_ struct buf text = { 0 };
+    if (t->end.ending != ATTEMPT_OK || ! goes_on (p, t) || ! attempt_turns_left (s, t) ||
+        ! player_next_user_text (p, t->counts.turns, t->list.len, &text))
+        return false;
+    uint64_t left = attempt_turns_left (s, t);
+    TRACE (s->trace, NULL, task_continued, .task_id = t->task->id,
+           .continuation_number = ++t->counts.continuations, .member_calls = "[]",
+           .delegations = "[]", .turns_remaining = { left != UINT64_MAX, (int64_t)left });
+    t->onward.continued_stopped_by = NULL;
+    attempt_continue_with (s, t, text.data ? text.data : "", NULL);
+    return true;
+}
+
 bool
 outcome_round_continue (struct session *s, struct running_task *t)
 {
+    if (s->asked->player)
+        return continue_as_then (s, t);
     if (! holds_any (s))
         return false;
     uint64_t left = attempt_turns_left (s, t), from_ms = clock_monotonic_ms ();

@@ -12,6 +12,7 @@
 #include "session/loop/attempt.h"
 #include "session/loop/done_check.h"
 #include "session/loop/outcome_round.h"
+#include "session/loop/played_task.h"
 #include "session/loop/reopen.h"
 #include "session/loop/seed.h"
 #include "session/model/selection.h"
@@ -19,6 +20,7 @@
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/task_text.h"
+#include "trace/lines/blobs.h"
 
 #include <string.h>
 
@@ -52,18 +54,33 @@ file_bytes (struct session *s)
     return fs_exists (s->places.runtime, "task.md", &st) ? (uint64_t)st.st_size : 0;
 }
 
+/* What the agent was told, as it was said: what a replay tells it again. */
+static void
+keep_text (struct session *s, char sha[SHA256_HEX_LEN + 1])
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    if (session_capture (s) < CAPTURE_CONTENT || ! task_text_read (s, &text, NULL))
+        return;
+    sha256_hex (text.data, text.len, sha);
+    if (! trace_blob_store (s->places.records, sha, text.data, text.len, NULL))
+        sha[0] = '\0';
+}
+
 static void
 start_lines (struct session *s, const struct task *task)
 {
     bool is_from_door = str_eq (task->source, "a2a");
+    char text_sha[SHA256_HEX_LEN + 1] = "";
     _cleanup_strv_ struct strv kinds = { 0 };
     for (const char *kind = task->part_kinds; kind && *kind; kind++)
         strv_push (&kinds, *kind == 't' ? "text" : "data");
+    keep_text (s, text_sha);
     TRACE (s->trace, NULL, task_start, .task_id = task->id, .context_id = task->context_id,
            .source = task->source, .origin = task_origin_name (task->origin),
            .trust = task->is_trusted ? "trusted" : "untrusted", .lane = lane_of (task->origin),
            .message_parts_bytes = is_from_door ? task->parts_bytes : file_bytes (s),
-           .part_kinds = kinds.items, .reference_task_ids = task->references.items);
+           .part_kinds = kinds.items, .reference_task_ids = task->references.items,
+           .text_sha = text_sha[0] ? text_sha : NULL);
 }
 
 /* --- between attempts --- */
@@ -243,6 +260,8 @@ end_task (struct session *s, struct running_task *t)
     /* Of commands that went on in the background. */
     refused_record (s, t->task->id, t->counts.turns, "");
     end_line (s, t);
+    if (s->asked->player)
+        played_task_over (s, t);
     hooks_task_end (s);
     _cleanup_free_ char *text = status_text (t);
     _cleanup_json_ json_t *metadata = metadata_of (s, t);
@@ -294,8 +313,8 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
                               .started_ms = clock_monotonic_ms () };
     const struct context *context = s->manifest->context;
     t.record =
-        conversation_new (s->rooms.harness ? NULL : s->policy->record_store, task->context_id,
-                          context && context->retain ? s->manifest->name : NULL);
+        conversation_new (s->rooms.harness || s->asked->player ? NULL : s->policy->record_store,
+                          task->context_id, context && context->retain ? s->manifest->name : NULL);
     selection_peek (s, &t.choice);
     uint64_t listener = cancel_add (task->cancel, raise_work, t.cancel);
     publish (s, &t);

@@ -8,6 +8,7 @@
 #include "session/calls/call_line.h"
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
+#include "session/calls/played_call.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
 #include "session/state/refused.h"
@@ -18,12 +19,13 @@
 
 /* --- one call --- */
 
-/* A hook refuses before a person is asked. */
+/* A hook refuses before a person is asked; what a person said of a call that runs again is in its
+ * record. */
 static bool
 may_run (struct session *s, struct running_task *t, const struct call *c, struct call_outcome *o)
 {
     return gate_has_input (c, o) && gate_has_required (s, c, o) && gate_may_run (s, t, c, o) &&
-           approvals_allow (s, t, c, o);
+           (s->asked->player || approvals_allow (s, t, c, o));
 }
 
 void
@@ -31,15 +33,17 @@ tool_call_run (struct session *s, struct running_task *t, const struct call *c,
                struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
-    if (may_run (s, t, c, o)) {
+    bool is_free = may_run (s, t, c, o);
+    if (! o->is_refused && ! played_call (s, t, c, is_free, o) && is_free) {
         started_us = clock_monotonic_us ();
         dispatch_call (s, t, c, o);
     }
     approvals_end (s, o);
     if (o->is_refused)
         return;
+    played_call_over (s, t, c, o);
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;
-    if (o->is_dispatched)
+    if (o->is_dispatched && ! s->asked->player)
         deadline_give_notice (s, c->name, t->task->id, &o->text);
     hooks_tell_call (s, t, c, o, duration_ms);
     call_line_write (s, t, c, o, duration_ms);

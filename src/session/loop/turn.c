@@ -11,6 +11,7 @@
 #include "session/hooks/hook_events.h"
 #include "session/loop/compaction.h"
 #include "session/loop/going.h"
+#include "session/loop/played_task.h"
 #include "session/loop/tool_calls.h"
 #include "session/model/inference_line.h"
 #include "session/model/selection.h"
@@ -264,6 +265,8 @@ show_working (struct session *s, const struct running_task *t)
 static void
 choose (struct session *s, struct running_task *t, struct request *request)
 {
+    if (s->asked->player)
+        played_controls (s, t);
     selection_take (s, t->task->id, t->counts.turns, &t->choice);
     const struct choice *d = t->choice.driver;
     const struct request_reader reader = request_reader_of (s, d, d->model);
@@ -300,7 +303,7 @@ turn_run (struct session *s, struct running_task *t, struct request *request)
     show_working (s, t);
 
     _cleanup_answer_ struct driver_answer a = { 0 };
-    driver_call (s, t, request->text.data, request->text.len, estimate, &a);
+    driver_call (s, t, request, estimate, &a);
     if (a.outcome == DRIVER_SPEND_REFUSED)
         return end_spend_refused (s, t, &a.refusal, false);
     if (a.outcome == DRIVER_CANCELED) {

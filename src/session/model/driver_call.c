@@ -11,6 +11,7 @@
 #include "net/guest_http.h"
 #include "net/http_client.h"
 #include "session/guests/guest_store.h"
+#include "session/model/played_answer.h"
 #include "session/model/retry.h"
 #include "session/model/steering.h"
 #include "session/model/stream_frames.h"
@@ -45,70 +46,10 @@ try_clear (struct try *a)
     *a = (struct try){ 0 };
 }
 
-void
-driver_answer_clear (struct driver_answer *a)
-{
-    json_decref (a->body);
-    free (a->text);
-    free (a->continuation_id);
-    free (a->reason);
-    free (a->retry_note);
-    mur_error_freep (&a->error);
-    *a = (struct driver_answer){ 0 };
-}
-
 /* --- one attempt --- */
 
-/* The code of the \uXXXX escape at <at>, or -1. */
-static long
-escape_code (const char *at, const char *end)
-{
-    char digits[5] = "";
-    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
-        return -1;
-    memcpy (digits, at + 2, 4);
-    return strspn (digits, "0123456789abcdefABCDEF") == 4 ? strtol (digits, NULL, 16) : -1;
-}
-
-/* Half a surrogate pair and NUL, which models write now and then, become U+FFFD: jansson refuses a
- * whole answer for one of them. */
 static void
-mend_escapes (char *text, size_t len)
-{
-    const char *end = text + len;
-    for (char *at = text; at < end;) {
-        long code = escape_code (at, end);
-        bool is_high = code >= 0xd800 && code < 0xdc00;
-        long low = is_high ? escape_code (at + 6, end) : -1;
-        if (low >= 0xdc00 && low < 0xe000) {
-            at += 12;
-            continue;
-        }
-        if (code == 0 || (code >= 0xd800 && code < 0xe000))
-            memcpy (at + 2, "fffd", 4);
-        at += code >= 0 ? 6 : *at == '\\' ? 2 : 1;
-    }
-}
-
-/* The object that the driver answered, or NULL. */
-static json_t *
-load_body (const char *text, size_t len)
-{
-    json_t *body = json_loadb (text, len, JSON_DECODE_ANY, NULL);
-    if (! body) {
-        _cleanup_free_ char *mended = x_memdup (text, len);
-        mend_escapes (mended, len);
-        body = json_loadb (mended, len, JSON_DECODE_ANY, NULL);
-    }
-    if (json_is_object (body))
-        return body;
-    json_decref (body);
-    return NULL;
-}
-
-static void
-run_try (struct session *s, const struct driver_caller *c, const char *request, size_t len,
-         struct frames *frames, struct try *a)
+run_try (struct session *s, const struct driver_caller *c, struct frames *frames, struct try *a)
 {
     const struct choice *d = c->driver;
     struct linkage_context contexts[] = { { &host_stream, &frames->host } };
@@ -124,8 +65,8 @@ run_try (struct session *s, const struct driver_caller *c, const char *request, 
     a->arena = arena_new ();
     bool was_mine = loop_lock_pause (&s->loop_lock);
     if (guest_store_open (s, &setup, &store, &a->how, &a->err))
-        a->how = host_tool_run (store.guest, request, len, NULL, a->arena, &a->result, c->cancel,
-                                &a->err);
+        a->how = host_tool_run (store.guest, c->request->text.data, c->request->text.len, NULL,
+                                a->arena, &a->result, c->cancel, &a->err);
     if (store.http)
         guest_http_observe (store.http, &a->seen);
     guest_store_close (&store);
@@ -142,40 +83,13 @@ run_try (struct session *s, const struct driver_caller *c, const char *request, 
     a->text = a->result.data ? a->result.data : a->result.summary;
     a->len = a->result.data ? a->result.data_len : a->result.summary_len;
     if (a->text)
-        a->body = load_body (a->text, a->len);
+        a->body = driver_answer_load (a->text, a->len);
 }
 
 static bool
 is_error_stop (const struct try *a)
 {
     return str_eq (json_get_string (a->body, "stop_reason"), "error");
-}
-
-/* --- usage --- */
-
-static struct trace_num
-usage_member (const json_t *usage, const char *key)
-{
-    uint64_t value;
-    return json_get_u64 (usage, key, &value) ? TRACE_NUM (value) : TRACE_NO_NUM;
-}
-
-static void
-read_usage (const json_t *body, struct driver_answer *out)
-{
-    const json_t *usage = json_object_get (body, "usage");
-    out->usage =
-        (struct usage){ usage_member (usage, "input_tokens"), usage_member (usage, "output_tokens"),
-                        usage_member (usage, "cached_tokens"),
-                        usage_member (usage, "cache_write_tokens"),
-                        usage_member (usage, "thinking_tokens") };
-    out->has_report = out->usage.input.is_set && out->usage.output.is_set;
-}
-
-static uint64_t
-reported_request (const struct usage *u)
-{
-    return (uint64_t)(u->input.value + u->cached.value + u->cache_write.value);
 }
 
 /* --- failures --- */
@@ -239,7 +153,7 @@ settle_failure (struct session *s, const struct retry_failure *f, const struct d
         return 0;
     }
     if (usage->has_report) {
-        uint64_t input = reported_request (&usage->usage),
+        uint64_t input = usage_request (&usage->usage),
                  output = (uint64_t)usage->usage.output.value;
         spend_settle (s->spend, input, output);
         return input + output;
@@ -342,23 +256,11 @@ request_reader_of (const struct session *s, const struct choice *d, const char *
 static void
 accept (struct session *s, struct try *a, uint64_t estimate, struct driver_answer *out)
 {
-    out->text = x_memdup (a->text ? a->text : "", a->len + (a->text ? 1 : 0));
-    out->text_len = a->len;
-    if (! a->body) {
-        out->outcome = DRIVER_MALFORMED;
-        spend_settle (s->spend, estimate, 0);
-        mur_fail (&out->error, E_RUN_007, "the driver's response is not a JSON object");
+    driver_answer_take (s, x_memdup (a->text ? a->text : "", a->len + (a->text ? 1 : 0)), a->len,
+                        steal_ptr (&a->body), estimate, out);
+    if (out->outcome != DRIVER_RESPONSE)
         return;
-    }
-    out->outcome = DRIVER_RESPONSE;
     out->has_streamed = a->has_streamed;
-    out->tokens = tokens_count (out->text, out->text_len);
-    out->body = steal_ptr (&a->body);
-    read_usage (out->body, out);
-    if (out->has_report)
-        spend_settle (s->spend, reported_request (&out->usage), (uint64_t)out->usage.output.value);
-    else
-        spend_settle (s->spend, estimate, out->tokens);
     const char *id = tool_metadata_get (&a->result, "continuation_id");
     out->continuation_id = id && id[0] ? x_strdup (id) : NULL;
 }
@@ -395,7 +297,7 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
     enum retry_reason reason;
     uint64_t delay_ms = 0;
     if (a->body)
-        read_usage (a->body, out);
+        driver_answer_read_usage (a->body, out);
     uint64_t charged = settle_failure (s, &f, out, estimate);
     enum retry_verdict verdict =
         retry_decide (&policy, &f, out->attempts - 1, deadline_left_ms (s->deadline), chance (),
@@ -419,8 +321,8 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
 }
 
 static void
-call_until_over (struct session *s, const struct driver_caller *c, const char *request, size_t len,
-                 uint64_t estimate, struct driver_answer *out)
+call_until_over (struct session *s, const struct driver_caller *c, uint64_t estimate,
+                 struct driver_answer *out)
 {
     struct frames frames = { 0 };
     if (c->task)
@@ -433,7 +335,7 @@ call_until_over (struct session *s, const struct driver_caller *c, const char *r
         }
         out->attempts++;
         struct try a = { 0 };
-        run_try (s, c, request, len, &frames, &a);
+        run_try (s, c, &frames, &a);
         is_over = judge (s, c, &a, estimate, out);
         try_clear (&a);
     }
@@ -441,20 +343,22 @@ call_until_over (struct session *s, const struct driver_caller *c, const char *r
 }
 
 void
-driver_call_as (struct session *s, const struct driver_caller *c, const char *request, size_t len,
-                uint64_t estimate, struct driver_answer *out)
+driver_call_as (struct session *s, const struct driver_caller *c, uint64_t estimate,
+                struct driver_answer *out)
 {
+    if (played_answer (s, c, estimate, out))
+        return;
     if (! steering_take_driver (s, c->cancel)) {
         out->outcome = DRIVER_CANCELED;
         return;
     }
-    call_until_over (s, c, request, len, estimate, out);
+    call_until_over (s, c, estimate, out);
     steering_release_driver (s);
 }
 
 void
-driver_call (struct session *s, struct running_task *t, const char *request, size_t len,
-             uint64_t estimate, struct driver_answer *out)
+driver_call (struct session *s, struct running_task *t, struct request *request, uint64_t estimate,
+             struct driver_answer *out)
 {
     const struct choice *d = t->choice.driver;
     const struct driver_caller agent = {
@@ -465,6 +369,8 @@ driver_call (struct session *s, struct running_task *t, const char *request, siz
         .output_cap = t->choice.output_cap,
         .env = d->env.items,
         .cancel = t->cancel,
+        .request = request,
+        .list = &t->list,
     };
-    driver_call_as (s, &agent, request, len, estimate, out);
+    driver_call_as (s, &agent, estimate, out);
 }

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-static enum trace_capture
-capture_of (const struct session *s)
-{
-    return s->manifest->trace ? s->manifest->trace->capture : CAPTURE_META;
-}
-
 static const char *
 tool_name_of (const json_t *content)
 {
@@ -156,7 +150,7 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
                          const struct driver_answer *a, uint64_t input_tokens,
                          struct mur_error **err)
 {
-    enum trace_capture capture = capture_of (s);
+    enum trace_capture capture = session_capture (s);
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
     fill_sent (s, &t->list, request, t->choice.input_budget, capture != CAPTURE_NONE, &x);
@@ -171,6 +165,8 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
                     : str_eq (stop, "end_turn") ? "end_turn"
                                                 : "text";
     line.tool_name = str_eq (stop, "tool_call") ? tool_name_of (content) : NULL;
+    if (capture >= CAPTURE_CONTENT)
+        line.continuation_id = a->continuation_id;
     if (capture != CAPTURE_NONE) {
         sha256_hex (a->text, a->text_len, response_sha);
         line.system_sha = request->system_sha;
@@ -178,7 +174,7 @@ inference_line_answered (struct session *s, struct running_task *t, struct reque
         line.response_sha = response_sha;
         line.message_shas = x.shas.data;
     }
-    if (capture == CAPTURE_CONTENT && ! store_bodies (s, &t->list, request, a, response_sha, err))
+    if (capture >= CAPTURE_CONTENT && ! store_bodies (s, &t->list, request, a, response_sha, err))
         return false;
     return write_line (s, &line, &x, err);
 }
@@ -212,7 +208,7 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
                      struct message_list *list, const struct driver_answer *a,
                      uint64_t input_tokens)
 {
-    enum trace_capture capture = a->outcome == DRIVER_RESPONSE ? capture_of (s) : CAPTURE_NONE;
+    enum trace_capture capture = a->outcome == DRIVER_RESPONSE ? session_capture (s) : CAPTURE_NONE;
     char response_sha[SHA256_HEX_LEN + 1] = "";
     __attribute__ ((cleanup (line_texts_clear))) struct line_texts x = { 0 };
     const char *basis;
@@ -239,7 +235,7 @@ inference_line_hook (struct session *s, const struct driver_caller *caller, stru
         line.response_sha = response_sha;
         line.message_shas = x.shas.data;
     }
-    if (capture == CAPTURE_CONTENT && ! store_bodies (s, list, request, a, response_sha, NULL))
+    if (capture >= CAPTURE_CONTENT && ! store_bodies (s, list, request, a, response_sha, NULL))
         return;
     write_line (s, &line, &x, NULL);
 }

@@ -76,6 +76,8 @@ check_export_roots (const struct session *s, struct mur_error **err)
 bool
 stage_work_dir (struct session *s, struct mur_error **err)
 {
+    if (s->asked->player)
+        return true; /* among its records, which are not there yet */
     if (! check_export_roots (s, err))
         return false;
     if (s->asked->work.dir)
@@ -106,6 +108,19 @@ end_dirs (struct session *s)
     home_session_end (&s->places.dirs);
 }
 
+/* A replay works in a folder of its own: the one it replays is the user's. */
+static bool
+make_replay_work (struct session *s, struct mur_error **err)
+{
+    s->places.work_path = x_asprintf ("%s/work", s->places.dirs.records_path);
+    if (! fs_make_dirs (s->places.records, "work", 0700, true, err))
+        return false;
+    int fd = fs_open_dir (s->places.records, "work", err);
+    if (fd >= 0)
+        s->places.work = fs_root_new (fd, s->places.work_path, s->places.latch, false);
+    return fd >= 0;
+}
+
 bool
 stage_session_dirs (struct session *s, struct mur_error **err)
 {
@@ -117,6 +132,8 @@ stage_session_dirs (struct session *s, struct mur_error **err)
                                      s->places.dirs.runtime_path, s->places.latch, false);
     s->places.records = fs_root_new (steal_fd (&s->places.dirs.records_fd),
                                      s->places.dirs.records_path, s->places.latch, true);
+    if (s->asked->player && ! make_replay_work (s, err))
+        return false;
     if (needs_hooks_dir (s) && ! fs_make_dirs (s->places.records, "hooks", 0700, true, err))
         return false;
     /* A script without artifacts has no tools; what it pulls later makes the folder with it. */

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "engine/engine.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/hook_contract.h"
@@ -59,6 +60,7 @@ struct staged_artifact {
     const char *tool_name;
     const char *full_name;
     char *version;
+    char sha256[SHA256_HEX_LEN + 1]; /* of its archive, a local skill's of its text; "": neither */
     enum artifact_role role;
     bool is_prompt; /* bound as the system prompt: not offered */
     enum lock_origin origin;

@@ -68,3 +68,9 @@ session_ending_name (enum session_ending ending)
     };
     return names[ending];
 }
+
+enum trace_capture
+session_capture (const struct session *s)
+{
+    return s->manifest->trace ? s->manifest->trace->capture : CAPTURE_META;
+}

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/ids.h"
+#include "manifest/capsule/capsule.h"
 #include "session/conversation/fence.h"
 #include "session/launch.h"
 #include "session/state/driver.h"
@@ -80,5 +81,7 @@ struct session {
 enum termination_cause termination_cause (const struct session *s);
 /* A line in logs/bootstrap.log, where it outlives the terminal; nothing before there is one. */
 void session_log_line (const struct session *s, const char *line);
+/* What of its bodies the trace keeps. */
+enum trace_capture session_capture (const struct session *s);
 /* "network", "filesystem", "shell": what the capsule may do, appended. */
 void session_list_capabilities (const struct session *s, struct strv *out);

@@ -137,6 +137,7 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
     if (! fs_read_path (path, SKILL_LIMIT_BYTES, &a->skill_text, err))
         return mur_context (err, "while reading skill %s", a->tool_name);
     text_form_normalise (&a->skill_text);
+    sha256_hex (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len, a->sha256);
     struct yaml_writer w;
     yaml_writer_init (&w);
     yaml_add_text (&w, "name", a->tool_name);
@@ -336,6 +337,8 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     if (! a->resolved)
         return false;
     a->version = x_strdup (a->resolved->version);
+    if (a->resolved->payload.sha256)
+        snprintf (a->sha256, sizeof (a->sha256), "%s", a->resolved->payload.sha256);
     a->origin = a->resolved->origin;
     a->pulled_by = a->resolved->session ? x_strdup (a->resolved->session) : NULL;
     if (a->role == ROLE_HOOK &&

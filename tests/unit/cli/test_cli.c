@@ -392,6 +392,8 @@ test_the_table_is_the_chapters (void **state)
         { "conversation show", "--record --json" },
         { "conversation rm", "--record" },
         { "conversation truncate", "--keep --record" },
+        { "replay",
+          "--workdir --with-manifest --with-system-prompt --until --task --keep-going --json" },
         { "trace show", "--workdir --body --turn" },
         { "trace steps", "--verbose --workdir" },
         { "trace diff", "--workdir" },

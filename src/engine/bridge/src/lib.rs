@@ -13,6 +13,7 @@ mod drive;
 mod engine;
 mod guest;
 mod http;
+mod inputs;
 mod link;
 mod stdio;
 mod wasi;

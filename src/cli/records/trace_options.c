@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/records/trace_options.h"
+
+#define OPT_WORKDIR                                                                                \
+    {                                                                                              \
+        .name = "--workdir", .kind = CLI_VALUE, .value_name = "<WORKDIR>",                         \
+        .help = "work folder whose sessions are meant (default: ./workdir)"                        \
+    }
+
+const struct cli_option cli_trace_show_options[] = {
+    OPT_WORKDIR,
+    { .name = "--body",
+      .kind = CLI_VALUE,
+      .value_name = "<SELECTOR>",
+      .help =
+          "print one captured body instead: system, tools, response or message:<i> with --turn, "
+          "or a digest" },
+    { .name = "--turn",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .is_number = true,
+      .help = "the turn --body means" },
+    { 0 },
+};
+
+const struct cli_option cli_trace_export_options[] = {
+    { .name = "--otlp",
+      .kind = CLI_VALUE,
+      .value_name = "<FILE|URL>",
+      .is_required = true,
+      .help = "a file for OTLP's JSON (- is stdout), or a collector's address" },
+    { .name = "--content",
+      .kind = CLI_VALUE,
+      .value_name = "<WHAT>",
+      .help = "none (default), meta or full: what of the conversation goes along" },
+    OPT_WORKDIR,
+    { 0 },
+};

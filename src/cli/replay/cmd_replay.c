@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur replay`: a recorded session runs again on what came from outside then, and says where and
+ * why it differs (docs/spec/cli.md).
+ *
+ * Always true: everything that can be refused is refused before anything runs; recorded modes take
+ * the network from this very process before staging.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "cli/line/args.h"
+#include "cli/line/parse.h"
+#include "cli/replay/commands.h"
+#include "cli/run/cmd_run.h"
+#include "fs/paths.h"
+#include "home/paths.h"
+#include "home/running.h"
+#include "replay/play/player.h"
+#include "replay/record/record_read.h"
+#include "replay/tell/report.h"
+#include "sandbox/kernel/no_sockets.h"
+#include "trace/read/address.h"
+
+#include <libgen.h>
+#include <string.h>
+
+#define LARGEST_MANIFEST ((size_t)8 << 20)
+
+struct replay {
+    const struct cli_args *args;
+    char *work_root;
+    struct recorded_session session;
+    struct record *record;
+    struct player *player;
+    struct buf manifest;
+    char *manifest_dir, *manifest_name;
+    struct buf prompt;
+    char *session_id; /* the replay's own; NULL: it never began */
+};
+
+static void
+replay_clear (struct replay *r)
+{
+    free (r->work_root);
+    recorded_session_free (&r->session);
+    player_free (r->player);
+    record_free (r->record);
+    buf_free (&r->manifest);
+    free (r->manifest_dir);
+    free (r->manifest_name);
+    buf_free (&r->prompt);
+    free (r->session_id);
+}
+
+/* --- the record --- */
+
+/* A live session's record grows; what is finished of it can be replayed by name of its end. */
+static bool
+check_running (const struct replay *r, struct mur_error **err)
+{
+    struct running_scan scan = { 0 };
+    bool is_running = false;
+    if (cli_has (r->args, "--until") || ! running_scan (false, &scan, NULL))
+        return true;
+    for (size_t i = 0; i < scan.len; i++)
+        is_running =
+            is_running || (str_eq (scan.entries[i].record.session_id, r->record->session_id) &&
+                           scan.entries[i].liveness != RUNNING_GONE);
+    running_scan_free (&scan);
+    if (! is_running)
+        return true;
+    mur_fail (err, E_RPL_005, "%s still runs", r->record->session_id);
+    return mur_hint (err, "wait for its end, or replay what is finished: --until TURN");
+}
+
+static bool
+read_record (struct replay *r, const char *address, struct mur_error **err)
+{
+    record_free (steal_ptr (&r->record));
+    recorded_session_free (&r->session);
+    if (! recorded_session_resolve (address, r->work_root, NULL, E_TRC_002, &r->session, err))
+        return false;
+    _cleanup_free_ char *copy = x_strdup (r->session.trace_path);
+    r->record = record_read (dirname (copy), err);
+    return r->record != NULL;
+}
+
+/* Of no address, the newest session that is no replay itself. */
+static bool
+read_newest (struct replay *r, struct mur_error **err)
+{
+    for (unsigned i = 1;; i++) {
+        char address[24];
+        snprintf (address, sizeof (address), "@%u", i);
+        if (! read_record (r, address, err))
+            return false;
+        if (! r->record->replay_of)
+            return true;
+    }
+}
+
+static bool
+open_record (struct replay *r, struct mur_error **err)
+{
+    const char *address = cli_positional (r->args, "SESSION");
+    r->work_root = home_work_root (cli_value (r->args, "--workdir"), ".", err);
+    if (! r->work_root || ! (address ? read_record (r, address, err) : read_newest (r, err)))
+        return false;
+    return check_running (r, err) && record_check (r->record, err);
+}
+
+/* --- what runs --- */
+
+static bool
+read_manifest_at (struct replay *r, const char *path, struct mur_error **err)
+{
+    _cleanup_free_ char *whole = fs_canonical_path (path, err);
+    if (! whole || ! fs_read_regular (whole, LARGEST_MANIFEST, &r->manifest, err))
+        return false;
+    _cleanup_free_ char *copy = x_strdup (whole);
+    r->manifest_dir = x_strdup (dirname (copy));
+    r->manifest_name = x_strdup (strrchr (whole, '/') + 1);
+    return true;
+}
+
+/* The one named; else the one at its old place, whatever it says now; else as it was recorded. */
+static bool
+find_manifest (struct replay *r, struct mur_error **err)
+{
+    const char *named = cli_value (r->args, "--with-manifest"),
+               *old = r->record->code.manifest_path;
+    if (named)
+        return read_manifest_at (r, named, err);
+    if (old && access (old, R_OK) == 0)
+        return read_manifest_at (r, old, err);
+    if (r->record->code.manifest_sha) {
+        r->manifest_dir = fs_canonical_path (".", err);
+        r->manifest_name = old ? x_strdup (strrchr (old, '/') + 1) : NULL;
+        return r->manifest_dir &&
+               record_body (r->record, r->record->code.manifest_sha, &r->manifest, err);
+    }
+    mur_fail (err, E_RPL_001, "the trace of %s does not say which manifest it ran",
+              r->record->session_id);
+    return mur_hint (err, "name it: mur replay %s --with-manifest murmur.yaml",
+                     r->record->session_id);
+}
+
+/* The prompt of --with-system-prompt, else the one the launch was given in place of the manifest's.
+ */
+static bool
+find_prompt (struct replay *r, struct run_replay *run, struct mur_error **err)
+{
+    const char *named = cli_value (r->args, "--with-system-prompt");
+    const struct record *record = r->record;
+    if (named && access (named, R_OK) == 0) {
+        if (! fs_read_regular (named, LARGEST_MANIFEST, &r->prompt, err))
+            return false;
+    } else if (named) {
+        buf_puts (&r->prompt, named);
+    } else if (! str_eq (record->code.prompt_source, "cli")) {
+        return true;
+    } else if (record->code.prompt_sha &&
+               ! record_body (record, record->code.prompt_sha, &r->prompt, err)) {
+        return false;
+    }
+    run->has_prompt = true;
+    run->prompt = r->prompt.len ? r->prompt.data : NULL;
+    return true;
+}
+
+/* --- running it --- */
+
+static bool
+on_staged (void *ctx, struct session *s, struct mur_error **err)
+{
+    struct replay *r = ctx;
+    (void)err;
+    r->session_id = x_strdup (session_id (s));
+    return true;
+}
+
+static void
+on_ended (void *ctx, struct session *s)
+{
+    (void)ctx;
+    (void)s;
+}
+
+/* An end that is a verdict is told by the report. */
+static bool
+is_told (const struct mur_error *e)
+{
+    return e->code == E_RPL_002 || e->code == E_RPL_003 || e->code == E_RUN_040 ||
+           e->code == E_RUN_053 || e->code == E_RUN_007 || e->code == E_RUN_001;
+}
+
+static bool
+launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
+{
+    char *argv[] = { (char *)"mur", (char *)"run", (char *)"--no-env-file", NULL };
+    _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
+    const struct run_steps steps = {
+        .replay = run, .staged = on_staged, .ended = on_ended, .ctx = r
+    };
+    _cleanup_error_ struct mur_error *caught = NULL;
+    enum session_ending ending;
+    if (cli_parse (cli_table_of (r->args), 3, argv, &args) != CLI_RUN)
+        return mur_fail (err, E_RUN_005, "the replay could not be put as a launch");
+    if (run_with_steps (args, &steps, &ending, &caught) || (r->session_id && is_told (caught)))
+        return true;
+    if (caught->code == E_RUN_008 || caught->code == E_REG_001)
+        caught->code = E_RPL_008;
+    return mur_propagate (err, steal_ptr (&caught));
+}
+
+static struct play_modes
+modes_of (const struct cli_args *args)
+{
+    struct play_modes m = { .model = PLAY_RECORDED,
+                            .tools = PLAY_RECORDED,
+                            .hooks = PLAY_RERUN,
+                            .goes_on = cli_has (args, "--keep-going"),
+                            .has_until = cli_has (args, "--until") };
+    if (m.has_until)
+        m.until_turn = cli_number (args, "--until");
+    if (cli_has (args, "--task"))
+        m.from_task = (size_t)cli_number (args, "--task");
+    return m;
+}
+
+static void
+print_report (const struct replay *r)
+{
+    const char *id = r->session_id ? r->session_id : "";
+    if (cli_has (r->args, "--json")) {
+        _cleanup_json_ json_t *o = replay_report_json (r->player, id);
+        _cleanup_free_ char *text = json_pretty (o, JSON_TEXT_ORDERED);
+        out_printf ("%s\n", text);
+        return;
+    }
+    _cleanup_buf_ struct buf text = { 0 };
+    replay_report_text (r->player, id, &text);
+    out_write (text.data, text.len);
+}
+
+/* A difference is an error of its own, after the report that shows it. */
+static bool
+judge (const struct replay *r, struct mur_error **err)
+{
+    const struct play_difference *d = player_difference (r->player);
+    if (player_verdict (r->player) != PLAY_DIVERGED)
+        return true;
+    mur_fail (err, E_RPL_002, "%s ran otherwise: %s at turn %llu (%s)", r->record->session_id,
+              d->part, (unsigned long long)d->turn, d->cause);
+    return false;
+}
+
+static bool
+run_replay (struct replay *r, struct mur_error **err)
+{
+    if (! open_record (r, err) || ! find_manifest (r, err))
+        return false;
+    const struct play_modes modes = modes_of (r->args);
+    r->player = player_new (r->record, &modes);
+    struct run_replay run = {
+        .player = r->player,
+        .work_root = r->work_root,
+        .manifest_dir = r->manifest_dir,
+        .manifest_name = r->manifest_name,
+        .manifest = r->manifest.data ? r->manifest.data : "",
+        .manifest_len = r->manifest.len,
+        .context_id = r->record->context_id,
+    };
+    if (! find_prompt (r, &run, err) || ! no_sockets_enter (false, err) || ! launch (r, &run, err))
+        return false;
+    print_report (r);
+    return judge (r, err);
+}
+
+int
+cmd_replay (const struct cli_args *args, struct mur_error **err)
+{
+    __attribute__ ((cleanup (replay_clear))) struct replay r = { .args = args };
+    return run_replay (&r, err) ? CLI_OK : CLI_FAILED;
+}

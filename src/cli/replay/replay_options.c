@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/replay/replay_options.h"
+
+const struct cli_option cli_replay_options[] = {
+    { .name = "--workdir",
+      .kind = CLI_VALUE,
+      .value_name = "<WORKDIR>",
+      .help = "work folder whose sessions are meant (default: ./workdir)" },
+    { .name = "--with-manifest",
+      .kind = CLI_VALUE,
+      .value_name = "<FILE>",
+      .help = "run this manifest instead of the one at its old place" },
+    { .name = "--with-system-prompt",
+      .kind = CLI_VALUE,
+      .value_name = "<TEXT|FILE>",
+      .help = "use this system prompt instead" },
+    { .name = "--until",
+      .kind = CLI_VALUE,
+      .value_name = "<TURN>",
+      .is_number = true,
+      .help = "end before this turn" },
+    { .name = "--task",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .is_number = true,
+      .help = "which task a turn is meant of, from 0 (default: the first)" },
+    { .name = "--keep-going", .help = "go on past differences and count them" },
+    { .name = "--json", .help = "the report as JSON" },
+    { 0 },
+};

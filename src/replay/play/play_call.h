@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls of tools against the record: which call, with what input, and what came of it.
+ */
+#pragma once
+
+#include "replay/play/player.h"
+
+struct play_call {
+    uint64_t turn;
+    const char *name, *input;
+};
+
+/* Compares a call with the record; its place is the next of its turn. PLAY_ANSWER with *call (which
+ * may be of a call that came to nothing then), PLAY_ASK, PLAY_CANCELED or PLAY_STOP. */
+enum play_answer player_call (struct player *p, const struct play_call *now,
+                              const struct rec_call **call, struct mur_error **err);
+/* The call of this turn is over: the next place. <text>: what the model gets of it, compared when
+ * it was run again. False: the replay stops here. */
+bool player_call_over (struct player *p, uint64_t turn, const char *text, size_t len,
+                       struct mur_error **err);
+/* The text of a served call. E-RPL-004. */
+bool player_output (struct player *p, const struct rec_call *call, struct buf *out,
+                    struct mur_error **err);
+/* Check number <runs> of the running task, NULL: the record has none. */
+const struct rec_check *player_check (const struct player *p, uint64_t runs);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/tell/report.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/json_write.h"
+
+#include <string.h>
+
+static const char *const source_names[] = {
+    [PLAY_RECORDED] = "recorded",
+    [PLAY_SERVED] = "served",
+    [PLAY_RERUN] = "rerun",
+    [PLAY_LIVE] = "live",
+};
+
+/* "same", "diverged", "incomplete". */
+static const char *
+verdict_name (enum play_verdict verdict)
+{
+    static const char *const names[] = { "same", "diverged", "incomplete" };
+    return names[verdict];
+}
+
+/* --- text --- */
+
+static void
+append_turn (const struct player *p, const struct play_turn *t, struct buf *out)
+{
+    bool has_tasks = player_record (p)->task_count > 1;
+    if (has_tasks)
+        buf_printf (out, "task %zu  ", t->task);
+    buf_printf (out, "turn %-3llu %-9s %s", (unsigned long long)t->turn,
+                t->source == PLAY_LIVE ? "live"
+                : t->is_same           ? "same"
+                                       : "DIFFERS",
+                t->now_decision ? t->now_decision
+                : t->decision   ? t->decision
+                                : "");
+    for (size_t i = 0; i < t->calls.len; i++)
+        buf_printf (out, "%s%s", i ? ", " : "  ", t->calls.items[i]);
+    buf_putc (out, '\n');
+}
+
+/* One line of what stands there, however many it has. */
+static void
+append_quoted (struct buf *out, const char *label, const char *text)
+{
+    buf_printf (out, "  %-9s ", label);
+    if (text)
+        json_append_string (out, text, strlen (text));
+    else
+        buf_puts (out, "(nothing)");
+    buf_putc (out, '\n');
+}
+
+static void
+append_difference (const struct play_difference *d, struct buf *out)
+{
+    buf_printf (out, "\nfirst difference: task %zu, turn %llu", d->task,
+                (unsigned long long)d->turn);
+    if (d->has_call)
+        buf_printf (out, ", call %zu", d->call);
+    buf_printf (out, "\n  part      %s", d->part);
+    if (strcmp (d->part, "message") == 0)
+        buf_printf (out, " %zu", d->message);
+    if (d->pointer[0])
+        buf_printf (out, " %s", d->pointer);
+    buf_printf (out, "\n  byte      %zu\n", d->offset);
+    append_quoted (out, "recorded", d->recorded_text);
+    append_quoted (out, "now", d->now_text);
+    buf_printf (out, "  cause     %s\n", d->cause);
+}
+
+void
+replay_report_text (const struct player *p, const char *session_id, struct buf *out)
+{
+    size_t count;
+    const struct play_turn *turns = player_turns (p, &count);
+    struct play_counts counts = player_counts (p);
+    buf_printf (out, "replay of %s as %s\n", player_record (p)->session_id, session_id);
+    for (size_t i = 0; i < count; i++)
+        append_turn (p, &turns[i], out);
+    if (player_difference (p))
+        append_difference (player_difference (p), out);
+    for (size_t i = 0; i < player_missing (p)->len; i++)
+        buf_printf (out, "missing: %s\n", player_missing (p)->items[i]);
+    buf_printf (out, "served: %llu answers, %llu calls; live calls: %llu\n",
+                (unsigned long long)counts.answers, (unsigned long long)counts.calls,
+                (unsigned long long)counts.live_calls);
+    if (counts.differences > 1)
+        buf_printf (out, "differences: %llu\n", (unsigned long long)counts.differences);
+    buf_printf (out, "verdict: %s\n", verdict_name (player_verdict (p)));
+}
+
+/* --- JSON --- */
+
+static json_t *
+difference_json (const struct play_difference *d)
+{
+    json_t *o = json_object ();
+    json_set_u64 (o, "task", d->task);
+    json_set_u64 (o, "turn", d->turn);
+    json_object_set_new (o, "call",
+                         d->has_call ? json_integer ((json_int_t)d->call) : json_null ());
+    json_set_string (o, "part", d->part);
+    if (strcmp (d->part, "message") == 0)
+        json_set_u64 (o, "message", d->message);
+    json_set_string (o, "pointer", d->pointer);
+    json_set_u64 (o, "offset", d->offset);
+    json_set_string (o, "recorded_sha", d->recorded_sha);
+    json_set_string (o, "now_sha", d->now_sha);
+    json_set_string (o, "recorded", d->recorded_text);
+    json_set_string (o, "now", d->now_text);
+    json_set_string (o, "cause", d->cause);
+    return o;
+}
+
+static json_t *
+turn_json (const struct play_turn *t)
+{
+    json_t *o = json_object (), *calls = json_array ();
+    json_set_u64 (o, "task", t->task);
+    json_set_u64 (o, "turn", t->turn);
+    json_set_bool (o, "same", t->is_same);
+    json_set_string (o, "source", t->source == PLAY_LIVE ? "live" : "record");
+    json_set_string (o, "decision", t->decision);
+    if (t->now_decision)
+        json_set_string (o, "now_decision", t->now_decision);
+    if (t->has_agreed)
+        json_set_bool (o, "agrees", t->agrees);
+    for (size_t i = 0; i < t->calls.len; i++)
+        json_array_append_new (calls, json_string (t->calls.items[i]));
+    json_object_set_new (o, "calls", calls);
+    return o;
+}
+
+json_t *
+replay_report_json (const struct player *p, const char *session_id)
+{
+    size_t count;
+    const struct play_turn *turns = player_turns (p, &count);
+    const struct play_modes *modes = player_modes (p);
+    struct play_counts counts = player_counts (p);
+    json_t *o = json_object (), *list = json_array (), *missing = json_array ();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new (list, turn_json (&turns[i]));
+    for (size_t i = 0; i < player_missing (p)->len; i++)
+        json_array_append_new (missing, json_string (player_missing (p)->items[i]));
+    json_set_string (o, "replay_of", player_record (p)->session_id);
+    json_set_string (o, "session_id", session_id);
+    json_object_set_new (o, "modes",
+                         json_pack ("{s:s,s:s,s:s}", "model", source_names[modes->model], "tools",
+                                    source_names[modes->tools], "hooks",
+                                    source_names[modes->hooks]));
+    json_set_string (o, "verdict", verdict_name (player_verdict (p)));
+    json_object_set_new (
+        o, "first", player_difference (p) ? difference_json (player_difference (p)) : json_null ());
+    json_object_set_new (o, "turns", list);
+    json_object_set_new (o, "served",
+                         json_pack ("{s:I,s:I,s:I}", "answers", (json_int_t)counts.answers, "calls",
+                                    (json_int_t)counts.calls, "tasks", (json_int_t)counts.tasks));
+    json_set_u64 (o, "differences", counts.differences);
+    json_set_u64 (o, "live_calls", counts.live_calls);
+    json_set_u64 (o, "network_attempts", counts.network_attempts);
+    json_object_set_new (o, "missing", missing);
+    return o;
+}
