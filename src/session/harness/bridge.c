@@ -36,7 +36,7 @@ struct connection {
     struct connection *next, **link;
     int fd;
     struct cancel *abandon; /* of the call under way; NULL: none */
-    bool is_gone;           /* the harness hung up */
+    bool is_gone;           /* the harness hung up; under the lock */
 };
 
 struct bridge {
@@ -185,7 +185,8 @@ begin_call (struct connection *c)
     return has_place;
 }
 
-static void
+/* True when the harness hung up meanwhile. */
+static bool
 end_call (struct connection *c)
 {
     struct bridge *b = c->bridge;
@@ -193,8 +194,10 @@ end_call (struct connection *c)
     b->call_count--;
     b->active_ms = clock_monotonic_ms ();
     struct cancel *abandon = steal_ptr (&c->abandon);
+    bool is_gone = c->is_gone;
     pthread_mutex_unlock (&b->lock);
     cancel_unref (abandon);
+    return is_gone;
 }
 
 static void
@@ -221,9 +224,7 @@ serve_call (void *ctx, const struct mcp_call *call, struct mcp_answer *out)
     struct bridge_answer a = { 0 };
     if (begin_call (c)) {
         run_call (c, call->name, call->arguments, &a);
-        bool is_gone = c->is_gone;
-        end_call (c);
-        if (is_gone)
+        if (end_call (c))
             bridge_note (c->bridge,
                          "the harness closed the connection of its call to %s before the answer",
                          call->name);
