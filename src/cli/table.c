@@ -400,7 +400,8 @@ check_doctor (const struct cli_args *args)
 static char *
 check_new (const struct cli_args *args)
 {
-    static const char *const templates[] = { "script", "agent", "agent-tool", "coder" };
+    static const char *const templates[] = { "script", "agent", "agent-tool", "coder",
+                                             "mcp-server" };
     const char *template = cli_positional (args, "TEMPLATE");
     if (cli_has (args, "--roster"))
         return NULL;
@@ -416,8 +417,8 @@ check_new (const struct cli_args *args)
         if (str_eq (template, templates[i]))
             return cli_positional (args, "NAME") ? NULL
                                                  : x_strdup ("the new folder's name is missing");
-    return x_asprintf ("there is no template '%s' (script, agent, agent-tool, coder, harness)",
-                       template);
+    return x_asprintf (
+        "there is no template '%s': script agent agent-tool coder mcp-server harness", template);
 }
 
 static const struct cli_command commands[] = {
@@ -599,13 +600,12 @@ static const struct cli_command commands[] = {
 
     { "new", "Create a capsule from a template",
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
-      "`agent-tool` (an agent with a tool of "
-      "its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
+      "`agent-tool` (an agent with a tool of its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
       "made inside the walls), `harness` (claude-code or codex in the walls). Each builds and runs as it "
-      "comes. --roster creates a formation of two "
+      "comes. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
       "capsules.",
       "mur new agent hello\nmur new harness claude-code\nmur new --roster team",
-      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool, coder or harness" },
+      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool, coder, mcp-server or harness" },
            { "NAME", false, false, "the new folder" }),
       new_options, cmd_new, check_new,
       "mur new reads the artifact index of --index, else of registry.index_url in the "

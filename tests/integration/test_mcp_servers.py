@@ -4,6 +4,7 @@
 
 import json
 import os
+import shlex
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -423,6 +424,14 @@ def test_mcp_43_what_cannot_be_added_is_named(lab):
     assert "refers outside" in bad.failed("E-MCP-005").stderr
     twice = add(lab, name="twice", tools=[tool("echo"), tool("echo", "Another.")]).failed("E-MCP-007")
     assert "two tools called echo" in twice.stderr
+
+
+def test_mcp_a_new_server_works_as_it_comes(lab):
+    made = lab.mur("new", "mcp-server", "counter", cwd=lab.directory).ok()
+    for line in made.stdout.splitlines():
+        if line.strip().startswith("mur mcp "):
+            done = lab.mur(*shlex.split(line.strip())[1:], cwd=lab.directory / "counter", timeout=120).ok()
+    assert '"text": "3"' in done.stdout
 
 
 def test_mcp_a_tool_the_manifest_names_must_be_there(lab):

@@ -27,7 +27,7 @@ ROUNDS = {
              [("get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin")]),
     "fetch": ("pypi:mcp-server-fetch@2026.10.24", [], "python3", [("fetch", {"url": "http://127.0.0.1:9/"}, "")]),
     "sqlite": ("pypi:mcp-server-sqlite@2025.4.25", ["--with", "mcp<2", "--", "--db-path", "data.db"], "python3",
-               [("create_table", {"query": "CREATE TABLE t (a int)"}, "created"), ("list_tables", {}, "t")]),
+               [("create_table", {"query": "CREATE TABLE IF NOT EXISTS t (a int)"}, "created"), ("list_tables", {}, "t")]),
 }
 
 

@@ -232,7 +232,71 @@ static const struct template_file codex_files[] = {
     { 0 }
 };
 
+/* --- a server of tools --- */
+
+static const struct template_file mcp_server_files[] = {
+    { "server.py",
+      "\"\"\"An MCP server in one file, without dependencies: a message a line, in and out.\"\"\"\n"
+      "\n"
+      "import json\n"
+      "import sys\n"
+      "\n"
+      "TOOLS = [\n"
+      "    {\n"
+      "        \"name\": \"words\",\n"
+      "        \"description\": \"Counts the words of a text.\",\n"
+      "        \"inputSchema\": {\"type\": \"object\", \"properties\": {\"text\": {\"type\": \"string\"}}, \"required\": [\"text\"]},\n"
+      "        \"annotations\": {\"readOnlyHint\": True},\n"
+      "    },\n"
+      "]\n"
+      "\n"
+      "\n"
+      "def words(arguments):\n"
+      "    return str(len(arguments[\"text\"].split()))\n"
+      "\n"
+      "\n"
+      "def call(params):\n"
+      "    \"\"\"A tool's failure is a result too: the model reads it and tries again.\"\"\"\n"
+      "    try:\n"
+      "        text, failed = {\"words\": words}[params[\"name\"]](params.get(\"arguments\", {})), False\n"
+      "    except Exception as error:\n"
+      "        text, failed = f\"{type(error).__name__}: {error}\", True\n"
+      "    return {\"content\": [{\"type\": \"text\", \"text\": text}], \"isError\": failed}\n"
+      "\n"
+      "\n"
+      "ANSWERS = {\n"
+      "    \"initialize\": lambda params: {\n"
+      "        \"protocolVersion\": params[\"protocolVersion\"],\n"
+      "        \"capabilities\": {\"tools\": {}},\n"
+      "        \"serverInfo\": {\"name\": \"@NAME@\", \"version\": \"0.1.0\"},\n"
+      "    },\n"
+      "    \"ping\": lambda params: {},\n"
+      "    \"tools/list\": lambda params: {\"tools\": TOOLS},\n"
+      "    \"tools/call\": call,\n"
+      "}\n"
+      "\n"
+      "for line in sys.stdin:\n"
+      "    message = json.loads(line)\n"
+      "    if \"id\" not in message or \"method\" not in message:\n"
+      "        continue\n"
+      "    answer = {\"jsonrpc\": \"2.0\", \"id\": message[\"id\"]}\n"
+      "    if message[\"method\"] in ANSWERS:\n"
+      "        answer[\"result\"] = ANSWERS[message[\"method\"]](message.get(\"params\", {}))\n"
+      "    else:\n"
+      "        answer[\"error\"] = {\"code\": -32601, \"message\": \"no such method\"}\n"
+      "    print(json.dumps(answer), flush=True)\n" },
+    { "README.md",
+      "# @NAME@\n"
+      "\n"
+      "An MCP server of one file. `mur mcp add path:.` looks at it once, in walls of its own, and packs it; a capsule uses it\n"
+      "with `runtime: mcp`. After a change, `mur mcp update @NAME@@0.2.0 --source path:.` shows what is different.\n" },
+    { 0 }
+};
+
 static const struct project_template templates[] = {
+    { "mcp-server", mcp_server_files,
+      "mur mcp add path:. --name @NAME@\n"
+      "mur mcp call @NAME@ words --input '{\"text\": \"three small words\"}'\n" },
     { "claude-code", claude_code_files,
       "npm install -g @anthropic-ai/claude-code\n"
       "mur config set -g credentials.ANTHROPIC_API_KEY YOUR-KEY\n"
