@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 TEST_JOBS ?= 2
 export BUILD SAN_BUILD TEST_JOBS
 
-.PHONY: help setup build demo check check-san check-threads check-real bench fuzz install clean
+.PHONY: help setup build demo check check-san check-threads check-real bench fuzz install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -44,6 +44,9 @@ fuzz: ## every fuzzer for 20 seconds (FUZZ_SECONDS=600 for longer)
 
 install: ## copy what `make build` made below $(PREFIX) (DESTDIR is honoured); builds nothing
 	@scripts/install $(BUILD) $(abspath $(PREFIX))
+
+uninstall: ## take away what make install put below $(PREFIX); people's own files stay
+	@scripts/uninstall $(abspath $(PREFIX))
 
 clean: ## remove the build folders; the cache of tools and engine stays
 	rm -rf $(BUILD) $(SAN_BUILD) build-threads build-fuzz

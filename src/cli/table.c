@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "cli/chat/chat_options.h"
 #include "cli/chat/commands.h"
+#include "cli/groups.h"
 #include "cli/habits.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
@@ -662,19 +663,12 @@ static const struct cli_command commands[] = {
       no_options, cmd_beta_set },
     { "version", "Show the version and the interfaces it serves", NULL, NULL, NO_POS, json_options,
       cmd_version },
+    { "completions", "Print what completes a line of mur in a shell",
+      "An installation brings them; else put `eval \"$(mur completions bash)\"` into ~/.bashrc.",
+      NULL, POS ({ "SHELL", true, false, "bash, zsh or fish" }), no_options, cmd_completions },
     { "explain", "Say what a diagnostic code means and what to do",
       "Without a code, lists them all.", "mur explain E-CAP-003",
       POS ({ "CODE", false, false, "a code such as E-CAP-003" }), no_options, cmd_explain },
 };
-static const struct cli_group groups[] = {
-    { "trace", "Read, compare and remove recorded sessions" },
-    { "eval", "Score capsules on a data set" },
-    { "conversation", "Read, cut and remove conversation records" },
-    { "mcp", "Use MCP servers in capsules, and serve capsules to MCP clients" },
-    { "control", "Settings and secrets of a running capsule" },
-    { "beta", "Features that must be enabled" },
-    { "config", "Change the configuration" },
-    { NULL, NULL },
-};
 
-const struct cli_table cli_table = { commands, ARRAY_LEN (commands), groups, cli_habits };
+const struct cli_table cli_table = { commands, ARRAY_LEN (commands), cli_groups, cli_habits };

@@ -39,6 +39,32 @@ unknown_code (const char *typed, struct mur_error **err)
     return CLI_FAILED;
 }
 
+static void
+explain (enum diag_code code)
+{
+    out_printf ("%s\n\n%s\n\nWhat to do: %s\n", diag_code_name (code), diag_code_meaning (code),
+                diag_code_remedy (code));
+}
+
+/* "RUN-003": every code that is meant when the letter is left out. False: there is none. */
+static bool
+explain_without_letter (const char *typed)
+{
+    static const char letters[] = "EW";
+    bool is_found = false;
+    for (const char *letter = letters; *letter; letter++) {
+        _cleanup_free_ char *whole = x_asprintf ("%c-%s", *letter, typed);
+        enum diag_code code;
+        if (! diag_code_find (whole, &code))
+            continue;
+        if (is_found)
+            out_puts ("\n");
+        explain (code);
+        is_found = true;
+    }
+    return is_found;
+}
+
 int
 cmd_explain (const struct cli_args *args, struct mur_error **err)
 {
@@ -46,9 +72,9 @@ cmd_explain (const struct cli_args *args, struct mur_error **err)
     enum diag_code code;
     if (! typed)
         return list_codes ();
-    if (! diag_code_find (typed, &code))
+    if (diag_code_find (typed, &code))
+        explain (code);
+    else if (! explain_without_letter (typed))
         return unknown_code (typed, err);
-    out_printf ("%s\n\n%s\n\nWhat to do: %s\n", diag_code_name (code), diag_code_meaning (code),
-                diag_code_remedy (code));
     return CLI_OK;
 }
