@@ -13,6 +13,8 @@ from a2a.client.errors import A2AClientError
 from a2a.types import (CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest, Message, Part, Role,
                        SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest, TaskState)
 from a2a.utils.errors import A2AError
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
 
 from tests.support.door_client import SLEEPER, Door
 from tests.support.fixtures import own_component
@@ -185,3 +187,22 @@ def test_door_a2a_sdk_with_a_bearer_token(lab):
     talk(running, refused)
     running.signal()
     running.result(20).ok()
+
+
+def test_door_a2a_sdk_answers_what_is_asked_before_a_call(lab):
+    write = {"tool_calls": [{"name": "files", "input": {"action": "write", "path": "a", "content": "x"}}]}
+    capsule = lab.agent(steps=[write, {"text": "written"}], tools=["std/files@0.1.0"], approvals={"tools": ["files"]}, lifecycle=SLEEPER)
+    running = capsule.start("--workdir", capsule.directory)
+
+    async def conversation(client, _):
+        event, = await collected(client.send_message(request()))
+        assert event.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        asked = MessageToDict(next(part.data for part in event.task.status.message.parts if part.HasField("data")))
+        assert asked["kind"] == "approval" and asked["tool"] == "files" and not (capsule / "a").exists()
+        data = ParseDict({"question_id": asked["question_id"], "answer": "once"}, Value())
+        answered = Message(message_id="m2", role=Role.ROLE_USER, task_id=event.task.id, parts=[Part(data=data)])
+        event, = await collected(client.send_message(SendMessageRequest(message=answered)))
+        assert event.task.status.state == TaskState.TASK_STATE_COMPLETED and (capsule / "a").exists()
+    talk(running, conversation, streaming=False)
+    running.signal()
+    running.result(20)

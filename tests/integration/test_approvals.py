@@ -13,6 +13,7 @@ from tests.support.approvals import SHELLS, Asker, question, state
 from tests.support.commands import call
 from tests.support.delegation import Plane, delegate, turn
 from tests.support.door_client import SLEEPER
+from tests.support.harness import harness_project
 from tests.support.mcp_client import StdioClient
 from tests.support.polling import eventually
 from tests.support.spawn import publish_agent
@@ -36,7 +37,8 @@ def asker(lab):
 
 
 def files(action="write", path="deploy/x", **more):
-    return {"tool_calls": [{"name": "files", "input": {"action": action, "path": path, "content": "new", **more}}]}
+    given = {"action": action, "path": path, "content": "new", **more}
+    return {"tool_calls": [{"name": "files", "input": {key: value for key, value in given.items() if value is not None}}]}
 
 
 # --- each kind -------------------------------------------------------------------------------------------------------
@@ -298,6 +300,19 @@ def test_approvals_hold_for_the_steps_of_a_plan_before_any_begins(asker):
     assert (one.work / "made").exists() and (one.work / "b").exists() and not (one.work / "a").exists()
 
 
+@pytest.mark.parametrize("answer", ["once", "no"])
+def test_approvals_hold_for_the_calls_of_a_harness(lab, answer):
+    body = 'started()\nkeep("seen", use("files", action="write", path="made", content="x"))\nsay("turn-end", text="done")\n'
+    project = harness_project(lab, body, tools=["std/files@0.1.0"], approvals={"tools": ["files"]}, lifecycle=SLEEPER)
+    (project / "work").mkdir()
+    one = Asker.of(lab, project, project / "work", project.start("--workdir", project / "work"))
+    task = one.begin()
+    assert question(task)["tool"] == "files" and not (one.work / "made").exists()
+    assert state(one.answer(task, answer)) == "completed"
+    assert (one.work / "made").exists() == (answer == "once")
+    one.end()
+
+
 def test_approvals_hold_for_mcp_clients_who_cannot_be_asked(lab):
     agent = Asker(lab, [], {"tools": ["files"]}, exports={"mcp": {"tools": ["files"]}}).project
     client = StdioClient(lab, agent.directory)
@@ -505,3 +520,21 @@ def test_approvals_of_a_host_keep_it_closed_to_components(asker, web, answer, pa
     task = one.answer(one.begin(), answer)
     eventually(lambda: one.door.result("GetTask", {"id": task["id"]})["status"]["state"] == "TASK_STATE_COMPLETED", within_s=30)
     assert ["the page" in result for result in one.results] == [True, pages == 2]
+
+
+def test_approvals_are_told_of_where_only_the_answer_is_printed(lab):
+    one = Asker(lab, ["touch a"], {**TOUCH, "timeout_secs": 1}, lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    result = one.project.mur("run", "--print", "--task", "go", "--workdir", one.work).ok()
+    assert result.stdout == "done\n" and "the task asks: sh asks before it is called: touch a" in result.stderr
+    assert "mur answer ses_" in result.stderr and not (one.work / "a").exists()
+
+
+def test_read_only_holds_for_an_edit_of_the_bundled_tool(lab):
+    one = Asker(lab, [files("edit", "tests/a", old="keep", new="changed", content=None)], None, capabilities={"filesystem": {"read_only": ["tests"]}})
+    (one.work / "tests").mkdir()
+    (one.work / "tests/a").write_text("keep")
+    one.start()
+    one.begin()
+    one.end()
+    assert (one.work / "tests/a").read_text() == "keep"
+    assert one.trace.one("protected_path_denied")["path"] == "tests/a"

@@ -96,9 +96,10 @@ take_answer (struct run_view *v, const json_t *update)
         v->answer = steal_ptr (&text);
 }
 
-/* What is said while nothing else moves: every status but that a turn begins. */
+/* What is said while nothing else moves: every status but that a turn begins, and that somebody is
+ * asked. */
 static void
-show_notice (const json_t *update)
+show_notice (const struct run_view *v, const json_t *update)
 {
     const json_t *message = json_object_get (json_object_get (update, "status"), "message");
     const char *text =
@@ -107,6 +108,10 @@ show_notice (const json_t *update)
         str_eq (json_get_string (json_object_get (update, "status"), "state"),
                 "TASK_STATE_WORKING"))
         diag_progress ("%s", text);
+    if (text && str_eq (json_get_string (json_object_get (update, "status"), "state"),
+                        "TASK_STATE_INPUT_REQUIRED"))
+        diag_note ("the task asks: %s (answer with: mur answer %s ...)", text,
+                   session_id_text (v->session));
 }
 
 /* --- what a task asks --- */
@@ -191,7 +196,7 @@ take_event (struct run_view *v, const struct event *event)
     if (artifact)
         take_answer (v, artifact);
     else if (status && v->style.mode == RUN_VIEW_PRINT)
-        show_notice (status);
+        show_notice (v, status);
 }
 
 /* --- the thread --- */

@@ -3,11 +3,11 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "fs/paths.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/text/grammar.h"
 #include "net/url.h"
 #include "session/calls/command_read.h"
+#include "session/calls/read_only.h"
 #include "session/commands/shell.h"
 #include "session/state/command_line.h"
 #include "session/state/provided.h"
@@ -159,20 +159,6 @@ hits_host (struct match *m, const char *text)
 
 /* --- paths --- */
 
-/* Relative to the work folder with links resolved; NULL: elsewhere. Owned. */
-static char *
-below_work (const struct session *s, const char *base, const char *path)
-{
-    _cleanup_free_ char *joined =
-        path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", base, path);
-    _cleanup_free_ char *real = fs_canonical_path (joined, NULL);
-    _cleanup_free_ char *root = fs_canonical_path (s->places.work_path, NULL);
-    if (! real || ! root || ! fs_path_is_within (real, root))
-        return NULL;
-    size_t len = strlen (root);
-    return x_strdup (real[len] ? real + len + 1 : "");
-}
-
 /* A file with a second name may be one of the tree's. */
 static bool
 has_other_names (const char *base, const char *path)
@@ -189,8 +175,8 @@ touches (struct match *m, const char *base, const char *path, const char *tree)
 {
     if (! *path || strchr (path, '\n') || strlen (path) >= 4096)
         return false;
-    _cleanup_free_ char *relative = below_work (m->s, base, path);
-    _cleanup_free_ char *real = below_work (m->s, m->s->places.work_path, tree);
+    _cleanup_free_ char *relative = read_only_relative (m->s, base, path);
+    _cleanup_free_ char *real = read_only_relative (m->s, m->s->places.work_path, tree);
     if (! relative)
         return false;
     if (subpath_is_within (relative, tree) || (real && subpath_is_within (relative, real)) ||

@@ -17,9 +17,9 @@ static const char *const destination_keys[] = {
     "newpath", "to",       NULL
 };
 static const char *const path_keys[] = { "path", "filepath", "filename", "file", NULL };
-static const char *const content_keys[] = { "content", "contents", "text",      "data",
-                                            "body",    "newstr",   "newstring", "replacement",
-                                            "patch",   "diff",     NULL };
+static const char *const content_keys[] = { "content",     "contents", "text",   "data",
+                                            "body",        "new",      "newstr", "newstring",
+                                            "replacement", "patch",    "diff",   NULL };
 
 static const char destination_format[] = "murmur-destination";
 static const char opaque_format[] = "murmur-opaque";
@@ -54,10 +54,8 @@ is_key (const char *key, const char *const *names)
 
 /* --- one path --- */
 
-/* The path relative to the work folder with existing links resolved, or NULL when it lies
- * elsewhere. Owned. */
-static char *
-resolve (const struct session *s, const char *base, const char *path)
+char *
+read_only_relative (const struct session *s, const char *base, const char *path)
 {
     _cleanup_free_ char *joined =
         path[0] == '/' ? x_strdup (path) : x_asprintf ("%s/%s", base, path);
@@ -79,11 +77,11 @@ judge (const struct session *s, const struct tool_entry *tool, const char *path,
     _cleanup_free_ char *base = a && a->grant->scope_dir && a->grant->scope_dir[0]
                                     ? x_asprintf ("%s/%s", s->places.work_path, a->grant->scope_dir)
                                     : x_strdup (s->places.work_path);
-    _cleanup_free_ char *relative = resolve (s, base, path);
+    _cleanup_free_ char *relative = read_only_relative (s, base, path);
     for (size_t i = 0; relative && i < s->policy->files.read_only_paths.len; i++) {
         const char *why;
         _cleanup_free_ char *tree = subpath_lower (s->policy->files.read_only_paths.items[i], &why);
-        _cleanup_free_ char *real = tree ? resolve (s, s->places.work_path, tree) : NULL;
+        _cleanup_free_ char *real = tree ? read_only_relative (s, s->places.work_path, tree) : NULL;
         if ((tree && subpath_is_within (relative, tree)) ||
             (real && subpath_is_within (relative, real))) {
             hit->rule = s->policy->files.read_only_paths.items[i];

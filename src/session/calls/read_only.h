@@ -18,6 +18,9 @@ struct read_only_hit {
 
 void read_only_hit_clear (struct read_only_hit *h);
 
+/* A path of a call, taken from <base>, relative to the work folder with existing links resolved;
+ * NULL when it lies elsewhere. Owned. */
+char *read_only_relative (const struct session *s, const char *base, const char *path);
 /* True when the call would write below a protected path. */
 bool read_only_hits (const struct session *s, const struct tool_entry *tool, const json_t *input,
                      struct read_only_hit *hit);
