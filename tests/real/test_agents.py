@@ -3,7 +3,9 @@
 # Real coding agents as harnesses: Claude Code and Codex, from npm, inside the walls, against a scripted provider. The key
 # is the provider's alone.
 
+import hashlib
 import os
+import shutil
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -172,6 +174,94 @@ def test_agents_nothing_is_left_after_the_runtime_is_killed(lab, agent):
         running.kill()
         running.result()
         eventually(lambda: not sleepers(), 10 * SLOWER, "everything is gone")
+
+
+def refusal(status, **headers):
+    return {"status": status, "message": "scripted refusal", "headers": headers}
+
+
+@AGENTS
+@pytest.mark.parametrize("step", [refusal(429, **{"retry-after": "1"}), refusal(529), {"text": "cut off", "cut": True}],
+                         ids=["429", "529", "cut"])
+def test_agents_a_provider_that_fails_once_is_asked_again(lab, agent, step):
+    with AgentProvider(step, {"text": "after all"}, {"text": "after all"}) as provider:
+        session = lab.session(Driven(lab, agent, provider).run("go").ok())
+        assert len(provider.requests) >= 2
+    assert session.result_text == "after all"
+
+
+EVERYDAY = {
+    "git": ("git init -q . && git config user.email a@b && git config user.name a && git add kept.txt && git commit -qm first && "
+            "git status --short && git log --format=said-%s", "said-first"),
+    "python3": ("python3 -c 'import json, ssl; print(\"said-\" + str(6 * 7))'", "said-42"),
+    "node": ("node -e 'console.log(\"said-\" + 6 * 7)'", "said-42"),
+    "npm": ("npm test 2>&1", "said-by-npm"),
+    "pytest": ("python3 -m pytest -q test_it.py 2>&1 || python3 -m unittest -q test_it 2>&1 && echo said-tested", "said-tested"),
+    "cargo": ("cargo build --offline 2>&1; ./target/debug/little", "said-by-rust"),
+}
+
+
+def fill(work):
+    work.mkdir()
+    (work / "kept.txt").write_text("x")
+    (work / "package.json").write_text('{"name": "a", "version": "1.0.0", "scripts": {"test": "node -e \\"console.log(\'said-by-\' + \'npm\')\\""}}')
+    (work / "test_it.py").write_text("import unittest\n\n\nclass It(unittest.TestCase):\n    def test_it(self):\n        pass\n")
+    (work / "src").mkdir()
+    (work / "Cargo.toml").write_text('[package]\nname = "little"\nversion = "0.1.0"\nedition = "2021"\n')
+    (work / "src/main.rs").write_text('fn main() { println!("said-by-rust"); }')
+
+
+@AGENTS
+@pytest.mark.parametrize("job", EVERYDAY)
+def test_agents_everyday_programs_work_in_its_shell(lab, agent, job):
+    program = {"python3": "python3", "pytest": "python3"}.get(job, job)
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    command, said = EVERYDAY[job]
+    work = lab.directory / "everyday"
+    fill(work)
+    grants = {"shell": {"allow": [*PROGRAMS, "npm", "cargo", "rustc", "cc", "ld"]}, "filesystem": {"workdir_exec": "walled"}}
+    with AgentProvider(agent.shell(command), {"text": "done"}) as provider:
+        Driven(lab, agent, provider, capabilities=grants).run("work", "--workdir", work).ok()
+    assert said in provider.results[0], provider.results[0]
+
+
+@AGENTS
+def test_agents_files_it_changed_and_commands_it_ran_are_on_record(lab, agent):
+    work = lab.directory / "folder"
+    work.mkdir()
+    (work / "old.txt").write_text("old")
+    (work / "gone.txt").write_text("gone")
+    with AgentProvider(agent.shell("echo new > new.txt; echo more >> old.txt; rm gone.txt"), {"text": "done"}) as provider:
+        session = lab.session(Driven(lab, agent, provider).run("work", "--workdir", work).ok())
+    trace = session.trace
+    call = trace.one("tool_call")
+    assert call["by"] == "harness" and "new.txt" in " ".join(call["argv"])
+    changed = {item["path"]: item for item in trace.one("harness_changes")["files"]}
+    assert {path: item["change"] for path, item in changed.items()} == {"new.txt": "created", "old.txt": "modified", "gone.txt": "deleted"}
+    assert changed["old.txt"]["before"] == hashlib.sha256(b"old").hexdigest()
+    assert changed["old.txt"]["after"] == hashlib.sha256(b"oldmore\n").hexdigest() and changed["gone.txt"]["after"] is None
+    assert not [line for line in trace.all("harness_warning") if line["code"] == "W-RUN-010"]
+
+
+ACP = Agent("acp", "@zed-industries/claude-code-acp@0.16.2", "",
+            {"gateway_env": {"ANTHROPIC_BASE_URL": "url", "ANTHROPIC_API_KEY": "key"}}, "Bash")
+
+
+def acp(lab, provider, **more):
+    inference = {"command": str(npm_programs(ACP.package) / "claude-code-acp"), **more.pop("inference", {})}
+    return Driven(lab, ACP, provider, inference=inference, **more)
+
+
+def test_agents_a_real_acp_agent_does_a_task_inside(lab):
+    steps = [{"tool": "mcp__acp__Bash", "input": {"command": "echo made > made.txt; cat /etc/shadow"}}, {"text": "All done."}]
+    with AgentProvider(*steps) as provider:
+        driven = acp(lab, provider)
+        session = lab.session(driven.run("do it").ok())
+    assert session.result_text.endswith("All done.") and nowhere(lab, KEY)
+    assert provider.keys == {f"Bearer {KEY}"}
+    assert session.trace.one("harness_start")["harness"] == "acp"
+    assert len(session.trace.all("tool_call")) == 1 and "root:" not in str(provider.results)
 
 
 @pytest.mark.parametrize("script, code", [

@@ -234,6 +234,8 @@ check_resolved (struct doctor *d, const struct artifact_entry *e, const char *wh
         add_fix (d, x_asprintf ("mur install %s", what));
     }
     sound_line (d, what, platform, finding);
+    if (e->role == ROLE_DRIVER)
+        doctor_harness (d, r->package->manifest);
     if (r->is_native)
         strv_push (&d->natives, what);
 }

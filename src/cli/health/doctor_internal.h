@@ -2,7 +2,7 @@
  *
  * The blocks of `mur doctor` and the tally they share (spec/cli.md 5).
  *
- * Always true: nothing is launched or written; stdout carries the report, stderr its warnings; a
+ * Always true: no capsule is launched and nothing written; stdout carries the report, stderr its warnings; a
  * value of a variable or a credential is never printed; only an error changes the exit status.
  */
 #pragma once
@@ -37,6 +37,9 @@ void doctor_concerns (struct doctor *d);    /* what a launch would refuse, as wa
 /* doctor_environment.c */
 void doctor_environment (struct doctor *d); /* silent when there is nothing to say, like the next */
 void doctor_control_secrets (struct doctor *d);
+/* doctor_harness.c: the program of transport: process, and what its driver was tested with. */
+struct artifact_manifest;
+void doctor_harness (struct doctor *d, const struct artifact_manifest *driver);
 /* doctor_roster.c: all of a formation's folder; false: its stores or its lock cannot be read. */
 bool doctor_roster (struct doctor *d, struct mur_error **err);
 /* doctor_artifacts.c */
