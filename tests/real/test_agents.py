@@ -254,7 +254,7 @@ def acp(lab, provider, **more):
 
 
 def test_agents_a_real_acp_agent_does_a_task_inside(lab):
-    steps = [{"tool": "mcp__acp__Bash", "input": {"command": "echo made > made.txt; cat /etc/shadow"}}, {"text": "All done."}]
+    steps = [{"tool": "Bash", "input": {"command": "echo made > made.txt; cat /etc/shadow"}}, {"text": "All done."}]
     with AgentProvider(*steps) as provider:
         driven = acp(lab, provider)
         session = lab.session(driven.run("do it").ok())

@@ -69,6 +69,8 @@ class AgentProvider:
         return list(seen.values())
 
     def answer(self, handler, body):
+        if "count_tokens" in handler.path:
+            return handler.say(200, {}, b'{"input_tokens": 11}')
         has_tools = bool(body.get("tools"))
         with self.lock:
             self.requests.append((handler.path, [(name.lower(), value) for name, value in handler.headers.items()], body))
@@ -79,6 +81,8 @@ class AgentProvider:
         if "status" in step:
             return handler.say(step["status"], step.get("headers", {}), json.dumps(
                 {"type": "error", "error": {"type": ERRORS.get(step["status"], "api_error"), "message": "scripted refusal"}}).encode())
+        if not body.get("stream") and "/responses" not in handler.path:
+            return handler.say(200, {}, json.dumps(whole_message(step, body, number)).encode())
         events = responses_events(step, body, number) if "/responses" in handler.path else messages_events(step, body, number)
         data = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n" for kind, fields in events).encode()
         if step.get("cut"):
@@ -97,6 +101,13 @@ def text_of(content):
     if isinstance(content, str):
         return content
     return "".join(part.get("text", "") for part in content)
+
+
+def whole_message(step, body, number):
+    block = ({"type": "tool_use", "id": f"toolu_{number}", "name": step["tool"], "input": step["input"]} if "tool" in step
+             else {"type": "text", "text": step["text"]})
+    return {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": body.get("model"), "content": [block],
+            "stop_reason": "tool_use" if "tool" in step else "end_turn", "stop_sequence": None, "usage": USAGE}
 
 
 def messages_events(step, body, number):

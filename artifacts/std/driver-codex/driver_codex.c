@@ -90,6 +90,9 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
     add_setting (plan, "developer_instructions", launch->system_prompt);
     mur_plan_arg (plan, "-c");
     mur_plan_arg (plan, "check_for_update_on_startup=false");
+    /* A login shell makes a PATH of its own, without what the capsule allows. */
+    mur_plan_arg (plan, "-c");
+    mur_plan_arg (plan, "allow_login_shell=false");
     if (launch->model != NULL) {
         mur_plan_arg (plan, "-m");
         mur_plan_arg (plan, launch->model);

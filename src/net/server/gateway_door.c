@@ -50,8 +50,8 @@ struct passage {
     struct http_stream *stream;     /* while it is open */
     struct buf waiting;             /* of the answer's body */
     size_t waiting_at;
-    bool is_paused, has_ended;
-    bool is_ending;  /* the door closes: the transfer stays the one it is */
+    bool is_paused, has_ended, was_cut; /* of has_ended: by a failure */
+    bool is_ending;                     /* the door closes: the transfer stays the one it is */
     bool has_stream; /* its closed frees the passage; without one the transfer's end does */
 };
 
@@ -288,6 +288,7 @@ on_end (void *ctx, enum http_failure failure, const char *detail)
     bool is_unanswered = list_remove (p);
     pthread_mutex_lock (&p->lock);
     p->has_ended = true;
+    p->was_cut = failure != HTTP_OK;
     bool frees_itself = ! p->has_stream && (is_unanswered || ! p->exchange);
     struct http_transfer *transfer = p->transfer;
     if (p->stream)
@@ -320,13 +321,16 @@ read_answer (void *ctx, char *out, size_t cap)
         buf_truncate (&p->waiting, 0);
         p->waiting_at = 0;
     }
-    bool is_over = ! n && p->has_ended, resumes = p->is_paused;
+    bool is_over = ! n && p->has_ended, was_cut = p->was_cut, resumes = p->is_paused;
     p->is_paused = false;
     struct http_transfer *transfer = p->transfer;
     pthread_mutex_unlock (&p->lock);
     if (resumes)
         http_transfer_resume (transfer);
-    return n ? (ssize_t)n : is_over ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
+    return n           ? (ssize_t)n
+           : ! is_over ? HTTP_STREAM_WAIT
+           : was_cut   ? HTTP_STREAM_CUT
+                       : HTTP_STREAM_END;
 }
 
 /* The client has it all, or left: then the transfer is abandoned. */

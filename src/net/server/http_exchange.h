@@ -51,10 +51,12 @@ void http_hold_briefly (struct http_exchange *x);
 
 #define HTTP_STREAM_WAIT 0
 #define HTTP_STREAM_END  (-1)
+#define HTTP_STREAM_CUT                                                                            \
+    (-2) /* it broke off: the client sees the connection end, no end of the body */
 
 struct http_stream_source {
     /* Fills up to <cap> bytes; returns the count, HTTP_STREAM_WAIT (nothing now: http_stream_wake
-     * will follow) or HTTP_STREAM_END. On the server's thread; must not block. */
+     * will follow), HTTP_STREAM_END or HTTP_STREAM_CUT. On the server's thread; must not block. */
     ssize_t (*read) (void *ctx, char *out, size_t cap);
     uint64_t tick_ms; /* read is called at least this often, whatever is there; 0 = no */
     /* Nothing of the stream is touched after this. Exactly once, also when the client left or the

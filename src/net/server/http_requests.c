@@ -205,6 +205,8 @@ on_stream_read (void *ctx, uint64_t position, char *out, size_t cap)
     ssize_t n = stream->source->read (stream->ctx, out, cap);
     if (n > 0)
         return n;
+    if (n == HTTP_STREAM_CUT)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
     if (n == HTTP_STREAM_END || stream->server->own.is_ending)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->is_suspended = true;

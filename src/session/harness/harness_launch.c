@@ -62,6 +62,21 @@ put_path_front (const char *front, struct strv *env)
     }
 }
 
+/* A shell it may execute: whichever the host has besides, a harness would take and fail with. */
+static void
+add_shell (const struct session *s, struct strv *env)
+{
+    static const char *const names[] = { "bash", "zsh", "sh" };
+    const struct exec_allowlist *allowed = confinement_allowlist (confine_confinement (s));
+    for (size_t i = 0; i < ARRAY_LEN (names); i++) {
+        const struct exec_name *shell = exec_allowlist_find (allowed, names[i]);
+        if (! shell || ! shell->path)
+            continue;
+        guest_env_set (env, "SHELL", shell->path);
+        return;
+    }
+}
+
 static void
 build_env (const struct session *s, const struct process_plan *plan, const char *files_dir,
            struct strv *env)
@@ -70,6 +85,8 @@ build_env (const struct session *s, const struct process_plan *plan, const char 
     for (size_t i = 0; base && i < base->len; i++)
         strv_push (env, base->items[i]);
     put_path_front (s->rooms.harness->path_front, env);
+    if (base)
+        add_shell (s, env);
     guest_env_add_allowed (s->policy, env);
     for (size_t i = 0; plan && i < plan->env_len; i++) {
         _cleanup_free_ char *value = with_files_dir (plan->env[i].value, files_dir);
