@@ -87,7 +87,10 @@ def test_acp_its_own_calls_are_lines_with_the_command_they_ran(lab):
 
 
 @pytest.mark.parametrize("asked, config, given, why", [
-    ("'execute', rawInput={'command': 'ls -l | cat'}", None, True, "shell.allow has ls"),
+    ("'execute', rawInput={'command': 'cd sub && A=1 /bin/ls -l \\\"a; curl\\\" 2>&1; echo done'}", None, True, "has its programs"),
+    ("'execute', rawInput={'command': ['ls', '-l', 'curl']}", None, True, "has its programs"),
+    ("'execute', rawInput={'command': 'if true; then ls; else curl x; fi'}", None, False, "shell.allow has no curl"),
+    ("'execute', rawInput={'command': 'ls -l | nc host 1'}", None, False, "shell.allow has no nc"),
     ("'execute', rawInput={'command': '/usr/bin/curl x'}", None, False, "shell.allow has no curl"),
     ("'execute'", None, False, "does not say"),
     ("'edit', locations=[{'path': os.getcwd() + '/kept/a.txt'}]", None, False, "read_only"),
@@ -113,6 +116,18 @@ def test_acp_permission_is_asked_of_the_manifests_rules(lab, asked, config, give
     assert json.loads(session.result_text) == {"outcome": "selected", "optionId": "o-allow_once" if given else "o-reject_once"}
     note, = [text for text in notes(session) if text.startswith("permission was")]
     assert note.startswith(f"permission was {'given' if given else 'refused'} to") and why in note
+
+
+def test_acp_what_it_said_of_a_call_before_counts_when_it_asks(lab):
+    project = acp_project(lab, """
+        new, prompt = begin()
+        say("tool_call", toolCallId="c-7", title="ls", kind="execute", status="pending", rawInput={"command": "ls -l"})
+        write({"id": "p-2", "method": "session/request_permission", "params": {"sessionId": "s-1", "toolCall": {"toolCallId": "c-7"},
+            "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}})
+        text(read()["result"]["outcome"]["optionId"])
+        stop(prompt)
+    """)
+    assert run(lab, project).result_text == "yes"
 
 
 def test_acp_without_a_fitting_option_nothing_is_chosen(lab):

@@ -19,6 +19,10 @@ void acp_permission (const struct mur_json *line);
 
 /* --- calls.c --- */
 
+/* What the agent has said of a call before: its kind, or the name of a tool of the capsule, and its
+ * input as JSON. NULL where it said nothing. */
+const char *acp_call_kind (const char *id);
+const char *acp_call_input (const char *id);
 /* A tool_call or tool_call_update of the agent's own. */
 void acp_call_update (const struct mur_json *line, mur_node update);
 

@@ -18,6 +18,29 @@ struct call {
 static struct call *calls;
 static size_t call_count;
 
+static const struct call *
+known (const char *id)
+{
+    for (size_t i = 0; id != NULL && i < call_count; i++)
+        if (strcmp (calls[i].id, id) == 0)
+            return &calls[i];
+    return NULL;
+}
+
+const char *
+acp_call_kind (const char *id)
+{
+    const struct call *c = known (id);
+    return c != NULL ? c->name : NULL;
+}
+
+const char *
+acp_call_input (const char *id)
+{
+    const struct call *c = known (id);
+    return c != NULL ? c->input : NULL;
+}
+
 static struct call *
 call_of (const char *id)
 {

@@ -34,36 +34,96 @@ lists (mur_node list, const char *word)
     return false;
 }
 
-/* The program of a command line or of a list of words, without its folder. */
-static char *
-program_of (const struct mur_json *line, mur_node call)
+/* Words after which another command begins, and words that are commands of the shell itself. */
+static const char *const keywords[] = { "if", "then", "else", "elif", "while", "until",
+                                        "do", "!",    "{",    "time", NULL };
+static const char *const builtins[] = {
+    ":",    ".",     "[",      "alias", "break", "case",   "cd",    "command", "continue",
+    "done", "echo",  "esac",   "eval",  "exit",  "export", "false", "fi",      "for",
+    "hash", "local", "printf", "pwd",   "read",  "return", "set",   "shift",   "source",
+    "test", "trap",  "true",   "type",  "umask", "unset",  "wait",  "}",       NULL,
+};
+
+static bool
+is_among (const char *word, const char *const *words)
 {
-    mur_node input = mur_json_get (line, call, "rawInput"),
-             command = mur_json_get (line, input, "command");
-    if (mur_json_kind (line, command) == MUR_JSON_ABSENT)
-        command = mur_json_get (line, input, "cmd");
-    if (mur_json_kind (line, command) == MUR_JSON_ARRAY)
-        command = mur_json_at (line, command, 0);
-    char *word = mur_json_text (line, command);
-    if (word == NULL)
-        return NULL;
-    word[strcspn (word, " \t\n;|&<>()")] = '\0';
-    char *slash = strrchr (word, '/');
-    return slash != NULL ? slash + 1 : word;
+    while (*words != NULL && strcmp (*words, word) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* The end of a word of a shell's line, quotes kept together. */
+static const char *
+word_end (const char *at)
+{
+    char quote = '\0';
+    for (; *at != '\0'; at++) {
+        if (*at == '\\' && at[1] != '\0' && quote != '\'')
+            at++;
+        else if (quote != '\0')
+            quote = *at == quote ? '\0' : quote;
+        else if (*at == '"' || *at == '\'')
+            quote = *at;
+        else if (strchr (" \t\n;|&<>()", *at) != NULL)
+            break;
+    }
+    return at;
+}
+
+/* The first program of a shell's line that no rule allows, without its folder; NULL: none. */
+static char *
+program_not_allowed (const char *line, mur_node allow)
+{
+    bool is_command = true;
+    for (const char *at = line; *at != '\0';) {
+        const char *end = word_end (at);
+        if (*at == '<' || *at == '>') { /* what follows is a file, or a number */
+            at += strspn (at, "<>&|");
+            at = word_end (at + strspn (at, " \t"));
+            continue;
+        }
+        if (end == at) {
+            is_command |= strchr (";|&(\n", *at) != NULL;
+            at++;
+            continue;
+        }
+        char *word = mur_format ("%.*s", (int)(end - at), at);
+        at = end;
+        if (! is_command || is_among (word, keywords) || strchr (word, '=') != NULL)
+            continue;
+        is_command = false;
+        char *slash = strrchr (word, '/'), *program = slash != NULL ? slash + 1 : word;
+        if (! is_among (program, builtins) && ! lists (allow, program))
+            return program;
+    }
+    return NULL;
 }
 
 static const char *
 judge_command (const struct mur_json *line, mur_node call, bool *is_allowed)
 {
-    mur_node allow = mur_json_get (config, rules, "shell");
-    char *program = program_of (line, call);
+    mur_node allow = mur_json_get (config, rules, "shell"),
+             input = mur_json_get (line, call, "rawInput");
+    const char *before =
+        acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
+    if (mur_json_kind (line, input) != MUR_JSON_OBJECT && before != NULL) {
+        line = mur_json_parse (before, strlen (before));
+        input = 0;
+    }
+    mur_node command = mur_json_get (line, input, "command");
+    if (mur_json_kind (line, command) == MUR_JSON_ABSENT)
+        command = mur_json_get (line, input, "cmd");
+    if (mur_json_kind (line, command) == MUR_JSON_ARRAY)
+        command = mur_json_at (line, command, 0);
+    char *text = mur_json_text (line, command);
     if (mur_json_count (config, allow) == 0)
         return "capabilities.shell allows nothing";
-    if (program == NULL)
+    if (text == NULL || text[0] == '\0')
         return "it does not say which program it runs";
-    *is_allowed = lists (allow, program);
-    return *is_allowed ? mur_format ("shell.allow has %s", program)
-                       : mur_format ("shell.allow has no %s", program);
+    char *missing = program_not_allowed (text, allow);
+    *is_allowed = missing == NULL;
+    return missing == NULL ? "shell.allow has its programs"
+                           : mur_format ("shell.allow has no %s", missing);
 }
 
 static bool
@@ -145,6 +205,10 @@ acp_permission (const struct mur_json *line)
              options = mur_json_get (line, params, "options");
     char *kind = mur_json_text (line, mur_json_get (line, call, "kind")),
          *title = mur_json_text (line, mur_json_get (line, call, "title"));
+    const char *before =
+        acp_call_kind (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
+    if (kind == NULL && before != NULL)
+        kind = mur_format ("%s", before);
     bool is_allowed;
     const char *why = judge (line, call, kind != NULL ? kind : "other", &is_allowed);
     char *option = option_of (line, options, is_allowed);
