@@ -2,8 +2,9 @@
  *
  * The blocks of `mur doctor` and the tally they share (spec/cli.md 5).
  *
- * Always true: no capsule is launched and nothing written; stdout carries the report, stderr its warnings; a
- * value of a variable or a credential is never printed; only an error changes the exit status.
+ * Always true: no capsule is launched and nothing written; stdout carries the report, stderr its
+ * warnings; a value of a variable or a credential is never printed; only an error changes the exit
+ * status.
  */
 #pragma once
 
