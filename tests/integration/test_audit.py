@@ -140,7 +140,7 @@ def test_audit_06_a_reopened_task_of_the_door_has_one_fence(lab, text):
     feedback = said[-1]
     assert feedback.count("</untrusted-content>") == 1 and feedback.count("<untrusted-content") == 1
     head, rest = feedback.split("<untrusted-content", 1)
-    assert "## Reopen 1 (hook " in head and rest.rstrip().endswith("</untrusted-content>")
+    assert "## Reopen 1 (hook " in head and re.search(r"</untrusted-content> [0-9]{8}$", rest.rstrip())
 
 
 # --- 10: a member that can reach nobody ---

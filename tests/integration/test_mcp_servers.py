@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import threading
@@ -342,7 +343,7 @@ def test_mcp_37_38_results_are_fenced_bounded_and_hold_no_base64(lab, result, sh
 
     assert line["status"] == ("error" if result.get("isError") else "ok")
     assert all(part in text for part in shown) and not any(part in text for part in hidden)
-    assert text.startswith("<untrusted-content source=tool:scripted_result>\n") and text.endswith("\n</untrusted-content>")
+    assert text.startswith("<untrusted-content source=tool:scripted_result>\n") and re.search(r"\n</untrusted-content> [0-9]{8}$", text)
     assert text.count("</untrusted-content>") == 1
 
 

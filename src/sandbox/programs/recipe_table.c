@@ -96,7 +96,7 @@ const struct recipe recipes[] = {
       { "/usr/lib/ruby", "/var/lib/gems", "/usr/lib/*/ruby", "/usr/share/rubygems-integration", "{prefix}/lib/ruby" },
       { { { "-e", "print $:.join(0.chr)" }, ANSWER_READ_TREE } }, { 0 }, "~/.gem/credentials, ~/.bundle" },
     { "php", { "php*", "composer*", "phpunit*" }, { "sh", "php" }, { 0 }, { "/etc/php", "/usr/lib/php", "/usr/share/php*", "/var/lib/php/modules" }, { { { 0 }, ANSWER_NONE } }, { 0 }, "~/.composer/auth.json" },
-    { "lua, tcl and R", { "lua*", "tclsh*", "wish*", "expect", "R", "Rscript" }, { "@shell" }, { "/usr/lib/R" },
+    { "lua, tcl and R", { "lua*", "tclsh*", "wish*", "expect", "R", "Rscript" }, { "@shell", "stty" }, { "/usr/lib/R" },
       { "/usr/share/tcltk", "/usr/lib/tcltk", "/usr/lib/*/tcl*", "/usr/lib/tcl*", "/usr/lib/R", "/etc/R", "/usr/local/lib/lua", "/usr/local/lib/R" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "tar", { "tar", "bsdtar", "zip", "7z", "7za" }, { "sh", "gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "lzop", "compress", "gunzip", "bunzip2", "unxz", "unzstd", "zcat" }, { "/usr/lib/7zip", "/usr/lib/p7zip" }, { 0 }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "man", { "man", "apropos", "whatis", "groff", "nroff", "troff" },
@@ -117,7 +117,8 @@ const struct recipe recipes[] = {
       { "/usr/lib/libreoffice", "/usr/lib/pandoc" }, { "/etc/libreoffice", "/etc/texmf", "/var/lib/texmf", "/usr/lib/libreoffice" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "databases", { "psql", "pg_*", "postgres", "initdb", "mysql", "mariadb", "redis-*", "sqlite3" }, { "sh", "redis-check-rdb" },
       { "/usr/lib/postgresql/*/bin" }, { "/usr/lib/postgresql", "/etc/postgresql-common" }, { { { 0 }, ANSWER_NONE } }, { 0 }, "~/.pgpass, ~/.my.cnf", true },
-    { "terminals", { "script", "tmux", "screen", "watch", "xargs", "find", "parallel", "awk", "gawk", "mawk", "entr", "time", "strace", "gdb", "lua" }, { "sh" }, { 0 }, { "/etc/gdb", "/usr/lib/debug" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
+    { "terminals that stay", { "tmux", "screen" }, { "@shell", "sh" }, { 0 }, { "/etc/tmux.conf", "/etc/screenrc" }, { { { 0 }, ANSWER_NONE } }, { "TMUX_TMPDIR={tmp}", "SCREENDIR={tmp}/.screen" }, NULL, true },
+    { "terminals", { "script", "watch", "xargs", "find", "parallel", "awk", "gawk", "mawk", "entr", "time", "strace", "gdb", "lua" }, { "sh" }, { 0 }, { "/etc/gdb", "/usr/lib/debug" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
 };
 /* clang-format on */
 
