@@ -112,11 +112,13 @@ keep_time (struct http_server *s)
 {
     uint64_t now = clock_monotonic_ms ();
     int wait_ms = -1;
-    const struct connection *oldest;
-    while ((oldest = s->own.waiting.oldest) && oldest->since_ms + s->limits.head_timeout_ms <= now)
-        http_shed_one (s);
-    if (oldest)
-        wait_ms = min_wait (wait_ms, oldest->since_ms + s->limits.head_timeout_ms, now);
+    const uint64_t ends[] = {
+        http_line_keep_time (&s->own.waiting, s->limits.head_timeout_ms, now),
+        http_line_keep_time (&s->own.receiving, s->limits.body_timeout_ms, now),
+    };
+    for (size_t i = 0; i < ARRAY_LEN (ends); i++)
+        if (ends[i])
+            wait_ms = min_wait (wait_ms, ends[i], now);
     if (s->own.next_tick_ms && s->own.next_tick_ms <= now)
         tick_streams (s, now);
     if (s->own.next_tick_ms)

@@ -24,6 +24,7 @@ const struct http_server_limits http_server_default_limits = {
     .head_lines = 128,
     .body_bytes = (size_t)16 << 20,
     .head_timeout_ms = 30000,
+    .body_timeout_ms = 300000,
     .idle_timeout_ms = 30000,
     .connections = 1024,
     .reserved = 16,

@@ -22,6 +22,7 @@ struct http_server_limits {
     unsigned head_lines;      /* header lines */
     size_t body_bytes;        /* the largest body; a handler may ask for less */
     uint64_t head_timeout_ms; /* from the first wait for a head to its end */
+    uint64_t body_timeout_ms; /* from the end of the head to the body's */
     uint64_t idle_timeout_ms; /* a body that stops coming, a write that does not move */
     unsigned connections;
     unsigned

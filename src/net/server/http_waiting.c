@@ -33,15 +33,28 @@ http_line_enter (struct connection *c, struct line *line)
     line->newest = c;
 }
 
+static void
+end_waiting (struct connection *c)
+{
+    http_line_leave (c);
+    shutdown (c->fd, SHUT_RDWR);
+}
+
 bool
 http_shed_one (struct http_server *s)
 {
     struct connection *c = s->own.waiting.oldest ? s->own.waiting.oldest : s->own.receiving.oldest;
-    if (! c)
-        return false;
-    http_line_leave (c);
-    shutdown (c->fd, SHUT_RDWR);
-    return true;
+    if (c)
+        end_waiting (c);
+    return c != NULL;
+}
+
+uint64_t
+http_line_keep_time (struct line *line, uint64_t timeout_ms, uint64_t now)
+{
+    while (line->oldest && line->oldest->since_ms + timeout_ms <= now)
+        end_waiting (line->oldest);
+    return line->oldest ? line->oldest->since_ms + timeout_ms : 0;
 }
 
 void

@@ -19,6 +19,10 @@ void http_line_enter (struct connection *c, struct line *line);
  */
 bool http_shed_one (struct http_server *s);
 
+/* Ends those that have stood in a line for that long, however much they sent. When the next one's
+ * time is up; 0: it is empty. */
+uint64_t http_line_keep_time (struct line *line, uint64_t timeout_ms, uint64_t now);
+
 /* libmicrohttpd, whose epoll is edge-triggered, overlooks an end of file that came together with
  * the last bytes. We watch for it beside, and once those bytes were taken shut down reading, which
  * makes another edge. */

@@ -405,6 +405,35 @@ test_heads_that_do_not_come_are_not_waited_for (void **state)
     bench_end (&b);
 }
 
+/* What trickles is bounded as a whole, not from byte to byte. */
+static void
+test_heads_and_bodies_that_trickle_are_cut (void **state)
+{
+    (void)state;
+    static const char *const begun[] = {
+        "GET /",
+        "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN (begun); i++) {
+        struct bench b = { .limits = http_server_default_limits };
+        b.limits.head_timeout_ms = i ? b.limits.head_timeout_ms : 300;
+        b.limits.body_timeout_ms = i ? 300 : b.limits.body_timeout_ms;
+        bench_begin (&b);
+        int fd = dial (&b);
+        loop_send (fd, begun[i]);
+        uint64_t start = clock_monotonic_ms ();
+        unsigned sent = 0;
+        while (send (fd, "x", 1, MSG_NOSIGNAL) == 1 && clock_monotonic_ms () - start < 20000) {
+            sent++;
+            usleep (20000);
+        }
+        assert_in_range (clock_monotonic_ms () - start, 250, 19000);
+        assert_true (sent > 1);
+        close (fd);
+        bench_end (&b);
+    }
+}
+
 static void
 test_at_the_cap_the_longest_waiting_makes_room (void **state)
 {
@@ -522,6 +551,7 @@ main (void)
         cmocka_unit_test (test_a_held_answer_may_come_from_another_thread),
         cmocka_unit_test (test_a_stream_ends_with_its_connection_and_is_not_chunked),
         cmocka_unit_test (test_heads_that_do_not_come_are_not_waited_for),
+        cmocka_unit_test (test_heads_and_bodies_that_trickle_are_cut),
         cmocka_unit_test (test_at_the_cap_the_longest_waiting_makes_room),
         cmocka_unit_test (test_closing_lets_streams_write_what_is_queued),
         cmocka_unit_test (test_a_taken_port_and_a_bad_name_are_told_apart),
