@@ -5,6 +5,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.integration.test_std_reports import EVENTS, FILES, LIST
 from tests.support import warm_forms
 from tests.support.model_server import Reply
 from tests.support.provider_forms import PROVIDERS, Turn, dumped
+from tests.support.terminal import Terminal
 
 OK = Turn(text="finished")
 
@@ -274,3 +276,39 @@ def test_report_14_ids_of_other_alphabets_go_back_in_the_providers(desk, made):
     task.form.check(task.model.requests[1])
     body = task.model.requests[1].body.decode()
     assert len(task.model.requests) == 2 and "x" * 65 not in body and "tooluse_" + "Z" * 64 not in body
+
+
+# --- What a person reads ------------------------------------------------------------------------------------------------
+
+
+def refusing(form):
+    """The model refuses, in the form of each provider."""
+    if form.name == "responses":
+        return form.whole(Turn(more=[{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [
+            {"type": "refusal", "refusal": "I will not."}]}]))
+    if form.name == "openai":
+        return b'data: {"choices":[{"index":0,"delta":{"refusal":"I will not."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    return form.stream(Turn(stop="refusal"))
+
+
+def unwell(kind, form):
+    return {
+        "outage": Reply(status=503, body=b"<html><title>503 Service Unavailable</title></html>", content_type="text/html"),
+        "busy": Reply(status=429, body=dumped(form.error("rate_limit_error", "Rate limit reached"))),
+        "refused": Reply(body=refusing(form), content_type=EVENTS),
+        "nonsense": Reply(body=b"<html><title>Sign in</title></html>", content_type="text/html"),
+        "not there": Reply(status=404, body=dumped(form.error("not_found_error", "no such model")))}[kind]
+
+
+@pytest.mark.parametrize("kind, sentence", [
+    ("outage", "the provider answered 503: 503 Service Unavailable"), ("busy", r"the provider answered 429( \(rate_limit_error\))?: Rate limit reached"),
+    ("refused", "the model refused to answer"), ("nonsense", r'neither JSON nor a stream of events but a web page \("Sign in"\): is the endpoint right\?'),
+    ("not there", r"the provider answered 404( \(not_found_error\))?: no such model")])
+def test_report_each_failure_of_a_provider_ends_in_one_sentence_on_a_terminal(desk, kind, sentence):
+    task = desk(retries=1)
+    reply = unwell(kind, task.form)
+    task.model.script(reply, repeat=reply)
+    terminal = Terminal(task.lab, "run", "--task", "go", "--workdir", task.project / "work", cwd=task.project.directory, columns=200)
+    assert terminal.end() == 1
+    last = [line for line in terminal.text.replace("\r", "").split("\n") if line.strip()][-1]
+    assert re.search(rf"error\[E-RUN-040\]: the task did not complete: failed: (the provider's answer is )?{sentence}", last), terminal.text
