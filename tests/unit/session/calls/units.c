@@ -3,6 +3,7 @@
  * The units of the room calls, in one program.
  */
 
+int unit_command_read (void);
 int unit_dispatch (void);
 int unit_gate (void);
 
@@ -10,6 +11,7 @@ int
 main (void)
 {
     int failed = 0;
+    failed += unit_command_read ();
     failed += unit_dispatch ();
     failed += unit_gate ();
     return failed;
