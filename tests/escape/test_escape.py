@@ -92,22 +92,25 @@ def test_escape_by_proc(lab, tier, outside):
 
 
 def test_escape_into_the_runtime(lab, tier):
-    """Its memory, environment, descriptors and records; it is the parent of every command."""
+    """Memory, environment, descriptors and records of the runtime's own process among the session's: its init, which is there
+    to be found, so that nothing here is refused for want of it."""
     environ, mem, fds, ptrace, vm, records, runtime = attempt(
         lab, tier,
-        'escape-probe read /proc/$PPID/environ', 'escape-probe read /proc/$PPID/mem', 'escape-probe list /proc/$PPID/fd',
-        'escape-probe ptrace $PPID', ["call", "process_vm_readv"],
+        ["read", "/proc/1/environ"], ["read", "/proc/1/mem"], ["read", "/proc/1/fd/0"], ["ptrace", "1"],
+        ["call", "process_vm_readv"],
         'escape-probe truncate "$MURMUR_RECORDS_DIR/trace.jsonl"', 'escape-probe write "$MURMUR_RUNTIME_DIR/planted"',
         env={"LAB_SECRET": "do-not-show"})
 
-    for told in (environ, mem, ptrace, vm):
-        assert is_refused(told), f"{tier}: {told}"
-    expect(tier, fds)  # below scoped the numbers can be listed, not what they lead to
+    for told in (environ, mem, fds, ptrace, vm):  # the numbers below fd may be listed, not what they lead to
+        assert is_refused(told, "EACCES", "EPERM"), f"{tier}: {told}"
     expect(tier, records)
     expect(tier, runtime)
 
 
 def test_escape_by_a_leaked_descriptor(lab, tier):
+    """The runtime is started with a descriptor of somebody's: it goes no further."""
+    (lab.directory / "held").write_text("the host's\n")
+    on_host(lab, f'exec {lab.mur_path} "$@" 7< {lab.directory}/held', "mur-with-a-descriptor")
     fds, leaked = attempt(lab, tier, ["fds"], ["read-fd", "7"])
     assert fds == "ok 0,1,2"
     assert is_refused(leaked, "EBADF")
@@ -139,11 +142,12 @@ def test_escape_by_typing_into_the_terminal(lab, tier):
 def test_escape_out_of_the_control_group(lab, tier):
     """A command that moves itself elsewhere would outlive the session."""
     seconds = f"7{os.getpid()}{CLASSES.index(tier)}"
-    lines = f"for f in /sys/fs/cgroup/*/cgroup.procs /sys/fs/cgroup/cgroup.procs; do echo $$ > $f; done; " \
+    lines = f"for f in /sys/fs/cgroup/*/cgroup.procs /sys/fs/cgroup/cgroup.procs; do echo $$ > $f && echo moved; done; " \
             f"setsid sleep {seconds} < /dev/null > /dev/null 2>&1 & echo left"
     project = command_agent(lab, [lines], shell=("bash", "setsid", "sleep"), capabilities={"containment": tier})
     result = project.run("--task", "go", "--workdir", project / "work").ok()
     assert lab.session(result).trace.one("shell")["exit_code"] == 0
+    assert answers(project)[0].stdout == "left\n", "it left its control group"
     eventually(lambda: not marked_processes(f"sleep\0{seconds}\0".encode()), 4, "nothing outlives the session")
 
 
@@ -158,11 +162,13 @@ def test_escape_by_executing_what_is_not_allowed(lab, tier):
 
 def test_escape_by_a_program_that_is_no_file(lab, tier):
     """memfd_create and execveat: what runs so is not bounded by shell.allow, but stands before the same walls."""
-    read, nested, call, fds = attempt(lab, tier, ["memfd-exec", "read", "/etc/shadow"], ["memfd-exec", "clone", "10000000"],
-                                      ["memfd-exec", "call", "io_uring_setup"], ["memfd-exec", "fds"])
+    ran, read, nested, call, fds = attempt(
+        lab, tier, ["memfd-exec", "preflight"], ["memfd-exec", "read", "/etc/shadow"], ["memfd-exec", "clone", "10000000"],
+        ["memfd-exec", "call", "io_uring_setup"], ["memfd-exec", "fds"])
+    assert ran == "ok the probe runs", "what follows is refused by the walls, not because nothing ran"
     expect(tier, read)
-    assert is_refused(nested) and is_refused(call)
-    assert fds == "ok 0,1,2" or is_refused(fds)
+    assert nested == "refused EPERM" and call == "refused EPERM"
+    assert fds.startswith("ok 0,1,2")
 
 
 # --- races ---------------------------------------------------------------------------------------------------------------
