@@ -294,10 +294,12 @@ servers_call (struct session *s, struct running_task *task, const struct tool_en
     }
     _cleanup_json_ json_t *arguments = own_arguments (c.offer, call->input);
     loop_lock_release (&s->loop_lock);
+    atomic_fetch_add (&v->calls, 1);
     if (server_open (v->process, c.cancel, &err) &&
         server_may_call (v->process, c.offer->tool, &err))
         result = ask_all (&c, arguments, out, &err);
-    if (v->artifact->entry->mcp->keep.value == MCP_KEEP_CALL)
+    bool is_last = atomic_fetch_sub (&v->calls, 1) == 1;
+    if (is_last && v->artifact->entry->mcp->keep.value == MCP_KEEP_CALL)
         server_end (v->process);
     loop_lock_take (&s->loop_lock);
     if (result)

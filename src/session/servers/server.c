@@ -68,7 +68,11 @@ server_end (struct mcp_server *s)
 {
     server_end_begin (s);
     pthread_mutex_lock (&s->opening);
-    server_settle (s);
+    pthread_mutex_lock (&s->lock);
+    bool is_anew = s->state == SERVER_UP; /* who waited for its end has started it since */
+    pthread_mutex_unlock (&s->lock);
+    if (! is_anew)
+        server_settle (s);
     pthread_mutex_unlock (&s->opening);
 }
 

@@ -7,6 +7,8 @@
 #include "session/servers/server.h"
 #include "session/servers/stage_server.h"
 
+#include <stdatomic.h>
+
 struct gateway_door;
 
 #define SERVER_CAP_FACTOR 10 /* progress extends a call's deadline up to so many times */
@@ -23,5 +25,6 @@ struct staged_server {
     struct session *session;
     struct gateway_door *door;
     struct mcp_server *process; /* NULL before the folders are there */
+    atomic_uint calls;          /* under way */
     uint64_t kept; /* what was kept of results, for their names; under the loop's lock */
 };
