@@ -175,20 +175,20 @@ provider_line (struct show *s)
         { "cached_tokens", "cached" },     { "cache_write_tokens", "cache write" },
         { "thinking_tokens", "thinking" },
     };
-    bool is_labelled = false;
-    for (size_t i = 0; i < ARRAY_LEN (kinds); i++) {
-        bool is_reported = false;
-        uint64_t sum = 0;
-        for (const struct trace_event *e = NULL; (e = show_next (s, "inference", e));) {
-            is_reported |= member_has (e->object, kinds[i].key);
-            sum += member_number (e->object, kinds[i].key);
+    bool is_reported[ARRAY_LEN (kinds)] = { false }, is_labelled = false;
+    uint64_t sums[ARRAY_LEN (kinds)] = { 0 };
+    for (const struct trace_event *e = NULL; (e = show_next (s, "inference", e));)
+        for (size_t i = 0; i < ARRAY_LEN (kinds); i++) {
+            is_reported[i] |= member_has (e->object, kinds[i].key);
+            sums[i] += member_number (e->object, kinds[i].key);
         }
-        if (! is_reported)
+    for (size_t i = 0; i < ARRAY_LEN (kinds); i++) {
+        if (! is_reported[i])
             continue;
         if (! is_labelled)
             report_label (s->report, "provider");
         report_text (s->report, "%s%s %s", is_labelled ? ", " : "", kinds[i].label,
-                     count_text (sum).text);
+                     count_text (sums[i]).text);
         is_labelled = true;
     }
     if (is_labelled)
