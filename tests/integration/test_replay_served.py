@@ -174,6 +174,24 @@ def test_replay_13_a_command_is_not_run_again_and_nothing_outside_changes(lab):
     assert [line["exit_code"] for line in lab.session(report["session_id"]).trace.all("shell")] == [0, 0]
 
 
+def test_replay_a_long_conversation_whose_lines_hold_only_what_is_new(lab):
+    tool = lab.publish("echo", own_component("echo"), **ECHO)
+    project = lab.agent(steps=[*[echo_call(f"number {n}") for n in range(25)], {"text": "done"}], tools=[tool], trace=CONTENT)
+    session = recorded(lab, project)
+    lines = session.trace.all("inference")
+    assert "messages_after" in lines[-1] and len(lines[-1]["message_shas"]) < 51
+
+    report = same(project)
+    assert len(report["turns"]) == 26
+
+    def change(line):
+        if line["event_type"] == "tool_call" and line["turn"] == 20:
+            line["output"] = line["output"].replace("number 20", "number Z")
+    edit_trace(session, change)
+    first = diverges(project, session=session, part="message", turn=21, cause="result of turn 20 call 0 (echo)")
+    assert first["message"] == 42
+
+
 def test_replay_14_a_killed_session_replays_its_whole_turns(lab):
     project = six_turns(lab)
     session = recorded(lab, project)

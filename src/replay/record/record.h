@@ -25,6 +25,7 @@ struct rec_messages {
 };
 
 struct rec_model {
+    const char *event_id;
     uint64_t turn;
     const char *origin; /* "hook:<name>"; NULL: the agent loop */
     size_t number;      /* among those of one origin and turn */

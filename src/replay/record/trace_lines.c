@@ -211,28 +211,57 @@ last_with_messages (const struct rec_task *t)
     return NULL;
 }
 
-/* The one reader of a request's messages: what was sent, as what it adds to the request before it
- * in its task. */
+/* The request of that line, of whatever task; NULL when it is not there. */
+static const struct rec_model *
+request_of_line (const struct record *r, const char *event_id)
+{
+    for (size_t t = r->task_count; t > 0; t--)
+        for (size_t i = r->tasks[t - 1].models.count; i > 0; i--)
+            if (str_eq (r->tasks[t - 1].models.items[i - 1].event_id, event_id))
+                return &r->tasks[t - 1].models.items[i - 1];
+    return NULL;
+}
+
+/* How many of the first messages are those of <before>, where the line lists them all. */
+static size_t
+count_kept (const struct rec_model *before, const json_t *list)
+{
+    size_t count = 0, kept = 0;
+    _cleanup_free_ const char **old = before ? record_messages (before, &count) : NULL;
+    while (kept < count && kept < json_array_size (list) &&
+           str_eq (old[kept], json_string_value (json_array_get (list, kept))))
+        kept++;
+    return kept;
+}
+
+/* The one reader of a request's messages: what was sent, as what it adds to an earlier request. */
 static void
 take_messages (struct record *r, const struct rec_task *t, const json_t *line, struct rec_model *m)
 {
     const json_t *list = json_object_get (line, "message_shas");
-    size_t count = json_array_size (list), old_count = 0, kept = 0;
+    const char *after = json_get_string (line, "messages_after");
+    size_t count = json_array_size (list), listed_from = 0;
+    uint64_t total = number_of (line, "message_count");
     if (! json_is_array (list))
         return;
-    const struct rec_model *before = m->origin ? NULL : last_with_messages (t);
-    _cleanup_free_ const char **old = before ? record_messages (before, &old_count) : NULL;
-    while (kept < count && kept < old_count &&
-           str_eq (old[kept], json_string_value (json_array_get (list, kept))))
-        kept++;
-    struct rec_messages *copy = arena_new0 (r->arena, struct rec_messages);
-    *copy = before && kept ? before->messages : (struct rec_messages){ 0 };
-    m->messages.before = before && kept ? copy : NULL;
+    const struct rec_model *before = after       ? request_of_line (r, after)
+                                     : m->origin ? NULL
+                                                 : last_with_messages (t);
+    if (after && (! before || total < count))
+        return;
+    size_t kept = after ? (size_t)total - count : count_kept (before, list);
+    listed_from = after ? 0 : kept;
+    if (before && kept) {
+        struct rec_messages *copy = arena_new0 (r->arena, struct rec_messages);
+        *copy = before->messages;
+        m->messages.before = copy;
+    }
     m->messages.kept = kept;
-    m->messages.added_count = count - kept;
-    m->messages.added = arena_new_array (r->arena, const char *, count - kept + 1);
-    for (size_t i = kept; i < count; i++)
-        m->messages.added[i - kept] = record_keep (r, json_string_value (json_array_get (list, i)));
+    m->messages.added_count = count - listed_from;
+    m->messages.added = arena_new_array (r->arena, const char *, count - listed_from + 1);
+    for (size_t i = listed_from; i < count; i++)
+        m->messages.added[i - listed_from] =
+            record_keep (r, json_string_value (json_array_get (list, i)));
     m->has_messages = true;
 }
 
@@ -252,6 +281,7 @@ take_inference (struct record *r, const json_t *line)
     if (! t)
         return;
     struct rec_model m = {
+        .event_id = take_string (r, line, "event_id"),
         .turn = number_of (line, "turn"),
         .origin = take_string (r, line, "origin"),
         .system_sha = take_string (r, line, "system_sha"),
