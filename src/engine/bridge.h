@@ -76,8 +76,6 @@ struct bridge_guest_spec {
     uint64_t deadline_ms;
     const struct guest_http_handler *http;
     void *http_ctx;
-    const struct guest_inputs *inputs;
-    void *inputs_ctx;
     bool has_stdio;
 };
 

@@ -116,16 +116,6 @@ void guest_http_reply_end (struct guest_http_reply *r, enum guest_http_error err
  * any number of times. */
 void guest_http_reply_ready (struct guest_http_reply *r);
 
-/* --- clocks and random numbers --- */
-
-/* What a guest reads instead of the host's. Called on the guest's thread, in the order of its
- * reads; <ctx> is guest_spec.inputs_ctx. */
-struct guest_inputs {
-    uint64_t (*wall_ns) (void *ctx);      /* since 1970 */
-    uint64_t (*monotonic_ns) (void *ctx); /* since a moment of its own; never falls */
-    void (*fill_random) (void *ctx, unsigned char *out, size_t len);
-};
-
 /* --- host functions --- */
 
 /* One function of a host interface. Arguments and result live in <arena>, which dies after the
@@ -177,8 +167,6 @@ struct guest_spec {
     size_t binding_count;
     const struct guest_http_handler *http; /* NULL: every request is denied */
     void *http_ctx;
-    const struct guest_inputs *inputs; /* NULL: the host's */
-    void *inputs_ctx;
     bool is_empty; /* a process driver's: no stdio, no HTTP interface (preopens, env and bindings
                       must be empty too) */
 };

@@ -196,8 +196,6 @@ bridge_guest_of (struct guest *g, const struct guest_spec *spec, char **text)
         .deadline_ms = seconds_to_ms (spec->limits.deadline_seconds),
         .http = spec->http,
         .http_ctx = spec->http_ctx,
-        .inputs = spec->inputs,
-        .inputs_ctx = spec->inputs_ctx,
         .has_stdio = ! spec->is_empty,
     };
     while (spec->env && spec->env[b.env_count])

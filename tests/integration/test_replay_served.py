@@ -87,6 +87,16 @@ def test_replay_04_a_byte_of_the_system_prompt_is_found_where_it_stands(lab):
     assert diverges(project, "--with-system-prompt", "Be quick.", part="system", cause="prompt")["offset"] < first["offset"]
 
 
+def test_replay_answers_can_be_served_whatever_is_asked(lab):
+    project = six_turns(lab)
+    recorded(lab, project)
+    edit_manifest(project, lambda m: m["inference"].update(system_prompt="Be quick."))
+
+    report = replay(project, "--model", "served", expect="same")
+
+    assert report["modes"]["model"] == "served" and len(report["turns"]) == 6
+
+
 def test_replay_05_another_description_of_a_tool_is_its_artifact_s_digest(lab):
     tool = lab.publish("echo", own_component("echo"), description="Repeats.", **ECHO)
     project = lab.agent(steps=[echo_call("a"), {"text": "done"}], tools=[tool], trace=CONTENT)

@@ -217,7 +217,8 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
 static struct play_modes
 modes_of (const struct cli_args *args)
 {
-    struct play_modes m = { .model = PLAY_RECORDED,
+    struct play_modes m = { .model = str_eq (cli_value (args, "--model"), "served") ? PLAY_SERVED
+                                                                                    : PLAY_RECORDED,
                             .tools = PLAY_RECORDED,
                             .hooks = PLAY_RERUN,
                             .goes_on = cli_has (args, "--keep-going"),

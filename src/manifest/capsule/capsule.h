@@ -347,7 +347,6 @@ enum trace_capture {
     CAPTURE_NONE,
     CAPTURE_META,
     CAPTURE_CONTENT,
-    CAPTURE_REPLAY,
 };
 
 struct trace_block {

@@ -86,17 +86,13 @@ player_call (struct player *p, const struct play_call *now, const struct rec_cal
     return answer;
 }
 
-bool
-player_output (struct player *p, const struct rec_call *call, struct buf *out,
-               struct mur_error **err)
+void
+player_output (struct player *p, const struct rec_call *call, struct buf *out)
 {
     pthread_mutex_lock (&p->lock);
     p->counts.calls++;
     pthread_mutex_unlock (&p->lock);
-    if (call->output_sha)
-        return record_body (p->record, call->output_sha, out, err);
     buf_append (out, call->output ? call->output : "", call->output_len);
-    return true;
 }
 
 /* What was run again came to something else. */
@@ -104,21 +100,15 @@ static bool
 compare_result (struct player *p, const struct rec_call *c, const char *text, size_t len,
                 struct mur_error **err)
 {
-    _cleanup_buf_ struct buf recorded = { 0 };
-    if (c->output_sha) {
-        if (! record_body (p->record, c->output_sha, &recorded, err))
-            return false;
-    } else {
-        buf_append (&recorded, c->output ? c->output : "", c->output_len);
-    }
-    if (recorded.len == len && (! len || memcmp (recorded.data, text, len) == 0))
+    const char *recorded = c->output ? c->output : "";
+    if (c->output_len == len && (! len || memcmp (recorded, text, len) == 0))
         return true;
     const struct difference d = { .turn = c->turn,
                                   .has_call = true,
                                   .call = c->number,
                                   .part = "tool_result",
-                                  .recorded = recorded.data ? recorded.data : "",
-                                  .recorded_len = recorded.len,
+                                  .recorded = recorded,
+                                  .recorded_len = c->output_len,
                                   .now = text,
                                   .now_len = len };
     return play_note (p, &d, err);

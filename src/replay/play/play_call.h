@@ -19,8 +19,7 @@ enum play_answer player_call (struct player *p, const struct play_call *now,
  * it was run again. False: the replay stops here. */
 bool player_call_over (struct player *p, uint64_t turn, const char *text, size_t len,
                        struct mur_error **err);
-/* The text of a served call. E-RPL-004. */
-bool player_output (struct player *p, const struct rec_call *call, struct buf *out,
-                    struct mur_error **err);
+/* The text of a served call. */
+void player_output (struct player *p, const struct rec_call *call, struct buf *out);
 /* Check number <runs> of the running task, NULL: the record has none. */
 const struct rec_check *player_check (const struct player *p, uint64_t runs);

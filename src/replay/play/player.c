@@ -41,7 +41,6 @@ player_free (struct player *p)
         free (p->asked[i].origin);
     for (size_t i = 0; i < p->turn_count; i++) {
         free (p->turns[i].decision);
-        free (p->turns[i].now_decision);
         strv_free (&p->turns[i].calls);
     }
     free (p->asked);

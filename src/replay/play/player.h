@@ -21,7 +21,7 @@ enum play_source {
 struct play_modes {
     enum play_source model, tools, hooks;
     bool goes_on; /* past a difference */
-    bool has_from, has_until, is_each_turn;
+    bool has_from, has_until;
     size_t from_task;               /* ordinal */
     uint64_t from_turn, until_turn; /* turn numbers of that task */
 };
@@ -58,10 +58,8 @@ struct play_turn {
     uint64_t turn;
     enum play_source source; /* of its answer */
     bool is_same;
-    char *decision;          /* "tool_call", "end_turn", "error" */
-    struct strv calls;       /* names of its calls */
-    bool has_agreed, agrees; /* each turn: with the recorded decision */
-    char *now_decision;
+    char *decision;    /* "tool_call", "end_turn", "error" */
+    struct strv calls; /* names of its calls */
 };
 
 /* Where an answer, or what came of a call, is to come from. */

@@ -62,14 +62,12 @@ struct rec_call {
     const char *name, *id, *input;
     bool is_skill; /* its text is in the artifact, not here */
     bool has_output;
-    const char *output_sha; /* of the exact text the model got; NULL: output itself */
     const char *output;
     size_t output_len;
     bool is_ok;
     uint64_t duration_ms;
     const struct rec_shell *shell; /* NULL: no command was run */
     const char *error, *state_effect, *resource_id;
-    const char *result_sha; /* replay.jsonl: of the bytes the guest returned */
 };
 struct rec_calls {
     struct rec_call *items;
@@ -112,7 +110,6 @@ struct rec_end {
     const char *canceled_phase; /* NULL: it was not */
     bool has_canceled_turn;
     uint64_t canceled_turn;
-    const char *failure; /* task_failed.cause, NULL */
 };
 
 struct rec_task {
@@ -150,14 +147,12 @@ struct record {
     struct arena *arena;
     char *dir; /* holds trace.jsonl, blobs/ */
     const char *session_id, *model, *context_id;
-    const char *capture; /* "none", "meta", "content", "replay"; NULL: an older trace */
+    const char *capture; /* "none", "meta", "content"; NULL: an older trace */
     const char *url;     /* guests were told; NULL: not known */
     struct rec_code code;
     struct rec_task *tasks;
     size_t task_count, task_cap;
     bool is_complete;      /* session_end was read */
-    bool is_torn;          /* its last line is no whole one */
-    bool was_deadline;     /* the deadline ended it */
     const char *ending;    /* session_end.exit_status */
     const char *replay_of; /* it is a replay itself */
 };

@@ -43,7 +43,6 @@ read_lines (struct record *r, FILE *file, struct mur_error **err)
         else
             record_take_line (r, line);
     }
-    r->is_torn = torn != 0;
     return r->session_id ||
            mur_fail (err, E_TRC_001, "%s/trace.jsonl has no session_start", r->dir);
 }
@@ -61,6 +60,13 @@ fail_capture (const struct record *r, const char *missing, struct mur_error **er
 static bool
 check_capture (const struct record *r, struct mur_error **err)
 {
+    for (size_t i = 0; i < r->task_count; i++)
+        if (r->tasks[i].has_harness)
+            return mur_fail (
+                err, E_RPL_009,
+                "%s ran a harness: what its program wrote is not on record, so it cannot "
+                "be served",
+                r->session_id);
     for (size_t i = 0; i < r->task_count; i++) {
         const struct rec_task *t = &r->tasks[i];
         for (size_t k = 0; k < t->models.count; k++)
@@ -70,7 +76,7 @@ check_capture (const struct record *r, struct mur_error **err)
             if (! t->calls.items[k].is_skill && ! t->calls.items[k].has_output)
                 return fail_capture (r, "bodies of answers and outputs of tools", err);
     }
-    if (r->capture && ! str_eq (r->capture, "content") && ! str_eq (r->capture, "replay"))
+    if (r->capture && ! str_eq (r->capture, "content"))
         return fail_capture (r, "bodies of requests and answers", err);
     _cleanup_free_ char *blobs = x_asprintf ("%s/blobs", r->dir);
     return access (blobs, R_OK) == 0 || ! r->task_count || ! r->tasks[0].models.count ||
@@ -121,9 +127,6 @@ record_check (const struct record *r, struct mur_error **err)
             return false;
         for (size_t k = 0; k < t->models.count; k++)
             if (! check_model (r, &t->models.items[k], err))
-                return false;
-        for (size_t k = 0; k < t->calls.count; k++)
-            if (! check_one (r, t->calls.items[k].output_sha, err))
                 return false;
     }
     return check_one (r, r->code.prompt_sha, err) && check_one (r, r->code.manifest_sha, err);

@@ -83,13 +83,6 @@ take_session_end (struct record *r, const json_t *line)
     r->ending = take_string (r, line, "exit_status");
 }
 
-static void
-take_deadline (struct record *r, const json_t *line)
-{
-    (void)line;
-    r->was_deadline = true;
-}
-
 /* --- task --- */
 
 static void
@@ -119,14 +112,6 @@ take_task_end (struct record *r, const json_t *line)
     t->end.is_ended = true;
     t->end.status = take_string (r, line, "exit_status");
     t->end.turns = number_of (line, "turns");
-}
-
-static void
-take_task_failed (struct record *r, const json_t *line)
-{
-    struct rec_task *t = last_task (r);
-    if (t)
-        t->end.failure = take_string (r, line, "cause");
 }
 
 static void
@@ -357,7 +342,6 @@ take_tool_call (struct record *r, const json_t *line)
     c->error = take_string (r, line, "error");
     c->state_effect = take_string (r, line, "state_effect");
     c->resource_id = take_string (r, line, "resource_id");
-    c->result_sha = take_string (r, line, "result_sha");
     c->has_output = json_is_string (output);
     if (! c->has_output)
         return;
@@ -419,7 +403,6 @@ static const struct {
     { "shell_detached", take_shell },
     { "task_start", take_task_start },
     { "task_end", take_task_end },
-    { "task_failed", take_task_failed },
     { "task_canceled", take_task_canceled },
     { "task_continued", take_continued },
     { "context_seed", take_seed },
@@ -427,7 +410,6 @@ static const struct {
     { "spend_ceiling_reached", take_refusal },
     { "control_applied", take_control },
     { "harness_start", take_harness },
-    { "deadline_reached", take_deadline },
     { "session_start", take_session_start },
     { "session_end", take_session_end },
 };

@@ -34,9 +34,7 @@ append_turn (const struct player *p, const struct play_turn *t, struct buf *out)
                 t->source == PLAY_LIVE ? "live"
                 : t->is_same           ? "same"
                                        : "DIFFERS",
-                t->now_decision ? t->now_decision
-                : t->decision   ? t->decision
-                                : "");
+                t->decision ? t->decision : "");
     for (size_t i = 0; i < t->calls.len; i++)
         buf_printf (out, "%s%s", i ? ", " : "  ", t->calls.items[i]);
     buf_putc (out, '\n');
@@ -125,10 +123,6 @@ turn_json (const struct play_turn *t)
     json_set_bool (o, "same", t->is_same);
     json_set_string (o, "source", t->source == PLAY_LIVE ? "live" : "record");
     json_set_string (o, "decision", t->decision);
-    if (t->now_decision)
-        json_set_string (o, "now_decision", t->now_decision);
-    if (t->has_agreed)
-        json_set_bool (o, "agrees", t->agrees);
     for (size_t i = 0; i < t->calls.len; i++)
         json_array_append_new (calls, json_string (t->calls.items[i]));
     json_object_set_new (o, "calls", calls);

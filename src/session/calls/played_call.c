@@ -42,14 +42,10 @@ fill_shell (const struct rec_shell *from, struct call_outcome *o)
 }
 
 static void
-serve (struct session *s, struct running_task *t, const struct rec_call *c, struct call_outcome *o)
+serve (struct session *s, const struct rec_call *c, struct call_outcome *o)
 {
-    struct mur_error *err = NULL;
     call_outcome_clear (o);
-    if (! player_output (s->asked->player, c, &o->text, &err)) {
-        t->fatal = err;
-        return;
-    }
+    player_output (s->asked->player, c, &o->text);
     o->status = c->is_ok ? TOOL_PASSED : TOOL_ERROR;
     o->is_dispatched = ! c->error;
     o->runtime_error = copy_of (c->error);
@@ -73,7 +69,7 @@ played_call (struct session *s, struct running_task *t, const struct call *c, bo
     case PLAY_ANSWER:
         if (! may_run || then->is_skill || is_own_matter (c->name))
             return false;
-        serve (s, t, then, o);
+        serve (s, then, o);
         return true;
     case PLAY_CANCELED:
         o->is_canceled = true;

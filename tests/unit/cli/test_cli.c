@@ -393,7 +393,7 @@ test_the_table_is_the_chapters (void **state)
         { "conversation rm", "--record" },
         { "conversation truncate", "--keep --record" },
         { "replay",
-          "--workdir --with-manifest --with-system-prompt --until --task --keep-going --json" },
+          "--workdir --with-manifest --with-system-prompt --model --until --task --keep-going --json" },
         { "trace show", "--workdir --body --turn" },
         { "trace steps", "--verbose --workdir" },
         { "trace diff", "--workdir" },

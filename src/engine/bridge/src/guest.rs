@@ -7,7 +7,6 @@
 
 use crate::drive::{Stop, drive, stop_borrow};
 use crate::http::{Handler, Hooks};
-use crate::inputs::{self, Inputs};
 use crate::link::{Linked, Missing};
 use crate::stdio::Stdio;
 use crate::{slice_in, text_in, text_out};
@@ -41,8 +40,6 @@ pub struct Spec {
     deadline_ms: u64,
     http: *const Handler,
     http_ctx: *mut c_void,
-    inputs: *const Inputs,
-    inputs_ctx: *mut c_void,
     has_stdio: bool,
 }
 
@@ -168,7 +165,6 @@ fn wasi_of(spec: &Spec) -> Result<WasiCtx, String> {
     b.allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false);
-    inputs::set(&mut b, spec.inputs, spec.inputs_ctx);
     if spec.has_stdio {
         b.inherit_stdin().stdout(Stdio::OUT).stderr(Stdio::ERR);
     }

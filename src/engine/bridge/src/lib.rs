@@ -13,7 +13,6 @@ mod drive;
 mod engine;
 mod guest;
 mod http;
-mod inputs;
 mod link;
 mod stdio;
 mod wasi;
