@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.acp_agent import acp_project
+from tests.support.agent_provider import AgentProvider
 from tests.support.door_client import SLEEPER, Door
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
@@ -253,3 +254,22 @@ def test_harness_a_program_of_any_prefix_runs_behind_its_links(lab, prefix, cont
         (place / "bin/placed-agent").symlink_to("../lib/pkg/agent.py")
         done = project.run("--task", "go", env={"PATH": f"{place}/bin:{os.environ['PATH']}"}).ok()
     assert lab.session(done).result_text == "from beside"
+
+
+@pytest.mark.parametrize("told, warned", [({"inputTokens": 19, "outputTokens": 9}, False), ({"inputTokens": 1, "outputTokens": 1}, True)])
+def test_harness_a_report_that_differs_from_the_providers_is_a_warning(lab, told, warned):
+    with AgentProvider({"text": "hi"}) as provider:
+        project = acp_project(lab, f"""
+            new, prompt = begin()
+            body = json.dumps({{"model": "m", "tools": [1], "stream": True, "messages": []}}).encode()
+            headers = {{"authorization": "Bearer " + os.environ["KEY"], "content-type": "application/json"}}
+            urllib.request.urlopen(urllib.request.Request(os.environ["URL"] + "/v1/messages", body, headers), timeout=30).read()
+            text("done")
+            stop(prompt, usage={told!r})
+        """, config={"gateway_env": {"URL": "url", "KEY": "key"}},
+                              gateway={"endpoint": provider.url, "api_key": "${PROVIDER_KEY}"})
+        done = project.run("--task", "go", env={"PROVIDER_KEY": "sk-real"}).ok()
+    lines = [line for line in lab.session(done).trace.all("harness_warning") if line["code"] == "W-RUN-010"]
+    assert bool(lines) == warned and ("W-RUN-010" in done.stderr) == warned
+    if warned:
+        assert "reported 1 input and 1 output tokens, its provider 19 and 9" in lines[0]["message"]

@@ -231,6 +231,15 @@ harness_child_is_at_end (const struct harness_child *c)
     return c->out_fd < 0 && ! harness_child_has_line (c);
 }
 
+bool
+harness_child_has_said_all (const struct harness_child *c)
+{
+    struct pollfd out = { .fd = c->out_fd, .events = POLLIN };
+    bool waits = c->out_fd >= 0 && poll (&out, 1, 0) > 0; /* its end, too */
+    return harness_child_is_at_end (c) ||
+           (c->has_exited && ! waits && ! harness_child_has_line (c));
+}
+
 const char *
 harness_child_tail (const struct harness_child *c, size_t *len)
 {

@@ -45,6 +45,8 @@ bool harness_child_line (struct harness_child *c, const char **line, size_t *len
 bool harness_child_has_line (const struct harness_child *c);
 /* Everything it wrote was read. */
 bool harness_child_is_at_end (const struct harness_child *c);
+/* The same, or it has exited and nothing it wrote waits: others may hold its output open. */
+bool harness_child_has_said_all (const struct harness_child *c);
 bool harness_child_has_exited (const struct harness_child *c);
 void harness_child_signal (struct harness_child *c, int number);
 /* Kills the harness that runs, if one does, with its group. From any thread. */

@@ -184,7 +184,7 @@ run_until_over (struct harness_run *run, int wake_fd)
                               "the harness wrote a line of more than 32 MiB");
             return;
         }
-        if (harness_child_is_at_end (&run->child) || harness_child_has_exited (&run->child)) {
+        if (harness_child_has_said_all (&run->child)) {
             run->end.cause = HARNESS_EOF;
             return;
         }
