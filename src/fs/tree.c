@@ -16,6 +16,8 @@ struct entry {
     char *path;
     mode_t mode;
     off_t size;
+    ino_t inode;
+    struct timespec changed;
 };
 
 struct listing {
@@ -53,8 +55,11 @@ list_entry (struct listing *l, int dir_fd, const char *name, const char *above, 
     l->items[l->len++] = (struct entry){ .path = path };
     if (fstatat (dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot look at %s/%s", fs_root_path (l->root), path);
-    l->items[l->len - 1].mode = st.st_mode;
-    l->items[l->len - 1].size = st.st_size;
+    l->items[l->len - 1] = (struct entry){ .path = path,
+                                           .mode = st.st_mode,
+                                           .size = st.st_size,
+                                           .inode = st.st_ino,
+                                           .changed = st.st_ctim };
     if (S_ISREG (st.st_mode))
         return true;
     if (S_ISLNK (st.st_mode))
@@ -151,6 +156,25 @@ tree_digest (struct fs_root *tree, char out[SHA256_HEX_LEN + 1], struct mur_erro
     }
     sha256_finish (d, out);
     return is_good;
+}
+
+bool
+tree_stamp (struct fs_root *tree, char out[SHA256_HEX_LEN + 1], struct mur_error **err)
+{
+    _cleanup_ (listing_clear) struct listing l = { .root = tree };
+    if (! list_tree (&l, err))
+        return false;
+    struct sha256 *d = sha256_new ();
+    for (size_t i = 0; i < l.len; i++) {
+        const struct entry *e = &l.items[i];
+        char head[128];
+        snprintf (head, sizeof head, "%o %lld %llu %lld.%09ld ", e->mode, (long long)e->size,
+                  (unsigned long long)e->inode, (long long)e->changed.tv_sec, e->changed.tv_nsec);
+        sha256_add (d, head, strlen (head));
+        sha256_add (d, e->path, strlen (e->path) + 1);
+    }
+    sha256_finish (d, out);
+    return true;
 }
 
 /* --- copying --- */

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.mcp_servers import add, called, drift, entry, tool, using, write_server
+from tests.support.mcp_servers import add, called, drift, entry, tool, trees, using, write_server
 from tests.support.polling import eventually, marked_processes
 
 
@@ -94,6 +95,63 @@ def test_mcp_26_a_definition_that_changes_while_it_runs(lab):
 
     assert [line["status"] for line in session.trace.all("tool_call")] == ["ok", "error"]
     assert "SENTINEL" not in "".join(session.trace.lines)
+
+
+def set_back(path, text):
+    """Writes a file as somebody would who does not want it seen: of the same length, its mode and times put back."""
+    before = path.stat()
+    path.chmod(0o644)
+    path.write_text(text)
+    assert path.stat().st_size == before.st_size
+    path.chmod(before.st_mode & 0o7777)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def edit(tree):
+    script = tree / "server.py"
+    set_back(script, script.read_text().replace("echo: ", "evil: "))
+
+
+def add_file(tree):
+    (tree / "json.py").write_text("raise SystemExit('evil')")  # found before the interpreter's own
+
+
+def replace_tree(tree):
+    copy = tree.with_name("copy")
+    shutil.copytree(tree, copy)
+    edit(copy)
+    shutil.rmtree(tree)
+    copy.rename(tree)
+
+
+def forget(tree):
+    edit(tree)
+    tree.with_name(tree.name + ".stamp").unlink()
+
+
+@pytest.mark.parametrize("change", [edit, add_file, replace_tree, forget])
+def test_mcp_R36_code_edited_where_it_was_unpacked_does_not_run(lab, change):
+    add(lab).ok()
+    (tree,) = trees(lab)
+    assert not any(path.stat().st_mode & 0o222 for path in tree.rglob("*") if path.is_file())
+    change(tree)
+
+    line, text = outcome(lab, using(lab, [called("scripted_echo", text="hi")]))
+
+    assert line["status"] == "ok" and "echo: hi" in text
+    assert trees(lab) == [tree] and not (tree / "json.py").exists() and "evil" not in (tree / "server.py").read_text()
+
+
+def test_mcp_R36_an_untouched_tree_is_not_unpacked_again(lab):
+    add(lab).ok()
+    (tree,) = trees(lab)
+    inode = tree.stat().st_ino
+    project = using(lab, [called("scripted_echo", text="hi")])
+
+    session_of(lab, project)
+    session_of(lab, project)
+
+    assert tree.stat().st_ino == inode
 
 
 def test_mcp_27_a_new_tool_is_not_offered_and_a_removed_one_is_named(lab):

@@ -4,6 +4,7 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parent / "mcp_server.py"
@@ -37,10 +38,22 @@ def entry(name="scripted", version="0.1.0", mcp=None, **more):
 
 
 def drift(lab, name="scripted", **behaviour):
-    """From now on the packed server behaves in another way: its unpacked tree is changed under it."""
-    for path in lab.murmur_home.glob("mcp/*/behaviour.json"):
-        old = json.loads(path.read_text())
-        path.write_text(json.dumps({**old, **behaviour}))
+    """From now on the packed server behaves in another way than its package says: it is packed again with the definitions it had."""
+    (archive,) = lab.murmur_home.glob(f"artifacts/local/mcp-{name}/**/*.mur.zip")
+    changed = lab.directory / archive.name
+    with zipfile.ZipFile(archive) as old, zipfile.ZipFile(changed, "w") as new:
+        for item in old.infolist():
+            data = old.read(item)
+            if item.filename.endswith("behaviour.json"):
+                data = json.dumps({**json.loads(data), **behaviour})
+            new.writestr(item, data)
+    shutil.rmtree(archive.parent)
+    lab.mur("publish", changed).ok()
+
+
+def trees(lab):
+    """The folders packed servers were unpacked into."""
+    return [path for path in lab.murmur_home.glob("mcp/*") if path.is_dir()]
 
 
 def using(lab, steps, *entries, **manifest):

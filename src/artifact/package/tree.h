@@ -3,8 +3,9 @@
  * The files a package brings along for a program that is no component: unpacked once for each
  * package, below ~/.murmur/mcp/<digest>, and read from there.
  *
- * Always true: a tree that is there is whole: it is made beside its place and renamed; nothing of
- * it lies outside, and nothing in it is a link.
+ * Always true: a tree that is handed out is the package's: it is made beside its place and renamed,
+ * its files are read-only, and <digest>.stamp beside it says how it was left; one that was touched
+ * since is unpacked anew. Nothing of it lies outside, and nothing in it is a link.
  */
 #pragma once
 
