@@ -157,16 +157,6 @@ component_take (wasmtime_component_t *wasm)
 }
 
 struct component *
-component_compile (struct engine *e, const void *wasm, size_t len, struct mur_error **err)
-{
-    char *text = NULL;
-    wasmtime_component_t *c = NULL;
-    if (! bridge_component_compile (e->wasm, wasm, len, &c, &text))
-        return fail_with_text (err, E_RUN_001, "the component does not compile", text), NULL;
-    return component_take (c);
-}
-
-struct component *
 component_deserialize (struct engine *e, const void *form, size_t len, struct mur_error **err)
 {
     char *text = NULL;
@@ -176,11 +166,11 @@ component_deserialize (struct engine *e, const void *form, size_t len, struct mu
     return component_take (c);
 }
 
-bool
-component_serialize (const struct component *c, struct buf *form, struct mur_error **err)
+static bool
+serialize (const wasmtime_component_t *c, struct buf *form, struct mur_error **err)
 {
     wasm_byte_vec_t bytes;
-    wasmtime_error_t *failed = wasmtime_component_serialize (c->wasm, &bytes);
+    wasmtime_error_t *failed = wasmtime_component_serialize (c, &bytes);
     if (failed) {
         wasm_name_t message;
         wasmtime_error_message (failed, &message);
@@ -199,8 +189,29 @@ bool
 component_precompile (struct engine *e, const void *wasm, size_t len, struct buf *form,
                       struct mur_error **err)
 {
-    _cleanup_ (component_freep) struct component *c = component_compile (e, wasm, len, err);
-    return c && component_serialize (c, form, err);
+    char *text = NULL;
+    wasmtime_component_t *c = NULL;
+    if (! bridge_component_compile (e->wasm, wasm, len, &c, &text))
+        return fail_with_text (err, E_RUN_001, "the component does not compile", text);
+    bool ok = serialize (c, form, err);
+    wasmtime_component_delete (c);
+    return ok;
+}
+
+bool
+component_precompile_apart (const void *wasm, size_t len, struct buf *form, struct mur_error **err)
+{
+    _cleanup_ (engine_freep) struct engine *compiler = engine_new (err);
+    return compiler && component_precompile (compiler, wasm, len, form, err);
+}
+
+struct component *
+component_compile (struct engine *e, const void *wasm, size_t len, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf form = { 0 };
+    return component_precompile_apart (wasm, len, &form, err)
+               ? component_deserialize (e, form.data, form.len, err)
+               : NULL;
 }
 
 void

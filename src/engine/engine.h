@@ -31,7 +31,7 @@ DEFINE_CLEANUP (struct engine, engine_free)
  * engine: usable before engine_new. */
 void engine_key (uint64_t ceiling_bytes, char out[17]);
 
-/* Compiles wasm bytes. Fails with E-RUN-001 carrying the engine's reason. */
+/* Compiles wasm bytes, by an engine apart. Fails with E-RUN-001 carrying the engine's reason. */
 struct component *
 component_compile (struct engine *e, const void *wasm, size_t len, struct mur_error **err);
 /* Loads a compiled form from memory. The caller vouches for the bytes: they are native code.
@@ -41,7 +41,9 @@ component_deserialize (struct engine *e, const void *form, size_t len, struct mu
 /* Compiles wasm straight to a compiled form. */
 bool component_precompile (struct engine *e, const void *wasm, size_t len, struct buf *form,
                            struct mur_error **err);
-bool component_serialize (const struct component *c, struct buf *form, struct mur_error **err);
+/* The same by an engine that is gone again: an engine that compiled keeps its compiler's memory. */
+bool
+component_precompile_apart (const void *wasm, size_t len, struct buf *form, struct mur_error **err);
 void component_free (struct component *c);
 DEFINE_CLEANUP (struct component, component_free)
 /* True when the component exports an instance of this exact name ("murmur:tool/run@0.1.0"). */

@@ -317,11 +317,12 @@ form_cache_load (struct engine *e, const struct form_cache_spec *spec, const cha
     size_t len;
     if (! wasm (ctx, &bytes, &len, err))
         return NULL;
-    struct component *c = component_compile (e, bytes, len, err);
     _cleanup_buf_ struct buf form = { 0 };
-    if (c && is_usable && component_serialize (c, &form, NULL))
+    if (! component_precompile_apart (bytes, len, &form, err))
+        return NULL;
+    if (is_usable)
         store (spec, key, &form);
-    return c;
+    return component_deserialize (e, form.data, form.len, err);
 }
 
 bool
