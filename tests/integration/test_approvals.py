@@ -3,6 +3,7 @@
 # Approvals: what is asked before it is done, who answers, and that no way leads around the question.
 
 import os
+import re
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -527,6 +528,28 @@ def test_approvals_are_told_of_where_only_the_answer_is_printed(lab):
     result = one.project.mur("run", "--print", "--task", "go", "--workdir", one.work).ok()
     assert result.stdout == "done\n" and "the task asks: sh asks before it is called: touch a" in result.stderr
     assert "mur answer ses_" in result.stderr and not (one.work / "a").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--quiet"]])
+def test_approvals_into_a_pipe_are_told_of_on_one_line_of_stderr(lab, options):
+    silent = Asker(lab, ["true\ntrue"], None, lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    one = Asker(lab, ["true\ntouch a"], {**TOUCH, "timeout_secs": 1}, name="other", lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    plain, result = (each.project.mur("run", *options, "--task", "go", "--workdir", each.work).ok() for each in (silent, one))
+    (line,) = [line for line in result.stderr.splitlines() if "the task asks" in line]
+    assert "the task asks: sh asks before it is called: true touch a" in line
+    assert re.search(r"\(answer with: mur answer ses_[0-9a-f]{32} once\|session\|no\|never\)$", line)
+    assert "the task asks" not in plain.stderr and not (one.work / "a").exists()
+    masked = [re.sub(r"[0-9a-f]{32}|localhost:\d+|127\.0\.0\.1:\d+|asker|other", "X", each.stdout) for each in (plain, result)]
+    assert masked[0] == masked[1] or options == ["--json"] and len(result.stdout.splitlines()) == 1
+
+
+def test_approvals_into_a_pipe_are_answered_by_the_command_that_is_told(lab):
+    one = Asker(lab, ["touch a"], TOUCH, lifecycle={"after_task": "exit", "task_acceptance": "single"})
+    running = one.project.start("--task", "go", "--workdir", one.work)
+    found = eventually(lambda: re.search(r"mur answer (ses_[0-9a-f]{32}) (once)\|", running.stderr), within_s=60)
+    lab.mur("answer", *found.groups()).ok()
+    running.result(60).ok()
+    assert (one.work / "a").exists()
 
 
 def test_read_only_holds_for_an_edit_of_the_bundled_tool(lab):

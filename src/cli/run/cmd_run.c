@@ -507,14 +507,17 @@ check_workdir (struct run *r, struct mur_error **err)
 
 /* --- staging and launching --- */
 
-/* A terminal that cannot move its cursor gets the answer only. */
+/* A terminal that cannot move its cursor gets the answer only. What a program launched asks is
+ * asked by that program. */
 static enum run_view_mode
 view_mode (const struct run *r)
 {
     if (r->is_print)
         return RUN_VIEW_PRINT;
-    if (r->is_json || ! isatty (STDOUT_FILENO))
+    if (cli_has (r->args, "--readiness-tokens"))
         return RUN_VIEW_NONE;
+    if (r->is_json || ! isatty (STDOUT_FILENO))
+        return RUN_VIEW_ASKS;
     return r->is_quiet || str_eq (getenv ("TERM"), "dumb") ? RUN_VIEW_ANSWER : RUN_VIEW_LIVE;
 }
 

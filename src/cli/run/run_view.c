@@ -96,22 +96,58 @@ take_answer (struct run_view *v, const json_t *update)
         v->answer = steal_ptr (&text);
 }
 
+static bool
+is_state (const json_t *update, const char *state)
+{
+    return str_eq (json_get_string (json_object_get (update, "status"), "state"), state);
+}
+
+static const json_t *
+message_parts (const json_t *update)
+{
+    return json_object_get (json_object_get (json_object_get (update, "status"), "message"),
+                            "parts");
+}
+
 /* What is said while nothing else moves: every status but that a turn begins, and that somebody is
  * asked. */
 static void
-show_notice (const struct run_view *v, const json_t *update)
+show_notice (const json_t *update)
 {
-    const json_t *message = json_object_get (json_object_get (update, "status"), "message");
-    const char *text =
-        json_get_string (json_array_get (json_object_get (message, "parts"), 0), "text");
-    if (text && ! str_starts (text, "inference turn ") &&
-        str_eq (json_get_string (json_object_get (update, "status"), "state"),
-                "TASK_STATE_WORKING"))
+    const char *text = json_get_string (json_array_get (message_parts (update), 0), "text");
+    if (text && ! str_starts (text, "inference turn ") && is_state (update, "TASK_STATE_WORKING"))
         diag_progress ("%s", text);
-    if (text && str_eq (json_get_string (json_object_get (update, "status"), "state"),
-                        "TASK_STATE_INPUT_REQUIRED"))
-        diag_note ("the task asks: %s (answer with: mur answer %s ...)", text,
-                   session_id_text (v->session));
+}
+
+/* The structured question of a status; NULL: any text is an answer. Borrowed. */
+static const json_t *
+structured_question (const json_t *update)
+{
+    size_t i;
+    const json_t *part;
+    json_array_foreach (message_parts (update), i, part)
+    {
+        const json_t *data = json_object_get (part, "data");
+        if (question_id (data))
+            return data;
+    }
+    return NULL;
+}
+
+/* One line for whoever is not asked at the terminal: what is asked, and how to answer. */
+static void
+show_question (const struct run_view *v, const json_t *update)
+{
+    const char *text = json_get_string (json_array_get (message_parts (update), 0), "text");
+    if (! text || ! is_state (update, "TASK_STATE_INPUT_REQUIRED"))
+        return;
+    _cleanup_free_ char *line = x_strdup (text);
+    for (char *c = line; *c; c++)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    diag_note ("the task asks: %s (answer with: mur answer %s %s)", line,
+               session_id_text (v->session),
+               structured_question (update) ? "once|session|no|never" : "\"...\"");
 }
 
 /* --- what a task asks --- */
@@ -134,8 +170,7 @@ stop_asking (struct run_view *v)
 static void
 take_status (struct run_view *v, const json_t *update)
 {
-    const json_t *status = json_object_get (update, "status");
-    bool asks = str_eq (json_get_string (status, "state"), "TASK_STATE_INPUT_REQUIRED");
+    bool asks = is_state (update, "TASK_STATE_INPUT_REQUIRED");
     const char *task = json_get_string (update, "taskId");
     if (v->asking && ! asks && str_eq (task, v->asking)) {
         out_puts ("\n"); /* answered elsewhere, or too late */
@@ -145,11 +180,8 @@ take_status (struct run_view *v, const json_t *update)
         return;
     stop_asking (v);
     v->asking = x_strdup (task);
-    size_t i;
-    const json_t *part;
-    json_array_foreach (json_object_get (json_object_get (status, "message"), "parts"), i,
-                        part) if (question_id (json_object_get (part, "data"))) v->asked =
-        json_deep_copy (json_object_get (part, "data"));
+    const json_t *question = structured_question (update);
+    v->asked = question ? json_deep_copy (question) : NULL;
     prompt (v);
 }
 
@@ -193,10 +225,12 @@ take_event (struct run_view *v, const struct event *event)
         take_status (v, status);
     if (is_live)
         return;
-    if (artifact)
+    if (artifact && v->style.mode != RUN_VIEW_ASKS)
         take_answer (v, artifact);
-    else if (status && v->style.mode == RUN_VIEW_PRINT)
-        show_notice (v, status);
+    if (status && v->style.mode == RUN_VIEW_PRINT)
+        show_notice (status);
+    if (status)
+        show_question (v, status);
 }
 
 /* --- the thread --- */

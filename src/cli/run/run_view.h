@@ -13,9 +13,10 @@
 
 enum run_view_mode {
     RUN_VIEW_NONE,
-    RUN_VIEW_LIVE,   /* everything, on a terminal's stdout */
+    RUN_VIEW_ASKS,   /* nothing but what a task asks, a line on stderr; so do the two below */
     RUN_VIEW_ANSWER, /* answers on a terminal's stdout, nothing else (--quiet) */
     RUN_VIEW_PRINT,  /* --print: the answer on stdout, notices on a terminal's stderr */
+    RUN_VIEW_LIVE,   /* everything, on a terminal's stdout */
 };
 
 struct run_view_style {
