@@ -33,7 +33,7 @@ static const char manifest[] =
     "            You said: {{task}}\n"
     "\n"
     "            I play a script, so I need no network and no key. I just wrote welcome.txt into my "
-    "work folder with my one tool, {{tools}}; /trace shows what I did and /grants what I may do. "
+    "work folder with a tool (I have {{tools}}); /trace shows what I did and /grants what I may do. "
     "A capsule of your own begins with: mur new agent NAME\n"
     "        - text: \"You said: {{task}}. More than this is not in my script.\"\n";
 

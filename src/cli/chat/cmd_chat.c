@@ -51,9 +51,8 @@ manifest_of (const char *target, struct mur_error **err)
             stat (target, &st) == 0 && S_ISDIR (st.st_mode) ? "%s/murmur.yaml" : "%s", target);
     if (stat ("murmur.yaml", &st) == 0)
         return x_strdup ("murmur.yaml");
-    diag_note (
-        "there is no murmur.yaml here, so this is the bundled capsule, which answers offline "
-        "from a script; `mur new agent NAME` begins one of your own");
+    diag_note ("no murmur.yaml here: this is the bundled capsule, offline, from a script");
+    diag_note ("`mur new agent NAME` begins a capsule of your own");
     bundled_tell_providers ();
     local_servers_tell ();
     return bundled_capsule (err);
