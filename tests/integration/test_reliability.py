@@ -247,3 +247,29 @@ def test_reliability_F7_tasks_that_ended_long_ago_are_answered_from_disk(lab):
     assert door.error("CancelTask", {"id": ids[0]})["code"] == -32002
     assert not [path for path in session.records.iterdir() if "ended" in path.name], "the files have no name"
     assert running.signal().result().code == 0
+
+
+def test_reliability_F7_records_nobody_goes_on_with_do_not_grow_for_ever(lab):
+    running = lab.agent(steps=[{"text": "the answer"}], lifecycle=SLEEPER).start()
+    door = Door(running)
+    store = lab.murmur_home / "conversations" / "agent"
+    named = door.send("named", contextId="mine")["contextId"]
+    contexts = [door.send(f"number {number}")["contextId"] for number in range(100)]
+    # Anybody may go on with a record by its context's name: then it is theirs.
+    touched = store / contexts[60] / "conversation.jsonl"
+    touched.write_text(touched.read_text() + touched.read_text())
+    contexts += [door.send(f"number {number}")["contextId"] for number in range(100, 200)]
+    assert running.signal().result().code == 0
+    kept = {path.parent.name for path in store.glob("*/conversation.jsonl")}
+    assert kept == {named, contexts[0], contexts[60], *contexts[-64:]}
+    assert {path.name for path in store.iterdir()} == kept
+
+
+@pytest.mark.parametrize("says", [{"lifecycle": {**SLEEPER, "conversation": "threaded"}},
+                                  {"lifecycle": SLEEPER, "context": {"retain": {"max_age": "7d"}}}])
+def test_reliability_F7_records_somebody_may_go_on_with_stay(lab, says):
+    running = lab.agent(steps=[{"text": "the answer"}], **says).start()
+    door = Door(running)
+    contexts = {door.send(f"number {number}")["contextId"] for number in range(80)}
+    assert running.signal().result().code == 0
+    assert {path.name for path in (lab.murmur_home / "conversations" / "agent").iterdir()} == contexts

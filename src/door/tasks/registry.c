@@ -143,6 +143,7 @@ route_new (struct registry *r, const struct caller *caller, const struct message
     e->task.source = x_strdup ("a2a");
     e->task.is_trusted = message->is_trusted;
     e->task.forgets_session = message->forgets_session;
+    e->task.has_made_context = ! message->context_id;
     e->task.parts_bytes = strlen (message->text);
     e->task.part_kinds = copy_or_null (message->part_kinds);
     for (size_t i = 0; message->references && i < message->references->len; i++)

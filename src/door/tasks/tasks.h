@@ -47,6 +47,7 @@ struct task {
     enum task_origin origin;
     bool is_trusted;
     bool forgets_session;
+    bool has_made_context; /* nobody named its context: the door made it */
     uint64_t received_ms;  /* Unix */
     struct cancel *cancel; /* raised once when the task is to stop */
 };

@@ -60,6 +60,13 @@ conversation_context (const struct conversation *c)
     return c->context_id;
 }
 
+uint64_t
+conversation_bytes (const struct conversation *c)
+{
+    struct stat st;
+    return c->fd >= 0 && fstat (c->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 void
 conversation_new_attempt (struct conversation *c)
 {
@@ -119,6 +126,21 @@ conversation_exists (const char *store, const char *context_id)
     bool found = fstatat (fd, RECORD_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG (st.st_mode);
     close (fd);
     return found;
+}
+
+void
+conversation_remove_unchanged (const struct conversation *c, const char *context_id, uint64_t bytes)
+{
+    _cleanup_free_ char *store = x_asprintf ("conversations/%s", c->store);
+    _cleanup_free_ char *below = record_dir (c->store, context_id);
+    _cleanup_close_ int store_fd = home_find_dir (store, NULL);
+    _cleanup_close_ int fd = home_find_dir (below, NULL);
+    struct stat st;
+    if (store_fd < 0 || fd < 0 || fstatat (fd, RECORD_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        ! S_ISREG (st.st_mode) || (uint64_t)st.st_size != bytes)
+        return;
+    if (unlinkat (fd, RECORD_FILE, 0) == 0)
+        (void)unlinkat (store_fd, context_id, AT_REMOVEDIR);
 }
 
 /* Every text below a message's content. */

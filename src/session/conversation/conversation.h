@@ -12,6 +12,8 @@
 #include "session/conversation/fence.h"
 #include "session/conversation/messages.h"
 
+#include <stdint.h>
+
 struct conversation;
 
 /* The record <store>/<context_id>; nothing is created or opened yet. <retain_owner> is the
@@ -23,6 +25,12 @@ void conversation_free (struct conversation *c);
 DEFINE_CLEANUP (struct conversation, conversation_free)
 
 const char *conversation_context (const struct conversation *c);
+/* Of the record as far as it was written here; 0: nothing was. */
+uint64_t conversation_bytes (const struct conversation *c);
+/* Removes another context's record of the same store, unless it is not <bytes> long any more. Its
+ * folder stays when more lies in it. Failures are silent. */
+void conversation_remove_unchanged (const struct conversation *c, const char *context_id,
+                                    uint64_t bytes);
 
 /* Gives a record that is there and has no owner <owner>'s header, so that retention may cut it. */
 void conversation_adopt (const char *store, const char *context_id, const char *owner);

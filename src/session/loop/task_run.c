@@ -294,6 +294,18 @@ running_task_clear (struct running_task *t)
     attempt_end_clear (&t->end);
 }
 
+/* The record of a task whose context nobody named and whose like begins anew each time: none goes
+ * on with it. A capsule that declares context.retain says itself how long its records stay. */
+static void
+note_passing (struct session *s, const struct running_task *t)
+{
+    const struct context *context = s->manifest->context;
+    if (t->task->has_made_context && s->asked->resume.mode == RESUME_NONE &&
+        s->policy->lifecycle.conversation.value != CONVERSATION_THREADED &&
+        ! (context && context->retain))
+        passing_note (&s->passing, t->record);
+}
+
 /* The task the termination may spare or cancel. */
 static void
 publish (struct session *s, struct running_task *t)
@@ -333,6 +345,7 @@ task_run (struct session *s, const struct task *task, struct task_outcome *out)
     }
     end_task (s, &t);
     publish (s, NULL);
+    note_passing (s, &t);
     cancel_remove (task->cancel, listener);
     out->ending = t.end.ending;
     out->reason = steal_ptr (&t.end.reason);

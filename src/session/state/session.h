@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "manifest/capsule/capsule.h"
 #include "session/conversation/fence.h"
+#include "session/conversation/passing.h"
 #include "session/launch.h"
 #include "session/state/driver.h"
 #include "session/state/inventory.h"
@@ -74,6 +75,7 @@ struct session {
     struct tally tally;
     struct loop_lock loop_lock;
     struct last_acts last_acts;
+    struct passing_records passing;
 
     struct room_parts rooms;
 };
