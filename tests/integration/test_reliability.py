@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import time
 
 import pytest
 
@@ -273,3 +274,21 @@ def test_reliability_F7_records_somebody_may_go_on_with_stay(lab, says):
     contexts = {door.send(f"number {number}")["contextId"] for number in range(80)}
     assert running.signal().result().code == 0
     assert {path.name for path in (lab.murmur_home / "conversations" / "agent").iterdir()} == contexts
+
+
+def test_reliability_a_clock_before_1970_reads_as_its_beginning(lab):
+    if IS_SANITIZED:
+        pytest.skip("a sanitizer's runtime must be the first library")
+    wrong = {"LD_PRELOAD": library(lab.directory), "FAULT_CLOCK": str(-int(time.time()) - 86_400)}
+    project = lab.agent(steps=STEPS)
+    session = lab.session(project.run("--task", "go", env=wrong).ok())
+    assert session.id.startswith("ses_00000000000") and session.trace.types == EVENTS
+    assert {event["timestamp"] for event in session.trace.events} == {0}
+
+
+def test_reliability_a_session_of_another_folder_is_told_how_to_be_named(lab):
+    first, second = lab.agent("first", steps=[{"text": "x"}]), lab.agent("second", steps=[{"text": "x"}])
+    session = lab.session(first.run("--task", "go").ok())
+    second.run("--task", "go").ok()
+    assert "--workdir" in second.mur("trace", "show", session.id).failed("E-TRC-002").stderr
+    assert session.id in first.mur("trace", "show", session.id).ok().stdout

@@ -7,7 +7,8 @@
  * files), fsync, rename*, mkdir*, creating opens and, when killing, unlinkat.
  * FAULT_KIND=enospc|eio|kill, or nomem: then the N-th allocation of FAULT_LEAST bytes or more
  * fails, every FAULT_EVERY-th one counts, and no change of a file system does. FAULT_REPORT names a
- * file that receives the number of changes made when the program ends by itself.
+ * file that receives the number of changes made when the program ends by itself. FAULT_CLOCK is
+ * the number of seconds the wall clock is wrong by.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_long changes;
@@ -74,6 +76,16 @@ change (void)
 }
 
 #define REAL(name) ((__typeof__ (&name))dlsym (RTLD_NEXT, #name))
+
+int
+clock_gettime (clockid_t id, struct timespec *t)
+{
+    int failed = (int)syscall (SYS_clock_gettime, id, t);
+    const char *wrong = getenv ("FAULT_CLOCK");
+    if (! failed && wrong && id == CLOCK_REALTIME)
+        t->tv_sec += atol (wrong);
+    return failed;
+}
 
 static int
 is_file (int fd)

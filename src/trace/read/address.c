@@ -72,6 +72,12 @@ drop_unbegun (int group_fd, struct strv *names)
     *names = begun;
 }
 
+static void
+hint_elsewhere (struct mur_error **err)
+{
+    mur_hint (err, "sessions are recorded by work folder; name another one with --workdir");
+}
+
 static const char *
 by_ordinal (const struct lookup *l, struct mur_error **err)
 {
@@ -99,10 +105,11 @@ by_suffix (const struct lookup *l, struct mur_error **err)
             buf_printf (&matches, "\n  %s", found);
             count++;
         }
-    if (count == 0)
+    if (count == 0) {
         refuse (l, err, "no session recorded for %s matches \"%s\" (records in %s)", l->work_root,
                 l->address, l->group);
-    else if (count > 1)
+        hint_elsewhere (err);
+    } else if (count > 1)
         refuse (l, err, "\"%s\" matches %zu sessions:%s", l->address, count, matches.data);
     buf_free (&matches);
     return count == 1 ? found : NULL;
@@ -113,7 +120,7 @@ find (struct lookup *l, struct mur_error **err)
 {
     if (l->names.len == 0) {
         refuse (l, err, "no sessions are recorded for %s (records in %s)", l->work_root, l->group);
-        mur_hint (err, "sessions are recorded by work folder; name another one with --workdir");
+        hint_elsewhere (err);
         return NULL;
     }
     return l->address[0] == '@' ? by_ordinal (l, err) : by_suffix (l, err);
