@@ -238,6 +238,10 @@ def test_approvals_of_calls_side_by_side_with_one_refused(asker):
     "{ touch a; }", "if true; then touch a; fi", "for f in a; do touch $f; done", "printf 'touch a' > s; sh s", ". ./s", "touch\\\n a",
     "alias q=touch\nq a", "sh -c 'eval \"$0 a\"' touch", "cat <<END\n$(touch a)\nEND", "env touch a", "xargs touch <<< a", "$'touch' a",
     "{touch,a}", "trap 'touch a' EXIT", "cd . && touch a", "case x in x) touch a;; esac", "git -c alias.t='!touch a' t",
+    "env -i X=1 touch a", "find . -exec touch a \\;", "timeout 9 touch a", "nice touch a", "setsid touch a", "touch${IFS}a",
+    "echo dG91Y2ggYQ== | base64 -d | sh", "true & touch a", "true\ntouch a", "echo `# x`; touch a", "echo `echo \\`touch a\\``",
+    "echo ${x:-'}'} ; touch a ; : ''", "echo a\r#; touch a", "cat <<E\n\tE\necho '\nE\ntouch a # '", "bash -c 'for x do touch $x; done' a a",
+    "echo x &>b touch a", "split --filter='touch a' x", "for PATH in .; do cat; done", "sort --co=./t x", "unset PATH; cat",
 ])
 def test_approvals_of_a_command_hold_for_every_spelling(asker, script):
     one = asker([script], TOUCH)
@@ -257,7 +261,8 @@ def test_approvals_of_a_word_hold_for_its_aliases(asker, command):
 @pytest.mark.parametrize("script", [
     "echo x > deploy/a", "cat x >> ./deploy/a", "cp x deploy", "touch deploy/a", "rm -r deploy", "rm -rf .", "cd deploy; touch a",
     "d=deploy; touch $d/a", "touch dep*/a", "touch link/a", "cat x > hard", "tee deploy/a", "mv deploy other", "ln -f x deploy/a",
-    "sh -c 'touch deploy/a'", "cp x /../..$PWD/deploy/a", "git init deploy",
+    "sh -c 'touch deploy/a'", "cp x /../..$PWD/deploy/a", "git init deploy", "mkdir s; ln -s ../deploy s/l; echo x > s/l/a",
+    "for i in 1 2; do echo x > a; cd deploy; done",
 ])
 def test_approvals_of_a_path_hold_for_every_way_to_write(asker, script):
     one = asker([script], {"paths": ["deploy"]}, shell=[*SHELLS, "mv"], start=False)

@@ -293,7 +293,7 @@ read_command (struct match *m)
     if (! command_line_is_interpreter (name))
         return command_read_program (name, command ? command : "", &m->reading);
     if (command)
-        command_read_script (command, &m->reading);
+        command_read_script (name, command, &m->reading);
     return command != NULL;
 }
 

@@ -14,14 +14,14 @@
 
 /* Start nothing and change no file. */
 static const char *const readers[] = {
-    "[",      "basename", "break", "cat",      "cd",        "cksum",     "cmp",      "column",
-    "comm",   "continue", "cut",   "date",     "df",        "diff",      "dirname",  "du",
-    "echo",   "egrep",    "exit",  "expr",     "false",     "fgrep",     "fold",     "grep",
-    "head",   "hexdump",  "id",    "join",     "jq",        "ls",        "md5sum",   "nl",
-    "nproc",  "od",       "paste", "printenv", "printf",    "pwd",       "readlink", "realpath",
-    "return", "rev",      "seq",   "sha1sum",  "sha256sum", "sha512sum", "shift",    "sleep",
-    "stat",   "strings",  "tac",   "tail",     "test",      "tr",        "true",     "uname",
-    "unset",  "wait",     "wc",    "which",    "whoami",    ":"
+    "[",     "basename", "break",     "cat",       "cd",       "cksum",    "cmp",     "column",
+    "comm",  "continue", "cut",       "date",      "df",       "diff",     "dirname", "du",
+    "echo",  "exit",     "expr",      "false",     "fold",     "grep",     "head",    "hexdump",
+    "id",    "join",     "jq",        "ls",        "md5sum",   "nl",       "nproc",   "od",
+    "paste", "printenv", "printf",    "pwd",       "readlink", "realpath", "return",  "rev",
+    "seq",   "sha1sum",  "sha256sum", "sha512sum", "shift",    "sleep",    "stat",    "strings",
+    "tac",   "tail",     "test",      "tr",        "true",     "uname",    "unset",   "wait",
+    "wc",    "which",    "whoami",    ":"
 };
 
 /* Start nothing; change the files their words name. */
@@ -40,9 +40,9 @@ static const char *const marks[] = { "fi", "done",  "esac",   "}",        "for",
                                      "in", "local", "export", "readonly", "declare" };
 
 /* Variables by which a shell finds and starts programs. */
-static const char *const steering[] = { "PATH",           "IFS",   "ENV",
-                                        "BASH_ENV",       "SHELL", "PS4",
-                                        "PROMPT_COMMAND", "CDPATH" };
+static const char *const steering[] = { "PATH",           "IFS",    "ENV",
+                                        "BASH_ENV",       "SHELL",  "PS4",
+                                        "PROMPT_COMMAND", "CDPATH", "FPATH" };
 
 static bool
 is_among (const char *word, const char *const *words, size_t count)
@@ -69,7 +69,8 @@ steers (const char *assignment)
 {
     size_t len = strcspn (assignment, "+=");
     _cleanup_free_ char *name = x_strndup (assignment, len);
-    return IS_AMONG (name, steering) || str_starts (name, "LD_");
+    return IS_AMONG (name, steering) || str_starts (name, "LD_") || str_starts (name, "GCONV_") ||
+           str_starts (name, "OPENSSL_");
 }
 
 static void
@@ -107,6 +108,43 @@ has_word_beginning (const struct simple_command *c, const char *beginning)
     return false;
 }
 
+/* Words with which a reader or a writer starts a program, or sets a variable (whose subscript bash
+ * evaluates). */
+static const struct {
+    const char *name, *beginning;
+} starting_words[] = {
+    { "sort", "--co" }, { "split", "--f" }, { "install", "--s" },
+    { "printf", "-v" }, { "test", "-v" },   { "test", "-R" },
+    { "[", "-v" },      { "[", "-R" },      { "wait", "-p" },
+};
+
+static bool
+unset_steers (const struct simple_command *c)
+{
+    for (size_t i = 1; i < c->words.len; i++)
+        if (steers (c->words.items[i]) || strchr (c->words.items[i], '['))
+            return true;
+    return c->has_expansion;
+}
+
+/* A reader or a writer whose words make it start something. */
+static bool
+words_start_others (const struct simple_command *c)
+{
+    const char *name = c->words.items[0];
+    if (str_eq (name, "unset"))
+        return unset_steers (c);
+    for (size_t i = 0; i < ARRAY_LEN (starting_words); i++) {
+        bool is_external =
+            str_eq (name, "sort") || str_eq (name, "split") || str_eq (name, "install");
+        if (str_eq (name, starting_words[i].name) &&
+            (has_word_beginning (c, starting_words[i].beginning) ||
+             (is_external && c->has_expansion)))
+            return true;
+    }
+    return false;
+}
+
 /* Fills what the program does with its words. */
 static void
 judge (struct simple_command *c)
@@ -115,11 +153,11 @@ judge (struct simple_command *c)
     if (str_eq (name, "find")) {
         c->starts_others = find_starts_others (c) || c->has_expansion;
         c->only_reads = ! c->starts_others && ! find_writes (c);
-    } else if (str_eq (name, "sort")) {
-        c->starts_others = has_word_beginning (c, "--comp") || c->has_expansion;
     } else {
-        c->only_reads = IS_AMONG (name, readers);
-        c->starts_others = ! c->only_reads && ! IS_AMONG (name, writers);
+        bool is_reader = IS_AMONG (name, readers);
+        c->starts_others = (! is_reader && ! IS_AMONG (name, writers)) || words_start_others (c);
+        c->only_reads = is_reader && ! c->starts_others;
+        c->is_after_cd |= str_eq (name, "ln"); /* what a link says means the link's own folder */
     }
 }
 
@@ -140,13 +178,20 @@ add_command (struct command_reading *r)
     return c;
 }
 
+/* These read a language of their own, and a file of the home first. */
+static bool
+is_foreign_shell (const char *name)
+{
+    return str_eq (name, "zsh") || str_eq (name, "fish");
+}
+
 /* `sh -c TEXT`: the text is one more script. False: something else is run. */
 static bool
 read_shell (struct command_reading *r, const struct simple_command *c, unsigned depth)
 {
     if (c->words.len < 3 || c->has_expansion || depth == MOST_NESTED ||
-        (! str_eq (c->words.items[1], "-c") && ! str_eq (c->words.items[1], "-ec") &&
-         ! str_eq (c->words.items[1], "-lc")))
+        is_foreign_shell (c->words.items[0]) ||
+        (! str_eq (c->words.items[1], "-c") && ! str_eq (c->words.items[1], "-ec")))
         return false;
     _cleanup_free_ char *script = x_strdup (c->words.items[2]);
     read_script (script, r, depth + 1);
@@ -179,10 +224,16 @@ struct scan {
     unsigned depth;
     struct buf word;
     bool has_word, is_computed; /* is_computed: the word is expanded by the shell */
+    bool is_quoted;             /* some of the word is */
     enum next_word next;
     struct simple_command *command; /* NULL: between commands */
     bool is_named_by_shell;         /* for and case: their words are no command */
-    struct strv documents;          /* ends of here-documents that begin at the next line */
+    bool is_after_for;              /* the next word is set by the shell */
+    bool is_split;                  /* after "&>", which begins a command in some shells */
+    bool is_in_backquotes, repeats; /* repeats: a loop or a function */
+    struct strv documents;          /* ends of here-documents that begin at the next line, each
+                                     * after a '-' where tabs before it count for nothing */
+    bool is_dashed;                 /* the next of them is */
 };
 
 static bool
@@ -194,25 +245,37 @@ is_number (const char *text)
 static void
 take_argument (struct scan *s, char *word, bool is_computed)
 {
+    if (s->is_split)
+        set_opaque (s->out, "words after &>");
     strv_push (&s->command->words, word);
     s->command->has_expansion |= is_computed;
 }
+
+static const char steered[] = "a variable that says which programs run";
+static const char *const repeating[] = { "for", "while", "until", "select", "function" };
 
 /* The first words of a command, until its program is there. */
 static void
 take_beginning (struct scan *s, char *word, bool is_computed)
 {
+    if (s->is_after_for && steers (word))
+        set_opaque (s->out, steered);
+    s->is_after_for = false;
+    if (s->is_named_by_shell && str_eq (word, "do"))
+        s->is_named_by_shell = false; /* for NAME do */
     if (s->is_named_by_shell)
         return;
+    s->repeats |= IS_AMONG (word, repeating);
     if (is_assignment (word)) {
         if (steers (word))
-            set_opaque (s->out, "a variable that says which programs run");
+            set_opaque (s->out, steered);
         return;
     }
     if (is_computed) {
         set_opaque (s->out, "a program whose name is computed");
         s->is_named_by_shell = true; /* its words mean nothing without it */
     } else if (IS_AMONG (word, marks)) {
+        s->is_after_for = str_eq (word, "for");
         s->is_named_by_shell = ! str_eq (word, "export") && ! str_eq (word, "local") &&
                                ! str_eq (word, "readonly") && ! str_eq (word, "declare") &&
                                ! str_eq (word, "}");
@@ -226,6 +289,8 @@ take_beginning (struct scan *s, char *word, bool is_computed)
     }
 }
 
+static const char unclear_document[] = "a here-document whose end is not clear";
+
 static void
 end_word (struct scan *s)
 {
@@ -234,12 +299,15 @@ end_word (struct scan *s)
     _cleanup_free_ char *word = s->word.len ? buf_steal (&s->word) : x_strdup ("");
     enum next_word was = s->next;
     bool is_computed = s->is_computed;
-    s->has_word = s->is_computed = false;
+    s->has_word = s->is_computed = s->is_quoted = false;
     s->next = NEXT_IS_WORD;
     if (was == NEXT_IS_READ)
         return;
     if (was == NEXT_IS_MARK) {
-        strv_push (&s->documents, word);
+        if (is_computed)
+            set_opaque (s->out, unclear_document);
+        _cleanup_free_ char *mark = x_asprintf ("%s%s", s->is_dashed ? "-" : " ", word);
+        strv_push (&s->documents, mark);
     } else if (was == NEXT_IS_WRITTEN || was == NEXT_IS_COPIED) {
         if (was == NEXT_IS_COPIED && (is_number (word) || str_eq (word, "-")))
             return;
@@ -260,10 +328,47 @@ end_segment (struct scan *s)
     end_word (s);
     struct simple_command *c = s->command;
     s->command = NULL;
-    s->is_named_by_shell = false;
+    s->is_named_by_shell = s->is_after_for = s->is_split = false;
     s->next = NEXT_IS_WORD;
     if (c)
         end_command (s->out, c, s->depth);
+}
+
+static const char unclear_expansion[] = "an expansion that may run a command";
+
+/* The '}' of an expansion whose name begins at <c>, when it only looks up, tests or cuts a variable
+ * and nothing in it is quoted or nested. Else NULL. */
+static const char *
+expansion_end (const char *c)
+{
+    const char *name = c;
+    c += *c == '#' && c[1] != '}';
+    size_t len = strspn (c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    c += len ? len : (*c && strchr ("@*#?$!-", *c));
+    if (str_starts (c, "[@]") || str_starts (c, "[*]"))
+        c += 3;
+    const char *end = c + strcspn (c, "}");
+    _cleanup_free_ char *text = x_strndup (c, (size_t)(end - c));
+    bool cuts = c[0] == ':' && c[1 + strspn (c + 1, "0123456789: -")] == '}';
+    bool tests =
+        (c[0] && strchr ("-=?+%#/,^", c[0])) || (c[0] == ':' && c[1] && strchr ("-=?+", c[1]));
+    bool assigns = c[0] == '=' || (c[0] == ':' && c[1] == '=');
+    _cleanup_free_ char *variable = x_strndup (name, (size_t)(c - name));
+    if (! *end || c == name || (c != end && ! cuts && ! tests) || strpbrk (text, "'\"\\`{[") ||
+        strstr (text, "$(") || (assigns && steers (variable)))
+        return NULL;
+    return end;
+}
+
+/* A line of a here-document's body. */
+static void
+read_document_line (struct scan *s, const char *text)
+{
+    bool is_plain = ! strchr (text, '`');
+    for (const char *c = strchr (text, '$'); c && is_plain; c = strchr (c + 1, '$'))
+        is_plain = c[1] == '{' ? expansion_end (c + 2) != NULL : c[1] != '(' && c[1] != '[';
+    if (! is_plain)
+        set_opaque (s->out, "a command inside a here-document");
 }
 
 /* Passes over the bodies of here-documents at the start of a line. The shell expands them. */
@@ -271,14 +376,20 @@ static const char *
 skip_documents (struct scan *s, const char *line)
 {
     for (size_t i = 0; i < s->documents.len; i++) {
-        for (bool is_end = false; *line && ! is_end;) {
+        const char *mark = s->documents.items[i];
+        bool is_end = false;
+        while (*line && ! is_end) {
             size_t len = strcspn (line, "\n");
             _cleanup_free_ char *text = x_strndup (line, len);
-            is_end = str_eq (text + strspn (text, "\t"), s->documents.items[i]);
-            if (strstr (text, "$(") || strchr (text, '`'))
-                set_opaque (s->out, "a command inside a here-document");
+            is_end = str_eq (text + (*mark == '-' ? strspn (text, "\t") : 0), mark + 1);
+            if (strchr (text, '$') || strchr (text, '`'))
+                read_document_line (s, text);
+            if (str_ends (text, "\\"))
+                set_opaque (s->out, unclear_document);
             line += len + (line[len] == '\n');
         }
+        if (! is_end)
+            set_opaque (s->out, unclear_document);
     }
     strv_free (&s->documents);
     return line;
@@ -288,14 +399,18 @@ skip_documents (struct scan *s, const char *line)
 static const char *
 take_redirection (struct scan *s, const char *c)
 {
-    bool is_descriptor = s->has_word && s->word.len && is_number (s->word.data);
+    bool is_descriptor = s->has_word && ! s->is_quoted && s->word.len && is_number (s->word.data);
     if (is_descriptor) {
         s->has_word = false;
         buf_truncate (&s->word, 0);
     }
+    bool is_shift = s->is_computed; /* of a subscript */
     end_word (s);
     if (c[0] == '<' && c[1] == '<' && c[2] != '<') {
+        if (is_shift)
+            set_opaque (s->out, unclear_document);
         s->next = NEXT_IS_MARK;
+        s->is_dashed = c[2] == '-';
         return c + 1 + (c[2] == '-');
     }
     bool is_written = c[0] == '>' || (c[0] == '<' && c[1] == '>');
@@ -318,18 +433,29 @@ put (struct scan *s, char c)
 static const char *
 scan_quoted (struct scan *s, const char *c)
 {
-    s->has_word = true;
+    s->has_word = s->is_quoted = true;
     for (; *c && *c != '"'; c++) {
-        if (*c == '\\' && c[1] && strchr ("$`\"\\\n", c[1]))
-            c++;
-        else if (*c == '$' || *c == '`') {
+        if (*c == '\\' && c[1] && strchr ("$`\"\\\n", c[1])) {
+            if (*++c == '\n')
+                continue;
+        } else if (*c == '$' || *c == '`') {
             s->is_computed = true;
             if (*c == '`' || c[1] == '(')
                 set_opaque (s->out, "a command inside a text");
+            if (c[1] == '[' || (c[1] == '{' && ! expansion_end (c + 2)))
+                set_opaque (s->out, unclear_expansion);
         }
         put (s, *c);
     }
     return *c ? c : c - 1;
+}
+
+/* "$((...))" of numbers alone: a variable's value may hold a command. NULL: no such. */
+static const char *
+sum_end (const char *c)
+{
+    size_t len = strspn (c, "0123456789 +-*/%<>!&|^~?:");
+    return c[len] == ')' && c[len + 1] == ')' ? c + len + 1 : NULL;
 }
 
 static const char *
@@ -337,32 +463,66 @@ scan_dollar (struct scan *s, const char *c)
 {
     s->is_computed = true;
     s->has_word = true;
-    if (str_starts (c, "$((")) {
-        const char *end = strstr (c, "))");
-        _cleanup_free_ char *sum = end ? x_strndup (c + 3, (size_t)(end - c) - 3) : NULL;
-        if (sum && ! strpbrk (sum, "$`"))
-            return end + 1;
-    }
-    /* After "$(" a command of its own is read. */
-    if (c[1] == '{' && (strchr (c, '`') || strstr (c, "$(")))
-        set_opaque (s->out, "a command inside an expansion");
+    const char *end = str_starts (c, "$((") ? sum_end (c + 3) : NULL;
+    if (end)
+        return end;
     put (s, '$');
-    if (c[1] == '{')
-        for (c++; *c && *c != '}'; c++)
-            put (s, *c);
-    return *c ? c : c - 1;
+    if (c[1] == '\'' || c[1] == '[')
+        set_opaque (s->out, unclear_expansion);
+    /* After "$(" a command of its own is read. */
+    if (c[1] != '{')
+        return c;
+    end = expansion_end (c + 2);
+    if (! end) {
+        set_opaque (s->out, unclear_expansion);
+        return c + 1;
+    }
+    for (c++; c < end; c++)
+        put (s, *c);
+    return end;
+}
+
+/* At a '`'. What stands between two of them is read as a script when no character in it means
+ * something else there. */
+static void
+take_backquote (struct scan *s, const char *c)
+{
+    s->is_in_backquotes = ! s->is_in_backquotes;
+    if (! s->is_in_backquotes)
+        return;
+    const char *end = strchr (c + 1, '`');
+    size_t plain = strcspn (c + 1, "\\'\"#<");
+    if (! end || plain < (size_t)(end - c - 1))
+        set_opaque (s->out, "a command in backquotes");
+    s->is_computed = s->has_word = true;
+}
+
+/* At a character that ends a command. */
+static void
+take_operator (struct scan *s, const char *c)
+{
+    if (*c == '`')
+        take_backquote (s, c);
+    if ((*c == ')' || *c == '`') && (s->documents.len || s->next == NEXT_IS_MARK))
+        set_opaque (s->out, unclear_document);
+    if (str_starts (c, "(("))
+        set_opaque (s->out, "a sum");
+    s->repeats |= *c == '(' && ! s->is_computed && (s->command || s->has_word);
+    end_segment (s);
 }
 
 static const char *
 scan_one (struct scan *s, const char *c)
 {
     if (*c == '\\' && c[1]) {
-        if (c[1] != '\n')
+        if (c[1] != '\n') {
             put (s, c[1]);
+            s->is_quoted = true;
+        }
         return c + 1;
     }
     if (*c == '\'') {
-        s->has_word = true;
+        s->has_word = s->is_quoted = true;
         for (c++; *c && *c != '\''; c++)
             put (s, *c);
         return *c ? c : c - 1;
@@ -373,8 +533,11 @@ scan_one (struct scan *s, const char *c)
         return scan_dollar (s, c);
     if (*c == '#' && ! s->has_word)
         return c + strcspn (c, "\n") - 1;
-    if (*c == '&' && c[1] == '>')
+    if (*c == '&' && c[1] == '>') {
+        end_word (s);
+        s->is_split = true;
         return take_redirection (s, c + 1);
+    }
     if (*c == '<' || *c == '>')
         return take_redirection (s, c);
     if (*c == '\n') {
@@ -382,17 +545,17 @@ scan_one (struct scan *s, const char *c)
         return s->documents.len ? skip_documents (s, c + 1) - 1 : c;
     }
     if (strchr (";|&()`", *c)) {
-        end_segment (s);
+        take_operator (s, c);
         return c;
     }
-    if (isspace ((unsigned char)*c)) {
+    if (*c == ' ' || *c == '\t') {
         end_word (s);
         return c;
     }
-    bool is_group = (*c == '{' || *c == '}') && ! s->has_word &&
-                    (! c[1] || isspace ((unsigned char)c[1]) || c[1] == ';');
+    bool is_group =
+        (*c == '{' || *c == '}') && ! s->has_word && (! c[1] || strchr (" \t\n;", c[1]));
     s->is_computed |= ! is_group && strchr ("*?[{~", *c) != NULL;
-    if (*c == '[' && ! s->has_word && (isspace ((unsigned char)c[1]) || c[1] == '['))
+    if (*c == '[' && ! s->has_word && (c[1] == ' ' || c[1] == '\t' || c[1] == '['))
         s->is_computed = false; /* the command [ */
     put (s, *c);
     return c;
@@ -405,6 +568,9 @@ read_script (const char *script, struct command_reading *out, unsigned depth)
     for (const char *c = script; *c; c++)
         c = scan_one (&s, c);
     end_segment (&s);
+    if (s.documents.len)
+        set_opaque (out, unclear_document);
+    out->repeats |= s.repeats;
     buf_free (&s.word);
     strv_free (&s.documents);
 }
@@ -412,10 +578,16 @@ read_script (const char *script, struct command_reading *out, unsigned depth)
 /* --- the outside --- */
 
 void
-command_read_script (const char *script, struct command_reading *out)
+command_read_script (const char *shell, const char *script, struct command_reading *out)
 {
     *out = (struct command_reading){ 0 };
     read_script (script, out, 0);
+    if (is_foreign_shell (shell))
+        set_opaque (out, "a shell with a language of its own");
+    /* What stands before `cd` comes after it, too. */
+    for (size_t i = 0; out->has_cd && out->repeats && i < out->len; i++)
+        out->items[i].is_after_cd = true;
+    out->writes_elsewhere |= out->has_cd && out->repeats && out->writes.len;
 }
 
 bool

@@ -27,12 +27,13 @@ struct command_reading {
     struct strv writes;    /* where output is redirected to */
     bool writes_elsewhere; /* and to files whose names are computed */
     bool has_cd;           /* relative paths mean another folder at some place */
+    bool repeats;          /* some part of the script may run again after a later one */
     bool is_opaque;        /* the shell starts programs in ways that are not read here */
     const char *opaque_by; /* what is not read; static */
 };
 
-/* A script of a POSIX shell. */
-void command_read_script (const char *script, struct command_reading *out);
+/* A script that <shell> is given. */
+void command_read_script (const char *shell, const char *script, struct command_reading *out);
 /* One program and its arguments as a call gives them: split into words, nothing expanded. False
  * when a quote is not closed: it will not be started. */
 bool command_read_program (const char *name, const char *arguments, struct command_reading *out);
