@@ -119,20 +119,11 @@ form_name (const struct form_cache_spec *spec, const char *key)
 
 /* --- reading --- */
 
-static void
-stamp_of (const struct stat *st, char out[160])
-{
-    snprintf (out, 160, "%llu %llu %lld %u %o %lld.%09ld %lld.%09ld",
-              (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
-              (long long)st->st_size, st->st_uid, st->st_mode & 07777U,
-              (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec,
-              st->st_ctim.tv_nsec);
-}
-
 /* Reads a whole private file without following a link or waiting on a FIFO. The stamp is empty when
  * the file moved under us. */
 static bool
-read_private (int dir_fd, const char *name, size_t limit, struct buf *out, char stamp[160])
+read_private (int dir_fd, const char *name, size_t limit, struct buf *out,
+              char stamp[FS_STAMP_SIZE])
 {
     _cleanup_close_ int fd = openat (dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat before, after;
@@ -148,23 +139,23 @@ read_private (int dir_fd, const char *name, size_t limit, struct buf *out, char 
     out->len = size;
     if (fstat (fd, &after) < 0)
         return false;
-    char then[160], now[160];
-    stamp_of (&before, then);
-    stamp_of (&after, now);
-    snprintf (stamp, 160, "%s", strcmp (then, now) == 0 ? now : "");
+    char then[FS_STAMP_SIZE], now[FS_STAMP_SIZE];
+    fs_file_stamp (&before, then);
+    fs_file_stamp (&after, now);
+    snprintf (stamp, FS_STAMP_SIZE, "%s", strcmp (then, now) == 0 ? now : "");
     return true;
 }
 
 struct sidecar {
     char digest[SHA256_HEX_LEN + 1];
-    char stamp[160]; /* empty when line 2 is missing */
+    char stamp[FS_STAMP_SIZE]; /* empty when line 2 is missing */
 };
 
 static bool
 read_sidecar (int dir_fd, const char *name, struct sidecar *s)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    char stamp[160];
+    char stamp[FS_STAMP_SIZE];
     *s = (struct sidecar){ 0 };
     if (! read_private (dir_fd, name, SIDECAR_LIMIT, &text, stamp) || text.len < SHA256_HEX_LEN)
         return false;
@@ -213,7 +204,7 @@ read_verified (int dir_fd, const char *name, struct buf *form)
 {
     _cleanup_free_ char *sidecar_name = x_asprintf ("%s.sha256", name);
     struct sidecar sidecar;
-    char stamp[160];
+    char stamp[FS_STAMP_SIZE];
     if (! read_sidecar (dir_fd, sidecar_name, &sidecar) ||
         ! read_private (dir_fd, name, FORM_LIMIT, form, stamp))
         return false;

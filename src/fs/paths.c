@@ -259,6 +259,16 @@ read_opened (int fd, const struct stat *st, const char *path, size_t limit, stru
                           : refuse_reading (path, E_IO_003, NULL, err);
 }
 
+void
+fs_file_stamp (const struct stat *st, char out[FS_STAMP_SIZE])
+{
+    snprintf (out, FS_STAMP_SIZE, "%llu %llu %lld %u %o %lld.%09ld %lld.%09ld",
+              (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
+              (long long)st->st_size, st->st_uid, st->st_mode & 07777U,
+              (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec,
+              st->st_ctim.tv_nsec);
+}
+
 bool
 fs_read_path (const char *path, size_t limit, struct buf *out, struct mur_error **err)
 {

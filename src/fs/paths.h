@@ -19,6 +19,10 @@ int fs_walk_absolute (const char *path, bool create, struct mur_error **err);
 /* Opens a file given by an ordinary path for reading, without waiting on a pipe nobody writes to,
  * and tells what it is. A descriptor the caller owns, or -1: E-IO-001, E-IO-002, E-IO-003. */
 int fs_open_path (const char *path, struct stat *st, struct mur_error **err);
+/* Which file it is and how it was left: device, inode, length, owner, mode, times. No two that
+ * differ have the same, but for a write within the clock's tick. */
+#define FS_STAMP_SIZE 160
+void fs_file_stamp (const struct stat *st, char out[FS_STAMP_SIZE]);
 /* Reads a whole file given by an ordinary path (links followed): E-IO-001, E-IO-002, E-IO-003. */
 /* More than <limit> bytes are E-IO-003 with errno_value EFBIG, before any is read where the file
  * tells its size. */

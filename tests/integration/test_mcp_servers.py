@@ -154,6 +154,70 @@ def test_mcp_R36_an_untouched_tree_is_not_unpacked_again(lab):
     assert tree.stat().st_ino == inode
 
 
+def archive_of(lab):
+    (archive,) = lab.murmur_home.glob("artifacts/local/mcp-scripted/**/*.mur.zip")
+    return archive
+
+
+def launched_until_kept(lab):
+    """A project launched until its server's archive need not be read again, and what is kept of that."""
+    add(lab).ok()
+    project = using(lab, [called("scripted_echo", text="hi")])
+    session_of(lab, project)
+    os.utime(archive_of(lab), ns=(0, 0))  # the same bytes, touched: hashed again, and once settled kept by its stamp
+
+    def kept():
+        session_of(lab, project)
+        return next((head for head in lab.murmur_home.glob("mcp/*.head") if b" 0.000000000 " in head.read_bytes()), None)
+
+    return project, eventually(kept, within_s=120)
+
+
+def flip(archive):
+    """One byte of it, its length, mode and times as they were."""
+    before, data = archive.stat(), bytearray(archive.read_bytes())
+    data[len(data) // 2] ^= 1
+    archive.write_bytes(data)
+    os.utime(archive, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def other_file(archive):
+    """Another file in its place, its times as they were."""
+    before, copy = archive.stat(), archive.with_name("copy")
+    shutil.copy2(archive, copy)
+    flip(copy)
+    copy.rename(archive)
+    assert archive.stat().st_mtime_ns == before.st_mtime_ns
+
+
+@pytest.mark.parametrize("change", [flip, other_file])
+def test_mcp_42_an_archive_that_is_not_read_each_time_is_refused_when_it_changed(lab, change):
+    project, _ = launched_until_kept(lab)
+    line, text = outcome(lab, project)  # from what was kept
+    assert line["status"] == "ok" and "echo: hi" in text
+
+    change(archive_of(lab))
+
+    project.run("--task", "go").failed("E-REG-002")
+
+
+def test_mcp_42_what_was_kept_is_used_by_an_untouched_archive_alone(lab):
+    project, head = launched_until_kept(lab)
+    head.write_bytes(head.read_bytes().replace(b"\n", b"\nbroken", 1))
+    line, _ = outcome(lab, project)
+    assert line["status"] == "ok"
+    assert b"\nbroken" not in head.read_bytes()  # the whole was read and kept anew
+
+
+def test_mcp_42_nothing_kept_is_believed_where_the_capsule_can_write_to_it(lab):
+    project, head = launched_until_kept(lab)
+    head.write_bytes(b"unread")
+
+    session_of(lab, project, "--workdir", lab.home)
+
+    assert head.read_bytes() == b"unread"
+
+
 def test_mcp_27_a_new_tool_is_not_offered_and_a_removed_one_is_named(lab):
     add(lab, tools=[tool("echo"), tool("other")]).ok()
     drift(lab, tools=[tool("echo"), tool("added")])

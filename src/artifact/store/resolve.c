@@ -91,7 +91,7 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
 
 static bool
 find_and_open (struct resolved *r, const struct stores *stores, const char *expected,
-               struct mur_error **err)
+               const char *head_entry, struct mur_error **err)
 {
     enum store_found found = stores_find (stores, r->name, r->version, NULL, &r->payload, err);
     if (found == STORE_FAILED)
@@ -101,7 +101,8 @@ find_and_open (struct resolved *r, const struct stores *stores, const char *expe
                   r->version);
         return mur_hint (err, "run `mur install %s@%s`", r->name, r->version);
     }
-    r->package = store_read (&r->payload, r->name, r->version, err);
+    r->package = head_entry ? store_read_head (&r->payload, r->name, r->version, head_entry, err)
+                            : store_read (&r->payload, r->name, r->version, err);
     if (! r->package || (expected && ! check_locked_hash (r, expected, err)) ||
         ! package_open_zip (r->package, err))
         return false;
@@ -132,7 +133,8 @@ artifact_resolve (const struct stores *stores, const struct lock *lock, const ch
     } else {
         r->version = x_strdup (version);
     }
-    return find_and_open (r, stores, expected, err) ? steal_ptr (&r) : NULL;
+    return find_and_open (r, stores, expected, use ? use->head_entry : NULL, err) ? steal_ptr (&r)
+                                                                                  : NULL;
 }
 
 /* --- all of a manifest --- */

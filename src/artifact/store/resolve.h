@@ -13,10 +13,12 @@
 
 /* How the consuming manifest uses an artifact; decides the runtime-pin rule. */
 struct resolve_use {
-    const char *field;    /* "artifacts[2]", for messages */
-    bool is_plain;        /* a tool or skill without gateway and not the system prompt */
-    const char *use_name; /* "hook", "driver", "gateway holder", "system prompt": what is_plain ==
-                             false means */
+    const char *field;      /* "artifacts[2]", for messages */
+    bool is_plain;          /* a tool or skill without gateway and not the system prompt */
+    const char *use_name;   /* "hook", "driver", "gateway holder", "system prompt": what is_plain ==
+                               false means */
+    const char *head_entry; /* all that is read of it beside its manifest, so that an untouched
+                               archive need not be; NULL: anything may be read */
 };
 
 struct resolved {

@@ -8,6 +8,7 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/names/version.h"
+#include "artifact/package/head.h"
 #include "artifact/store/store_internal.h"
 #include "base/alloc.h"
 #include "base/share.h"
@@ -197,11 +198,12 @@ stores_find (const struct stores *s, const char *name, const char *version, cons
     return STORE_NOT_FOUND;
 }
 
-struct package *
-store_read (const struct store_payload *payload, const char *name, const char *version,
-            struct mur_error **err)
+/* Takes <read> over: NULL where it could not be. */
+static struct package *
+check_read (struct package *read, const struct store_payload *payload, const char *name,
+            const char *version, struct mur_error **err)
 {
-    _cleanup_package_ struct package *p = package_from_file (payload->path, err);
+    _cleanup_package_ struct package *p = read;
     if (! p)
         return NULL;
     free (p->label);
@@ -215,4 +217,19 @@ store_read (const struct store_payload *payload, const char *name, const char *v
         return NULL;
     }
     return steal_ptr (&p);
+}
+
+struct package *
+store_read (const struct store_payload *payload, const char *name, const char *version,
+            struct mur_error **err)
+{
+    return check_read (package_from_file (payload->path, err), payload, name, version, err);
+}
+
+struct package *
+store_read_head (const struct store_payload *payload, const char *name, const char *version,
+                 const char *entry, struct mur_error **err)
+{
+    return check_read (package_head (payload->path, payload->sha256, entry, err), payload, name,
+                       version, err);
 }

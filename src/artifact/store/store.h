@@ -76,3 +76,6 @@ stores_find (const struct stores *s, const char *name, const char *version, cons
  * not opened. */
 struct package *store_read (const struct store_payload *payload, const char *name,
                             const char *version, struct mur_error **err);
+/* The same where only the manifest and <entry> are read of it: see package/head.h. */
+struct package *store_read_head (const struct store_payload *payload, const char *name,
+                                 const char *version, const char *entry, struct mur_error **err);

@@ -17,6 +17,7 @@
 #include "host/process_driver.h"
 #include "host/tool.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "mcp/pinned.h"
 #include "session/guests/env_limit.h"
 #include "session/guests/guests.h"
 #include "session/model/credential.h"
@@ -260,7 +261,7 @@ static struct resolve_use
 use_of (const struct staged_artifact *a, char field[40], size_t index)
 {
     snprintf (field, 40, "artifacts[%zu]", index);
-    struct resolve_use use = { field, true, NULL };
+    struct resolve_use use = { .field = field };
     use.use_name = a->role == ROLE_HOOK     ? "hook"
                    : a->role == ROLE_DRIVER ? "driver"
                    : a->entry->gateway      ? "gateway holder"
@@ -268,6 +269,17 @@ use_of (const struct staged_artifact *a, char field[40], size_t index)
                                             : NULL;
     use.is_plain = ! use.use_name;
     return use;
+}
+
+/* A capsule that can write to what is kept of verified packages could have it say anything. */
+static bool
+may_use_heads (const struct session *s)
+{
+    const char *root = s->asked->work.root;
+    _cleanup_free_ char *heads = x_asprintf ("%s/mcp", s->policy->request->home_dir);
+    _cleanup_free_ char *resolved = fs_canonical_path (heads, NULL);
+    _cleanup_free_ char *resolved_root = root ? fs_canonical_path (root, NULL) : NULL;
+    return resolved && resolved_root && ! fs_path_is_within (resolved, resolved_root);
 }
 
 /* It may never be called, so this refuses nothing. */
@@ -332,6 +344,8 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
     }
     char field[40];
     struct resolve_use use = use_of (a, field, index);
+    if (a->role == ROLE_MCP && may_use_heads (s))
+        use.head_entry = MCP_PINNED_FILE;
     a->resolved = artifact_resolve (s->asked->stores, s->asked->lock, a->entry->name,
                                     a->entry->version, &use, err);
     if (! a->resolved)
