@@ -15,6 +15,8 @@ const struct tool_entry *
 session_tool (const struct session *s, const char *name)
 {
     struct tool_entry key = { .name = name };
+    if (s->kit.tool_count == 0)
+        return NULL;
     return bsearch (&key, s->kit.tools, s->kit.tool_count, sizeof (key), tool_entry_compare);
 }
 
