@@ -163,8 +163,7 @@ def test_otel_7_a_collector_that_is_gone_costs_two_lines_of_a_log(lab):
         endpoint = collector.endpoint
     session = lab.session(agent(lab, endpoint, [*STEPS[:1] * 30, STEPS[1]]).run("--task", "go").ok())
     lines = log_of(session).splitlines()
-    rests = [line for line in lines if line.endswith(": since the line before")]  # a slow session's later batches, at its end
-    assert 1 <= len(lines) - len(rests) <= 2 and len(rests) <= 1 and any(" spans were not sent: " in line for line in lines)
+    assert 1 <= len(lines) <= 2 and any(" spans were not sent: " in line for line in lines)
 
 
 def test_otel_8_a_collector_that_never_answers_does_not_hold_the_end(lab):

@@ -65,15 +65,19 @@ struct span_export {
     uint64_t batch_since_ms, metrics_at_ms;
     bool are_metrics_off;
     struct {
+        struct {
+            size_t lost;
+            char *why; /* the first of them; NULL while nothing is lost */
+        } of[TROUBLE_COUNT];
         uint64_t next_ms;
-        size_t lost;
-    } troubles[TROUBLE_COUNT];
+    } troubles;
 };
 
 /* --- the log --- */
 
+/* One line of all that was lost since the last, with the first cause of each kind. */
 static void
-tell (struct span_export *e, enum trouble which, size_t lost, const char *why)
+write_troubles (struct span_export *e)
 {
     static const char *const what[] = {
         [TROUBLE_SENDING] = "spans were not sent",
@@ -81,17 +85,34 @@ tell (struct span_export *e, enum trouble which, size_t lost, const char *why)
         [TROUBLE_QUEUE] = "lines of the trace found the queue full",
         [TROUBLE_METRICS] = "bodies of metrics were not sent",
     };
-    uint64_t now = clock_monotonic_ms ();
-    e->troubles[which].lost += lost;
-    if (now < e->troubles[which].next_ms)
-        return;
-    _cleanup_free_ char *line =
-        x_asprintf ("[%llu] %zu %s: %s\n", (unsigned long long)(clock_unix_ms () / 1000),
-                    e->troubles[which].lost, what[which], why);
+    _cleanup_buf_ struct buf line = { 0 };
+    for (enum trouble t = 0; t < TROUBLE_COUNT; t++)
+        if (e->troubles.of[t].lost) {
+            buf_printf (&line, "%s%zu %s: %s", line.len ? "; " : "", e->troubles.of[t].lost,
+                        what[t], e->troubles.of[t].why);
+            e->troubles.of[t].lost = 0;
+            free (e->troubles.of[t].why);
+            e->troubles.of[t].why = NULL;
+        }
+    _cleanup_free_ char *stamped =
+        x_asprintf ("[%llu] %s\n", (unsigned long long)(clock_unix_ms () / 1000), line.data);
     if (fs_make_dirs (e->records, "logs", 0777, false, NULL))
-        fs_append (e->records, LOG_NAME, line, strlen (line), NULL);
-    e->troubles[which].lost = 0;
-    e->troubles[which].next_ms = now + LOG_PERIOD_MS;
+        fs_append (e->records, LOG_NAME, stamped, strlen (stamped), NULL);
+}
+
+/* Tells of trouble at once, and of what comes within the minute after it in the line after that: a
+ * collector that is gone costs a short session two lines. */
+static void
+tell (struct span_export *e, enum trouble which, size_t lost, const char *why)
+{
+    uint64_t now = clock_monotonic_ms ();
+    e->troubles.of[which].lost += lost;
+    if (! e->troubles.of[which].why)
+        e->troubles.of[which].why = x_strdup (why);
+    if (now < e->troubles.next_ms)
+        return;
+    write_troubles (e);
+    e->troubles.next_ms = now + LOG_PERIOD_MS;
 }
 
 /* What was not told because its minute had not passed. */
@@ -99,9 +120,9 @@ static void
 tell_rest (struct span_export *e)
 {
     for (enum trouble t = 0; t < TROUBLE_COUNT; t++)
-        if (e->troubles[t].lost) {
-            e->troubles[t].next_ms = 0;
-            tell (e, t, 0, "since the line before");
+        if (e->troubles.of[t].lost) {
+            write_troubles (e);
+            return;
         }
 }
 
