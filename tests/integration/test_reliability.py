@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.support.commands import command_agent
 from tests.support.door_client import SLEEPER, Door, at_once, message
 from tests.support.faults import fault_at_every_change, library
 from tests.support.lab import IS_SANITIZED, SESSION_ID
@@ -292,3 +293,17 @@ def test_reliability_a_session_of_another_folder_is_told_how_to_be_named(lab):
     second.run("--task", "go").ok()
     assert "--workdir" in second.mur("trace", "show", session.id).failed("E-TRC-002").stderr
     assert session.id in first.mur("trace", "show", session.id).ok().stdout
+
+
+def test_audit_a_command_whose_detaching_is_not_on_record_is_told_of(lab, failing):
+    """The line that cannot be written is this one write alone; the next says which command it was about."""
+    project = command_agent(lab, ["sleep 60"], shell=("bash", "sleep"), lifecycle={"shell_grace_secs": 0})
+    work = project / "work"
+    before = lab.session(project.run("--task", "go", "--workdir", work).ok()).trace
+    result = project.run("--task", "go", "--workdir", work, env=failing("trace.jsonl", before.types.index("shell_detached") + 1))
+    assert result.code != 0 and "trace" in result.stderr, result.stderr
+    trace = lab.session(result).trace
+    assert "shell_detached" not in trace.types
+    unrecorded = trace.one("shell_detach_unrecorded")
+    assert unrecorded["work_id"] == trace.one("shell_abandoned")["work_id"]
+    assert unrecorded["binary"] == before.one("shell_detached")["binary"] and "No space left" in unrecorded["reason"]
