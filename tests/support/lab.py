@@ -161,11 +161,12 @@ class Running:
 
 
 class Trace:
-    """The events of one trace.jsonl, in file order; keys keep their order."""
+    """The events of one trace.jsonl, in file order; keys keep their order. A last line without its end is just being written."""
 
     def __init__(self, path):
         self.path = Path(path)
-        self.lines = [line for line in self.path.read_text().split("\n") if line]
+        whole, _, _ = self.path.read_bytes().rpartition(b"\n")
+        self.lines = [line for line in whole.decode().split("\n") if line]
         self.events = [json.loads(line) for line in self.lines]
 
     @property
