@@ -86,6 +86,7 @@ def test_chat_at_a_terminal_shows_thinking_and_calls(lab, columns):
     chat.wait_for(r"First: look")
     assert "first a look" in chat.text and re.search(r"✓ files", chat.text)
     assert "\x1b[2m" in chat.raw
+    chat.wait_for(r"completed[\s\S]*\n\r?> ?\Z")  # the line editor has the keys again
     chat.type("\x04")
     assert chat.end() == 0
 
