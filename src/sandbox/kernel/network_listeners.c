@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -76,10 +77,61 @@ bind_port (int type, uint16_t port)
     return fd;
 }
 
+/* A socket sees a copy of every packet of its protocol that the namespace delivers; the filter
+ * drops all but the few that are worth reading, and the buffer bounds those. */
+static int
+open_refusals (int protocol, struct sock_filter *code, unsigned short len)
+{
+    struct sock_fprog program = { .len = len, .filter = code };
+    int fd = socket (AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (fd >= 0 && setsockopt (fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) < 0) {
+        close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+#define KEPT_BYTES 400 /* headers and a question of DNS */
+
+/* RST and ACK with sequence number 0: what the kernel answers where nobody listens. */
+static int
+open_refused_tcp (void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT (BPF_LDX | BPF_B | BPF_MSH, 0), /* length of the IP header */
+        BPF_STMT (BPF_LD | BPF_B | BPF_IND, 13),
+        BPF_STMT (BPF_ALU | BPF_AND | BPF_K, 0x3f),
+        BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, 0x14, 0, 3),
+        BPF_STMT (BPF_LD | BPF_W | BPF_IND, 4),
+        BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+        BPF_STMT (BPF_RET | BPF_K, KEPT_BYTES),
+        BPF_STMT (BPF_RET | BPF_K, 0),
+    };
+    return open_refusals (IPPROTO_TCP, code, ARRAY_LEN (code));
+}
+
+/* Questions of DNS, and whatever goes to another address than loopback; no answers of DNS. */
+static int
+open_refused_udp (void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT (BPF_LDX | BPF_B | BPF_MSH, 0),
+        BPF_STMT (BPF_LD | BPF_H | BPF_IND, 0),
+        BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, 53, 5, 0),
+        BPF_STMT (BPF_LD | BPF_H | BPF_IND, 2),
+        BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, 53, 2, 0),
+        BPF_STMT (BPF_LD | BPF_B | BPF_ABS, 16), /* first byte of the address it goes to */
+        BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, 127, 1, 0),
+        BPF_STMT (BPF_RET | BPF_K, KEPT_BYTES),
+        BPF_STMT (BPF_RET | BPF_K, 0),
+    };
+    return open_refusals (IPPROTO_UDP, code, ARRAY_LEN (code));
+}
+
 const char *
 network_listeners_bind (const uint16_t *ports, size_t count, struct network_listeners *out)
 {
-    *out = (struct network_listeners){ .dns_fd = -1 };
+    *out = (struct network_listeners)NETWORK_LISTENERS_NONE;
     if (! bring_up_loopback ())
         return "bring up lo";
     if (! add_local_default_route ())
@@ -89,6 +141,8 @@ network_listeners_bind (const uint16_t *ports, size_t count, struct network_list
             return "bind a listener";
     if (count && (out->dns_fd = bind_port (SOCK_DGRAM, 53)) < 0)
         return "bind UDP port 53";
+    out->refused_tcp_fd = open_refused_tcp ();
+    out->refused_udp_fd = open_refused_udp ();
     return NULL;
 }
 
@@ -97,7 +151,10 @@ network_listeners_close (struct network_listeners *listeners)
 {
     for (size_t i = 0; i < listeners->count; i++)
         close (listeners->tcp_fds[i]);
-    if (listeners->dns_fd >= 0)
-        close (listeners->dns_fd);
-    *listeners = (struct network_listeners){ .dns_fd = -1 };
+    const int others[] = { listeners->dns_fd, listeners->refused_tcp_fd,
+                           listeners->refused_udp_fd };
+    for (size_t i = 0; i < ARRAY_LEN (others); i++)
+        if (others[i] >= 0)
+            close (others[i]);
+    *listeners = (struct network_listeners)NETWORK_LISTENERS_NONE;
 }

@@ -17,7 +17,15 @@ struct network_listeners {
     int tcp_fds[NETWORK_NAMESPACE_MAX_PORTS]; /* one a port, same order as asked for */
     size_t count;
     int dns_fd; /* UDP port 53 with IP_PKTINFO, -1 when no port was asked for */
+    /* Raw sockets that are given what tells of a refusal (network_refusals.h): answers "nobody
+     * listens", datagrams that go nowhere. -1 each where the kernel gives none. */
+    int refused_tcp_fd, refused_udp_fd;
 };
+
+#define NETWORK_LISTENERS_NONE                                                                     \
+    {                                                                                              \
+        .dns_fd = -1, .refused_tcp_fd = -1, .refused_udp_fd = -1                                   \
+    }
 
 /* In a process that just made its network namespace, with every capability in it: brings the
  * loopback up and binds <count> ports. Async-signal-safe. Returns NULL, or the step that failed

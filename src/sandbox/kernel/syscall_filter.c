@@ -161,6 +161,55 @@ const char *const syscall_filter_denied[] = { "io_uring_setup",
                                               "kcmp",
                                               NULL };
 
+/* Those of them that mean something to whoever asked: the runtime is told when a command tries one.
+ * What libraries try on their way (io_uring, memory policies) is refused without a word. The last
+ * one stands for clone with a flag of a namespace. */
+const char *const syscall_filter_told[] = {
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "pidfd_getfd",
+    "mount",
+    "umount2",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "mount_setattr",
+    "pivot_root",
+    "chroot",
+    "unshare",
+    "setns",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "open_by_handle_at",
+    "add_key",
+    "request_key",
+    "keyctl",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "kexec_load",
+    "kexec_file_load",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "acct",
+    "quotactl",
+    "clock_settime",
+    "settimeofday",
+    "iopl",
+    "ioperm",
+    "fanotify_init",
+    "syslog",
+    "sethostname",
+    "setdomainname",
+    "vhangup",
+    "clone",
+    NULL,
+};
+
 /* EACCES says: looked at and refused. EPERM, the default: not in the surface at all. */
 static const struct {
     unsigned family;
@@ -253,6 +302,25 @@ add_families (scmp_filter_ctx ctx, bool allows_unix_sockets)
                              SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, AF_UNIX));
 }
 
+/* A kernel that cannot ask the runtime refuses them by the default action. */
+static int
+add_told (scmp_filter_ctx ctx)
+{
+    static const uint64_t flags[] = { CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                      CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET };
+    int status = 0;
+    for (size_t i = 0; syscall_filter_told[i + 1] && status >= 0; i++) {
+        int number = number_of (syscall_filter_told[i]);
+        if (number >= 0)
+            status = seccomp_rule_add (ctx, SCMP_ACT_NOTIFY, number, 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN (flags) && status >= 0; i++)
+        status = seccomp_rule_add (
+            ctx, SCMP_ACT_NOTIFY, SCMP_SYS (clone), 1,
+            SCMP_CMP64 (CLONE_FLAGS_ARGUMENT, SCMP_CMP_MASKED_EQ, flags[i], flags[i]));
+    return status;
+}
+
 static int
 add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
 {
@@ -273,6 +341,8 @@ add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
             SCMP_CMP64 (CLONE_FLAGS_ARGUMENT, SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0));
     if (status >= 0)
         status = add_own_only (ctx, surface->has_own_processes);
+    if (status >= 0 && seccomp_api_get () >= 5)
+        status = add_told (ctx);
     return status < 0 ? status : add_families (ctx, surface->allows_unix_sockets);
 }
 
@@ -289,6 +359,19 @@ static bool export(scmp_filter_ctx ctx, struct syscall_filter *program)
     return true;
 }
 
+/* The same program where nobody can be asked: what nobody answers would not be EPERM. */
+static void
+make_silent (struct syscall_filter *program)
+{
+    program->silent = x_memdup (program->code, program->len * sizeof *program->code);
+    for (size_t i = 0; i < program->len; i++)
+        if (program->silent[i].code == (BPF_RET | BPF_K) &&
+            program->silent[i].k == SECCOMP_RET_USER_NOTIF) {
+            program->silent[i].k = SECCOMP_RET_ERRNO | EPERM;
+            program->is_told = true;
+        }
+}
+
 bool
 syscall_filter_compile (const struct syscall_surface *surface, struct syscall_filter *program,
                         struct mur_error **err)
@@ -301,8 +384,10 @@ syscall_filter_compile (const struct syscall_surface *surface, struct syscall_fi
     seccomp_attr_set (ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO (EPERM));
     program->is_logged = seccomp_api_get () >= 3;
     int status = add_rules (ctx, surface);
-    if (status == 0 && export(ctx, program))
+    if (status == 0 && export(ctx, program)) {
+        make_silent (program);
         return true;
+    }
     errno = status < 0 ? -status : errno;
     return mur_fail_errno (err, E_IO_003, "cannot compile the system-call filter");
 }
@@ -311,6 +396,7 @@ void
 syscall_filter_free (struct syscall_filter *program)
 {
     free (program->code);
+    free (program->silent);
     free (program->guard);
     *program = (struct syscall_filter){ 0 };
 }
@@ -372,21 +458,61 @@ syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t 
     program->guard_len = (unsigned short)at;
 }
 
+/* Its listener is in *listener where the runtime can be told; one there can be in a chain of
+ * filters, and it may be somebody else's. */
+static int
+load_main (const struct syscall_filter *program, int *listener)
+{
+    unsigned flags = program->is_logged ? SECCOMP_FILTER_FLAG_LOG : 0;
+    struct sock_fprog fprog = { .len = program->len, .filter = program->code };
+    int fd = -1;
+    if (program->is_told && listener)
+        fd = (int)syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                           flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &fprog);
+    if (listener)
+        *listener = fd;
+    if (fd >= 0)
+        return 0;
+    fprog.filter = program->silent;
+    if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &fprog) == 0)
+        return 0;
+    return flags ? (int)syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) : -1;
+}
+
 int
-syscall_filter_load (const struct syscall_filter *program)
+syscall_filter_load (const struct syscall_filter *program, int *listener)
 {
     const struct sock_fprog terminal = { .len = ARRAY_LEN (terminal_filter),
                                          .filter =
                                              (struct sock_filter *)(uintptr_t)terminal_filter };
-    struct sock_fprog fprog = { .len = program->len, .filter = program->code };
-    unsigned flags = program->is_logged ? SECCOMP_FILTER_FLAG_LOG : 0;
     /* First: the other one takes the call away. */
     if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &terminal) < 0)
         return -1;
     const struct sock_fprog guard = { .len = program->guard_len, .filter = program->guard };
     if (guard.len && syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &guard) < 0)
         return -1;
-    if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &fprog) == 0)
-        return 0;
-    return flags ? (int)syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) : -1;
+    return load_main (program, listener);
+}
+
+/* --- hearing of it --- */
+
+static uint64_t
+bit_of (const struct seccomp_data *data)
+{
+    for (size_t i = 0; syscall_filter_told[i]; i++)
+        if (number_of (syscall_filter_told[i]) == data->nr)
+            return 1ULL << i;
+    return 0;
+}
+
+bool
+syscall_filter_answer (int listener, uint64_t *told)
+{
+    struct seccomp_notif asked = { 0 };
+    if (ioctl (listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
+        return errno == ENOENT || errno == EINTR;
+    *told |= bit_of (&asked.data);
+    struct seccomp_notif_resp answer = { .id = asked.id, .error = -EPERM };
+    (void)ioctl (listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    return true;
 }

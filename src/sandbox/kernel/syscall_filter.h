@@ -13,11 +13,14 @@
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct syscall_filter {
-    struct sock_filter *code; /* owned */
+    struct sock_filter *code;   /* owned; asks the runtime about the calls it is told of */
+    struct sock_filter *silent; /* owned; the same length, refuses them without asking */
     unsigned short len;
+    bool is_told;              /* the two differ */
     bool is_logged;            /* load with SECCOMP_FILTER_FLAG_LOG */
     struct sock_filter *guard; /* owned; NULL: none */
     unsigned short guard_len;
@@ -40,8 +43,16 @@ void syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, si
 void syscall_filter_free (struct syscall_filter *program);
 
 /* Loads it into this process. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with
- * errno. */
-int syscall_filter_load (const struct syscall_filter *program);
+ * errno. *listener: a descriptor of this process by which the runtime hears of refused calls, -1
+ * where it cannot; NULL: nobody is to hear. */
+int syscall_filter_load (const struct syscall_filter *program, int *listener);
+
+/* Refuses one call (EPERM) that waits at a readable listener and adds it to *told, a bit for each
+ * name of syscall_filter_told. False: the listener is of no more use. */
+bool syscall_filter_answer (int listener, uint64_t *told);
+
+/* Calls the runtime is told of, at most 64. NULL-terminated. */
+extern const char *const syscall_filter_told[];
 
 /* The tables, for the test that they are disjoint. NULL-terminated. */
 extern const char *const syscall_filter_allowed[];

@@ -99,7 +99,8 @@ command_look (struct command *c)
                                                    : clock_monotonic_ms () - c->started_ms,
                                 .resource_limit = c->resource_limit,
                                 .leftover = c->leftover,
-                                .was_stopped = c->was_stopped };
+                                .was_stopped = c->was_stopped,
+                                .refused_calls = c->refused_calls };
     pthread_mutex_unlock (&c->all->lock);
     return r;
 }

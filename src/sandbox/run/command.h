@@ -51,7 +51,8 @@ struct command_result {
     uint64_t duration_ms;
     const char *resource_limit; /* key of capabilities.resources, or NULL */
     enum command_leftover leftover;
-    bool was_stopped; /* by command_stop */
+    bool was_stopped;       /* by command_stop */
+    uint64_t refused_calls; /* a bit for each name of syscall_filter_told */
 };
 
 struct command;

@@ -55,6 +55,7 @@ struct command {
     command_exit_fn *on_exit; /* NULL: nobody asked */
     void *on_exit_ctx;
     struct command_log log;
+    uint64_t refused_calls; /* as syscall_filter_answer */
 };
 
 struct commands {
@@ -63,6 +64,7 @@ struct commands {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct command *running;
+    struct call_watch *calls; /* listeners of refused calls */
     struct disk_floor floor;
     int epoll_fd, wake_fd;
     pthread_t thread;

@@ -6,6 +6,7 @@
 #include "base/fdio.h"
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_output.h"
+#include "sandbox/run/refused_calls.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +42,8 @@ finish (struct command *c)
         command_close_stream (c, &c->streams[i]);
     command_close_input (c);
     epoll_ctl (c->all->epoll_fd, EPOLL_CTL_DEL, c->pidfd, NULL);
-    const char *limit = confinement_leave (c->all->confinement, &c->occupancy, c->signal_number);
+    const char *limit =
+        confinement_leave (c->all->confinement, &c->occupancy, c->signal_number, c->exit_code);
     c->resource_limit = c->resource_limit ? c->resource_limit : limit;
     if (c->log.fd >= 0) {
         _cleanup_free_ char *end = x_asprintf (
@@ -158,7 +160,7 @@ command_supervise (void *arg)
                 eventfd_read (all->wake_fd, &count);
             else if (events[i].data.fd == all->floor.timer_fd)
                 watch_disk (all);
-            else
+            else if (! refused_calls_handle (all, events[i].data.fd))
                 handle (all, events[i].data.fd);
         }
         uint64_t now = clock_monotonic_ms ();

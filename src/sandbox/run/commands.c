@@ -7,6 +7,7 @@
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_internal.h"
 #include "sandbox/run/command_supervisor.h"
+#include "sandbox/run/refused_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,6 +92,7 @@ commands_free (struct commands *all)
         eventfd_write (all->wake_fd, 1);
         pthread_join (all->thread, NULL);
     }
+    refused_calls_end (all);
     if (all->epoll_fd >= 0)
         close (all->epoll_fd);
     if (all->wake_fd >= 0)
@@ -145,13 +147,14 @@ command_start (struct commands *all, const struct command_start *start, struct m
                                         .stdout_fd = out[1],
                                         .stderr_fd = err_pipe[1],
                                         .closure = start->closure,
-                                        .nest = start->nest };
+                                        .nest = start->nest,
+                                        .is_heard = true };
     struct spawned spawned;
     struct command *c = x_new0 (struct command);
     uint64_t started_ms = clock_monotonic_ms ();
     confinement_enter (all->confinement, &c->occupancy);
     if (! confinement_spawn (all->confinement, &program, &spawned, err)) {
-        confinement_leave (all->confinement, &c->occupancy, 0);
+        confinement_leave (all->confinement, &c->occupancy, 0, 0);
         free (c);
         return NULL;
     }
@@ -182,14 +185,17 @@ command_start (struct commands *all, const struct command_start *start, struct m
         c->next = all->running;
         all->running = c;
         disk_floor_begin (&all->floor);
+        refused_calls_watch (all, c, spawned.listener_fd);
     }
     pthread_mutex_unlock (&all->lock);
     if (is_watched)
         return c;
+    if (spawned.listener_fd >= 0)
+        close (spawned.listener_fd);
     mur_fail (err, E_IO_003, "the session has ended: nothing more is started");
     kill (-c->pid, SIGKILL);
     waitpid (c->pid, NULL, 0);
-    confinement_leave (all->confinement, &c->occupancy, 0);
+    confinement_leave (all->confinement, &c->occupancy, 0, 0);
     c->state = COMMAND_EXITED;
     command_unref (c);
     command_unref (c);

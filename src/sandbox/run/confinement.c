@@ -11,6 +11,7 @@
 #include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/trust_store.h"
+#include "sandbox/run/network_refusals.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -572,12 +573,11 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         .namespaces = namespaces,
         .landlock = c->spec->tier >= CONFINEMENT_LANDLOCK ? &c->landlock : NULL,
         .filter = &c->filter,
+        .is_heard = program->is_heard,
     };
     request.limits.max_processes =
         c->scope ? 0 : threads_of_user () + c->spec->limits.max_processes;
-    /* Programs reserve far more addresses than they use. */
-    if (c->scope && ! c->spec->memory_is_declared)
-        request.limits.memory_bytes = 0;
+    request.limits.memory_bytes = confinement_memory_bytes (c);
     _cleanup_ (landlock_plan_free) struct landlock_plan with_closure = { 0 };
     if (request.landlock && program->closure && program->closure->len) {
         if (! add_closure (program->closure, &c->landlock, &with_closure, err))
@@ -585,6 +585,23 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         request.landlock = &with_closure;
     }
     return sandbox_spawn (&request, out, err);
+}
+
+uint64_t
+confinement_memory_bytes (const struct confinement *c)
+{
+    /* Programs reserve far more addresses than they use. */
+    bool is_bounded_by_group = c->scope && ! c->spec->memory_is_declared;
+    return is_bounded_by_group ? 0 : c->spec->limits.memory_bytes;
+}
+
+void
+confinement_tell_network (struct confinement *c)
+{
+    pthread_mutex_lock (&c->lock);
+    if (c->has_namespaces)
+        network_refusals_tell (&c->namespaces.listeners, c->spec->network);
+    pthread_mutex_unlock (&c->lock);
 }
 
 void
@@ -609,7 +626,7 @@ confinement_enter (struct confinement *c, struct occupancy *o)
 }
 
 const char *
-confinement_leave (struct confinement *c, struct occupancy *o, int signal_number)
+confinement_leave (struct confinement *c, struct occupancy *o, int signal_number, int exit_code)
 {
     pthread_mutex_lock (&c->lock);
     c->running--;
@@ -619,10 +636,10 @@ confinement_leave (struct confinement *c, struct occupancy *o, int signal_number
         return "cpu_seconds";
     if (signal_number == SIGXFSZ)
         return "max_file_size_bytes";
-    if (! was_alone || ! c->scope)
+    if (! c->scope || (! was_alone && exit_code == 0))
         return NULL;
     struct cgroup_counters after = cgroup_scope_counters (c->scope);
     if (after.oom_kills > o->before.oom_kills)
         return "cgroup_memory_bytes";
-    return after.pids_refused > o->before.pids_refused ? "cgroup_pids_max" : NULL;
+    return was_alone && after.pids_refused > o->before.pids_refused ? "cgroup_pids_max" : NULL;
 }

@@ -94,11 +94,16 @@ struct confined_program {
     int stdin_fd, stdout_fd, stderr_fd;
     const struct strv *closure;     /* further executable files of this spawn alone; may be NULL */
     const struct cgroup_nest *nest; /* where it runs within the scope; NULL: the scope itself */
+    bool is_heard;                  /* as spawn_request */
 };
 
 /* Starts one. Errors of confinement_namespaces and of sandbox_spawn. */
 bool confinement_spawn (struct confinement *c, const struct confined_program *program,
                         struct spawned *out, struct mur_error **err);
+/* Tells the listener of the allow list what commands asked of the network and did not get. */
+void confinement_tell_network (struct confinement *c);
+/* What bounds the addresses of one of its processes; 0: nothing. */
+uint64_t confinement_memory_bytes (const struct confinement *c);
 /* Kills everything that runs in it. */
 void confinement_kill_all (struct confinement *c);
 
@@ -111,5 +116,7 @@ struct occupancy {
 };
 void confinement_enter (struct confinement *c, struct occupancy *o);
 /* Leaves; returns the capabilities.resources key that stopped the command, judged by its signal,
- * else by counters, or NULL. <signal_number> is 0 for a normal exit. */
-const char *confinement_leave (struct confinement *c, struct occupancy *o, int signal_number);
+ * else by counters, or NULL. <signal_number> is 0 for a normal exit. Beside others a command that
+ * failed while the kernel killed for memory is taken for the one. */
+const char *
+confinement_leave (struct confinement *c, struct occupancy *o, int signal_number, int exit_code);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -69,8 +70,41 @@ drop_capabilities (void)
             child_fail (report_fd, step_failed, NULL);                                             \
     } while (0)
 
+/* One message with the descriptor; the runtime reads it once the program runs. */
+static void
+send_listener (int socket_fd, int listener)
+{
+    char byte = 0;
+    struct iovec data = { &byte, 1 };
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE (sizeof listener)];
+    } control = { 0 };
+    struct msghdr message = { .msg_iov = &data,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof control.bytes };
+    struct cmsghdr *c = CMSG_FIRSTHDR (&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN (sizeof listener);
+    memcpy (CMSG_DATA (c), &listener, sizeof listener);
+    (void)sendmsg (socket_fd, &message, MSG_NOSIGNAL);
+}
+
+static const char *
+filter_calls (const struct spawn_request *r, int calls_fd)
+{
+    int listener;
+    if (syscall_filter_load (r->filter, calls_fd < 0 ? NULL : &listener) < 0)
+        return "load the system-call filter";
+    if (calls_fd >= 0 && listener >= 0)
+        send_listener (calls_fd, listener);
+    return NULL;
+}
+
 static _noreturn_ void
-child_before_exec (const struct spawn_request *r, int report_fd)
+child_before_exec (const struct spawn_request *r, int report_fd, int calls_fd)
 {
     /* No controlling terminal from here on, in any class. */
     setsid ();
@@ -85,8 +119,7 @@ child_before_exec (const struct spawn_request *r, int report_fd)
     if (syscall (SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         child_fail (report_fd, "close_range", NULL);
     STEP (drop_capabilities ());
-    if (syscall_filter_load (r->filter) < 0)
-        child_fail (report_fd, "load the system-call filter", NULL);
+    STEP (filter_calls (r, calls_fd));
     if (r->landlock && landlock_restrict (r->landlock) < 0)
         child_fail (report_fd, "landlock_restrict_self", NULL);
     /* Last: the limit on descriptors would starve the steps above. */
@@ -105,6 +138,7 @@ child_before_exec (const struct spawn_request *r, int report_fd)
 struct usher {
     const struct spawn_request *request;
     int report_fd;
+    int calls_fd; /* where the command's listener is sent */
     int group_fd; /* version 2 group to be born in, -1 */
     pid_t pid;    /* of the command; what clone3 said */
     int pidfd;
@@ -128,7 +162,7 @@ usher_run (void *arg)
     }
     pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
     if (pid == 0)
-        child_before_exec (r, report_fd);
+        child_before_exec (r, report_fd, u->calls_fd);
     u->pid = pid;
     if (pid < 0)
         child_fail (report_fd, "clone into the process namespace", NULL);
@@ -165,35 +199,72 @@ fail_from_report (char *text, struct mur_error **err)
     return mur_fail_errno (err, E_IO_003, "%s%s%s", step, *detail ? " " : "", detail);
 }
 
+/* What send_listener sent, or -1. */
+static int
+take_listener (int socket_fd)
+{
+    char byte;
+    int listener = -1;
+    struct iovec data = { &byte, 1 };
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE (sizeof listener)];
+    } control;
+    struct msghdr message = { .msg_iov = &data,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof control.bytes };
+    ssize_t n = recvmsg (socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n == 1 ? CMSG_FIRSTHDR (&message) : NULL;
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy (&listener, CMSG_DATA (c), sizeof listener);
+    return listener;
+}
+
+/* Runs the usher and waits for what it leaves. */
+static bool
+start (struct usher *usher, int report[2], struct mur_error **err)
+{
+    if (! usher_send (usher, err)) {
+        close (report[0]);
+        close (report[1]);
+        return false;
+    }
+    char text[CHILD_REPORT_MAX + 1];
+    if (usher->pid < 0) {
+        close (report[1]);
+        (void)child_report_read (report[0], text);
+        close (report[0]);
+        return fail_from_report (text, err);
+    }
+    return child_await_exec (usher->pid, usher->pidfd, report, text, err) ||
+           (text[0] ? fail_from_report (text, err) : false);
+}
+
 bool
 sandbox_spawn (const struct spawn_request *request, struct spawned *out, struct mur_error **err)
 {
-    int report[2];
+    int report[2], calls[2] = { -1, -1 };
     if (pipe2 (report, O_CLOEXEC) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
+    if (request->is_heard && socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, calls) < 0)
+        calls[0] = calls[1] = -1; /* what is refused stays refused */
     struct usher usher = {
         .request = request,
         .report_fd = report[1],
+        .calls_fd = calls[1],
         .group_fd = request->nest    ? cgroup_nest_clone_fd (request->nest)
                     : request->scope ? cgroup_scope_clone_fd (request->scope)
                                      : -1,
         .pid = -1,
         .pidfd = -1,
     };
-    if (! usher_send (&usher, err)) {
-        close (report[0]);
-        close (report[1]);
-        return false;
-    }
-    char text[CHILD_REPORT_MAX + 1];
-    if (usher.pid < 0) {
-        close (report[1]);
-        (void)child_report_read (report[0], text);
-        close (report[0]);
-        return fail_from_report (text, err);
-    }
-    if (! child_await_exec (usher.pid, usher.pidfd, report, text, err))
-        return text[0] ? fail_from_report (text, err) : false;
-    *out = (struct spawned){ usher.pid, usher.pidfd };
-    return true;
+    bool is_started = start (&usher, report, err);
+    *out = (struct spawned){ usher.pid, usher.pidfd, -1 };
+    if (is_started && calls[0] >= 0)
+        out->listener_fd = take_listener (calls[0]);
+    for (int i = 0; i < 2; i++)
+        if (calls[i] >= 0)
+            close (calls[i]);
+    return is_started;
 }

@@ -36,11 +36,13 @@ struct spawn_request {
     const struct session_namespaces *namespaces; /* joined; never NULL */
     const struct landlock_plan *landlock;        /* NULL below the Landlock tiers */
     const struct syscall_filter *filter;         /* never NULL */
+    bool is_heard; /* refused system calls are asked of the caller, by spawned.listener_fd */
 };
 
 struct spawned {
-    pid_t pid; /* leader of a terminal session and process group of its own */
-    int pidfd; /* owned */
+    pid_t pid;       /* leader of a terminal session and process group of its own */
+    int pidfd;       /* owned */
+    int listener_fd; /* owned; system calls of it that want an answer (syscall_filter.h), -1 */
 };
 
 /* Starts it and returns once it runs the program. Fails with E-IO-003 naming the step. On failure

@@ -234,9 +234,15 @@ init_run (const struct maker *m, const struct network_listeners *listeners,
     report.listener_count = (uint32_t)listeners->count;
     for (size_t i = 0; i < listeners->count; i++)
         fds[count++] = listeners->tcp_fds[i];
-    report.has_dns = listeners->dns_fd >= 0;
-    if (report.has_dns)
-        fds[count++] = listeners->dns_fd;
+    const struct {
+        int fd;
+        bool *has;
+    } others[] = { { listeners->dns_fd, &report.has_dns },
+                   { listeners->refused_tcp_fd, &report.has_refused_tcp },
+                   { listeners->refused_udp_fd, &report.has_refused_udp } };
+    for (size_t i = 0; i < ARRAY_LEN (others); i++)
+        if ((*others[i].has = others[i].fd >= 0))
+            fds[count++] = others[i].fd;
     if (! tell (m, &report, fds, count))
         _exit (1);
     if (missing[WALL_PROCESSES].step) /* nothing hangs on it */

@@ -14,12 +14,13 @@ struct maker_report {
     struct attempt_failure missing[WALL_COUNT];
     uint8_t slots[NS_FD_COUNT]; /* enum namespace_fd of each descriptor */
     uint32_t slot_count;
-    uint32_t listener_count; /* descriptors of listeners after those; the DNS socket last */
-    bool has_dns;
+    uint32_t listener_count; /* descriptors of listeners after those */
+    bool has_dns;            /* then its socket, then those of refusals */
+    bool has_refused_tcp, has_refused_udp;
     bool is_init; /* from the init, not from its maker */
 };
 
-#define MAKER_MAX_FDS (NS_FD_COUNT + NETWORK_NAMESPACE_MAX_PORTS + 1)
+#define MAKER_MAX_FDS (NS_FD_COUNT + NETWORK_NAMESPACE_MAX_PORTS + 3)
 
 struct maker {
     const struct namespace_request *request;

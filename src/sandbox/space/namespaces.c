@@ -63,6 +63,10 @@ take_fds (struct session_namespaces *ns, const struct maker_report *r, const int
         ns->listeners.tcp_fds[ns->listeners.count++] = fds[at++];
     if (r->has_dns && at < count)
         ns->listeners.dns_fd = fds[at++];
+    if (r->has_refused_tcp && at < count)
+        ns->listeners.refused_tcp_fd = fds[at++];
+    if (r->has_refused_udp && at < count)
+        ns->listeners.refused_udp_fd = fds[at++];
 }
 
 /* One report; false at the end of them. */

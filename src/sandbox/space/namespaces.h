@@ -54,9 +54,8 @@ struct session_namespaces {
 
 #define SESSION_NAMESPACES_NONE                                                                    \
     {                                                                                              \
-        .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .control_fd = -1, .listeners = {    \
-            .dns_fd = -1                                                                           \
-        }                                                                                          \
+        .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .control_fd = -1,                   \
+        .listeners = NETWORK_LISTENERS_NONE                                                        \
     }
 
 struct namespace_request {

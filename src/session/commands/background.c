@@ -10,6 +10,7 @@
 #include "sandbox/run/command.h"
 #include "sandbox/run/command_log.h"
 #include "session/commands/processes_internal.h"
+#include "session/commands/refusals_told.h"
 #include "session/state/loop_lock.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
@@ -36,6 +37,8 @@ struct background {
     bool was_read;          /* the model saw the finished state: no task reports it */
     bool is_outstanding;    /* ran when the session's end began */
     uint64_t running_ms;    /* then */
+    bool is_judged;         /* refused is filled */
+    struct buf refused;     /* what the walls refused it, as the model reads it */
 };
 
 static const char background_parameters[] =
@@ -113,6 +116,7 @@ background_free (struct background *b)
     free (b->line);
     free (b->task_id);
     free (b->context_id);
+    buf_free (&b->refused);
     free (b);
 }
 
@@ -190,16 +194,32 @@ record_end (struct session *s, struct background *b, const char *completion_task
            .completion_task_id = completion_task_id);
 }
 
-static const struct task *
-enqueue_report (struct session *s, const struct background *b)
+/* Of a command that has ended; found once, as it is noted for the trace. */
+static const char *
+refused_text (struct session *s, struct background *b)
 {
     struct command_result r = command_look (b->command);
-    _cleanup_free_ char *text =
-        x_asprintf ("The background command %s has ended.\n"
-                    "work_id: %s\ncommand: %s\nexit_code: %d\nduration_ms: %llu\n"
-                    "output: $MURMUR_RECORDS_DIR/logs/%s.log\noutput_bytes: %llu",
-                    b->work_id, b->work_id, b->line, r.exit_code, (unsigned long long)r.duration_ms,
-                    b->work_id, (unsigned long long)command_log_bytes (b->command));
+    if (! b->is_judged) {
+        uint64_t bytes;
+        _cleanup_free_ char *tail = command_tail (b->command, &bytes);
+        _cleanup_strv_ struct strv lines = { 0 };
+        const struct refused_command told = { b->name, b->args, "", tail, &r };
+        refusals_tell (s, &told, &b->refused, &lines);
+        b->is_judged = true;
+    }
+    return b->refused.len ? b->refused.data : "";
+}
+
+static const struct task *
+enqueue_report (struct session *s, struct background *b)
+{
+    struct command_result r = command_look (b->command);
+    _cleanup_free_ char *text = x_asprintf (
+        "The background command %s has ended.\n"
+        "work_id: %s\ncommand: %s\nexit_code: %d\nduration_ms: %llu\n"
+        "output: $MURMUR_RECORDS_DIR/logs/%s.log\noutput_bytes: %llu%s",
+        b->work_id, b->work_id, b->line, r.exit_code, (unsigned long long)r.duration_ms, b->work_id,
+        (unsigned long long)command_log_bytes (b->command), refused_text (s, b));
     struct task_intake intake = { .context_id = b->context_id,
                                   .text = text,
                                   .source = "detached_shell",
@@ -404,6 +424,8 @@ answer (struct session *s, const struct running_task *task, const struct asked *
                 "%zu\n\n%s",
                 b->work_id, (unsigned long long)bytes, strlen (tail), tail);
     outcome_set_result (out, "background-command", TOOL_PASSED, text.data, text.len);
+    if (is_over)
+        buf_puts (&out->text, refused_text (s, b));
     out->is_truncated = bytes > strlen (tail);
     TRACE (s->trace, NULL, background_command, .task_id = task->task->id, .work_id = b->work_id,
            .operation = operation_names[a->operation], .state = state_name (&r),

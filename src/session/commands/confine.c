@@ -383,8 +383,18 @@ joined (struct arena *a, const struct strv *const *lists, size_t count)
     const char **out = arena_new_array (a, const char *, total + 1);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < lists[i]->len; j++)
-            out[len++] = lists[i]->items[j];
+            out[len++] = arena_strdup (a, lists[i]->items[j]);
     return out;
+}
+
+/* What a sealed root shows of the host. */
+static void
+add_system_trees (struct strv *out)
+{
+    const char *const *const shown[] = { mount_system_trees, mount_etc_entries };
+    for (size_t n = 0; n < ARRAY_LEN (shown); n++)
+        for (size_t i = 0; shown[n][i]; i++)
+            strv_push (out, shown[n][i]);
 }
 
 struct refusal_walls
@@ -394,9 +404,12 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
     if (! c->refusal_programs) {
         const struct strv *const programs[] = { &list->files, &list->run_trees };
+        _cleanup_strv_ struct strv system = { 0 };
+        if (c->spec.tier == CONFINEMENT_SEALED)
+            add_system_trees (&system);
         const struct strv *const readable[] = { &list->readable,
                                                 confinement_trust_store (c->confinement),
-                                                confinement_public (c->confinement) };
+                                                confinement_public (c->confinement), &system };
         c->refusal_programs = joined (s->arena, programs, ARRAY_LEN (programs));
         c->refusal_readable = joined (s->arena, readable, ARRAY_LEN (readable));
     }
@@ -409,6 +422,7 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
                                    .path = list->path,
                                    .may_run_work = c->spec.workdir_exec,
                                    .allows_unix_sockets = c->spec.allows_unix_sockets,
+                                   .memory_bytes = confinement_memory_bytes (c->confinement),
                                    .is_sealed = confinement_has_root (c->confinement),
                                    .reaches = reaches,
                                    .ctx = ctx };

@@ -9,6 +9,7 @@
 #include "sandbox/run/command.h"
 #include "session/commands/confine.h"
 #include "session/commands/processes_internal.h"
+#include "session/commands/refusals_told.h"
 #include "session/state/loop_lock.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -176,6 +177,12 @@ native_run (struct session *s, struct running_task *task, const struct staged_ar
     }
     struct command_result r = command_look (c);
     read_result (tool->tool_name, &r, out);
+    size_t said_len, errors_len;
+    _cleanup_free_ char *said = native_stream_text (&r.out, &said_len);
+    _cleanup_free_ char *errors = native_stream_text (&r.err, &errors_len);
+    _cleanup_strv_ struct strv lines = { 0 };
+    const struct refused_command told = { tool->tool_name, NULL, said, errors, &r };
+    refusals_tell (s, &told, &out->text, &lines);
 }
 
 void

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "fs/paths.h"
 #include "fs/root.h"
+#include "sandbox/programs/hopeless.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -19,6 +20,7 @@ enum trouble {
     TROUBLE_ABSENT,
     TROUBLE_READ_ONLY,
     TROUBLE_NETWORK,
+    TROUBLE_MEMORY,
 };
 
 static const struct {
@@ -46,6 +48,14 @@ static const struct {
     { "econnrefused", TROUBLE_NETWORK },
     { "failed to connect", TROUBLE_NETWORK },
     { "server misbehaving", TROUBLE_NETWORK },
+    { "cannot allocate memory", TROUBLE_MEMORY },
+    { "out of memory", TROUBLE_MEMORY },
+    { "memoryerror", TROUBLE_MEMORY },
+    { "bad_alloc", TROUBLE_MEMORY },
+    { "memory exhausted", TROUBLE_MEMORY },
+    { "enomem", TROUBLE_MEMORY },
+    { "could not reserve enough space", TROUBLE_MEMORY },
+    { "failed to reserve", TROUBLE_MEMORY },
 };
 
 /* Calls no key grants, by the word a program says of them. */
@@ -63,8 +73,8 @@ trouble_of (const char *line)
     return TROUBLE_NONE;
 }
 
-static void
-say (struct strv *out, char *line)
+void
+refusals_say (struct strv *out, char *line)
 {
     bool is_new = out->len < REFUSALS_MAX && ! strv_contains (out, line);
     if (is_new)
@@ -104,14 +114,14 @@ judge_session_path (const struct refusal_walls *w, const char *path, bool was_st
     for (size_t i = 0; w->read_only && w->read_only[i]; i++) {
         _cleanup_free_ char *root = x_asprintf ("%s/%s", w->work_dir, w->read_only[i]);
         if (fs_path_is_within (path, root)) {
-            say (out, x_asprintf ("%s may not be changed (filesystem.read_only)", path));
+            refusals_say (out, x_asprintf ("%s may not be changed (filesystem.read_only)", path));
             return;
         }
     }
     if (was_started && ! w->may_run_work && is_runnable_file (path))
-        say (out, x_asprintf ("%s is a file of the work, which do not run here "
-                              "(filesystem.workdir_exec: walled lets them)",
-                              path));
+        refusals_say (out, x_asprintf ("%s is a file of the work, which do not run here "
+                                       "(filesystem.workdir_exec: walled lets them)",
+                                       path));
 }
 
 static void
@@ -130,13 +140,15 @@ judge_path (const struct refusal_walls *w, const char *path, enum trouble troubl
     if (is_below (resolved, w->programs))
         return;
     if (is_runnable_file (resolved) && trouble != TROUBLE_READ_ONLY)
-        say (out, x_asprintf ("%s is no program of this capsule (shell.allow: [%s])", path, base));
+        refusals_say (
+            out, x_asprintf ("%s is no program of this capsule (shell.allow: [%s])", path, base));
     else if (! is_below (resolved, w->readable) &&
              (trouble != TROUBLE_ABSENT || w->is_sealed || fs_path_is_within (path, "/tmp")))
-        say (out,
-             x_asprintf ("%s lies outside what commands may read; what the work needs is put into "
-                         "the work folder, a program's own folder into shell.interpreter_runtime",
-                         path));
+        refusals_say (
+            out,
+            x_asprintf ("%s lies outside what commands may read; what the work needs is put into "
+                        "the work folder, a program's own folder into shell.interpreter_runtime",
+                        path));
 }
 
 /* A bare name that PATH finds and the capsule does not. */
@@ -153,8 +165,8 @@ judge_name (const struct refusal_walls *w, const char *name, struct strv *out)
         if (is_session_folder (w, resolved))
             judge_session_path (w, resolved, true, out);
         else if (! is_below (resolved, w->programs))
-            say (out, x_asprintf ("%s is no program of this capsule (shell.allow: [%s])", candidate,
-                                  name));
+            refusals_say (out, x_asprintf ("%s is no program of this capsule (shell.allow: [%s])",
+                                           candidate, name));
         return;
     }
 }
@@ -211,8 +223,8 @@ judge_word (const struct refusal_walls *w, const char *word, enum trouble troubl
 {
     if (trouble == TROUBLE_NETWORK) {
         if (is_host (word) && ! w->reaches (w->ctx, word))
-            say (out,
-                 x_asprintf ("%s is no host of this capsule (network.allow: [%s])", word, word));
+            refusals_say (out, x_asprintf ("%s is no host of this capsule (network.allow: [%s])",
+                                           word, word));
     } else if (word[0] == '/') {
         judge_path (w, word, trouble, was_started, out);
     } else if (strchr (word, '/')) {
@@ -234,10 +246,15 @@ judge_line (const struct refusal_walls *w, char *line, bool was_started, struct 
     enum trouble trouble = trouble_of (line);
     if (trouble == TROUBLE_NONE)
         return;
+    if (trouble == TROUBLE_MEMORY && w->memory_bytes)
+        refusals_say (out, x_asprintf ("one process may not have more than %llu bytes of addresses "
+                                       "(resources.memory_bytes: a larger number)",
+                                       (unsigned long long)w->memory_bytes));
     if (trouble == TROUBLE_DENIED && strcasestr (line, "socket") && ! w->allows_unix_sockets)
-        say (out,
-             x_strdup ("sockets of another kind than IP are not given (network.unix_sockets: true "
-                       "lets a command bind its own)"));
+        refusals_say (
+            out,
+            x_strdup ("sockets of another kind than IP are not given (network.unix_sockets: true "
+                      "lets a command bind its own)"));
     for (char *at = line; *at;) {
         size_t len = 0;
         while (! ends_word (at[len]))
@@ -249,10 +266,10 @@ judge_line (const struct refusal_walls *w, char *line, bool was_started, struct 
             judge_word (w, at, trouble, was_started, is_meant, out);
             for (size_t i = 0; i < ARRAY_LEN (calls) && trouble == TROUBLE_DENIED; i++)
                 if (str_eq (at, calls[i]))
-                    say (out,
-                         x_asprintf (
-                             "the system call %s is refused to every command; no key grants it",
-                             calls[i]));
+                    refusals_say (
+                        out, x_asprintf (
+                                 "the system call %s is refused to every command; no key grants it",
+                                 calls[i]));
             at[len] = kept;
         }
         at += len + (at[len] != '\0');
@@ -269,4 +286,104 @@ refusals_find (const struct refusal_walls *w, int exit_code, const char *text, s
     bool was_started = exit_code == 126;
     for (char *line; out->len < REFUSALS_MAX && (line = strsep (&rest, "\n"));)
         judge_line (w, line, was_started, out);
+}
+
+/* --- what the command says itself --- */
+
+/* Words a shell knows without any file. */
+static const char *const builtins[] = {
+    "alias", "bg",     "break", "case",  "cd",     "command",  "continue", "declare", "do",
+    "done",  "echo",   "elif",  "else",  "esac",   "eval",     "exec",     "exit",    "export",
+    "false", "fc",     "fg",    "fi",    "for",    "function", "getopts",  "hash",    "if",
+    "in",    "jobs",   "kill",  "let",   "local",  "popd",     "printf",   "pushd",   "pwd",
+    "read",  "return", "set",   "shift", "shopt",  "source",   "test",     "then",    "time",
+    "times", "trap",   "true",  "type",  "ulimit", "umask",    "unalias",  "unset",   "until",
+    "wait",  "while",  "{",     "}",     "!",      "[",        "[[",       ":",       "."
+};
+
+/* Words after which another command begins. */
+static const char *const openers[] = { "if",      "then", "else",  "elif", "while", "until", "do",
+                                       "!",       "{",    "time",  "exec", "nohup", "env",   "nice",
+                                       "command", "eval", "xargs", "sudo", "setsid" };
+
+static bool
+is_one_of (const char *word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq (list[i], word))
+            return true;
+    return false;
+}
+
+/* Whether its complaint begins with the program's name, as programs do. */
+static bool
+complains (const char *complaint, const char *program)
+{
+    const char *slash = strrchr (program, '/');
+    const char *name = slash ? slash + 1 : program;
+    size_t len = strlen (name);
+    for (const char *at = complaint; (at = strstr (at, name)); at += len)
+        if ((at == complaint || ! isalnum ((unsigned char)at[-1])) && at[len] == ':')
+            return true;
+    return false;
+}
+
+static void
+judge_command (const struct refusal_walls *w, const char *word, const char *complaint,
+               bool has_failed, bool is_silent, struct strv *out)
+{
+    const char *why = hopeless_why (word);
+    if (why && (has_failed || complains (complaint, word)))
+        refusals_say (out, x_asprintf ("%s cannot do its work here: %s", word, why));
+    else if (! why && is_silent && ! strchr (word, '/') &&
+             ! is_one_of (word, builtins, ARRAY_LEN (builtins)))
+        judge_name (w, word, out);
+}
+
+/* Places every command has something at, whatever the walls are. */
+static bool
+is_judged (const char *word)
+{
+    return word[0] == '/' && ! str_starts (word, "/dev/") && ! str_starts (word, "/proc") &&
+           ! str_starts (word, "/sys");
+}
+
+/* A word, from which *at goes on to what ends it. */
+static char *
+next_word (const char **at)
+{
+    static const char ends[] = " \t\n;|&()<>`";
+    const char *from = *at;
+    char quote = 0;
+    for (; **at && (quote || ! strchr (ends, **at)); (*at)++)
+        if (quote ? **at == quote : **at == '\'' || **at == '"')
+            quote = quote ? 0 : **at;
+    size_t len = (size_t)(*at - from);
+    bool is_quoted = len > 1 && (*from == '\'' || *from == '"') && from[len - 1] == *from;
+    return is_quoted ? x_strndup (from + 1, len - 2) : x_strndup (from, len);
+}
+
+void
+refusals_of_line (const struct refusal_walls *w, const char *line, const char *complaint,
+                  bool has_failed, struct strv *out)
+{
+    bool begins = true, is_silent = has_failed && ! *complaint;
+    for (const char *at = line; *at && out->len < REFUSALS_MAX;) {
+        if (strchr (";|&(\n`", *at)) {
+            begins = true;
+            at++;
+            continue;
+        }
+        if (strchr (" \t)<>", *at)) {
+            at++;
+            continue;
+        }
+        _cleanup_free_ char *word = next_word (&at);
+        bool is_setting = strchr (word, '=') && word[0] != '/';
+        if (begins && ! is_setting)
+            judge_command (w, word, complaint, has_failed, is_silent, out);
+        if (is_silent && is_judged (word))
+            judge_path (w, word, TROUBLE_DENIED, false, out);
+        begins = begins && (is_setting || is_one_of (word, openers, ARRAY_LEN (openers)));
+    }
 }

@@ -11,7 +11,7 @@
 #include "session/commands/limit_told.h"
 #include "session/commands/processes_internal.h"
 #include "session/commands/recipe_text.h"
-#include "session/commands/refusals.h"
+#include "session/commands/refusals_told.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/refused.h"
@@ -123,34 +123,16 @@ is_cut (const struct command_result *r)
     return r->out.total_bytes > COMMAND_KEPT_BYTES || r->err.total_bytes > COMMAND_KEPT_BYTES;
 }
 
-static bool
-reaches (void *ctx, const char *host)
-{
-    const struct allow_list *rules = ctx;
-    for (size_t i = 0; i < rules->len; i++)
-        if (strcasecmp (rules->rules[i].host, host) == 0)
-            return true;
-    return false;
-}
-
-/* What the walls refused it, told to the model and kept for the trace. */
 static void
-add_refusals (struct session *s, const struct command_result *r, struct call_outcome *out)
+add_refusals (struct session *s, const char *name, const struct command_result *r,
+              struct call_outcome *out)
 {
-    struct confined *c = s->rooms.processes->confined;
-    const struct refusal_walls walls =
-        confine_refusal_walls (s, reaches, (void *)(uintptr_t)c->spec.network);
-    refusals_find (&walls, r->exit_code, r->err.kept.data, r->err.kept.len, &out->shell.refusals);
-    if (r->exit_code != 0)
-        refusals_find (&walls, r->exit_code, r->out.kept.data, r->out.kept.len,
-                       &out->shell.refusals);
-    for (size_t i = 0; i < out->shell.refusals.len; i++) {
-        const char *line = out->shell.refusals.items[i];
-        buf_printf (&out->text, "\nRefused by this capsule: %s", line);
-        /* Hosts are noted where they are refused. */
-        if (! strstr (line, " is no host of this capsule "))
-            refused_note_line (s, line);
-    }
+    _cleanup_free_ char *said =
+        x_strndup (r->out.kept.data ? r->out.kept.data : "", r->out.kept.len);
+    _cleanup_free_ char *errors =
+        x_strndup (r->err.kept.data ? r->err.kept.data : "", r->err.kept.len);
+    const struct refused_command told = { name, out->shell.command, said, errors, r };
+    refusals_tell (s, &told, &out->text, &out->shell.refusals);
 }
 
 static void
@@ -167,7 +149,7 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     append_notes (&notes, &r, log);
     if (notes.len)
         buf_append (&out->text, notes.data, notes.len);
-    add_refusals (s, &r, out);
+    add_refusals (s, name, &r, out);
     out->runtime_error = limit_told (out->shell.binary, &r);
     out->is_truncated = is_cut (&r);
     out->has_shell = true;

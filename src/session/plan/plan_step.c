@@ -10,6 +10,7 @@
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/commands/native.h"
+#include "session/commands/refusals_told.h"
 #include "session/commands/shell.h"
 #include "session/handoff/delegate.h"
 #include "session/plan/plan_capsule.h"
@@ -104,8 +105,17 @@ take_command_result (struct step_run *run)
         return;
     }
     _cleanup_free_ char *complaint = native_stream_text (&r.err, &err_len);
-    _cleanup_free_ char *code = x_asprintf ("exit code %d", r.exit_code);
-    fail_step (step, err_len ? complaint : code);
+    _cleanup_free_ char *said = native_stream_text (&r.out, &out_len);
+    _cleanup_buf_ struct buf text = { 0 };
+    if (err_len)
+        buf_puts (&text, complaint);
+    else
+        buf_printf (&text, "exit code %d", r.exit_code);
+    _cleanup_strv_ struct strv lines = { 0 };
+    const struct refused_command told = { run->tool, json_get_string (run->call, "command"), said,
+                                          complaint, &r };
+    refusals_tell (run->session, &told, &text, &lines);
+    fail_step (step, text.data);
 }
 
 static void

@@ -204,7 +204,8 @@ finish (struct mcp_server *s, struct occupancy *occupancy)
         ;
     bool was_asked = s->io.ending_ms && ! s->io.death;
     const char *limit = confinement_leave (s->walls.confinement, occupancy,
-                                           WIFSIGNALED (status) ? WTERMSIG (status) : 0);
+                                           WIFSIGNALED (status) ? WTERMSIG (status) : 0,
+                                           WIFEXITED (status) ? WEXITSTATUS (status) : 1);
     say_death (s, status, limit);
     if (! was_asked) {
         memmove (s->deaths_ms + 1, s->deaths_ms, sizeof s->deaths_ms - sizeof s->deaths_ms[0]);

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <stdint.h>
 
 #define REFUSED_MOST 32 /* between two records */
@@ -20,5 +22,9 @@ void refused_free (struct session *s);
 void refused_note_host (void *session, const char *host, int port);
 /* One line of what a command was refused, as the model reads it: "what (rule)". */
 void refused_note_line (struct session *s, const char *line);
+/* Appends a line for each host that was noted since the last record, as the model reads it. */
+void refused_host_lines (struct session *s, struct strv *out);
+/* True the first time a line is asked about in a session; always beyond what is remembered. */
+bool refused_is_news (struct session *s, const char *line);
 /* Writes network_refused and command_refused for what was noted; <by> is the tool or command. */
 void refused_record (struct session *s, const char *task_id, uint64_t turn, const char *by);

@@ -251,13 +251,13 @@ test_limits_are_told_apart (void **state)
     struct occupancy o;
     confinement_enter (c, &o);
     int code = run (c, "echo hi; cat /dev/zero > big", &output);
-    const char *limit = confinement_leave (c, &o, code > 128 ? code - 128 : 0);
+    const char *limit = confinement_leave (c, &o, code > 128 ? code - 128 : 0, code);
     /* The shell reports its child's death by exit code 153; the signal itself is the child's. */
     assert_true (code == 128 + 25 || limit == NULL);
     assert_non_null (strstr (output.data, "hi"));
     confinement_enter (c, &o);
     code = run (c, "while :; do :; done", &output);
-    limit = confinement_leave (c, &o, code > 128 ? code - 128 : 0);
+    limit = confinement_leave (c, &o, code > 128 ? code - 128 : 0, code);
     assert_string_equal (limit, "cpu_seconds");
     buf_free (&output);
     confinement_free (c);

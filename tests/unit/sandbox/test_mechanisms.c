@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -42,7 +43,7 @@ filtered_as (const struct syscall_surface *surface, const pid_t *guarded, int (*
     assert_true (filter.len > 0 && filter.len <= 512);
     pid_t pid = fork ();
     if (pid == 0) {
-        if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_load (&filter) < 0)
+        if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_load (&filter, NULL) < 0)
             _exit (99);
         _exit (body ());
     }
@@ -114,6 +115,76 @@ static void
 test_calls_outside_the_surface_are_refused (void **state _unused_)
 {
     assert_int_equal (filtered (false, denied_calls), 0);
+}
+
+static int
+tries_two (void)
+{
+    for (int i = 0; i < 3; i++)
+        if (syscall (SYS_unshare, 0) != -1 || errno != EPERM || syscall (SYS_bpf, 0, 0, 0) != -1 ||
+            errno != EPERM)
+            return 1;
+    return 0;
+}
+
+/* A child that hands its listener over by sharing descriptors. */
+static int
+hear (const struct syscall_filter *filter, int *listener, pid_t *pid)
+{
+    int ready[2];
+    assert_int_equal (pipe (ready), 0);
+    *pid = (pid_t)syscall (SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+    if (*pid == 0) {
+        int fd = -1;
+        bool is_loaded =
+            prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall_filter_load (filter, &fd) == 0;
+        (void)! write (ready[1], &fd, sizeof fd);
+        _exit (is_loaded ? tries_two () : 99);
+    }
+    assert_int_equal (read (ready[0], listener, sizeof *listener), sizeof *listener);
+    close (ready[0]);
+    close (ready[1]);
+    return *listener;
+}
+
+static void
+test_security_refused_calls_are_heard_of_and_stay_refused (void **state _unused_)
+{
+    const struct syscall_surface surface = { .has_own_ipc = true, .has_own_processes = true };
+    struct syscall_filter filter;
+    assert_succeeds (syscall_filter_compile (&surface, &filter, &err));
+    int listener, status;
+    pid_t pid;
+    if (filter.is_told && hear (&filter, &listener, &pid) >= 0) {
+        uint64_t told = 0;
+        struct pollfd p = { .fd = listener, .events = POLLIN };
+        while (poll (&p, 1, 10000) > 0 && ! (p.revents & POLLHUP))
+            if (! syscall_filter_answer (listener, &told))
+                break;
+        assert_int_equal (waitpid (pid, &status, 0), pid);
+        assert_int_equal (status, 0);
+        size_t count = 0;
+        for (size_t i = 0; syscall_filter_told[i]; i++)
+            if (told >> i & 1) {
+                count++;
+                assert_true (str_eq (syscall_filter_told[i], "unshare") ||
+                             str_eq (syscall_filter_told[i], "bpf"));
+            }
+        assert_int_equal (count, 2);
+        close (listener);
+    }
+    syscall_filter_free (&filter);
+}
+
+/* A told call is one nobody is given, and there is a bit for each. */
+static void
+test_told_calls_are_not_allowed_ones (void **state _unused_)
+{
+    size_t count = 0;
+    for (; syscall_filter_told[count]; count++)
+        for (size_t a = 0; syscall_filter_allowed[a]; a++)
+            assert_string_not_equal (syscall_filter_allowed[a], syscall_filter_told[count]);
+    assert_in_range (count, 1, 64);
 }
 
 /* What a raw call that forks came to in the parent. */
@@ -277,6 +348,8 @@ main (void)
         cmocka_unit_test (test_no_system_call_is_both_allowed_and_denied),
         cmocka_unit_test (test_containment_19_socket_families),
         cmocka_unit_test (test_calls_outside_the_surface_are_refused),
+        cmocka_unit_test (test_security_refused_calls_are_heard_of_and_stay_refused),
+        cmocka_unit_test (test_told_calls_are_not_allowed_ones),
         cmocka_unit_test (test_security_B3_no_flag_of_clone_makes_a_namespace),
         cmocka_unit_test (test_security_B11_what_no_namespace_closes_the_filter_does),
         cmocka_unit_test (test_landlock_confines_to_the_granted_tree),
