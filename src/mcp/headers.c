@@ -21,9 +21,10 @@ decoded (const char *value)
     if (! str_starts (value, PREFIX) || ! str_ends (value, SUFFIX) ||
         len < strlen (PREFIX) + strlen (SUFFIX))
         return x_strdup (value);
-    size_t out_len;
-    unsigned char *bytes = mcp_base64_decode (value + strlen (PREFIX),
-                                              len - strlen (PREFIX) - strlen (SUFFIX), &out_len);
+    size_t out_len, encoded = len - strlen (PREFIX) - strlen (SUFFIX);
+    if (encoded % 4) /* padded, in a header */
+        return NULL;
+    unsigned char *bytes = mcp_base64_decode (value + strlen (PREFIX), encoded, &out_len);
     if (bytes && (strlen ((char *)bytes) != out_len || ! utf8_is_valid ((char *)bytes, out_len))) {
         free (bytes);
         return NULL;
@@ -212,6 +213,17 @@ mcp_headers_match (const struct mcp_request *r, const json_t *schema, mcp_header
         mcp_params_visit (schema, json_object_get (r->message.params, "arguments"), check_param,
                           &c);
     return ! c.is_bad;
+}
+
+void
+mcp_headers_judge_version (const struct mcp_request *r, mcp_header_fn *header, const void *ctx,
+                           struct mcp_answer *no)
+{
+    struct check c = { header, ctx, no, false };
+    const json_t *meta = json_object_get (r->message.params, "_meta");
+    const char *named = json_get_string (meta, MCP_META_VERSION);
+    if (named && header (ctx, "MCP-Protocol-Version"))
+        must_be (&c, "MCP-Protocol-Version", named);
 }
 
 /* --- pages of browsers --- */

@@ -17,6 +17,10 @@ typedef const char *mcp_header_fn (const void *ctx, const char *name);
  * method. False: MCP_HEADER_MISMATCH in *no. */
 bool mcp_headers_match (const struct mcp_request *r, const json_t *schema, mcp_header_fn *header,
                         const void *ctx, struct mcp_answer *no);
+/* Of a modern request whose revision is not served: where the header names another one, that is
+ * what is wrong with it, MCP_HEADER_MISMATCH in *no. */
+void mcp_headers_judge_version (const struct mcp_request *r, mcp_header_fn *header, const void *ctx,
+                                struct mcp_answer *no);
 /* The value as it may stand in a header. Owned. */
 char *mcp_header_value (const char *text);
 

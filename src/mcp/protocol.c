@@ -52,6 +52,7 @@ static const struct mcp_method methods[] = {
     { "resources/read", MCP_RESOURCES_READ, BOTH, "uri", MCP_OFFERS_RESOURCES, true },
     { "prompts/list", MCP_PROMPTS_LIST, BOTH, NULL, MCP_OFFERS_PROMPTS, false },
     { "prompts/get", MCP_PROMPTS_GET, BOTH, "name", MCP_OFFERS_PROMPTS, false },
+    { "completion/complete", MCP_COMPLETE, BOTH, NULL, MCP_OFFERS_COMPLETIONS, true },
     { "subscriptions/listen", MCP_LISTEN, MCP_MODERN, NULL, 0, false },
     { "skills/list", MCP_SKILLS_LIST, BOTH, NULL, MCP_OFFERS_SKILLS, false },
     { "skills/get", MCP_SKILLS_GET, BOTH, "uri", MCP_OFFERS_SKILLS, false },

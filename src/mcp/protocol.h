@@ -79,6 +79,7 @@ enum mcp_method_id {
     MCP_TASKS_UPDATE,
     MCP_TASKS_CANCEL,
     MCP_SET_LEVEL,
+    MCP_COMPLETE,
     MCP_NO_SUCH_METHOD,
 };
 
@@ -98,6 +99,7 @@ enum mcp_offer {
     MCP_OFFERS_PROMPTS = 4,
     MCP_OFFERS_SKILLS = 8,
     MCP_OFFERS_TASKS = 16,
+    MCP_OFFERS_COMPLETIONS = 32,
 };
 
 /* Never NULL: a method of no row is the one with MCP_NO_SUCH_METHOD. */

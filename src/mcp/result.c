@@ -155,3 +155,57 @@ mcp_result_read (const json_t *result, const struct mcp_result_reader *r, struct
         buf_puts (out, "(the tool returned no data)");
     return ! has_failed;
 }
+
+/* --- handed on --- */
+
+static const struct part_kind {
+    const char *type, *since; /* the revision that brought it */
+    const char *members[3];   /* texts that must be there */
+} part_kinds[] = {
+    { "text", "2024-11-05", { "text" } },
+    { "image", "2024-11-05", { "data", "mimeType" } },
+    { "audio", "2025-03-26", { "data", "mimeType" } },
+    { "resource_link", "2025-06-18", { "uri", "name" } },
+    { "resource", "2024-11-05", { NULL } },
+};
+
+static bool
+is_whole (const json_t *part, const struct part_kind *kind)
+{
+    for (size_t i = 0; kind->members[i]; i++)
+        if (! json_get_string (part, kind->members[i]))
+            return false;
+    const json_t *resource = json_object_get (part, "resource");
+    return strcmp (kind->type, "resource") != 0 ||
+           (json_get_string (resource, "uri") &&
+            (json_get_string (resource, "text") || json_get_string (resource, "blob")));
+}
+
+static bool
+is_passable (const json_t *part, const struct mcp_revision *revision)
+{
+    const char *type = json_get_string (part, "type");
+    for (size_t i = 0; type && i < ARRAY_LEN (part_kinds); i++)
+        if (strcmp (part_kinds[i].type, type) == 0)
+            return strcmp (revision->name, part_kinds[i].since) >= 0 &&
+                   is_whole (part, &part_kinds[i]);
+    return false;
+}
+
+json_t *
+mcp_result_passed (const json_t *result, const struct mcp_revision *revision)
+{
+    json_t *content = json_object_get (result, "content");
+    json_t *structure = json_object_get (result, "structuredContent");
+    size_t i;
+    json_t *part;
+    if (! json_is_array (content))
+        return NULL;
+    json_array_foreach (content, i, part) if (! is_passable (part, revision)) return NULL;
+    json_t *passed = json_object ();
+    json_object_set (passed, "content", content);
+    if (structure && ! json_is_null (structure))
+        json_object_set (passed, "structuredContent", structure);
+    json_set_bool (passed, "isError", json_is_true (json_object_get (result, "isError")));
+    return passed;
+}

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "mcp/protocol.h"
 
 /* Keeps bytes; the name they are found by afterwards (owned), or NULL when they cannot be kept. */
 typedef char *mcp_keep_fn (void *ctx, const char *mime, const void *data, size_t len);
@@ -17,5 +18,8 @@ struct mcp_result_reader {
     void *ctx;
 };
 
+/* The result as a client of that revision may be handed it: its content and structure, whose parts
+ * are of kinds the revision knows and whole. A new object, or NULL when some part is not. */
+json_t *mcp_result_passed (const json_t *result, const struct mcp_revision *revision);
 /* Appends it. False: the tool says that it failed. */
 bool mcp_result_read (const json_t *result, const struct mcp_result_reader *r, struct buf *out);

@@ -38,6 +38,7 @@ static const struct {
     { MCP_OFFERS_TOOLS, "tools", NULL, true },
     { MCP_OFFERS_RESOURCES, "resources", NULL, false },
     { MCP_OFFERS_PROMPTS, "prompts", NULL, false },
+    { MCP_OFFERS_COMPLETIONS, "completions", NULL, false },
     { MCP_OFFERS_SKILLS, NULL, MCP_EXT_SKILLS, false },
     { MCP_OFFERS_TASKS, NULL, MCP_EXT_TASKS, false },
 };
@@ -132,6 +133,7 @@ served_by (const struct mcp_service *s, enum mcp_method_id id)
         { MCP_TOOLS_CALL, s->tools_call, NULL },
         { MCP_RESOURCES_LIST, s->resources_list, "resources" },
         { MCP_RESOURCES_READ, s->resources_read, NULL },
+        { MCP_RESOURCE_TEMPLATES, s->resource_templates, "resourceTemplates" },
         { MCP_PROMPTS_LIST, s->prompts_list, "prompts" },
         { MCP_PROMPTS_GET, s->prompts_get, NULL },
         { MCP_SKILLS_LIST, s->skills_list, "skills" },
@@ -139,6 +141,7 @@ served_by (const struct mcp_service *s, enum mcp_method_id id)
         { MCP_TASKS_GET, s->tasks_get, NULL },
         { MCP_TASKS_UPDATE, s->tasks_update, NULL },
         { MCP_TASKS_CANCEL, s->tasks_cancel, NULL },
+        { MCP_COMPLETE, s->complete, NULL },
     };
     for (size_t i = 0; i < ARRAY_LEN (table); i++)
         if (table[i].id == id)
@@ -186,15 +189,6 @@ serve_named (const struct mcp_service *s, const struct served *by, struct mcp_ca
         set_lifetime (answer->result);
 }
 
-static void
-serve_templates (const struct mcp_call *call, struct mcp_answer *answer)
-{
-    answer->result = json_object ();
-    json_object_set_new (answer->result, "resourceTemplates", json_array ());
-    if (call->request->revision->era == MCP_MODERN)
-        set_lifetime (answer->result);
-}
-
 void
 mcp_serve (const struct mcp_service *s, struct mcp_peer *peer, const struct mcp_request *r,
            const struct mcp_sink *sink, struct cancel *cancel, struct mcp_answer *answer)
@@ -210,12 +204,12 @@ mcp_serve (const struct mcp_service *s, struct mcp_peer *peer, const struct mcp_
         discover (s, answer->result = json_object ());
     else if (r->method->id == MCP_PING || r->method->id == MCP_SET_LEVEL)
         answer->result = json_object ();
-    else if (is_offered && r->method->id == MCP_RESOURCE_TEMPLATES)
-        serve_templates (&call, answer);
     else if (! is_offered || ! by.fn)
         mcp_refuse (answer, MCP_NO_METHOD, "%s: this server does not offer it", r->method->name);
     else if (by.list)
         serve_list (s, &by, &call, answer);
+    else if (! r->method->named_by)
+        by.fn (s->ctx, &call, answer);
     else
         serve_named (s, &by, &call, answer);
 }

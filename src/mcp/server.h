@@ -14,6 +14,8 @@
 struct mcp_sink {
     /* Sends a message that belongs to this request before its answer; <text> is taken over. */
     void (*send) (void *ctx, char *text);
+    /* Tells how far the call is; <total> 0: unknown, <message> may be NULL. */
+    void (*progress) (void *ctx, double at, double total, const char *message);
     void *ctx;
 };
 
@@ -37,7 +39,8 @@ struct mcp_service {
     bool tells_changes;                        /* listChanged */
     /* By method; NULL: there is none. What a list's function puts in result is its array. */
     mcp_serve_fn *tools_list, *tools_call, *resources_list, *resources_read, *prompts_list,
-        *prompts_get, *skills_list, *skills_get, *tasks_get, *tasks_update, *tasks_cancel;
+        *prompts_get, *skills_list, *skills_get, *tasks_get, *tasks_update, *tasks_cancel,
+        *resource_templates, *complete;
 };
 
 /* Serves it; never for MCP_LISTEN, which is the transport's. <peer> is opened by `initialize`. */

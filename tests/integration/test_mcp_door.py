@@ -171,3 +171,19 @@ def test_mcp_09_a_call_at_the_door_is_recorded_like_a_models(lab):
     running.result(20)
 
     assert trace_of(lab).one("tool_call")["tool_call_id"] == '"x"'
+
+
+def test_mcp_05_a_header_that_names_another_revision_is_what_is_wrong(lab):
+    client = Http(start(lab))
+    unserved = client.modern("tools/list", version="1900-01-01")
+    unlike = client.modern("tools/list", version="1900-01-01", headers={"MCP-Protocol-Version": MODERN})
+    assert error_of(unserved)[1] == -32022 and error_of(unlike)[:2] == (400, -32020)
+
+
+def test_mcp_05_an_encoded_header_is_padded(lab):
+    client = Http(start(lab))
+    encoded = base64.b64encode(b"files").decode()
+    assert encoded.endswith("=")
+    good = client.modern("tools/call", headers={"Mcp-Name": f"=?base64?{encoded}?="}, name="files", arguments={"action": "list"})
+    bad = client.modern("tools/call", headers={"Mcp-Name": f"=?base64?{encoded.rstrip('=')}?="}, name="files", arguments={"action": "list"})
+    assert good[0] == 200 and error_of(bad)[:2] == (400, -32020)

@@ -270,3 +270,76 @@ def test_mcp_18_skills_and_exported_files_are_read(lab):
     assert client.ask("resources/read", uri=resource["uri"])["contents"][0]["text"] == "hello"
     for uri in ("file:///../secret.txt", "file:///%2e%2e/secret.txt", "file:////etc/passwd", "skill://nothing/SKILL.md", "x"):
         assert client.fails("resources/read", uri=uri)["code"] == -32602
+
+
+REVIEW = {"name": "review", "description": "Looks at a file.", "text": "Review {{path}} for {{what}}.", "attach": ["{{path}}"],
+          "arguments": [{"name": "path", "required": True}, {"name": "what", "values": ["speed", "style", "safety"]}]}
+
+
+def with_files(lab, *prompts, **mcp):
+    """A project that serves these prompts and the files of shared/."""
+    project = lab.agent(steps=[{"text": "x"}], tools=[FILES],
+                        exports={"files": {"root": "shared", "mode": "read-only"},
+                                 "mcp": {"tools": ["files"], "files": True, "prompts": list(prompts), **mcp}})
+    (project.directory / "shared/sub").mkdir(parents=True)
+    (project.directory / "shared/a.md").write_text("# A\n")
+    (project.directory / "shared/sub/a b.txt").write_text("b")
+    (project.directory / "shared/dot.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff")
+    return project
+
+
+def test_mcp_18_prompts_are_filled_and_files_go_along(lab):
+    client = StdioClient(lab, "--workdir", ".", cwd=with_files(lab, REVIEW).directory)
+
+    (listed,) = client.ask("prompts/list")["prompts"]
+    assert listed["arguments"] == [{"name": "path", "required": True}, {"name": "what", "required": False}]
+    file, text = client.ask("prompts/get", name="review", arguments={"path": "a.md", "what": "style"})["messages"]
+    assert text["content"]["text"] == "Review a.md for style." and file["content"]["type"] == "resource"
+    assert file["content"]["resource"] == {"uri": "file:///a.md", "mimeType": "text/markdown", "text": "# A\n"}
+    picture, _ = client.ask("prompts/get", name="review", arguments={"path": "file:///dot.png"})["messages"]
+    assert picture["content"]["type"] == "image" and picture["content"]["mimeType"] == "image/png"
+    for arguments in ({}, {"path": 7}, {"path": "../murmur.yaml"}, {"path": "missing"}):
+        assert client.fails("prompts/get", name="review", arguments=arguments)["code"] == -32602
+    complete = {"ref": {"type": "ref/prompt", "name": "review"}, "argument": {"name": "what", "value": "s"}}
+    assert client.ask("completion/complete", **complete)["completion"] == {"values": ["speed", "style", "safety"], "total": 3,
+                                                                             "hasMore": False}
+    complete["argument"]["value"] = "sp"
+    assert client.ask("completion/complete", **complete)["completion"]["values"] == ["speed"]
+    assert client.fails("completion/complete", ref={}, argument={})["code"] == -32602
+
+
+@pytest.mark.parametrize("era", ["modern", LEGACY])
+def test_mcp_18_files_have_the_addresses_the_manifest_gives_them(lab, era):
+    client = StdioClient(lab, "--workdir", ".", cwd=with_files(lab, files_uri="notes://team/").directory, era=era)
+
+    listed = {resource["name"]: resource["uri"] for resource in client.ask("resources/list")["resources"]}
+    assert listed["sub/a b.txt"] == "notes://team/sub/a%20b.txt"
+    assert client.ask("resources/read", uri=listed["sub/a b.txt"])["contents"][0]["text"] == "b"
+    (template,) = client.ask("resources/templates/list")["resourceTemplates"]
+    assert template["uriTemplate"] == "notes://team/{+path}"
+    found = client.ask("completion/complete", ref={"type": "ref/resource", "uri": template["uriTemplate"]},
+                       argument={"name": "path", "value": "sub/"})["completion"]
+    assert found["values"] == ["sub/a b.txt"]
+    refused = client.fails("resources/read", uri="file:///a.md")
+    assert refused["code"] == -32602 and refused["data"]["uri"] == "file:///a.md"
+
+
+@pytest.mark.parametrize("mcp, says", [
+    ({"files_uri": "notes"}, "files_uri"), ({"files_uri": "notes://x"}, "ends with /"), ({"files_uri": "skill://"}, "files_uri"),
+    ({"prompts": [{"name": "a b", "text": "x"}]}, "prompts[0].name"), ({"prompts": [{"name": "a"}]}, "says something"),
+    ({"prompts": [{"name": "a", "text": "{{x}}"}]}, "{{x}} is none of its arguments"),
+    ({"prompts": [{"name": "a", "text": "{{x"}]}, "has no }}"),
+    ({"prompts": [{"name": "a", "text": "x"}, {"name": "a", "text": "x"}]}, "prompts[1].name"),
+    ({"prompts": [{"name": "a", "text": "x", "attach": ["{{y}}"]}]}, "prompts[0].attach[0]"),
+    ({"prompts": [{"name": "a", "text": "x", "arguments": [{"name": "b"}, {"name": "b"}]}]}, "b is there twice")])
+def test_mcp_18_what_a_prompt_or_an_address_cannot_be_is_refused_with_its_place(lab, mcp, says):
+    project = lab.agent(steps=[{"text": "x"}], tools=[FILES],
+                        exports={"files": {"root": "shared", "mode": "read-only"}, "mcp": {"tools": ["files"], **mcp}})
+    assert says in lab.mur("mcp", "serve", project.directory).failed("E-MAN-003").stderr
+
+
+def test_mcp_18_a_prompt_is_not_called_like_a_skill(lab):
+    project = lab.agent(steps=[{"text": "x"}], tools=[{"name": "notes", "runtime": "skill", "source": "skills/notes"}],
+                        exports={"mcp": {"skills": True, "prompts": [{"name": "notes", "text": "x"}]}})
+    project.write("skills/notes/skill.md", "---\nname: notes\ndescription: d\n---\nx\n")
+    assert "name of a skill" in lab.mur("mcp", "serve", project.directory).failed("E-MCP-010").stderr

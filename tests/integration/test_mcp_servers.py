@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.support.mcp_client import StdioClient
 from tests.support.mcp_servers import add, called, drift, entry, tool, trees, using, write_server
 from tests.support.polling import eventually, marked_processes
 
@@ -561,3 +562,39 @@ def test_mcp_a_tool_the_manifest_names_must_be_there(lab):
     add(lab).ok()
     refused = using(lab, [], entry(mcp={"tools": ["ehco"]})).run("--task", "go").failed("E-MCP-004")
     assert "ehco" in refused.stderr and "mur mcp show" in refused.stderr
+
+
+def serving(lab, *tools, **how):
+    """A capsule that holds the scripted server and serves its tools on."""
+    add(lab, tools=list(tools), **how).ok()
+    return lab.agent(steps=[{"text": "x"}], tools=[entry(mcp={"prefix": ""})], exports={"mcp": {"tools": [one["name"] for one in tools]}})
+
+
+CONTENT = [{"type": "text", "text": "see"}, {"type": "image", "data": PNG, "mimeType": "image/png"},
+           {"type": "resource_link", "uri": "file:///a", "name": "a"}]
+
+
+@pytest.mark.parametrize("era, passes", [("modern", True), ("2025-11-25", True), ("2025-03-26", False)])
+def test_mcp_10_what_a_server_of_tools_answers_is_served_on_as_it_came(lab, era, passes):
+    answered = {"content": CONTENT, "structuredContent": {"n": 1}, "_meta": {"x": 1}}
+    client = StdioClient(lab, serving(lab, tool("result"), result=answered).directory, era=era)
+
+    result = client.call("result")
+
+    if passes:
+        assert result["content"] == CONTENT and result["structuredContent"] == {"n": 1} and "x" not in result.get("_meta", {})
+    else:  # of a revision that knows no links: as text
+        (part,) = result["content"]
+        assert part["type"] == "text" and "[image image/png, 70 bytes" in part["text"] and PNG not in part["text"]
+    client.close()
+    assert "untrusted-content" not in json.dumps(result)
+
+
+def test_mcp_11_the_progress_of_a_server_of_tools_is_told_to_the_client(lab):
+    client = StdioClient(lab, serving(lab, tool("steps", schema={"type": "object"})).directory)
+
+    client.answer(client.send("tools/call", name="steps", arguments={"count": 3, "every": 0.05}, token="p"), 60)
+    client.answer(client.send("tools/call", name="steps", arguments={"count": 3, "every": 0.05}), 60)
+
+    told = [notice["params"] for notice in client.notices if notice["method"] == "notifications/progress"]
+    assert [(one["progressToken"], one["progress"]) for one in told] == [("p", 1), ("p", 2), ("p", 3)]

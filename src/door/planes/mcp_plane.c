@@ -7,6 +7,7 @@
 #include "door/callers/refuse.h"
 #include "door/planes/plane_answer.h"
 #include "mcp/headers.h"
+#include "mcp/progress.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct work {
     size_t sent;
     bool is_over, is_listening;
     uint64_t told_ms;
-    double progress;
+    struct mcp_progress progress;
 };
 
 struct mcp_plane {
@@ -208,7 +209,7 @@ stream_read (void *ctx, char *out, size_t cap)
     pthread_mutex_lock (&p->lock);
     uint64_t now = clock_monotonic_ms ();
     if (! w->is_over && w->sent == w->out.len && now - w->told_ms >= BEAT_MS) {
-        char *text = mcp_progress_text (&w->request, ++w->progress, 0, NULL);
+        char *text = mcp_progress_beat (&w->progress, &w->request);
         buf_printf (&w->out, text ? "event: message\ndata: %s\n\n" : ": %s\n\n", text ? text : "");
         free (text);
         w->told_ms = now;
@@ -268,13 +269,23 @@ send_before (void *ctx, char *text)
     pthread_mutex_unlock (&w->plane->lock);
 }
 
+static void
+tell_progress (void *ctx, double at, double total, const char *message)
+{
+    struct work *w = ctx;
+    pthread_mutex_lock (&w->plane->lock);
+    w->told_ms = clock_monotonic_ms ();
+    put_event (w, mcp_progress_tell (&w->progress, &w->request, at, total, message));
+    pthread_mutex_unlock (&w->plane->lock);
+}
+
 static void *
 call_thread (void *arg)
 {
     struct work *w = arg;
     struct mcp_plane *p = w->plane;
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
-    const struct mcp_sink sink = { send_before, w };
+    const struct mcp_sink sink = { send_before, tell_progress, w };
     mcp_serve (p->spec.service, NULL, &w->request, w->x ? NULL : &sink, w->cancel, &a);
     if (w->x)
         reply (p, w->x, &w->request, &a, NULL);
@@ -435,6 +446,8 @@ serve_request (struct mcp_plane *p, struct http_exchange *x, struct mcp_request 
 {
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
     bool is_good = mcp_request_judge (r, peer, &a);
+    if (! is_good && a.code == MCP_VERSION_UNSERVED)
+        mcp_headers_judge_version (r, header_of, x, &a);
     if (is_good && r->revision->era == MCP_MODERN) {
         _cleanup_json_ json_t *schema = schema_of (p, r);
         is_good = mcp_headers_match (r, schema, header_of, x, &a);

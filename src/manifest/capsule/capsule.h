@@ -438,11 +438,28 @@ struct exported_agent {
     const char *description;
 };
 
+struct exported_argument {
+    const char *name;
+    const char *description; /* NULL: none */
+    struct opt_bool required;
+    struct str_list values;
+};
+
+struct exported_prompt {
+    const char *name;
+    const char *description; /* NULL: none */
+    const char *text;
+    LIST_OF (struct exported_argument) arguments;
+    struct str_list attach;
+};
+
 /* What MCP clients get. */
 struct exported_mcp {
     struct str_list tools; /* names as the model sees them */
     struct exported_agent *agent;
     struct opt_bool skills, files;
+    const char *files_uri; /* NULL: file:/// */
+    LIST_OF (struct exported_prompt) prompts;
 };
 
 struct exports {

@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/capsule/capsule_schema.h"
-
-#define KEY_AS(text, block, field, kind, ...)                                                      \
-    {                                                                                              \
-        .name = (text), .type = (kind), .offset = offsetof (struct block, field), __VA_ARGS__      \
-    }
-#define KEY(block, field, kind, ...) KEY_AS (#field, block, field, kind, __VA_ARGS__)
-/* A key the reader accepts and forgets. */
-#define KEY_INERT(text, words_of_it)                                                               \
-    {                                                                                              \
-        .name = (text), .type = KEY_IGNORED, .flags = KEY_HIDDEN, .doc = (words_of_it)             \
-    }
-#define END                                                                                        \
-    {                                                                                              \
-        .name = NULL                                                                               \
-    }
-#define SCHEMA(table, block)                                                                       \
-    {                                                                                              \
-        .keys = (table), .size = sizeof (struct block)                                             \
-    }
+#include "manifest/capsule/exports_schema.h"
+#include "manifest/text/schema_rows.h"
 
 #define MIB (UINT64_C (1) << 20)
 #define GIB (UINT64_C (1) << 30)
@@ -525,68 +508,6 @@ static const struct schema_key lifecycle_keys[] = {
     END,
 };
 const struct schema lifecycle_schema = SCHEMA (lifecycle_keys, lifecycle);
-
-static const struct schema_key exported_files_keys[] = {
-    KEY (exported_files, root, KEY_TRIMMED, .doc = "Folder below the work folder. Required."),
-    KEY (exported_files, mode, KEY_TRIMMED, .doc = "read-only. Required."),
-    KEY_AS ("max_bytes", exported_files, written_max_bytes, KEY_TEXT, .rule = RULE_SIZE,
-            .doc = "Of one file; 10Mi when absent."),
-    END,
-};
-static const struct schema exported_files_schema = SCHEMA (exported_files_keys, exported_files);
-
-static const struct schema_key exported_peer_files_keys[] = {
-    KEY (exported_peer_files, root, KEY_TRIMMED, .doc = "Folder below the work folder. Required."),
-    KEY_AS ("max_ttl", exported_peer_files, written_max_ttl, KEY_TEXT, .rule = RULE_DURATION,
-            .doc = "How long a handle lives; 1h when absent."),
-    KEY_AS ("max_bytes", exported_peer_files, written_max_bytes, KEY_TEXT, .rule = RULE_SIZE,
-            .doc = "Of one file; 10Mi when absent."),
-    END,
-};
-static const struct schema exported_peer_files_schema =
-    SCHEMA (exported_peer_files_keys, exported_peer_files);
-
-static const struct schema_key peer_tasks_keys[] = {
-    KEY (exported_peer_tasks, accept, KEY_BOOL,
-         .doc = "Whether members of a formation may call. Required."),
-    END,
-};
-static const struct schema peer_tasks_schema = SCHEMA (peer_tasks_keys, exported_peer_tasks);
-
-static const struct schema_key exported_agent_keys[] = {
-    KEY (exported_agent, name, KEY_TRIMMED,
-         .doc = "The tool's name: ask_ and a-z, 0-9, _. Required."),
-    KEY (exported_agent, description, KEY_TRIMMED, .doc = "What a client's model reads. Required."),
-    END,
-};
-static const struct schema exported_agent_schema = SCHEMA (exported_agent_keys, exported_agent);
-
-static const struct schema_key exported_mcp_keys[] = {
-    KEY (exported_mcp, tools, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Tools served to MCP clients, by the names the model sees."),
-    KEY (exported_mcp, agent, KEY_BLOCK, .block = &exported_agent_schema,
-         .doc = "The capsule itself as one tool."),
-    KEY (exported_mcp, skills, KEY_BOOL, .doc = "Whether skills are served, as prompts too."),
-    KEY (exported_mcp, files, KEY_BOOL, .doc = "Whether exports.files is served as resources."),
-    END,
-};
-static const struct schema exported_mcp_schema = SCHEMA (exported_mcp_keys, exported_mcp);
-
-static const struct schema_key exports_keys[] = {
-    KEY (exports, files, KEY_BLOCK, .block = &exported_files_schema,
-         .doc = "Files served at the door."),
-    KEY (exports, peer_files, KEY_BLOCK, .block = &exported_peer_files_schema,
-         .doc = "Files handed to one peer."),
-    KEY (exports, peer_tasks, KEY_BLOCK, .block = &peer_tasks_schema,
-         .doc = "Tasks of formation members."),
-    KEY (exports, origins, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Origins whose pages the door answers beside those of this machine, as a browser "
-                "sends them: https://app.example."),
-    KEY (exports, mcp, KEY_BLOCK, .block = &exported_mcp_schema,
-         .doc = "What MCP clients get: mur mcp serve, and /mcp at the door."),
-    END,
-};
-const struct schema exports_schema = SCHEMA (exports_keys, exports);
 
 static const struct schema_key control_keys[] = {
     KEY (control, settings, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,

@@ -19,7 +19,6 @@ extern const struct schema context_schema;
 extern const struct schema trace_schema;
 extern const struct schema otel_schema;
 extern const struct schema approvals_schema;
-extern const struct schema exports_schema;
 extern const struct schema limits_schema;
 extern const struct schema mcp_schema;
 extern const struct schema resources_schema;

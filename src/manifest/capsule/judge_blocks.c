@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/exports_schema.h"
+#include "manifest/capsule/judge_served.h"
 #include "manifest/capsule/judges_internal.h"
 #include "manifest/text/yaml_tree.h"
 
@@ -281,36 +283,6 @@ judge_exported_peer_files (struct reading *rd, struct exported_peer_files *f,
     f->max_ttl_secs = DEFAULT_HANDLE_SECS;
     if (f->written_max_ttl)
         duration_parse (f->written_max_ttl, &f->max_ttl_secs);
-    return true;
-}
-
-/* "ask_" and lower-case letters, digits, underscores. */
-static bool
-is_agent_name (const char *name)
-{
-    return str_starts (name, "ask_") && name[4] && strlen (name) <= 64 &&
-           strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen (name);
-}
-
-static bool
-judge_exported_mcp (struct reading *rd, const struct exports *e, struct mur_error **err)
-{
-    const struct exported_mcp *m = e->mcp;
-    if (! m)
-        return true;
-    for (size_t i = 0; i < m->tools.len; i++)
-        if (! m->tools.items[i][0])
-            return refuse_value (rd, err, "exports.mcp.tools", "the name of a tool is blank");
-    if (m->agent && ! (m->agent->name && is_agent_name (m->agent->name)))
-        return refuse_value (rd, err, "exports.mcp.agent.name",
-                             "'%s' is refused: it must be ask_ and a-z, 0-9 or _, 64 at most",
-                             m->agent->name ? m->agent->name : "");
-    if (m->agent && ! (m->agent->description && m->agent->description[0]))
-        return refuse_value (rd, err, "exports.mcp.agent.description",
-                             "a client's model needs it to know when to ask");
-    if (m->files.value && ! e->files)
-        return refuse_value (rd, err, "exports.mcp.files",
-                             "there is no exports.files whose files could be served");
     return true;
 }
 

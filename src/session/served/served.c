@@ -33,7 +33,8 @@ check_exported (const struct session *s, struct mur_error **err)
 {
     const struct exports *e = s->manifest->exports;
     const struct exported_mcp *m = e ? e->mcp : NULL;
-    if (! m || (! m->tools.len && ! m->agent && ! m->skills.value && ! m->files.value)) {
+    if (! m || (! m->tools.len && ! m->agent && ! m->skills.value && ! m->files.value &&
+                ! m->prompts.len)) {
         mur_fail (err, E_MCP_010, "%s serves nothing to MCP clients", s->manifest->name);
         return mur_hint (err, "name what it serves in its murmur.yaml: exports: {mcp: {tools: "
                               "[...]}}");
@@ -41,7 +42,7 @@ check_exported (const struct session *s, struct mur_error **err)
     if (m->agent && session_tool (s, m->agent->name))
         return mur_fail (err, E_MCP_010, "exports.mcp.agent.name: %s is the name of a tool",
                          m->agent->name);
-    return check_tools (s, m, err);
+    return check_tools (s, m, err) && served_check_prompts (s, m, err);
 }
 
 static unsigned
@@ -51,7 +52,9 @@ offers_of (const struct exported_mcp *m)
     if (m->skills.value)
         offers |= MCP_OFFERS_SKILLS | MCP_OFFERS_PROMPTS | MCP_OFFERS_RESOURCES;
     if (m->files.value)
-        offers |= MCP_OFFERS_RESOURCES;
+        offers |= MCP_OFFERS_RESOURCES | MCP_OFFERS_COMPLETIONS;
+    if (m->prompts.len)
+        offers |= MCP_OFFERS_PROMPTS | MCP_OFFERS_COMPLETIONS;
     return offers;
 }
 
@@ -73,6 +76,8 @@ served_new (struct session *s, struct mur_error **err)
         .tools_call = served_tools_call,
         .resources_list = served_resources_list,
         .resources_read = served_resources_read,
+        .resource_templates = served_resource_templates,
+        .complete = served_complete,
         .prompts_list = served_prompts_list,
         .prompts_get = served_prompts_get,
         .skills_list = served_skills_list,

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "mcp/result.h"
 #include "session/loop/tool_calls.h"
 #include "session/served/served_internal.h"
 #include "session/state/running_task.h"
@@ -73,6 +74,13 @@ raise_call (void *ctx)
     cancel_raise (ctx);
 }
 
+static void
+tell_progress (void *ctx, double at, double total, const char *message)
+{
+    const struct mcp_sink *sink = ctx;
+    sink->progress (sink->ctx, at, total, message);
+}
+
 /* Where the client's own trace is, as it says in the request's _meta. */
 static const char *
 traceparent_of (const struct mcp_request *request)
@@ -89,7 +97,8 @@ run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
     struct running_task t = { .task = &v->task,
                               .cancel = call->cancel,
                               .started_ms = clock_monotonic_ms () };
-    uint64_t listener = cancel_add (v->task.cancel, raise_call, call->cancel);
+    const struct call_listener listener = { tell_progress, (void *)(uintptr_t)call->sink };
+    uint64_t stop = cancel_add (v->task.cancel, raise_call, call->cancel);
     loop_lock_take (&s->loop_lock);
     begin (v);
     t.counts.turns = ++v->calls;
@@ -100,10 +109,11 @@ run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
                             .input_text = input_text,
                             .is_served = true,
                             .by = "client",
-                            .traceparent = traceparent_of (call->request) };
+                            .traceparent = traceparent_of (call->request),
+                            .listener = call->sink ? &listener : NULL };
     tool_call_run (s, &t, &c, o);
     loop_lock_release (&s->loop_lock);
-    cancel_remove (v->task.cancel, listener);
+    cancel_remove (v->task.cancel, stop);
     /* A served call cannot end the session: what could not be recorded did not run. */
     mur_error_freep (&t.fatal);
 }
@@ -112,7 +122,8 @@ run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
 static void
 set_structure (const char *schema, const struct call_outcome *o, struct mcp_answer *answer)
 {
-    if (! schema || o->status != TOOL_PASSED)
+    if (! schema || o->status != TOOL_PASSED ||
+        json_object_get (answer->result, "structuredContent"))
         return;
     json_t *value =
         json_loadb (o->text.data ? o->text.data : "", o->text.len, JSON_DECODE_ANY, NULL);
@@ -123,6 +134,20 @@ set_structure (const char *schema, const struct call_outcome *o, struct mcp_answ
     static const char text[] = "the tool did not return what its output schema says: not JSON";
     json_decref (answer->result);
     answer->result = mcp_text_result (text, sizeof text - 1, true);
+}
+
+/* What a server of tools answered goes on as it came, images and all, where the client knows its
+ * kinds; a text that was cut or made by us is what there is. */
+static void
+set_result (const struct mcp_request *request, const struct call_outcome *o,
+            struct mcp_answer *answer)
+{
+    answer->result = o->mcp_result && ! o->is_truncated
+                         ? mcp_result_passed (o->mcp_result, request->revision)
+                         : NULL;
+    if (! answer->result)
+        answer->result = mcp_text_result (o->text.data ? o->text.data : "", o->text.len,
+                                          o->status != TOOL_PASSED);
 }
 
 void
@@ -140,8 +165,7 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
     /* What goes to a client is not fenced: its own program decides what its model reads. */
     _cleanup_outcome_ struct call_outcome o = { 0 };
     run (v, call, &o);
-    answer->result =
-        mcp_text_result (o.text.data ? o.text.data : "", o.text.len, o.status != TOOL_PASSED);
+    set_result (call->request, &o, answer);
     loop_lock_take (&v->s->loop_lock);
     const struct tool_entry *t = session_tool (v->s, call->name);
     _cleanup_free_ char *schema = t && t->output_schema ? x_strdup (t->output_schema) : NULL;

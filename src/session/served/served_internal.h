@@ -25,8 +25,20 @@ struct served {
 /* served_calls.c: functions of the service. */
 mcp_serve_fn served_tools_list, served_tools_call;
 /* served_texts.c */
-mcp_serve_fn served_resources_list, served_resources_read, served_prompts_list, served_prompts_get,
+mcp_serve_fn served_resources_list, served_resources_read, served_resource_templates,
     served_skills_list, served_skills_get;
+/* The skill behind a tool's place, or NULL. Under the loop lock. */
+const struct staged_artifact *served_skill_at (const struct served *v, size_t i);
+/* An exported file by its address or path, as the contents of a resource (a new value). */
+bool
+served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no);
+/* What is exported: objects with a path. A new array, or NULL. */
+json_t *served_files_listed (struct served *v, const struct mcp_call *call);
+/* served_prompts.c */
+mcp_serve_fn served_prompts_list, served_prompts_get, served_complete;
+/* Refuses a prompt that is called like a skill. E-MCP-010. */
+bool served_check_prompts (const struct session *s, const struct exported_mcp *m,
+                           struct mur_error **err);
 /* ask.c: a task for the capsule's own agent, and what came of it. */
 void served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
 json_t *served_ask_tool (const struct served *v);

@@ -2,14 +2,15 @@
  *
  * Skills and exported files: what a client reads instead of calling.
  *
- * A skill is one file, skill://NAME/SKILL.md, and for older clients a prompt of its name. An
- * exported file is file:///PATH below exports.files.root. Always true: files are read as the door's
+ * A skill is one file, skill://NAME/SKILL.md. An exported file is file:///PATH, or below what
+ * exports.mcp.files_uri says, of exports.files.root. Always true: files are read as the door's
  * own plane reads them, links and all.
  */
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "door/planes/export_folder.h"
 #include "mcp/base64.h"
+#include "mcp/media.h"
 #include "sandbox/host/host.h"
 #include "session/served/served_internal.h"
 
@@ -20,22 +21,11 @@
 
 /* --- skills --- */
 
-static const struct staged_artifact *
-skill_at (const struct served *v, size_t i)
+const struct staged_artifact *
+served_skill_at (const struct served *v, size_t i)
 {
     const struct tool_entry *t = &v->s->kit.tools[i];
     return t->is_skill && t->artifact && ! t->artifact->is_removed ? t->artifact : NULL;
-}
-
-static const struct staged_artifact *
-find_skill (const struct served *v, const char *name)
-{
-    for (size_t i = 0; i < v->s->kit.tool_count; i++) {
-        const struct staged_artifact *a = skill_at (v, i);
-        if (a && str_eq (a->tool_name, name))
-            return a;
-    }
-    return NULL;
 }
 
 /* The skill whose file this is. */
@@ -43,7 +33,7 @@ static const struct staged_artifact *
 skill_of_uri (const struct served *v, const char *uri)
 {
     for (size_t i = 0; i < v->s->kit.tool_count; i++) {
-        const struct staged_artifact *a = skill_at (v, i);
+        const struct staged_artifact *a = served_skill_at (v, i);
         _cleanup_free_ char *its = a ? x_asprintf (SKILL_URI, a->tool_name) : NULL;
         if (a && str_eq (its, uri))
             return a;
@@ -70,40 +60,17 @@ skill_json (const struct staged_artifact *a)
     return o;
 }
 
-static json_t *
-prompt_json (const struct staged_artifact *a)
-{
-    json_t *o = json_object ();
-    json_set_string (o, "name", a->tool_name);
-    if (a->shown.description)
-        json_set_string (o, "description", a->shown.description);
-    return o;
-}
-
-static void
-list_skills (struct served *v, json_t *(*one) (const struct staged_artifact *a),
-             struct mcp_answer *answer)
-{
-    answer->result = json_array ();
-    loop_lock_take (&v->s->loop_lock);
-    for (size_t i = 0; i < v->s->kit.tool_count; i++)
-        if (skill_at (v, i))
-            json_array_append_new (answer->result, one (skill_at (v, i)));
-    loop_lock_release (&v->s->loop_lock);
-}
-
 void
 served_skills_list (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
 {
+    struct served *v = ctx;
     (void)call;
-    list_skills (ctx, skill_json, answer);
-}
-
-void
-served_prompts_list (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
-{
-    (void)call;
-    list_skills (ctx, prompt_json, answer);
+    answer->result = json_array ();
+    loop_lock_take (&v->s->loop_lock);
+    for (size_t i = 0; i < v->s->kit.tool_count; i++)
+        if (served_skill_at (v, i))
+            json_array_append_new (answer->result, skill_json (served_skill_at (v, i)));
+    loop_lock_release (&v->s->loop_lock);
 }
 
 void
@@ -116,28 +83,6 @@ served_skills_get (void *ctx, const struct mcp_call *call, struct mcp_answer *an
         answer->result = json_pack ("{s:o}", "skill", skill_json (a));
     else
         mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no skill %s", call->name);
-    loop_lock_release (&v->s->loop_lock);
-}
-
-void
-served_prompts_get (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
-{
-    struct served *v = ctx;
-    loop_lock_take (&v->s->loop_lock);
-    const struct staged_artifact *a = find_skill (v, call->name);
-    if (a) {
-        json_t *content = json_object (), *message = json_object ();
-        json_set_string (content, "type", "text");
-        json_set_string_n (content, "text", a->skill_text.data ? a->skill_text.data : "",
-                           a->skill_text.len);
-        json_set_string (message, "role", "user");
-        json_object_set_new (message, "content", content);
-        answer->result = json_pack ("{s:[o]}", "messages", message);
-        if (a->shown.description)
-            json_set_string (answer->result, "description", a->shown.description);
-    } else {
-        mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no prompt named %s", call->name);
-    }
     loop_lock_release (&v->s->loop_lock);
 }
 
@@ -154,12 +99,19 @@ folder_of (const struct served *v)
                                    .follows_links = c->achieved != CONTAINMENT_SCOPED };
 }
 
+/* What the addresses of files begin with. */
+static const char *
+files_begin (const struct served *v)
+{
+    return v->exported->files_uri ? v->exported->files_uri : FILE_SCHEME;
+}
+
 /* A path as it stands in a URI. */
 static char *
-file_uri (const char *path)
+file_uri (const struct served *v, const char *path)
 {
     struct buf out = { 0 };
-    buf_puts (&out, FILE_SCHEME);
+    buf_puts (&out, files_begin (v));
     for (const char *p = path; *p; p++)
         if (strchr ("/-._~", *p) || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
             (*p >= 'A' && *p <= 'Z'))
@@ -169,21 +121,28 @@ file_uri (const char *path)
     return buf_steal (&out);
 }
 
-static void
-append_files (struct served *v, const struct mcp_call *call, json_t *list)
+json_t *
+served_files_listed (struct served *v, const struct mcp_call *call)
 {
     struct export_listing listing = { 0 };
     const struct export_folder folder = folder_of (v);
+    export_list (&folder, call->cancel, &listing);
+    return listing.entries;
+}
+
+static void
+append_files (struct served *v, const struct mcp_call *call, json_t *list)
+{
+    _cleanup_json_ json_t *entries = served_files_listed (v, call);
     size_t i;
     json_t *entry;
-    export_list (&folder, call->cancel, &listing);
-    json_array_foreach (listing.entries, i, entry)
+    json_array_foreach (entries, i, entry)
     {
         const char *path = json_get_string (entry, "path");
         uint64_t size;
         if (! path)
             continue;
-        _cleanup_free_ char *uri = file_uri (path);
+        _cleanup_free_ char *uri = file_uri (v, path);
         json_t *o = json_object ();
         json_set_string (o, "uri", uri);
         json_set_string (o, "name", path);
@@ -191,9 +150,9 @@ append_files (struct served *v, const struct mcp_call *call, json_t *list)
             json_set_u64 (o, "size", size);
         json_array_append_new (list, o);
     }
-    json_decref (listing.entries);
 }
 
+/* {uri, mimeType, text} or with a blob. */
 static json_t *
 contents (const char *uri, const char *type, const struct buf *bytes)
 {
@@ -201,31 +160,42 @@ contents (const char *uri, const char *type, const struct buf *bytes)
     json_set_string (o, "uri", uri);
     bool is_text = utf8_is_valid (bytes->data ? bytes->data : "", bytes->len) &&
                    ! (bytes->len && memchr (bytes->data, '\0', bytes->len));
-    json_set_string (o, "mimeType", ! is_text ? "application/octet-stream" : type);
+    const char *otherwise = is_text ? "text/plain" : "application/octet-stream";
+    json_set_string (o, "mimeType", type ? type : mcp_media_of (uri, otherwise));
     if (is_text) {
         json_set_string_n (o, "text", bytes->data ? bytes->data : "", bytes->len);
     } else {
         _cleanup_free_ char *blob = mcp_base64_encode (bytes->data, bytes->len);
         json_set_string (o, "blob", blob);
     }
-    return json_pack ("{s:[o]}", "contents", o);
+    return o;
 }
 
 static void
-read_file (struct served *v, const char *uri, struct mcp_answer *answer)
+refuse_resource (struct mcp_answer *no, const char *uri, const char *why)
+{
+    mcp_refuse (no, MCP_INVALID_PARAMS, "%s: %s", uri, why);
+    no->data = json_object ();
+    json_set_string (no->data, "uri", uri);
+}
+
+bool
+served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no)
 {
     _cleanup_buf_ struct buf decoded = { 0 };
-    const char *from = uri + strlen (FILE_SCHEME);
+    const char *from = uri + (str_starts (uri, files_begin (v)) ? strlen (files_begin (v)) : 0);
     export_decode_path (from, strlen (from), &decoded);
     _cleanup_free_ char *path = export_plain_path (decoded.data ? decoded.data : "", decoded.len);
+    _cleanup_free_ char *whole = path ? file_uri (v, path) : NULL;
     const struct export_folder folder = folder_of (v);
     struct export_file file = { 0 };
     enum export_outcome outcome = path ? export_read (&folder, path, &file) : EXPORT_OUTSIDE_ROOT;
     if (outcome == EXPORT_OK)
-        answer->result = contents (uri, "text/plain", &file.bytes);
+        *file_contents = contents (whole, NULL, &file.bytes);
     else
-        mcp_refuse (answer, MCP_INVALID_PARAMS, "%s: %s", uri, export_outcome_message (outcome));
+        refuse_resource (no, uri, export_outcome_message (outcome));
     export_file_clear (&file);
+    return outcome == EXPORT_OK;
 }
 
 static bool
@@ -244,19 +214,36 @@ served_resources_list (void *ctx, const struct mcp_call *call, struct mcp_answer
 }
 
 void
+served_resource_templates (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    struct served *v = ctx;
+    (void)call;
+    answer->result = json_array ();
+    if (! serves_files (v))
+        return;
+    _cleanup_free_ char *template = x_asprintf ("%s{+path}", files_begin (v));
+    json_array_append_new (answer->result,
+                           json_pack ("{s:s, s:s, s:s}", "uriTemplate", template, "name", "file",
+                                      "description", "A file by its path."));
+}
+
+void
 served_resources_read (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
 {
     struct served *v = ctx;
-    if (serves_files (v) && str_starts (call->name, FILE_SCHEME)) {
-        read_file (v, call->name, answer);
+    json_t *file;
+    if (serves_files (v) && str_starts (call->name, files_begin (v))) {
+        if (served_read_file (v, call->name, &file, answer))
+            answer->result = json_pack ("{s:[o]}", "contents", file);
         return;
     }
     loop_lock_take (&v->s->loop_lock);
     const struct staged_artifact *a =
         v->exported->skills.value ? skill_of_uri (v, call->name) : NULL;
     if (a)
-        answer->result = contents (call->name, "text/markdown", &a->skill_text);
+        answer->result = json_pack ("{s:[o]}", "contents",
+                                    contents (call->name, "text/markdown", &a->skill_text));
     else
-        mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no resource %s", call->name);
+        refuse_resource (answer, call->name, "there is no such resource");
     loop_lock_release (&v->s->loop_lock);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "mcp/lines.h"
+#include "mcp/progress.h"
 #include "session/served/served_internal.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ struct work {
     struct cancel *cancel;
     bool is_silent;   /* cancelled: no answer */
     uint64_t told_ms; /* the last progress */
-    double progress;
+    struct mcp_progress progress;
 };
 
 struct stdio_server {
@@ -133,6 +134,20 @@ send_before (void *ctx, char *text)
     pthread_mutex_unlock (&w->server->lock);
 }
 
+static void
+tell_progress (void *ctx, double at, double total, const char *message)
+{
+    struct work *w = ctx;
+    pthread_mutex_lock (&w->server->lock);
+    char *text =
+        w->is_silent ? NULL : mcp_progress_tell (&w->progress, &w->request, at, total, message);
+    if (text) {
+        w->told_ms = clock_monotonic_ms ();
+        write_line (w->server, text);
+    }
+    pthread_mutex_unlock (&w->server->lock);
+}
+
 /* Tells the client once that the tools are others now. */
 static void
 tell_changes (struct stdio_server *x)
@@ -155,7 +170,7 @@ call_thread (void *arg)
     struct work *w = arg;
     struct stdio_server *x = w->server;
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
-    const struct mcp_sink sink = { send_before, w };
+    const struct mcp_sink sink = { send_before, tell_progress, w };
     mcp_serve (served_service (x->served), NULL, &w->request, &sink, w->cancel, &a);
     char *text = mcp_answer_text (&w->request, &a, x->info);
     pthread_mutex_lock (&x->lock);
@@ -310,7 +325,7 @@ beat (struct stdio_server *x)
         if (! w->request.progress_token || w->is_silent || now - w->told_ms < BEAT_MS)
             continue;
         w->told_ms = now;
-        write_line (x, mcp_progress_text (&w->request, ++w->progress, 0, NULL));
+        write_line (x, mcp_progress_beat (&w->progress, &w->request));
     }
     pthread_mutex_unlock (&x->lock);
     return is_wanted;

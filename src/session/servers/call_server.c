@@ -5,7 +5,7 @@
 #include "base/diag.h"
 #include "base/json_write.h"
 #include "door/tasks/intake.h"
-#include "mcp/definitions.h"
+#include "mcp/media.h"
 #include "mcp/result.h"
 #include "session/servers/server_request.h"
 #include "session/servers/staged_server.h"
@@ -23,6 +23,7 @@ struct one_call {
     struct staged_server *server;
     const struct server_offer *offer;
     struct cancel *cancel;
+    const struct call *call;
 };
 
 /* --- arguments --- */
@@ -152,7 +153,8 @@ ask_once (struct one_call *c, json_t *params, struct call_outcome *out, struct m
                               .answer = is_operator_asked (c) ? ask_operator : NULL,
                               .ctx = c,
                               .error = &error,
-                              .progress_count = &progress };
+                              .progress_count = &progress,
+                              .listener = c->call->listener };
     json_t *result = server_request (c->server->process, &ask, err);
     out->progress_count += progress;
     if (error) {
@@ -203,28 +205,14 @@ ask_all (struct one_call *c, const json_t *arguments, struct call_outcome *out,
 
 /* --- the result --- */
 
-static const char *
-ending_of (const char *mime)
-{
-    static const char *const endings[][2] = {
-        { "image/png", "png" },  { "image/jpeg", "jpg" },        { "image/webp", "webp" },
-        { "image/gif", "gif" },  { "audio/wav", "wav" },         { "audio/mpeg", "mp3" },
-        { "text/plain", "txt" }, { "application/json", "json" }, { "application/pdf", "pdf" },
-    };
-    for (size_t i = 0; i < ARRAY_LEN (endings); i++)
-        if (strcmp (endings[i][0], mime) == 0)
-            return endings[i][1];
-    return "bin";
-}
-
 /* In the records, where the session's commands can read it. */
 static char *
 keep (void *ctx, const char *mime, const void *data, size_t len)
 {
     struct one_call *c = ctx;
     _cleanup_free_ char *dir = x_asprintf ("mcp/%s/kept", c->server->name);
-    char *path =
-        x_asprintf ("%s/%llu.%s", dir, (unsigned long long)++c->server->kept, ending_of (mime));
+    char *path = x_asprintf ("%s/%llu.%s", dir, (unsigned long long)++c->server->kept,
+                             mcp_media_ending (mime));
     if (fs_make_dirs (c->session->places.records, dir, 0700, true, NULL) &&
         fs_write (c->session->places.records, path, data, len, 0600, true, NULL)) {
         char *whole = x_asprintf ("%s/%s", c->session->places.dirs.records_path, path);
@@ -250,6 +238,8 @@ take_result (struct one_call *c, const json_t *result, const char *name, struct 
         out->is_truncated = true;
     }
     outcome_set_result (out, name, is_good ? TOOL_PASSED : TOOL_FAILED, text.data, text.len);
+    if (c->call->is_served)
+        out->mcp_result = json_incref ((json_t *)(uintptr_t)result);
     out->state_effect = c->offer->is_read_only ? x_strdup ("read") : NULL;
 }
 
@@ -282,6 +272,7 @@ servers_call (struct session *s, struct running_task *task, const struct tool_en
                           .task = task,
                           .server = v,
                           .offer = find_offer (v, tool->name),
+                          .call = call,
                           .cancel = call->stop ? call->stop
                                     : task     ? task->cancel
                                                : NULL };

@@ -15,6 +15,7 @@
 #define SERVER_LOG_MAX   ((size_t)1 << 20)
 #define SERVER_LINE_MAX  MCP_MESSAGE_MAX
 #define SERVER_NOISE_MAX ((uint64_t)1 << 20) /* bytes of standard output that are no message */
+#define PROGRESS_STEPS   16                  /* told at once; of more the last ones */
 #define SERVER_DEATHS    3                   /* within */
 #define SERVER_DEATHS_MS 60000
 
@@ -36,6 +37,11 @@ struct pending {
     uint64_t heard_ms; /* of the last progress */
     double progress;
     uint64_t progress_count;
+    struct progress_step {
+        double at, total;
+        char *message;       /* owned, may be NULL */
+    } steps[PROGRESS_STEPS]; /* not yet told to who listens */
+    size_t step_count;
     struct mcp_message question; /* of the server, for who waits here to answer */
     struct server_ask *ask;
 };

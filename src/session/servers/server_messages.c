@@ -47,6 +47,17 @@ take_answer (struct mcp_server *s, const struct mcp_message *m)
 }
 
 static void
+keep_step (struct pending *p, const json_t *params)
+{
+    const char *message = json_get_string (params, "message");
+    if (p->step_count == PROGRESS_STEPS)
+        free (p->steps[--p->step_count].message);
+    p->steps[p->step_count++] =
+        (struct progress_step){ p->progress, json_number_value (json_object_get (params, "total")),
+                                message ? x_strdup (message) : NULL };
+}
+
+static void
 take_progress (struct mcp_server *s, const json_t *params)
 {
     struct pending *p = find_pending (s, json_object_get (params, "progressToken"));
@@ -56,6 +67,8 @@ take_progress (struct mcp_server *s, const json_t *params)
     p->progress = at;
     p->progress_count++;
     p->heard_ms = clock_monotonic_ms ();
+    if (p->ask->listener)
+        keep_step (p, params);
     pthread_cond_broadcast (&s->changed);
 }
 

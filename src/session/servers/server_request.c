@@ -63,12 +63,31 @@ answer_question (struct mcp_server *s, struct pending *p)
     p->heard_ms += clock_monotonic_ms () - began;
 }
 
+/* Who listens may be slow: not under the lock. */
+static void
+tell_steps (struct mcp_server *s, struct pending *p)
+{
+    while (p->step_count) {
+        struct progress_step steps[PROGRESS_STEPS];
+        size_t count = p->step_count;
+        memcpy (steps, p->steps, sizeof steps);
+        p->step_count = 0;
+        pthread_mutex_unlock (&s->lock);
+        for (size_t i = 0; i < count; i++) {
+            p->ask->listener->progress (p->ask->listener->ctx, steps[i].at, steps[i].total,
+                                        steps[i].message);
+            free (steps[i].message);
+        }
+        pthread_mutex_lock (&s->lock);
+    }
+}
+
 /* Under the lock. False: it is over without an answer. */
 static bool
 wait_for_answer (struct mcp_server *s, struct pending *p, struct mur_error **err)
 {
     uint64_t cap = clock_monotonic_ms () + p->ask->cap_ms;
-    while (! p->is_done) {
+    while (tell_steps (s, p), ! p->is_done) {
         uint64_t now = clock_monotonic_ms (), idle = p->heard_ms + p->ask->idle_ms;
         uint64_t at = idle < cap ? idle : cap;
         if (cancel_is_raised (p->ask->cancel)) {
@@ -152,6 +171,8 @@ server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error *
     json_decref (ask->params);
     json_decref (p.result);
     json_decref (p.error);
+    while (p.step_count)
+        free (p.steps[--p.step_count].message);
     mcp_message_clear (&p.question);
     return result;
 }

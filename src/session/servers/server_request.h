@@ -6,6 +6,7 @@
 #pragma once
 
 #include "session/servers/server.h"
+#include "session/state/call.h"
 
 /* Asks it something; the answer's result is a new value, or NULL with *err (E-MCP-*), or without
  * one when <cancel> was raised. */
@@ -19,5 +20,6 @@ struct server_ask {
     void *ctx;
     json_t **error;           /* receives a JSON-RPC error instead of *err; may be NULL */
     uint64_t *progress_count; /* may be NULL */
+    const struct call_listener *listener; /* hears of progress; may be NULL */
 };
 json_t *server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error **err);

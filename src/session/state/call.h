@@ -13,6 +13,12 @@
 struct cancel;
 struct cgroup_nest;
 
+/* Who hears how far a call is. Called by the thread that runs it. */
+struct call_listener {
+    void (*progress) (void *ctx, double at, double total, const char *message);
+    void *ctx;
+};
+
 struct call {
     uint64_t turn;
     const char *id; /* "" when there is none */
@@ -29,7 +35,8 @@ struct call {
     const char *by;    /* whose it is, when it is not the model's by way of us: "harness" (a tool of
                         * its own), "bridge", "client"; NULL */
     char *const *argv; /* of the command a harness says it ran, ended by NULL; NULL */
-    const char *traceparent; /* of the client that called; NULL */
+    const char *traceparent;              /* of the client that called; NULL */
+    const struct call_listener *listener; /* of the client that called; NULL */
     /* Of a caller whose wait may end before the task does; NULL: the task's own cancel. */
     struct cancel *abandon; /* a command goes to the background */
     struct cancel *stop;    /* a tool is stopped */

@@ -13,6 +13,7 @@ call_outcome_clear (struct call_outcome *o)
     free (o->runtime_error);
     free (o->state_effect);
     free (o->resource_id);
+    json_decref (o->mcp_result);
     free (o->opened.rules);
     free (o->shell.binary);
     free (o->shell.command);

@@ -44,6 +44,7 @@ struct call_outcome {
     char *resource_id;
     const char *server;      /* whose tool it was, borrowed from the session; NULL: no server's */
     uint64_t progress_count; /* of a server's call */
+    json_t *mcp_result; /* of a served call of a server's tool: as it came; NULL: the text is all */
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool has_shell;     /* shell is filled: a command finished or went to the background */
