@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 TEST_JOBS ?= 2
 export BUILD SAN_BUILD TEST_JOBS
 
-.PHONY: help setup build demo check check-san check-threads check-real bench fuzz install uninstall clean
+.PHONY: help setup build demo check check-san check-threads check-real deb tar bench fuzz install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -34,6 +34,12 @@ check-threads: ## unit tests of what threads share, and the door's stress progra
 
 check-real: ## tests with real programs installed by name, PART="agents mcp servers" by default, otel for real receivers; those that cannot be had are skipped
 	@scripts/check-real --build $(BUILD) $(PART)
+
+deb: build ## Debian packages of the build, in $(BUILD)/packages
+	@scripts/package deb $(BUILD) $(BUILD)/packages
+
+tar: build ## the build as a tar file for other distributions, in $(BUILD)/packages
+	@scripts/package tar $(BUILD) $(BUILD)/packages
 
 bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
 	@bench/run --mur $(BUILD)/mur

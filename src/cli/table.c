@@ -663,6 +663,8 @@ static const struct cli_command commands[] = {
       no_options, cmd_beta_set },
     { "version", "Show the version and the interfaces it serves", NULL, NULL, NO_POS, json_options,
       cmd_version },
+    { "self", "Show which program this is and what it was built from", NULL, NULL, NO_POS,
+      json_options, cmd_self },
     { "completions", "Print what completes a line of mur in a shell",
       "An installation brings them; else put `eval \"$(mur completions bash)\"` into ~/.bashrc.",
       NULL, POS ({ "SHELL", true, false, "bash, zsh or fish" }), no_options, cmd_completions },

@@ -3,6 +3,7 @@
 # Acceptance cases of spec/cli.md: addresses, running sessions, configuration, doctor, conversation records, versions,
 # templates; and those of spec/records.md about listing and removing recorded sessions.
 
+import hashlib
 import json
 import os
 import shutil
@@ -392,6 +393,20 @@ def test_cli_31_version_json_has_its_keys_in_order(lab):
     assert list(answer) == ["mur_version", "commit", "wit_level", "packages", "commands"]
     assert answer["commands"]["run --json"] == 1
     assert {"package": "murmur:tool", "version": "0.1.0"} in answer["packages"]
+
+
+def test_cli_self_names_the_program_and_its_parts(lab):
+    answer = lab.mur("self", "--json").ok().json
+    assert list(answer) == ["mur_version", "commit", "program", "bundled_store", "home", "compiler", "machine", "parts", "artifacts"]
+    assert answer["program"] == os.path.realpath(BUILD / "mur") and answer["home"] == str(lab.home / ".murmur")
+    versions = {part["part"]: part["version"] for part in answer["parts"]}
+    assert {"wasmtime", "jansson", "libcurl"} <= versions.keys() and all(versions.values())
+    for artifact in answer["artifacts"]:
+        scope, name = artifact["artifact"].split("/")
+        archive = BUILD / "artifacts" / scope / name / artifact["version"] / f"{name}-{artifact['version']}.mur.zip"
+        assert hashlib.sha256(archive.read_bytes()).hexdigest() == artifact["sha256"]
+    text = lab.mur("self").ok().stdout
+    assert f"program        {answer['program']}" in text and all(part in text for part in versions)
 
 
 def test_cli_explain_knows_every_code_it_lists(lab):

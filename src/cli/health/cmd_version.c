@@ -28,6 +28,7 @@ static const struct {
     { "run --json", 1 },
     { "run --roster --json", 1 },
     { "token", 1 },
+    { "self --json", 1 },
     { "trace list --json", 1 },
     { "trace rm --json", 1 },
     { "version --json", 1 },

@@ -10,4 +10,5 @@ cli_run_fn cmd_config_set, cmd_beta_list, cmd_beta_set;
 cli_run_fn cmd_completions;
 cli_run_fn cmd_doctor;
 cli_run_fn cmd_explain;
+cli_run_fn cmd_self;
 cli_run_fn cmd_version;

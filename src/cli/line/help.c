@@ -24,7 +24,7 @@ static const struct {
     { "Run", "run chat send answer ps top watch cancel stop token control mcp" },
     { "Look back", "trace replay conversation eval" },
     { "Make and share", "new build publish install list search index precompile" },
-    { "This installation", "doctor config beta version explain completions help" },
+    { "This installation", "doctor config beta version self explain completions help" },
 };
 
 /* Appends <text> wrapped to the page, the first line at the present column, further lines indented.

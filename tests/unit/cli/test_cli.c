@@ -376,6 +376,7 @@ test_the_table_is_the_chapters (void **state)
         { "search", "--index --limit" },
         { "index", "--repo --release --merge --output" },
         { "version", "--json" },
+        { "self", "--json" },
         { "doctor", "--bind --learn" },
         { "build", "--output --skill --version --summary" },
         { "publish", "--platform" },
