@@ -56,7 +56,7 @@ ABOUT = {
     "session/commands": "native processes: confinement, shell, background",
     "session/handoff": "children and members: handing off, waiting, outcomes",
     "session/model": "asking a driver: choices, keys, retries, spend, stream",
-    "session/servers": "servers of tools: a process in walls of its own, asked and answered",
+    "session/servers": "servers of tools: a process in walls of its own, or a program far away, asked and answered",
     "session/hooks": "who looks on and decides",
     "session/toolbox": "what the model is given: artifacts, files, prompt, pulls",
     "session/calls": "one tool call: gates, router, lines",

@@ -561,14 +561,17 @@ static const struct cli_command commands[] = {
              "capsule folder or manifest, or scope/name@version (default: .)" }),
       cli_mcp_serve_options, cmd_mcp_serve },
     { "mcp add", "Pack a server of tools, looked at once, for capsules to use",
-      "SOURCE is npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER. Everything it needs is fetched by "
+      "SOURCE is npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER, or the address of a server far "
+      "away, of which the address and the texts are packed. Everything it needs is fetched by "
       "exact hashes without install scripts; it is started once in walls of its own, without "
       "network, and the text of each of its tools is shown. What is packed is local/mcp-NAME in the "
       "global store; a capsule uses it with runtime: mcp.",
       "mur mcp add npm:@modelcontextprotocol/server-filesystem@2026.8.31 -- .\n"
       "mur mcp add pypi:mcp-server-time@2026.10.19 -- --local-timezone UTC\n"
-      "mur mcp add path:./my-server",
-      POS ({ "SOURCE", true, false, "npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER" },
+      "mur mcp add path:./my-server\n"
+      "mur mcp add https://mcp.example.com/mcp --key-env EXAMPLE_TOKEN",
+      POS ({ "SOURCE", true, false,
+             "npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER or https://HOST/PATH" },
            { "ARGS", false, true, "what stands after its command, behind --" }),
       cli_mcp_add_options, cmd_mcp_add },
     { "mcp show", "Show a server that was added, as it was reviewed", NULL,

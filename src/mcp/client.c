@@ -49,7 +49,8 @@ mcp_client_params (const struct mcp_client *c, json_t *params, int64_t progress)
         params = json_object ();
     if (progress)
         json_object_set_new (params, "_meta", json_pack ("{s:I}", "progressToken", progress));
-    return c->revision->era == MCP_MODERN ? with_meta (c, c->revision->name, params) : params;
+    return c->revision && c->revision->era == MCP_MODERN ? with_meta (c, c->revision->name, params)
+                                                         : params;
 }
 
 json_t *

@@ -36,6 +36,7 @@ take (struct mcp_pinned *p)
 {
     const struct mcp_revision *revision;
     p->source = json_get_string (p->whole, "source");
+    p->url = json_get_string (p->whole, "url");
     p->interpreter = json_get_string (p->whole, "interpreter");
     p->entry = json_get_string (p->whole, "entry");
     p->flags = json_object_get (p->whole, "flags");
@@ -57,10 +58,14 @@ fault_of (const struct mcp_pinned *p)
         return "it is not of format 1";
     if (! p->source || ! p->revision || ! json_is_array (p->tools))
         return "source, revision or tools are missing";
-    if (! p->interpreter || strchr (p->interpreter, '/') || ! is_entry (p->entry))
-        return "it does not say what is started";
-    if (! is_text_array (p->flags) || ! is_text_array (p->args) || ! is_text_object (p->env))
-        return "flags, args or env are not texts";
+    if (! p->url) {
+        if (! p->interpreter || strchr (p->interpreter, '/') || ! is_entry (p->entry))
+            return "it does not say what is started";
+        if (! is_text_array (p->flags) || ! is_text_array (p->args) || ! is_text_object (p->env))
+            return "flags, args or env are not texts";
+    } else if (p->interpreter || p->entry) {
+        return "it is far away and started here at once";
+    }
     return json_array_size (p->tools) > MCP_TOOLS_MAX ? "it has too many tools" : NULL;
 }
 

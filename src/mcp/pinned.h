@@ -3,6 +3,8 @@
  * What was reviewed of a server when it was added: where it came from, how it is started, what it
  * speaks and every tool it offers. The file `mcp.json` of its package.
  *
+ * One that is far away is its address and its tools: nothing is started.
+ *
  * Always true: what was read is whole and its tools were judged; texts and values are borrowed from
  * it.
  */
@@ -17,7 +19,8 @@
 struct mcp_pinned {
     json_t *whole;           /* owned */
     const char *source;      /* "npm:left-pad@1.0.0" as it was asked for */
-    const char *interpreter; /* a program's name */
+    const char *url;         /* where it is, far away; NULL: it is started here */
+    const char *interpreter; /* a program's name; NULL, like the four below, when far away */
     const char *entry;       /* of the tree: what the interpreter runs */
     const json_t *flags;     /* array: before the entry */
     const json_t *args;      /* array: after it, as reviewed */

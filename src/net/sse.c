@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/sse.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void
@@ -34,6 +35,10 @@ take_line (struct sse_parser *p, sse_event_fn *fn, void *ctx)
 {
     if (p->line.len == 0) {
         bool goes_on = true;
+        if (p->id.len) {
+            buf_truncate (&p->last_id, 0);
+            buf_puts (&p->last_id, p->id.data);
+        }
         if (p->has_data)
             goes_on = fn (ctx, p->id.data ? p->id.data : "", p->data.data ? p->data.data : "",
                           p->data.len);
@@ -51,6 +56,9 @@ take_line (struct sse_parser *p, sse_event_fn *fn, void *ctx)
     } else if ((value = field_value (&p->line, "id"))) {
         buf_truncate (&p->id, 0);
         buf_puts (&p->id, value);
+    } else if ((value = field_value (&p->line, "retry")) && *value && strlen (value) < 10 &&
+               value[strspn (value, "0123456789")] == '\0') {
+        p->retry_ms = strtoull (value, NULL, 10);
     }
     return true;
 }
@@ -90,5 +98,6 @@ sse_parser_free (struct sse_parser *p)
 {
     buf_free (&p->line);
     buf_free (&p->id);
+    buf_free (&p->last_id);
     buf_free (&p->data);
 }

@@ -23,6 +23,8 @@ struct sse_parser {
     struct buf line;
     struct buf id;
     struct buf data;
+    struct buf last_id; /* of the last event that had one */
+    uint64_t retry_ms;  /* what the stream last said of coming back; 0: nothing */
     bool has_data;
     bool after_cr;
     size_t limit_bytes; /* of one event; 0 = 16 MiB */

@@ -36,10 +36,16 @@ report_servers (const struct policy *p, struct strv *lines)
         if (! m)
             continue;
         _cleanup_buf_ struct buf line = { 0 };
-        buf_printf (&line, "%s: folder %s", g->entry->name,
-                    g->scope ? g->scope : "of its own, empty at first");
-        put_texts (&line, "network", &g->network);
-        put_environment (&line, m);
+        if (m->url) {
+            buf_printf (&line, "%s: far away, at %s and nowhere else; %s", g->entry->name, m->url,
+                        g->entry->gateway ? "its key is in no process but this"
+                                          : "it is shown no key of the manifest's");
+        } else {
+            buf_printf (&line, "%s: folder %s", g->entry->name,
+                        g->scope ? g->scope : "of its own, empty at first");
+            put_texts (&line, "network", &g->network);
+            put_environment (&line, m);
+        }
         if (m->tools.is_set)
             put_texts (&line, "tools", &m->tools);
         buf_printf (&line, "; what changed since it was reviewed is %s; %llu s for a call",

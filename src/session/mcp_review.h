@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A server of tools looked at outside of any session: started once in walls of its own, asked what
- * it offers, ended.
+ * A server of tools looked at outside of any session: started once in walls of its own, or reached
+ * where it is, asked what it offers, ended.
  *
  * Always true: it gets a private folder that is removed afterwards, the variables and hosts that
  * are named, and nothing else of this machine.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/cancel.h"
+#include "base/secret.h"
 #include "manifest/capsule/capsule.h"
 #include "mcp/pinned.h"
 
@@ -21,6 +22,7 @@ struct review_request {
     const char *const *env;          /* NAME=value; NULL-terminated */
     const char *work;                /* where it works; NULL: a private folder */
     struct str_list network;
+    const struct secret *key; /* shown to one far away; NULL: none */
     uint64_t startup_ms;
     bool is_unconfined, cgroup_is_optional;
 };
@@ -31,6 +33,8 @@ struct review;
 struct review *review_open (const struct review_request *request, struct mur_error **err);
 /* Its tools, sorted, as they are pinned. A new array. */
 json_t *review_tools (struct review *r, struct mur_error **err);
+/* Names of tools it listed that cannot be called over HTTP. Borrowed. */
+const struct strv *review_unsendable (const struct review *r);
 /* What it said of itself: {revision, server?, instructions?}. A new object. */
 json_t *review_said (const struct review *r);
 /* Calls a tool; the whole result, a new value. */

@@ -9,6 +9,7 @@
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct adding {
@@ -67,6 +68,15 @@ print_words (const char *key, const struct strv *words)
     out_printf ("]\n");
 }
 
+/* Of one far away: its address, and its key when it has one. */
+static void
+print_place (const struct adding *a)
+{
+    out_printf ("    mcp: {url: \"%s\"}\n", a->source.url);
+    if (a->start.key_name)
+        out_printf ("    gateway: {api_key: \"${%s}\"}\n", a->start.key_name);
+}
+
 /* What goes into the manifest. */
 static void
 print_block (const struct adding *a, const char *name, const char *version)
@@ -77,6 +87,8 @@ print_block (const struct adding *a, const char *name, const char *version)
                 "    version: \"%s\"\n"
                 "    runtime: mcp\n",
                 name, version);
+    if (a->source.url)
+        print_place (a);
     if (a->start.args.len) {
         out_printf ("    mcp:\n");
         print_words ("args", &a->start.args);
@@ -102,6 +114,14 @@ cmd_mcp_add (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     for (size_t i = 0; i < count; i++)
         strv_push (&a.start.args, words[i]);
+    if (a.source.url &&
+        (a.start.args.len || a.start.env.len || a.start.work || a.start.hosts.len)) {
+        mur_fail (err, E_IO_003,
+                  "arguments, --env, --scope and --network are for a server that is "
+                  "started here; %s is far away",
+                  a.source.url);
+        return CLI_FAILED;
+    }
     const struct pack_request q = { .source = &a.source,
                                     .name = cli_value (args, "--name"),
                                     .version = cli_value (args, "--version"),
@@ -120,9 +140,18 @@ static char *
 source_in_version (const char *source, const char *version)
 {
     const char *at = strrchr (source, '@');
-    if (! version || ! at || strchr (at, '/') || at == source)
+    if (! version || ! at || strchr (at, '/') || at == source || strstr (source, "://"))
         return x_strdup (source);
     return x_asprintf ("%.*s@%s", (int)(at - source), source, version);
+}
+
+/* What is far away has no versions of its own: they are counted. Owned; NULL: not for us to say. */
+static char *
+next_version (const struct found_server *before)
+{
+    char *end;
+    unsigned long long number = strtoull (before->version, &end, 10);
+    return before->pinned.url && ! *end ? x_asprintf ("%llu", number + 1) : NULL;
 }
 
 int
@@ -137,6 +166,9 @@ cmd_mcp_update (const struct cli_args *args, struct mur_error **err)
     const char *given = cli_value (args, "--source"), *version = at && at != typed ? at + 1 : NULL;
     if (! server_find (called, &before, err))
         return CLI_FAILED;
+    _cleanup_free_ char *next = version ? NULL : next_version (&before);
+    if (next)
+        version = next;
     if (str_starts (before.pinned.source, "path:") && ! given) {
         mur_fail (err, E_IO_003, "%s was added from a folder", before.name);
         mur_hint (err, "say which: --source path:FOLDER");

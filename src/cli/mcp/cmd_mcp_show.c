@@ -30,9 +30,12 @@ cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
         out_printf ("%s\n", text);
         return CLI_OK;
     }
-    _cleanup_free_ char *words = json_text (p->args, JSON_TEXT_ORDERED);
+    _cleanup_free_ char *words = p->url ? NULL : json_text (p->args, JSON_TEXT_ORDERED);
     out_printf ("%s@%s\n  from %s\n", f.name, f.version, p->source);
-    out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
+    if (p->url)
+        out_printf ("  far away, at %s\n", p->url);
+    else
+        out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
     out_printf ("  speaks %s (%s)\n  package %s\n", p->revision,
                 p->era == MCP_MODERN ? "modern" : "legacy", f.package->sha256);
     server_print_tools (p->tools);

@@ -10,6 +10,10 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<HOST,...>",                                                              \
           .help = "hosts it may reach, as in network.allow (default: none)" },                     \
+        { .name = "--key-env",                                                                     \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<NAME>",                                                                  \
+          .help = "of a server far away: the credential or variable that holds its key" },         \
     {                                                                                              \
         .name = "--startup-secs", .kind = CLI_VALUE, .value_name = "<SECONDS>", .fallback = "30",  \
         .is_number = true, .min = 1, .max = 600,                                                   \

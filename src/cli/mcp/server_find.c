@@ -49,6 +49,8 @@ open_server (struct found_server *f, const struct store_payload *payload, struct
     f->short_name = strrchr (f->name, '/') + 1;
     if (str_starts (f->short_name, "mcp-") && f->short_name[4])
         f->short_name += 4;
+    if (f->pinned.url)
+        return true;
     f->tree = package_tree_of (f->package, MCP_TREE_PREFIX, err);
     return f->tree != NULL;
 }

@@ -39,6 +39,27 @@ split_list (const char *text, struct strv *out)
             strv_push (out, item);
 }
 
+/* The key of one far away, as a session looks it up: the configuration first. */
+static bool
+read_key (struct server_start *s, const char *name, const struct config *config,
+          struct mur_error **err)
+{
+    const char *variable = name ? getenv (name) : NULL;
+    if (! name)
+        return true;
+    s->key_name = x_strdup (name);
+    s->key = config_credential_copy (config, name);
+    if (! s->key && variable && *variable)
+        s->key = secret_new (variable, strlen (variable));
+    if (! s->key) {
+        mur_fail (err, E_MCP_009, "--key-env %s: neither credentials.%s nor a variable %s is set",
+                  name, name, name);
+        return mur_hint (err, "mur config set -g credentials.%s <key>, or export it", name);
+    }
+    s->request.key = s->key;
+    return true;
+}
+
 bool
 server_start_read (struct server_start *s, const struct cli_args *args, struct mur_error **err)
 {
@@ -49,6 +70,8 @@ server_start_read (struct server_start *s, const struct cli_args *args, struct m
     *s = (struct server_start){ 0 };
     split_list (cli_value (args, "--network"), &s->hosts);
     s->network = (struct str_list){ (const char **)s->hosts.items, s->hosts.len, s->hosts.len > 0 };
+    if (! read_key (s, cli_value (args, "--key-env"), config, err))
+        return false;
     s->request.startup_ms = cli_number (args, "--startup-secs") * 1000;
     s->request.is_unconfined = config->is_unconfined;
     s->request.cgroup_is_optional = config->cgroup_is_optional;
@@ -91,6 +114,8 @@ server_start_clear (struct server_start *s)
     strv_free (&s->hosts);
     strv_free (&s->args);
     strv_free (&s->env);
+    secret_free (s->key);
+    free (s->key_name);
     free (s->work);
 }
 
@@ -267,9 +292,13 @@ texts_of (const struct strv *v)
 static json_t *
 pinned_json (const struct pack_request *q)
 {
-    json_t *o = json_pack ("{s:i, s:s, s:s, s:s, s:s}", "format", 1, "source", q->source->source,
-                           "interpreter", q->source->interpreter, "entry", q->source->entry,
-                           "revision", MCP_NEWEST_LEGACY);
+    const struct server_source *s = q->source;
+    if (s->url)
+        return json_pack ("{s:i, s:s, s:s, s:s, s:[]}", "format", 1, "source", s->source, "url",
+                          s->url, "revision", MCP_NEWEST_LEGACY, "tools");
+    json_t *o =
+        json_pack ("{s:i, s:s, s:s, s:s, s:s}", "format", 1, "source", s->source, "interpreter",
+                   s->interpreter, "entry", s->entry, "revision", MCP_NEWEST_LEGACY);
     json_t *env = json_object ();
     for (size_t i = 0; i < q->start->env.len; i++) {
         const char *equals = strchr (q->start->env.items[i], '=');
@@ -317,8 +346,13 @@ review (const struct pack_request *q, const char *name, json_t *whole, struct mu
     if (! tools) {
         for (size_t i = 0; i < q->source->notes.len; i++)
             diag_plain_warning ("%s", q->source->notes.items[i]);
+        if (err && *err && (*err)->code == E_MCP_009 && q->source->url)
+            mur_hint (err, "with a key: --key-env NAME of the variable that holds it");
         return mur_context (err, "%s could not be looked at", q->source->source);
     }
+    for (size_t i = 0; i < review_unsendable (r)->len; i++)
+        diag_plain_warning ("%s is left out: its x-mcp-header annotations are invalid",
+                            review_unsendable (r)->items[i]);
     _cleanup_json_ json_t *said = review_said (r);
     json_object_set_new (whole, "tools", tools);
     json_object_update (whole, said);
@@ -358,14 +392,15 @@ write_package (const struct pack_request *q, const char *name, const char *versi
     *path = x_asprintf ("%s/%s-%s.mur.zip", q->source->dir, name, version);
     build_plan_add (&p.plan, x_strdup ("murmur.yaml"), manifest, strlen (manifest));
     build_plan_add (&p.plan, x_strdup (MCP_PINNED_FILE), pinned, strlen (pinned));
-    bool is_good =
-        add_tree (&p, q->source->tree, err) && build_plan_write (&p.plan, *path, &result, err);
+    bool is_good = (q->source->url || add_tree (&p, q->source->tree, err)) &&
+                   build_plan_write (&p.plan, *path, &result, err);
     build_plan_clear (&p.plan);
     return is_good;
 }
 
 static bool
-store_package (const char *path, const char *full_name, const char *version, struct mur_error **err)
+store_package (const char *path, const char *full_name, const char *version, bool is_far_away,
+               struct mur_error **err)
 {
     _cleanup_package_ struct package *p = package_from_file (path, err);
     _cleanup_stores_ struct stores *stores = p ? stores_new (NULL, err) : NULL;
@@ -376,6 +411,8 @@ store_package (const char *path, const char *full_name, const char *version, str
                                    .overwrite = STORE_PUBLISH };
     if (! store_put (&stores->at[STORE_GLOBAL], p, &w, NULL, err))
         return mur_hint (err, "give it another --version, or remove that one from the store");
+    if (is_far_away)
+        return true;
     _cleanup_free_ char *tree = package_tree_of (p, MCP_TREE_PREFIX, err);
     return tree != NULL;
 }
@@ -434,7 +471,7 @@ server_pack (const struct pack_request *q, char **name, char **stored_version,
         ! review (q, short_name, whole, err) ||
         ! is_accepted (q, json_object_get (whole, "tools"), err) ||
         ! write_package (q, bare, version, whole, &notes, &path, err) ||
-        ! store_package (path, full, version, err))
+        ! store_package (path, full, version, q->source->url != NULL, err))
         return false;
     for (size_t i = 0; i < q->source->notes.len; i++)
         diag_note ("%s", q->source->notes.items[i]);

@@ -15,6 +15,8 @@ struct server_start {
     struct review_request request; /* its lists point below */
     struct str_list network;
     struct strv hosts, args, env;
+    struct secret *key; /* of one far away; NULL: none */
+    char *key_name;
     char *work;
 };
 void server_start_clear (struct server_start *s);

@@ -2,11 +2,14 @@
 #include "cli/mcp/server_source.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "cli/mcp/run_program.h"
 #include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "home/paths.h"
+#include "manifest/capsule/endpoint.h"
+#include "manifest/text/grammar.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -510,6 +513,69 @@ fetch_path (const struct source_request *q, const char *what, struct server_sour
     return true;
 }
 
+/* --- far away --- */
+
+/* "docs" of "mcp.docs.example.com" and "docs.example.com": the first word of its host that says
+ * something. */
+static char *
+name_of_host (const char *host)
+{
+    static const char *const empty[] = { "mcp", "api", "www" };
+    for (const char *at = host;;) {
+        size_t len = strcspn (at, "."), i = 0;
+        while (i < ARRAY_LEN (empty) &&
+               ! (strlen (empty[i]) == len && strncmp (at, empty[i], len) == 0))
+            i++;
+        if (i == ARRAY_LEN (empty) && ! isdigit ((unsigned char)*at) && *at != '[')
+            return x_strndup (at, len);
+        if (! at[len])
+            return x_strdup ("remote");
+        at += len + 1;
+    }
+}
+
+/* A key in an address would be packed, shown and logged. */
+static bool
+check_query (const char *url, struct mur_error **err)
+{
+    const char *at = strchr (url, '?');
+    while (at && *++at) {
+        size_t len = strcspn (at, "=&");
+        _cleanup_free_ char *name = x_strndup (at, len);
+        for (char *c = name; *c; c++)
+            *c = isalnum ((unsigned char)*c) ? (char)toupper ((unsigned char)*c) : '_';
+        if (env_name_is_credential_shaped (name) || strstr (name, "APIKEY")) {
+            mur_fail (err, E_MCP_009, "the address holds a key (%.*s), and an address is packed",
+                      (int)len, at);
+            return mur_hint (err, "leave it out, and name the variable that holds it: --key-env");
+        }
+        at = strchr (at, '&');
+    }
+    return true;
+}
+
+static bool
+take_url (const struct source_request *q, struct server_source *s, struct mur_error **err)
+{
+    _cleanup_ (arena_freep) struct arena *arena = arena_new ();
+    const char *bare = arena_strndup (arena, q->source, strcspn (q->source, "?"));
+    const char *why;
+    struct endpoint e;
+    if (q->bin || q->also_count || q->scripted_count)
+        return mur_fail (err, E_IO_003,
+                         "--bin, --with and --allow-scripts are for packages; %s is far away",
+                         q->source);
+    if (! endpoint_parse (arena, bare, &e, &why))
+        return mur_fail (err, E_IO_003, "'%s' is refused: %s", endpoint_masked (arena, bare), why);
+    if (! check_query (q->source, err) || ! make_dir (s, err))
+        return false;
+    s->url = x_strdup (q->source);
+    s->source = x_strdup (q->source);
+    s->name = name_of_host (e.host);
+    s->version = x_strdup ("1");
+    return true;
+}
+
 /* --- the whole --- */
 
 bool
@@ -527,8 +593,10 @@ server_source_fetch (const struct source_request *q, struct server_source *out,
             continue;
         return make_dir (out, err) && kinds[i].fetch (q, what, out, err);
     }
+    if (str_starts (q->source, "https://") || str_starts (q->source, "http://"))
+        return take_url (q, out, err);
     mur_fail (err, E_IO_003, "%s is no source of a server", q->source);
-    return mur_hint (err, "npm:NAME@VERSION, pypi:NAME@VERSION or path:FOLDER");
+    return mur_hint (err, "npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER or https://HOST/PATH");
 }
 
 void
@@ -538,6 +606,7 @@ server_source_clear (struct server_source *s)
         (void)fs_remove_tree_at (AT_FDCWD, s->dir, NULL);
     free (s->dir);
     free (s->tree);
+    free (s->url);
     free (s->name);
     free (s->version);
     free (s->source);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From what a person types ("npm:NAME@V", "pypi:NAME@V", "path:DIR") to a folder that holds
- * everything a server is started from, and how it is started.
+ * From what a person types ("npm:NAME@V", "pypi:NAME@V", "path:DIR", "https://HOST/PATH") to a
+ * folder that holds everything a server is started from, and how it is started; of one far away to
+ * its address.
  *
  * Always true: packages come by exact hashes, which stand in the tree, and none of their install
  * scripts runs unless it was allowed by name.
@@ -24,6 +25,7 @@ struct source_request {
 struct server_source {
     char *dir;  /* a temporary folder, owned and removed */
     char *tree; /* canonical folder in it */
+    char *url;  /* of one far away, which has neither interpreter nor entry; NULL: it has */
     char *name; /* "filesystem", from the package's name */
     char *version, *source, *interpreter, *entry;
     struct strv flags;

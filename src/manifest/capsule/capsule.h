@@ -79,6 +79,7 @@ struct mcp_block {
     LIST_OF (struct name_value) rename;
     struct opt_u64 start, keep, on_drift, ask; /* the enums above */
     struct opt_u64 startup_secs;
+    const char *url; /* of one far away: where its key goes; NULL: as reviewed */
     const char *gateway_env, *placeholder_env;
     struct str_list secret_env;
     struct opt_bool instructions;

@@ -241,6 +241,9 @@ static const struct schema_key mcp_keys[] = {
                 "drop the tools that changed."),
     KEY (mcp_block, ask, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_ask_words,
          .doc = "When it asks a person for input: deny, or let the task wait for the operator."),
+    KEY (mcp_block, url, KEY_TRIMMED,
+         .doc = "Of a server far away: its address, as reviewed. With a gateway beside it, without "
+                "an endpoint, the key goes there."),
     KEY (mcp_block, gateway_env, KEY_TRIMMED,
          .doc = "The variable that receives the gateway's address in place of the provider's."),
     KEY (mcp_block, placeholder_env, KEY_TRIMMED,

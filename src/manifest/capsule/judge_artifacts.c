@@ -216,6 +216,8 @@ judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struc
     struct gateway_block *g = e->gateway;
     const char *path = path_of (rd, "artifacts[%zu].gateway.endpoint", index);
     const char *why;
+    if (text_is_blank (g->written_endpoint) && e->role == ROLE_MCP && e->mcp && e->mcp->url)
+        g->written_endpoint = judge_mcp_endpoint (rd, e->mcp);
     if (text_is_blank (g->written_endpoint))
         return refuse_value (rd, err, path,
                              "%s needs the provider's address, such as https://api.example.com",

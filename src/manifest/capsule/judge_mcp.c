@@ -2,6 +2,7 @@
 #include "manifest/capsule/judge_mcp.h"
 
 #include "manifest/capsule/capsule_schema.h"
+#include "manifest/capsule/endpoint.h"
 #include "manifest/text/grammar.h"
 
 #include <string.h>
@@ -70,6 +71,8 @@ judge_gateway_use (struct reading *rd, const struct artifact_entry *e, const cha
                    struct mur_error **err)
 {
     const struct mcp_block *m = e->mcp;
+    if (m->url)
+        return true;
     if (m->gateway_env && ! e->gateway)
         return refuse_value (rd, err, path_of (rd, "%s.gateway_env", path),
                              "it needs a gateway beside mcp, with the provider's endpoint");
@@ -77,7 +80,8 @@ judge_gateway_use (struct reading *rd, const struct artifact_entry *e, const cha
         refuse_value (rd, err, path_of (rd, "%s.gateway_env", path),
                       "with a gateway, name the variable the server reads its provider's address "
                       "from");
-        return mur_hint (err, "such as gateway_env: FIRECRAWL_API_URL");
+        return mur_hint (err, "such as gateway_env: FIRECRAWL_API_URL; of a server far away set "
+                              "mcp.url and no endpoint");
     }
     if (m->gateway_env && ! m->placeholder_env && ! e->gateway->is_keyless) {
         refuse_value (rd, err, path_of (rd, "%s.placeholder_env", path),
@@ -106,6 +110,50 @@ judge_names (struct reading *rd, struct mcp_block *m, const char *path, struct m
     return true;
 }
 
+const char *
+judge_mcp_endpoint (struct reading *rd, const struct mcp_block *m)
+{
+    return arena_strndup (rd->r.arena, m->url, strcspn (m->url, "?"));
+}
+
+/* Far away nothing is started, walled in or handed variables. */
+static bool
+judge_far_away (struct reading *rd, const struct artifact_entry *e, const char *path,
+                struct mur_error **err)
+{
+    const struct mcp_block *m = e->mcp;
+    const struct capabilities *c = e->capabilities;
+    struct endpoint endpoint;
+    const char *why;
+    const struct {
+        const char *key;
+        bool is_there;
+    } others[] = {
+        { "args", m->args.is_set },
+        { "env", m->env.len > 0 },
+        { "gateway_env", m->gateway_env != NULL },
+        { "placeholder_env", m->placeholder_env != NULL },
+        { "secret_env", m->secret_env.len > 0 },
+    };
+    if (! m->url)
+        return true;
+    if (! endpoint_parse (rd->r.arena, judge_mcp_endpoint (rd, m), &endpoint, &why))
+        return refuse_value (rd, err, path_of (rd, "%s.url", path), "'%s' is refused: %s",
+                             endpoint_masked (rd->r.arena, m->url), why);
+    for (size_t i = 0; i < ARRAY_LEN (others); i++)
+        if (others[i].is_there)
+            return refuse_value (rd, err, path_of (rd, "%s.%s", path, others[i].key),
+                                 "a server far away (mcp.url) is not started here");
+    if (c && (c->filesystem || c->network || c->resources))
+        return refuse_value (rd, err, path_of (rd, "%s.url", path),
+                             "a server far away has no folder, network or memory of ours: take "
+                             "filesystem, network and resources out of its capabilities");
+    if (e->gateway && strcmp (e->gateway->written_endpoint, judge_mcp_endpoint (rd, m)) != 0)
+        return refuse_value (rd, err, path_of (rd, "%s.url", path),
+                             "its key goes to mcp.url: take the gateway's endpoint out");
+    return true;
+}
+
 bool
 judge_mcp (struct reading *rd, struct artifact_entry *e, const char *path, struct mur_error **err)
 {
@@ -120,5 +168,6 @@ judge_mcp (struct reading *rd, struct artifact_entry *e, const char *path, struc
     }
     return schema_check (&rd->r, &mcp_schema, e->mcp, path, err) &&
            judge_env (rd, e->mcp, path, err) && judge_variables (rd, e->mcp, path, err) &&
-           judge_names (rd, e->mcp, path, err) && judge_gateway_use (rd, e, path, err);
+           judge_names (rd, e->mcp, path, err) && judge_far_away (rd, e, path, err) &&
+           judge_gateway_use (rd, e, path, err);
 }

@@ -140,22 +140,21 @@ input_responses (struct one_call *c, const json_t *requests, struct mur_error **
 }
 
 static json_t *
-ask_once (struct one_call *c, json_t *params, struct call_outcome *out, struct mur_error **err)
+ask_once (struct one_call *c, const json_t *params, struct call_outcome *out,
+          struct mur_error **err)
 {
-    const struct mcp_client *client = server_client (c->server->process);
     uint64_t deadline_ms = c->server->artifact->grant->deadline_seconds * 1000, progress = 0;
     _cleanup_json_ json_t *error = NULL;
-    struct server_ask ask = { .method = "tools/call",
-                              .params = mcp_client_params (client, params, 0),
-                              .idle_ms = deadline_ms,
+    struct server_ask ask = { .idle_ms = deadline_ms,
                               .cap_ms = deadline_ms * SERVER_CAP_FACTOR,
                               .cancel = c->cancel,
                               .answer = is_operator_asked (c) ? ask_operator : NULL,
                               .ctx = c,
                               .error = &error,
                               .progress_count = &progress,
-                              .listener = c->call->listener };
-    json_t *result = server_request (c->server->process, &ask, err);
+                              .listener = c->call->listener,
+                              .is_repeatable = c->offer->is_read_only };
+    json_t *result = server_call (c->server->process, &ask, params, err);
     out->progress_count += progress;
     if (error) {
         _cleanup_free_ char *words = mcp_error_words (error);
@@ -179,7 +178,7 @@ static json_t *
 ask_all (struct one_call *c, const json_t *arguments, struct call_outcome *out,
          struct mur_error **err)
 {
-    json_t *params = call_params (c, arguments);
+    _cleanup_json_ json_t *params = call_params (c, arguments);
     for (unsigned round = 0; round < QUESTIONS_MAX; round++) {
         _cleanup_json_ json_t *result = ask_once (c, params, out, err);
         const char *type = json_get_string (result, "resultType");
@@ -193,6 +192,7 @@ ask_all (struct one_call *c, const json_t *arguments, struct call_outcome *out,
         json_t *state = json_object_get (result, "requestState");
         if (! responses)
             return NULL;
+        json_decref (params);
         params = call_params (c, arguments);
         json_object_set_new (params, "inputResponses", responses);
         if (state)

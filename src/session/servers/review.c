@@ -7,6 +7,7 @@
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"
+#include "net/gateway.h"
 #include "sandbox/host/host.h"
 #include "session/mcp_review.h"
 #include "session/servers/server_request.h"
@@ -17,6 +18,9 @@
 
 struct review {
     struct mcp_server *server;
+    struct http_client *http; /* of one far away */
+    struct gateway *gateway;  /* its key; NULL: none */
+    struct secret *key;
     char *dir, *name; /* its private folder; the folder's own name */
     struct id id;
 };
@@ -41,12 +45,43 @@ make_dir (struct review *r, struct mur_error **err)
     return r->dir != NULL;
 }
 
+static void
+read_key (void *ctx, struct gateway_key *out)
+{
+    const struct review *r = ctx;
+    out->value = secret_copy (r->key);
+    out->source = GATEWAY_SOURCE_ENVIRONMENT;
+}
+
+/* One far away needs no folder: an address and what is shown there. */
+static bool
+reach (struct review *r, const struct review_request *q, struct mur_error **err)
+{
+    r->http = http_client_new ();
+    if (! q->key)
+        return true;
+    r->key = secret_copy (q->key);
+    const char *query = strchr (q->pinned->url, '?');
+    _cleanup_free_ char *endpoint =
+        query ? x_strndup (q->pinned->url, (size_t)(query - q->pinned->url))
+              : x_strdup (q->pinned->url);
+    const struct gateway_spec spec = { .artifact = q->name,
+                                       .endpoint = endpoint,
+                                       .auth_header = "Authorization",
+                                       .auth_value = "Bearer {key}",
+                                       .read_key = read_key,
+                                       .ctx = r };
+    r->gateway = gateway_new (&spec, err);
+    return r->gateway != NULL;
+}
+
 struct review *
 review_open (const struct review_request *q, struct mur_error **err)
 {
     _cleanup_ (review_closep) struct review *r = x_new0 (struct review);
     r->id = id_new ("ses_");
-    if (! make_dir (r, err))
+    const char *url = q->pinned->url;
+    if (url ? ! reach (r, q, err) : ! make_dir (r, err))
         return NULL;
     const struct server_setup setup = { .name = q->name,
                                         .artifact = q->name,
@@ -58,11 +93,12 @@ review_open (const struct review_request *q, struct mur_error **err)
                                         .dir = r->dir,
                                         .work = q->work,
                                         .session_id = r->id.text,
-                                        .tier = review_tier (),
+                                        .tier = url ? CONFINEMENT_SECCOMP : review_tier (),
                                         .is_unconfined = q->is_unconfined,
                                         .cgroup_is_optional = q->cgroup_is_optional,
                                         .resources = resources_default (),
                                         .network = q->network,
+                                        .remote = { url, r->http, r->gateway },
                                         .startup_ms = q->startup_ms };
     r->server = server_new (&setup);
     return server_open (r->server, NULL, err) ? steal_ptr (&r) : NULL;
@@ -72,6 +108,12 @@ json_t *
 review_tools (struct review *r, struct mur_error **err)
 {
     return server_list_tools (r->server, NULL, err);
+}
+
+const struct strv *
+review_unsendable (const struct review *r)
+{
+    return server_unsendable (r->server);
 }
 
 json_t *
@@ -91,13 +133,10 @@ json_t *
 review_call (struct review *r, const char *tool, const json_t *arguments, uint64_t deadline_ms,
              struct mur_error **err)
 {
-    json_t *params = json_pack ("{s:s, s:O}", "name", tool, "arguments", arguments);
-    struct server_ask ask = { .method = "tools/call",
-                              .params = mcp_client_params (server_client (r->server), params, 0),
-                              .idle_ms = deadline_ms,
-                              .cap_ms = deadline_ms };
-    return server_may_call (r->server, tool, err) ? server_request (r->server, &ask, err)
-                                                  : (json_decref (ask.params), NULL);
+    _cleanup_json_ json_t *members = json_pack ("{s:s, s:O}", "name", tool, "arguments", arguments);
+    struct server_ask ask = { .idle_ms = deadline_ms, .cap_ms = deadline_ms };
+    return server_may_call (r->server, tool, err) ? server_call (r->server, &ask, members, err)
+                                                  : NULL;
 }
 
 void
@@ -106,7 +145,10 @@ review_close (struct review *r)
     if (! r)
         return;
     server_free (r->server);
-    int trees = home_find_dir (TREES, NULL);
+    http_client_free (r->http);
+    gateway_free (r->gateway);
+    secret_free (r->key);
+    int trees = r->name ? home_find_dir (TREES, NULL) : -1;
     if (trees >= 0) {
         (void)fs_remove_tree_at (trees, r->name, NULL);
         close (trees);

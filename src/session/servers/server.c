@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "mcp/definitions.h"
+#include "mcp/post.h"
 #include "session/servers/server_internal.h"
 #include "session/servers/server_request.h"
 #include "trace/lines/writer.h"
@@ -22,6 +23,7 @@ server_new (const struct server_setup *setup)
 {
     struct mcp_server *s = x_new0 (struct mcp_server);
     s->setup = *setup;
+    s->way = setup->remote.url ? &server_by_http : &server_by_pipes;
     s->io.in_fd = s->io.out_fd = s->io.err_fd = s->io.wake_fd = s->io.pidfd = s->io.log_fd = -1;
     s->next_id = 1;
     pthread_mutex_init (&s->opening, NULL);
@@ -41,6 +43,8 @@ server_free (struct mcp_server *s)
     server_end (s);
     mcp_client_clear (&s->client);
     strv_free (&s->drift);
+    strv_free (&s->unsendable);
+    free (s->line.session_id);
     buf_free (&s->io.tail);
     free (s->io.death);
     pthread_cond_destroy (&s->changed);
@@ -58,7 +62,7 @@ server_end_begin (struct mcp_server *s)
     if (s->state == SERVER_UP) {
         s->state = SERVER_ENDING;
         s->io.ending_ms = clock_monotonic_ms ();
-        server_wake (s);
+        s->way->wake (s);
     }
     pthread_mutex_unlock (&s->lock);
 }
@@ -87,6 +91,12 @@ server_kill (struct mcp_server *s)
 
 /* --- opening --- */
 
+const struct strv *
+server_unsendable (const struct mcp_server *s)
+{
+    return &s->unsendable;
+}
+
 const struct mcp_client *
 server_client (const struct mcp_server *s)
 {
@@ -114,15 +124,17 @@ fail_version (const struct mcp_server *s, char *said, struct mur_error **err)
                      taken);
 }
 
+/* *error: what it answered instead. */
 static bool
-open_legacy (struct opening *o, struct mur_error **err)
+open_legacy (struct opening *o, json_t **error, struct mur_error **err)
 {
     struct mcp_server *s = o->s;
     struct server_ask ask = { .method = "initialize",
                               .params = mcp_client_initialize_params (&s->client),
                               .idle_ms = left (o),
                               .cap_ms = left (o),
-                              .cancel = o->cancel };
+                              .cancel = o->cancel,
+                              .error = error };
     _cleanup_json_ json_t *result = server_request (s, &ask, err);
     char *said = NULL;
     if (! result)
@@ -130,14 +142,15 @@ open_legacy (struct opening *o, struct mur_error **err)
     if (! mcp_client_take_initialize (&s->client, result, &said))
         return fail_version (s, said, err);
     pthread_mutex_lock (&s->lock);
-    server_send (s, mcp_request_text (NULL, "notifications/initialized", NULL));
+    server_send_call (s, 0, "notifications/initialized", NULL);
     pthread_mutex_unlock (&s->lock);
     return true;
 }
 
-/* *error: what it answered instead. */
+/* *error: what it answered instead; *status: of HTTP, when it failed with one. */
 static bool
-open_modern (struct opening *o, uint64_t wait_ms, json_t **error, struct mur_error **err)
+open_modern (struct opening *o, uint64_t wait_ms, json_t **error, int *status,
+             struct mur_error **err)
 {
     struct mcp_server *s = o->s;
     struct server_ask ask = { .method = "server/discover",
@@ -148,6 +161,7 @@ open_modern (struct opening *o, uint64_t wait_ms, json_t **error, struct mur_err
                               .error = error };
     _cleanup_json_ json_t *result = server_request (s, &ask, err);
     char *said = NULL;
+    *status = ask.status;
     if (! result)
         return false;
     return mcp_client_take_discover (&s->client, result, &said) || fail_version (s, said, err);
@@ -162,7 +176,40 @@ start_anew (struct opening *o, struct mur_error **err)
     pthread_mutex_unlock (&o->s->lock);
     server_settle (o->s);
     memset (o->s->deaths_ms, 0, sizeof o->s->deaths_ms);
-    return server_start (o->s, err);
+    return o->s->way->start (o->s, err);
+}
+
+static bool
+fail_answer (const struct mcp_server *s, const char *method, const json_t *error,
+             struct mur_error **err)
+{
+    _cleanup_free_ char *words = mcp_error_words (error);
+    return mur_fail (err, E_MCP_005, "server %s refused %s: %s", s->setup.name, method, words);
+}
+
+static bool
+initialize (struct opening *o, struct mur_error **err)
+{
+    _cleanup_json_ json_t *error = NULL;
+    return open_legacy (o, &error, err) || (error && fail_answer (o->s, "initialize", error, err));
+}
+
+/* What it said of versions, when it said that. */
+static bool
+take_versions (struct opening *o, const json_t *error, struct mur_error **err)
+{
+    json_t *data = json_object_get (error, "data");
+    _cleanup_json_ json_t *named =
+        json_pack ("{s:O?}", "supportedVersions", json_object_get (data, "supported"));
+    char *said = NULL;
+    return mcp_client_take_discover (&o->s->client, named, &said) || fail_version (o->s, said, err);
+}
+
+/* Of one far away: that it was reached and understood nothing says that it is of the older era. */
+static bool
+may_be_legacy (const struct mcp_server *s, const json_t *error, int status)
+{
+    return ! s->setup.remote.url || error || (status >= 400 && status < 500);
 }
 
 static bool
@@ -171,21 +218,20 @@ find_era (struct opening *o, struct mur_error **err)
     _cleanup_json_ json_t *error = NULL;
     _cleanup_error_ struct mur_error *why = NULL;
     uint64_t wait_ms = left (o) < PROBE_MS ? left (o) : PROBE_MS;
-    if (open_modern (o, wait_ms, &error, &why))
+    int status = 0;
+    if (o->s->setup.remote.url)
+        wait_ms = left (o);
+    if (open_modern (o, wait_ms, &error, &status, &why))
         return true;
-    if (error && mcp_client_is_version_error (error)) {
-        json_t *data = json_object_get (error, "data");
-        _cleanup_json_ json_t *named =
-            json_pack ("{s:O?}", "supportedVersions", json_object_get (data, "supported"));
-        char *said = NULL;
-        return mcp_client_take_discover (&o->s->client, named, &said) ||
-               fail_version (o->s, said, err);
-    }
-    if (why && why->code == E_MCP_006)
+    if (error && mcp_client_is_version_error (error))
+        return take_versions (o, error, err);
+    if (why &&
+        (why->code == E_MCP_006 || why->code == E_MCP_009 || ! may_be_legacy (o->s, error, status)))
         return mur_propagate (err, steal_ptr (&why));
     if (cancel_is_raised (o->cancel))
         return false;
-    return (error || start_anew (o, err)) && open_legacy (o, err);
+    bool is_there = error || o->s->setup.remote.url;
+    return (is_there || start_anew (o, err)) && initialize (o, err);
 }
 
 /* --- its tools --- */
@@ -219,6 +265,7 @@ list_pages (struct opening *o, struct mur_error **err)
     struct mcp_server *s = o->s;
     _cleanup_json_ json_t *tools = json_array ();
     _cleanup_strv_ struct strv cursors = { 0 };
+    strv_free (&s->unsendable);
     for (unsigned page = 0; page < PAGES_MAX; page++) {
         json_t *params = json_object ();
         if (cursors.len)
@@ -235,6 +282,11 @@ list_pages (struct opening *o, struct mur_error **err)
         if (! next || strv_contains (&cursors, next))
             break;
         strv_push (&cursors, next);
+    }
+    if (s->setup.remote.url) {
+        json_t *all = tools;
+        tools = mcp_tools_over_http (all, &s->unsendable);
+        json_decref (all);
     }
     return mcp_definitions_sorted (tools);
 }
@@ -356,34 +408,30 @@ may_start (struct mcp_server *s, struct mur_error **err)
     return false;
 }
 
+/* As it was reviewed; of one far away nobody holds the version. */
 static bool
 speak (struct opening *o, struct mur_error **err)
 {
     struct mcp_server *s = o->s;
-    if (s->setup.is_unknown)
-        return find_era (o, err);
-    if (s->setup.pinned->era == MCP_LEGACY)
-        return open_legacy (o, err);
+    bool is_modern = s->setup.pinned->era == MCP_MODERN;
     _cleanup_json_ json_t *error = NULL;
-    if (open_modern (o, left (o), &error, err))
+    int status;
+    if (s->setup.is_unknown || (s->setup.remote.url && is_modern))
+        return find_era (o, err);
+    if (is_modern ? open_modern (o, left (o), &error, &status, err) : open_legacy (o, &error, err))
         return true;
-    _cleanup_free_ char *words = error ? mcp_error_words (error) : NULL;
-    return words && mur_fail (err, E_MCP_006, "server %s: %s", s->setup.name, words);
+    if (error && s->setup.remote.url)
+        return find_era (o, err);
+    return error && fail_answer (s, is_modern ? "server/discover" : "initialize", error, err);
 }
 
-/* A modern server tells of changes only to who listens. */
 static void
-listen_for_changes (struct mcp_server *s)
+listen (struct mcp_server *s)
 {
     const json_t *tools = json_object_get (s->client.capabilities, "tools");
-    if (s->client.revision->era != MCP_MODERN ||
-        ! json_is_true (json_object_get (tools, "listChanged")))
-        return;
-    _cleanup_json_ json_t *params = mcp_client_params (
-        &s->client, json_pack ("{s:{s:b}}", "notifications", "toolsListChanged", 1), 0);
     pthread_mutex_lock (&s->lock);
-    _cleanup_json_ json_t *id = json_integer (s->next_id++);
-    server_send (s, mcp_request_text (id, "subscriptions/listen", params));
+    if (json_is_true (json_object_get (tools, "listChanged")) && s->state == SERVER_UP)
+        s->way->listen (s);
     pthread_mutex_unlock (&s->lock);
 }
 
@@ -393,9 +441,9 @@ open_process (struct opening *o, struct mur_error **err)
     struct mcp_server *s = o->s;
     uint64_t began = clock_monotonic_ms ();
     server_settle (s);
-    if (! may_start (s, err) || ! server_start (s, err) || ! speak (o, err))
+    if (! may_start (s, err) || ! s->way->start (s, err) || ! speak (o, err))
         return false;
-    listen_for_changes (s);
+    listen (s);
     _cleanup_json_ json_t *live = s->setup.is_unknown ? json_array () : look_for_drift (o, err);
     if (! live)
         return false;
@@ -422,6 +470,15 @@ give_up (struct mcp_server *s)
     return false;
 }
 
+static void
+listen_again (struct mcp_server *s)
+{
+    pthread_mutex_lock (&s->lock);
+    if (s->line.is_deaf && s->state == SERVER_UP)
+        s->way->listen (s);
+    pthread_mutex_unlock (&s->lock);
+}
+
 static bool
 open_or_look (struct opening *o, struct mur_error **err)
 {
@@ -431,6 +488,7 @@ open_or_look (struct opening *o, struct mur_error **err)
     pthread_mutex_unlock (&s->lock);
     if (! is_open)
         return open_process (o, err) || give_up (s);
+    listen_again (s);
     if (! has_new_list || s->setup.is_unknown)
         return true;
     await_quiet (o);
@@ -446,4 +504,27 @@ server_open (struct mcp_server *s, struct cancel *cancel, struct mur_error **err
     bool is_open = open_or_look (&o, err);
     pthread_mutex_unlock (&s->opening);
     return is_open;
+}
+
+/* --- a call --- */
+
+json_t *
+server_call (struct mcp_server *s, struct server_ask *ask, const json_t *members,
+             struct mur_error **err)
+{
+    for (bool is_second = false;; is_second = true) {
+        _cleanup_error_ struct mur_error *why = NULL;
+        ask->method = "tools/call";
+        ask->params = mcp_client_params (&s->client, json_copy ((json_t *)(uintptr_t)members), 0);
+        json_t *result = server_request (s, ask, &why);
+        if (result || is_second || ! ask->is_unserved || cancel_is_raised (ask->cancel)) {
+            if (why)
+                mur_propagate (err, steal_ptr (&why));
+            return result;
+        }
+        if (! server_open (s, ask->cancel, err) ||
+            ! server_may_call (s, json_get_string (members, "name"), err))
+            return NULL;
+        ask->is_unserved = false;
+    }
 }

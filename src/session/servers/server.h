@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One server of tools as a process in walls of its own: started when it is first asked something,
- * spoken to over its standard input and output, ended with whoever holds it.
+ * One server of tools, opened when it is first asked something and ended with whoever holds it: a
+ * process in walls of its own, spoken to over its standard input and output, or a program far away,
+ * spoken to over HTTP.
  *
  * Always true: never two processes of one server at once; what it writes never blocks it and never
  * grows us beyond a bound; whatever it does costs a call one clear error; when its leader is gone,
- * everything it started is killed.
+ * everything it started is killed. Of a server far away only its own address is spoken to.
  */
 #pragma once
 
@@ -15,7 +16,25 @@
 #include "mcp/pinned.h"
 #include "sandbox/run/confinement.h"
 
+struct gateway;
+struct http_client;
 struct trace_writer;
+
+/* Where a server far away is, and what is shown to it. Everything is borrowed. */
+struct server_remote {
+    const char *url; /* NULL: it is a process */
+    struct http_client *http;
+    struct gateway *gateway; /* its key goes into each request; NULL: none */
+};
+
+struct server_setup;
+struct server_ask;
+
+/* Fills in what is made only for a server that is started: tree, env, gateway_port. */
+struct server_maker {
+    bool (*prepare) (void *ctx, struct server_setup *setup, struct mur_error **err); /* or NULL */
+    void *ctx;
+};
 
 /* Everything is borrowed for the server's life. Paths are absolute and canonical. */
 struct server_setup {
@@ -36,16 +55,14 @@ struct server_setup {
     struct cap_resources resources;
     struct str_list network; /* entries of an allow list */
     unsigned gateway_port;   /* of 127.0.0.1 outside; 0: none */
+    struct server_remote remote;
     uint64_t startup_ms;
     bool drops_drift;           /* else one changed tool refuses all */
     const char *const *offered; /* names of tools whose drift matters; NULL-terminated or NULL:
                                    all that are pinned */
     bool may_ask;               /* it may ask for input */
     struct trace_writer *const *trace; /* where the lines go; NULL or *NULL: nowhere */
-    /* Fills in what is made only for a server that is started: tree, env, gateway_port. NULL:
-     * nothing is. */
-    bool (*prepare) (void *ctx, struct server_setup *setup, struct mur_error **err);
-    void *ctx;
+    struct server_maker maker;
 };
 
 struct mcp_server;
@@ -65,8 +82,14 @@ void server_kill (struct mcp_server *s);
 bool server_open (struct mcp_server *s, struct cancel *cancel, struct mur_error **err);
 /* What it said of itself, once open. Borrowed. */
 const struct mcp_client *server_client (const struct mcp_server *s);
+/* Names of tools it listed that cannot be called over HTTP. Borrowed. */
+const struct strv *server_unsendable (const struct mcp_server *s);
 /* What it offers now, sorted and as it is pinned. A new array, or NULL with *err. */
 json_t *server_list_tools (struct mcp_server *s, struct cancel *cancel, struct mur_error **err);
 
 /* False when the drift forbids a call of this tool: E-MCP-003, E-MCP-004. */
 bool server_may_call (struct mcp_server *s, const char *tool, struct mur_error **err);
+/* A call of a tool with the members of its parameters (borrowed); ask->params is filled in here.
+ * Where the server lost the session it is opened once anew, and asked again. */
+json_t *server_call (struct mcp_server *s, struct server_ask *ask, const json_t *members,
+                     struct mur_error **err);

@@ -44,6 +44,9 @@ struct pending {
     size_t step_count;
     struct mcp_message question; /* of the server, for who waits here to answer */
     struct server_ask *ask;
+    struct mur_error *failure; /* why it is done without either; NULL: its server ended */
+    int status;                /* the HTTP status it failed with; 0: none */
+    bool is_unserved;          /* it reached the server, which has not begun with it */
 };
 
 enum server_state {
@@ -68,7 +71,33 @@ struct server_process {
     enum diag_code death_code;
 };
 
+struct exchange;
+
+/* What is under way with a server far away. */
+struct server_line {
+    struct exchange *exchanges;
+    char *session_id; /* of a legacy one; NULL: none */
+    bool is_deaf;     /* nothing is listened to that should be */
+    bool is_mute;     /* it has nothing to listen to */
+};
+
+/* How a server is reached; a row for each way. All but start are called under the lock. */
+struct server_way {
+    bool (*start) (struct mcp_server *s, struct mur_error **err);
+    /* A message, taken over; <id> 0 and no method: an answer. */
+    void (*send) (struct mcp_server *s, int64_t id, const char *method, const json_t *params,
+                  char *text);
+    /* Nobody waits for that request any more. */
+    void (*drop) (struct mcp_server *s, int64_t id, const char *reason);
+    void (*wake) (struct mcp_server *s);
+    void (*kill) (struct mcp_server *s);
+    /* Opens what tells of changes, once more when it broke. */
+    void (*listen) (struct mcp_server *s);
+};
+extern const struct server_way server_by_pipes, server_by_http;
+
 struct mcp_server {
+    const struct server_way *way;
     struct server_setup setup;
     struct server_walls walls;
     bool has_walls;
@@ -81,11 +110,13 @@ struct mcp_server {
     bool is_opened; /* its era is known and its tools were looked at */
     struct mcp_client client;
     struct strv drift;
+    struct strv unsendable;            /* names of tools that cannot be called over HTTP */
     bool has_new_list;                 /* it said that its tools changed */
     uint64_t list_ms;                  /* when */
     uint64_t deaths_ms[SERVER_DEATHS]; /* that nobody asked for, the newest first */
 
     struct server_process io;
+    struct server_line line;
     pthread_t thread; /* the pump */
     bool has_thread;
     struct pending *pending;
@@ -100,21 +131,25 @@ void server_walls_free (struct server_walls *w);
 
 /* --- server_state.c --- */
 
-/* Puts a message into the queue. Under the lock. */
-void server_send (struct mcp_server *s, char *text);
-/* Wakes the pump. */
-void server_wake (struct mcp_server *s);
+/* Sends a request, or (id 0) a notification. Under the lock, like the rest. */
+void server_send_call (struct mcp_server *s, int64_t id, const char *method, const json_t *params);
+/* Sends an answer; taken over. */
+void server_send_answer (struct mcp_server *s, char *text);
+/* What is waited for under that id, or NULL. */
+struct pending *server_find_pending (struct mcp_server *s, const json_t *id);
+/* It runs no more, after an end that was asked for or not: whoever waits is told. */
+void server_gone (struct mcp_server *s, bool was_asked);
+/* What is wiped before each start, whatever is started. */
+void server_begin_life (struct mcp_server *s);
+/* Starts the thread that speaks with it. */
+bool server_start_thread (struct mcp_server *s, void *(*pump) (void *), struct mur_error **err);
 /* Says why it is ended, once, and has everything of it killed. Under the lock. */
 void
 server_condemn (struct mcp_server *s, enum diag_code code, const char *fmt, ...) _printf_ (3, 4);
 /* Lines of its standard error kept for reports. Owned. */
 char *server_stderr_tail (struct mcp_server *s);
 
-/* --- server_pump.c --- */
-
-/* Starts the process and the thread that speaks with it. Nobody else is starting one. */
-bool server_start (struct mcp_server *s, struct mur_error **err);
-/* Waits for the thread of a process that is gone, and lets go of its walls. Not under the lock. */
+/* Waits for the thread of one that is gone, and lets go of its walls. Not under the lock. */
 void server_settle (struct mcp_server *s);
 
 /* --- server_messages.c --- */

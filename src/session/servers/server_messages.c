@@ -20,24 +20,13 @@ take_noise (struct mcp_server *s, const char *line, size_t len)
         server_condemn (s, E_MCP_005, "it wrote a message that is not UTF-8");
     else if (s->io.noise_bytes > SERVER_NOISE_MAX)
         server_condemn (s, E_MCP_005,
-                        "it wrote more than 1 MiB on its standard output that is no message, first "
-                        "or last: %.80s",
-                        line);
-}
-
-static struct pending *
-find_pending (struct mcp_server *s, const json_t *id)
-{
-    for (struct pending *p = s->pending; p && json_is_integer (id); p = p->next)
-        if (p->id == json_integer_value (id) && ! p->is_done)
-            return p;
-    return NULL;
+                        "it wrote more than 1 MiB that is no message, first or last: %.80s", line);
 }
 
 static void
 take_answer (struct mcp_server *s, const struct mcp_message *m)
 {
-    struct pending *p = find_pending (s, m->id);
+    struct pending *p = server_find_pending (s, m->id);
     if (! p) /* of a call nobody waits for any more */
         return;
     p->result = json_incref ((json_t *)(uintptr_t)m->result);
@@ -60,7 +49,7 @@ keep_step (struct pending *p, const json_t *params)
 static void
 take_progress (struct mcp_server *s, const json_t *params)
 {
-    struct pending *p = find_pending (s, json_object_get (params, "progressToken"));
+    struct pending *p = server_find_pending (s, json_object_get (params, "progressToken"));
     double at = json_number_value (json_object_get (params, "progress"));
     if (! p || (p->progress_count && at <= p->progress))
         return;
@@ -93,7 +82,7 @@ take_question (struct mcp_server *s, struct mcp_message *m)
         for (p = s->pending; p && (p->is_done || ! p->ask->answer || p->question.whole);)
             p = p->next;
     if (! p) {
-        server_send (s, mcp_client_answer (m, NULL));
+        server_send_answer (s, mcp_client_answer (m, NULL));
         return;
     }
     p->question = *m;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread that speaks with one server: it drains what the server writes whether anybody waits
- * for it or not, writes what is queued, sees its end and kills what it left behind.
+ * A server as a process, and the thread that speaks with it: it drains what the server writes
+ * whether anybody waits for it or not, writes what is queued, sees its end and kills what it left
+ * behind.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 
 #define READ_BYTES    65536
+#define QUEUE_MAX     ((size_t)64 << 20)
 #define TERM_AFTER_MS 1000 /* its input was closed, and it is still there */
 #define KILL_AFTER_MS 1500
 
@@ -27,6 +29,56 @@ close_fd (int *fd)
     if (*fd >= 0)
         close (*fd);
     *fd = -1;
+}
+
+/* --- what others want of it --- */
+
+static void
+wake (struct mcp_server *s)
+{
+    uint64_t one = 1;
+    if (s->io.wake_fd >= 0)
+        (void)! write (s->io.wake_fd, &one, sizeof one);
+}
+
+static void
+queue (struct mcp_server *s, int64_t id, const char *method, const json_t *params, char *text)
+{
+    _cleanup_free_ char *taken = text;
+    (void)id, (void)method, (void)params;
+    if (s->io.queue.len > QUEUE_MAX) {
+        server_condemn (s, E_MCP_005, "it does not read what it is sent");
+        return;
+    }
+    buf_puts (&s->io.queue, taken);
+    buf_putc (&s->io.queue, '\n');
+    wake (s);
+}
+
+static void
+drop (struct mcp_server *s, int64_t id, const char *reason)
+{
+    _cleanup_json_ json_t *params =
+        json_pack ("{s:I, s:s}", "requestId", (json_int_t)id, "reason", reason);
+    server_send_call (s, 0, "notifications/cancelled", params);
+}
+
+static void
+kill_process (struct mcp_server *s)
+{
+    confinement_kill_all (s->walls.confinement);
+    killpg (s->io.pid, SIGKILL);
+}
+
+/* A modern server tells of changes only to who listens. */
+static void
+listen_for_changes (struct mcp_server *s)
+{
+    if (s->client.revision->era != MCP_MODERN)
+        return;
+    _cleanup_json_ json_t *params = mcp_client_params (
+        &s->client, json_pack ("{s:{s:b}}", "notifications", "toolsListChanged", 1), 0);
+    server_send_call (s, s->next_id++, "subscriptions/listen", params);
 }
 
 /* --- streams --- */
@@ -207,17 +259,9 @@ finish (struct mcp_server *s, struct occupancy *occupancy)
                                            WIFSIGNALED (status) ? WTERMSIG (status) : 0,
                                            WIFEXITED (status) ? WEXITSTATUS (status) : 1);
     say_death (s, status, limit);
-    if (! was_asked) {
-        memmove (s->deaths_ms + 1, s->deaths_ms, sizeof s->deaths_ms - sizeof s->deaths_ms[0]);
-        s->deaths_ms[0] = clock_monotonic_ms ();
-    }
     tell_trace (s, status, was_asked);
     forget_streams (s);
-    s->state = SERVER_DOWN;
-    s->is_opened = false;
-    for (struct pending *p = s->pending; p; p = p->next)
-        p->is_done = true;
-    pthread_cond_broadcast (&s->changed);
+    server_gone (s, was_asked);
     pthread_mutex_unlock (&s->lock);
 }
 
@@ -292,14 +336,8 @@ spawn (struct mcp_server *s, const int streams[3], struct mur_error **err)
 static void
 begin_life (struct mcp_server *s)
 {
-    mcp_client_clear (&s->client);
-    s->client.can_elicit = s->setup.may_ask;
+    server_begin_life (s);
     s->io.lines = (struct mcp_lines){ .limit = SERVER_LINE_MAX };
-    buf_truncate (&s->io.tail, 0);
-    s->io.noise_lines = s->io.noise_bytes = s->io.ending_ms = 0;
-    s->io.has_term = s->has_new_list = s->is_opened = false;
-    free (s->io.death);
-    s->io.death = NULL;
     s->io.logged = 0;
     s->io.log_fd =
         s->setup.log_path
@@ -308,20 +346,7 @@ begin_life (struct mcp_server *s)
 }
 
 static bool
-start_thread (struct mcp_server *s, struct mur_error **err)
-{
-    sigset_t all, old;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &old);
-    int failed = pthread_create (&s->thread, NULL, pump, s);
-    pthread_sigmask (SIG_SETMASK, &old, NULL);
-    errno = failed;
-    s->has_thread = ! failed;
-    return ! failed || mur_fail_errno (err, E_IO_003, "cannot start a thread");
-}
-
-bool
-server_start (struct mcp_server *s, struct mur_error **err)
+start (struct mcp_server *s, struct mur_error **err)
 {
     int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
     bool is_good = server_walls_make (s, err);
@@ -349,7 +374,7 @@ server_start (struct mcp_server *s, struct mur_error **err)
     if (s->is_over) /* it was told to end meanwhile */
         server_condemn (s, E_MCP_001, "the session ends");
     pthread_mutex_unlock (&s->lock);
-    if (start_thread (s, err))
+    if (server_start_thread (s, pump, err))
         return true;
     struct occupancy none;
     confinement_enter (s->walls.confinement, &none);
@@ -357,14 +382,11 @@ server_start (struct mcp_server *s, struct mur_error **err)
     return false;
 }
 
-void
-server_settle (struct mcp_server *s)
-{
-    if (s->has_thread)
-        pthread_join (s->thread, NULL);
-    s->has_thread = false;
-    /* Its namespaces with it: what a kill may still be under way for is not where the next runs. */
-    if (s->has_walls)
-        server_walls_free (&s->walls);
-    s->has_walls = false;
-}
+const struct server_way server_by_pipes = {
+    .start = start,
+    .send = queue,
+    .drop = drop,
+    .wake = wake,
+    .kill = kill_process,
+    .listen = listen_for_changes,
+};

@@ -34,8 +34,7 @@ static void
 send_request (struct mcp_server *s, struct pending *p)
 {
     _cleanup_json_ json_t *params = with_token (p->ask, p->id);
-    _cleanup_json_ json_t *id = json_integer (p->id);
-    server_send (s, mcp_request_text (id, p->ask->method, params));
+    server_send_call (s, p->id, p->ask->method, params);
 }
 
 static void
@@ -43,9 +42,7 @@ abandon (struct mcp_server *s, const struct pending *p, const char *reason)
 {
     if (strcmp (p->ask->method, "initialize") == 0) /* the one request that is not cancelled */
         return;
-    _cleanup_json_ json_t *params =
-        json_pack ("{s:I, s:s}", "requestId", (json_int_t)p->id, "reason", reason);
-    server_send (s, mcp_request_text (NULL, "notifications/cancelled", params));
+    s->way->drop (s, p->id, reason);
 }
 
 /* Somebody is asked meanwhile: the clock does not run. */
@@ -59,7 +56,7 @@ answer_question (struct mcp_server *s, struct pending *p)
     json_t *result = p->ask->answer (p->ask->ctx, question.params);
     char *text = mcp_client_answer (&question, result);
     pthread_mutex_lock (&s->lock);
-    server_send (s, text);
+    server_send_answer (s, text);
     p->heard_ms += clock_monotonic_ms () - began;
 }
 
@@ -136,6 +133,10 @@ take_answer (struct mcp_server *s, struct pending *p, struct mur_error **err)
 {
     if (p->result)
         return steal_ptr (&p->result);
+    p->ask->status = p->status;
+    p->ask->is_unserved = p->is_unserved;
+    if (p->failure)
+        return mur_propagate (err, steal_ptr (&p->failure)), NULL;
     if (! p->error)
         return fail_dead (s, err), NULL;
     if (p->ask->error) {
@@ -173,6 +174,7 @@ server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error *
     json_decref (p.error);
     while (p.step_count)
         free (p.steps[--p.step_count].message);
+    mur_error_freep (&p.failure);
     mcp_message_clear (&p.question);
     return result;
 }

@@ -21,5 +21,10 @@ struct server_ask {
     json_t **error;           /* receives a JSON-RPC error instead of *err; may be NULL */
     uint64_t *progress_count; /* may be NULL */
     const struct call_listener *listener; /* hears of progress; may be NULL */
+    bool is_repeatable;                   /* asked twice it does no harm */
+    /* Set by the answer: the HTTP status it failed with, 0: none; it reached the server, which has
+     * not begun with it. */
+    int status;
+    bool is_unserved;
 };
 json_t *server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error **err);

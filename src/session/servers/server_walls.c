@@ -156,7 +156,7 @@ make_walls (struct mcp_server *s, struct mur_error **err)
     struct server_walls *w = &s->walls;
     struct confinement_spec *spec = &w->spec;
     w->arena = arena_new ();
-    if (s->setup.prepare && ! s->setup.prepare (s->setup.ctx, &s->setup, err))
+    if (s->setup.maker.prepare && ! s->setup.maker.prepare (s->setup.maker.ctx, &s->setup, err))
         return false;
     w->tree = s->setup.tree;
     const char **programs = arena_new_array (w->arena, const char *, 2);

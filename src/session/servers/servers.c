@@ -102,6 +102,7 @@ make_process (struct session *s, struct staged_server *v)
     const struct staged_artifact *a = v->artifact;
     const struct mcp_block *m = a->entry->mcp;
     const struct capabilities *c = a->entry->capabilities;
+    const char *url = v->pinned.url;
     const struct server_setup setup = {
         .name = v->name,
         .artifact = a->full_name,
@@ -122,8 +123,8 @@ make_process (struct session *s, struct staged_server *v)
         .offered = (const char *const *)v->offered.items,
         .may_ask = m->ask.value == MCP_ASK_OPERATOR,
         .trace = &s->trace,
-        .prepare = prepare,
-        .ctx = v,
+        .remote = { .url = url, .http = s->http, .gateway = url ? a->guest.gateway : NULL },
+        .maker = { url ? NULL : prepare, v },
     };
     v->process = server_new (&setup);
 }

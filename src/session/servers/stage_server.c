@@ -150,6 +150,25 @@ read_args (struct staged_server *v, const struct mcp_block *m)
         json_array_foreach (v->pinned.args, i, arg) strv_push (&v->args, json_string_value (arg));
 }
 
+/* What was reviewed is what is used: there, or here. */
+static bool
+check_place (const struct staged_server *v, const struct mcp_block *m, struct mur_error **err)
+{
+    const char *url = v->pinned.url;
+    if (m->url && ! str_eq (m->url, url)) {
+        mur_fail (err, E_MCP_003, "server %s: mcp.url is %s, and %s was reviewed", v->name, m->url,
+                  url ? url : "a program that is started here");
+        return mur_hint (err, "mur mcp add %s reviews that one", m->url);
+    }
+    if (! url || (! m->args.is_set && ! m->env.len && ! m->secret_env.len && ! m->gateway_env))
+        return true;
+    mur_fail (err, E_MAN_003,
+              "server %s is far away, at %s: nothing is started here that args, "
+              "env, secret_env or gateway_env could reach",
+              v->name, url);
+    return mur_hint (err, "set mcp.url, and its key as gateway.api_key without an endpoint");
+}
+
 bool
 staged_server_read (struct staged_artifact *a, struct mur_error **err)
 {
@@ -166,6 +185,8 @@ staged_server_read (struct staged_artifact *a, struct mur_error **err)
         mur_context (err, "%s is no server of tools", a->full_name);
         return mur_hint (err, "mur mcp add makes one");
     }
+    if (! check_place (v, a->entry->mcp, err))
+        return false;
     read_args (v, a->entry->mcp);
     return read_offers (v, a->entry->mcp, err);
 }
