@@ -16,8 +16,10 @@ static const char *const code_names[] = {
 
 static const struct {
     const char *meaning, *remedy;
+    bool is_unraised;
 } code_texts[] = {
-#define DIAG(id, code, meaning, remedy) { meaning, remedy },
+#define DIAG(id, code, meaning, remedy)          { meaning, remedy, false },
+#define DIAG_UNRAISED(id, code, meaning, remedy) { meaning, remedy, true },
 #include "base/diag_codes.def"
 #undef DIAG
 };
@@ -121,6 +123,12 @@ const char *
 diag_code_remedy (enum diag_code code)
 {
     return code_texts[code].remedy;
+}
+
+bool
+diag_code_is_unraised (enum diag_code code)
+{
+    return code_texts[code].is_unraised;
 }
 
 bool

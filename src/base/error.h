@@ -49,5 +49,7 @@ const char *diag_code_name (enum diag_code code);
 const char *diag_code_meaning (enum diag_code code);
 /* What to do about it. Static storage. */
 const char *diag_code_remedy (enum diag_code code);
+/* True of a code that this version knows the meaning of and never prints. */
+bool diag_code_is_unraised (enum diag_code code);
 /* Finds a code by its printed name, upper or lower case. Returns false when there is none. */
 bool diag_code_find (const char *name, enum diag_code *code);

@@ -417,6 +417,12 @@ def test_cli_explain_knows_every_code_it_lists(lab):
     assert "hint: mur explain E-CAP-003" in lab.mur("explain", "E-CAP-0033").failed("E-IO-001").stderr
 
 
+def test_audit_14_a_code_that_is_never_printed_says_so(lab):
+    for code in ("E-CFG-001", "E-NEW-001", "E-DEPLOY-001", "E-TOP-001", "W-DEPLOY-001", "E-RUN-005"):
+        text = lab.mur("explain", code).ok().stdout
+        assert "This version of mur never prints it" in text and "What to do" not in text
+
+
 # --- recorded sessions ---
 
 

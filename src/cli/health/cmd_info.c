@@ -42,8 +42,13 @@ unknown_code (const char *typed, struct mur_error **err)
 static void
 explain (enum diag_code code)
 {
-    out_printf ("%s\n\n%s\n\nWhat to do: %s\n", diag_code_name (code), diag_code_meaning (code),
-                diag_code_remedy (code));
+    out_printf ("%s\n\n%s\n\n", diag_code_name (code), diag_code_meaning (code));
+    if (diag_code_is_unraised (code))
+        out_puts (
+            "This version of mur never prints it: what it is about is not in it, or is refused "
+            "earlier under another code.\n");
+    else
+        out_printf ("What to do: %s\n", diag_code_remedy (code));
 }
 
 /* "RUN-003": every code that is meant when the letter is left out. False: there is none. */

@@ -206,7 +206,7 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
     _cleanup_error_ struct mur_error *caught = NULL;
     enum session_ending ending;
     if (cli_parse (cli_table_of (r->args), 3, argv, &args) != CLI_RUN)
-        return mur_fail (err, E_RUN_005, "the replay could not be put as a launch");
+        return mur_fail (err, E_RPL_009, "the replay could not be put as a launch");
     if (run_with_steps (args, &steps, &ending, &caught) || (r->session_id && is_told (caught)))
         return true;
     if (caught->code == E_RUN_008 || caught->code == E_REG_001)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tasks that ended so long ago that the registry no longer holds them: their records are on disk,
- * and a task costs 28 bytes of memory, so a door may run for months (DESIGN: ended tasks are
+ * and a task costs 25 bytes of memory, so a door may run for months (DESIGN: ended tasks are
  * bounded).
  *
  * Always true: what was put is answered as it would have been before; records are in the order of

@@ -229,7 +229,7 @@ add_choice (struct session *s, struct choice *d, const char *name, const char *m
     d->model = model ? model : "";
     d->artifact = artifact_of (s, entry);
     if (! d->artifact)
-        return mur_fail (err, E_RUN_005, "the driver of choice %s is not staged", name);
+        return mur_fail (err, E_RUN_006, "the driver of choice %s is not staged", name);
     if (! check_config (d, err))
         return false;
     judge_availability (s, d, d == &s->choices.primary);

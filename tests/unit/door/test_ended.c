@@ -107,6 +107,8 @@ test_lists_are_filtered_and_counted_alike (void **state)
         { { .is_owned = true, .owner = "dash" }, 1050 },
         { { .is_owned = true, .owner = "zed" }, 0 },
         { { .is_owned = true }, 0 },
+        { { .is_owned = true, .owner = "dash", .has_state = true, .state = TASK_FAILED }, 350 },
+        { { .is_owned = true, .owner = "dash", .context_id = "ctx_3" }, 150 },
         { { .has_after = true, .after_ms = 1002000 }, 100 },
         { { .has_after = true, .after_ms = 1001500, .context_id = "ctx_0" }, 85 },
     };
@@ -116,6 +118,28 @@ test_lists_are_filtered_and_counted_alike (void **state)
     }
     assert_int_equal (listed (x, &rows[0].filter, 1001), 100);
     assert_int_equal (listed (x, &rows[0].filter, 10), 0);
+    ended_tasks_free (x);
+}
+
+/* A few among many: whole stretches without a match are passed over, none of the few is. */
+static void
+test_a_few_among_many_are_listed_in_order (void **state)
+{
+    (void)state;
+    _cleanup_close_ int dir = temporary_folder ();
+    struct ended_tasks *x = ended_tasks_new (dir);
+    for (unsigned i = 0; i < 9000; i++)
+        put (x, i, i == 3 || i == 4095 || i == 4096 || i == 8999 ? "rare" : "dash");
+    const struct ended_filter rare = { .is_owned = true, .owner = "rare" };
+    assert_int_equal (ended_tasks_count (x, &rare), 4);
+    assert_int_equal (listed (x, &rare, UINT64_MAX), 4);
+    assert_int_equal (listed (x, &rare, 40970), 2);
+    assert_int_equal (listed (x, &rare, 40971), 3);
+    const struct ended_filter late = {
+        .is_owned = true, .owner = "rare", .has_after = true, .after_ms = 1004096
+    };
+    assert_int_equal (ended_tasks_count (x, &late), 2);
+    assert_int_equal (listed (x, &late, UINT64_MAX), 2);
     ended_tasks_free (x);
 }
 
@@ -338,6 +362,7 @@ main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_what_was_put_is_found_by_its_id),
         cmocka_unit_test (test_lists_are_filtered_and_counted_alike),
+        cmocka_unit_test (test_a_few_among_many_are_listed_in_order),
         cmocka_unit_test (test_what_cannot_be_written_is_not_put),
         cmocka_unit_test (test_reliability_F7_lists_go_over_held_and_ended_tasks_alike),
         cmocka_unit_test (test_reliability_F7_an_ended_task_is_answered_as_before),
