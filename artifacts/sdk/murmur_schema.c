@@ -91,6 +91,42 @@ static const char *const small[] = { "type",     "description", "enum",      "it
                                      "minimum",  "maximum",     "minLength", "maxLength",
                                      "anyOf",    "nullable",    "title",     NULL };
 
+/* What a word's value must be, a bit for each kind; others say nothing that a provider takes. */
+#define KIND(kind) (1u << MUR_JSON_##kind)
+static const struct {
+    const char *word;
+    unsigned kinds;
+} fitting[] = {
+    { "description", KIND (STRING) },
+    { "title", KIND (STRING) },
+    { "format", KIND (STRING) },
+    { "pattern", KIND (STRING) },
+    { "enum", KIND (ARRAY) },
+    { "required", KIND (ARRAY) },
+    { "examples", KIND (ARRAY) },
+    { "anyOf", KIND (ARRAY) },
+    { "oneOf", KIND (ARRAY) },
+    { "allOf", KIND (ARRAY) },
+    { "properties", KIND (OBJECT) },
+    { "patternProperties", KIND (OBJECT) },
+    { "additionalProperties", KIND (OBJECT) | KIND (BOOL) },
+    { "nullable", KIND (BOOL) },
+    { "uniqueItems", KIND (BOOL) },
+    { "minimum", KIND (NUMBER) },
+    { "maximum", KIND (NUMBER) },
+    { "minLength", KIND (NUMBER) },
+    { "maxLength", KIND (NUMBER) },
+    { "minItems", KIND (NUMBER) },
+    { "maxItems", KIND (NUMBER) },
+    { "multipleOf", KIND (NUMBER) },
+};
+
+static const char *const types[] = { "object",  "array",   "string", "number",
+                                     "integer", "boolean", "null",   NULL };
+
+/* Their values are objects of schemas, under names of somebody's. */
+static const char *const maps[] = { "properties", "patternProperties", "dependentSchemas", NULL };
+
 static bool
 is_among (const char *word, const char *const *words)
 {
@@ -98,6 +134,38 @@ is_among (const char *word, const char *const *words)
         if (strcmp (word, *words) == 0)
             return true;
     return false;
+}
+
+/* The word of a `type` as JSON Schema spells it, or NULL for none of its words ("any", ""). */
+static const char *
+type_word (const struct lowering *l, mur_node type)
+{
+    char *written = mur_json_text (l->json, type);
+    const char *found = NULL;
+    for (size_t i = 0; written != NULL && types[i] != NULL; i++)
+        if (strcasecmp (written, types[i]) == 0)
+            found = types[i];
+    free (written);
+    return found;
+}
+
+/* True of a value that its word can have; an empty choice leaves nothing to choose. */
+static bool
+is_fit (const struct lowering *l, const char *key, mur_node value)
+{
+    for (size_t i = 0; i < sizeof (fitting) / sizeof (fitting[0]); i++)
+        if (strcmp (key, fitting[i].word) == 0 &&
+            ! (fitting[i].kinds & 1u << mur_json_kind (l->json, value)))
+            return false;
+    bool is_choice = strcmp (key, "enum") == 0 || strcmp (key, "anyOf") == 0 ||
+                     strcmp (key, "oneOf") == 0 || strcmp (key, "allOf") == 0;
+    return ! is_choice || mur_json_count (l->json, value) > 0;
+}
+
+static bool
+takes_nothing (const struct lowering *l, mur_node schema)
+{
+    return is_kind (l, schema, MUR_JSON_BOOL) && ! mur_json_bool (l->json, schema, true);
 }
 
 static void lower (struct lowering *l, mur_node schema, int depth);
@@ -112,12 +180,6 @@ lower_list (struct lowering *l, const char *key, mur_node list, int depth)
         lower (l, n, depth);
     }
     mur_text_puts (l->to, "]");
-}
-
-static bool
-takes_nothing (const struct lowering *l, mur_node schema)
-{
-    return is_kind (l, schema, MUR_JSON_BOOL) && ! mur_json_bool (l->json, schema, true);
 }
 
 /* Adds the members of an object of schemas; `false` takes nothing, so its member is left out. */
@@ -135,23 +197,58 @@ lower_properties (struct lowering *l, mur_node properties, int depth)
     }
 }
 
-/* `type` as a list: the small form takes one, and `nullable` beside it. */
+/* `type`, which may be a list: the small form takes one, and `nullable` beside it. */
 static void
-lower_types (struct lowering *l, mur_node types)
+lower_type (struct lowering *l, mur_node type)
 {
-    bool is_nullable = false, has_type = false;
-    for (mur_node n = mur_json_first (l->json, types); n >= 0; n = mur_json_next (l->json, n)) {
-        bool is_null = mur_json_is (l->json, n, "null");
+    bool is_list = is_kind (l, type, MUR_JSON_ARRAY), is_nullable = false;
+    bool is_small = l->form == MUR_SCHEMA_SMALL;
+    const char *words[8];
+    size_t count = 0;
+    for (mur_node n = is_list ? mur_json_first (l->json, type) : type; n >= 0;
+         n = is_list ? mur_json_next (l->json, n) : -1) {
+        const char *word = type_word (l, n);
+        bool is_null = is_small && is_list && word != NULL && strcmp (word, "null") == 0;
         is_nullable = is_nullable || is_null;
-        if (! is_null && ! has_type) {
-            mur_text_node (l->to, "type", l->json, n);
-            has_type = true;
+        if (word != NULL && ! is_null && count < sizeof (words) / sizeof (words[0]))
+            words[count++] = word;
+    }
+    if (count > 0) {
+        bool is_one = is_small || ! is_list;
+        mur_text_key (l->to, "type");
+        mur_text_puts (l->to, is_one ? "" : "[");
+        for (size_t i = 0; i < (is_one ? 1 : count); i++) {
+            mur_text_puts (l->to, i ? "," : "");
+            mur_text_json (l->to, words[i]);
         }
+        mur_text_puts (l->to, is_one ? "" : "]");
     }
     if (is_nullable) {
         mur_text_key (l->to, "nullable");
         mur_text_puts (l->to, "true");
     }
+}
+
+/* `required`, of texts; the small form knows no member that is not among `properties`. */
+static void
+lower_required (struct lowering *l, mur_node schema, mur_node names)
+{
+    mur_node properties = member (l, schema, "properties");
+    bool has_any = false;
+    for (mur_node n = mur_json_first (l->json, names); n >= 0; n = mur_json_next (l->json, n)) {
+        char *name = mur_json_text (l->json, n);
+        mur_node own = name != NULL ? member (l, properties, name) : -1;
+        if (name != NULL &&
+            (l->form == MUR_SCHEMA_COMMON || (own >= 0 && ! takes_nothing (l, own)))) {
+            if (! has_any)
+                mur_text_key (l->to, "required");
+            mur_text_puts (l->to, has_any ? "," : "[");
+            mur_text_json (l->to, name);
+            has_any = true;
+        }
+        free (name);
+    }
+    mur_text_puts (l->to, has_any ? "]" : "");
 }
 
 /* The small form's `enum` holds texts. */
@@ -206,8 +303,6 @@ lower_member (struct lowering *l, mur_node schema, const char *key, mur_node val
                                               "else",          "contains", "additionalProperties",
                                               "propertyNames", NULL };
     static const char *const of_lists[] = { "anyOf", "oneOf", "allOf", "prefixItems", NULL };
-    static const char *const of_maps[] = { "properties", "patternProperties", "dependentSchemas",
-                                           NULL };
     bool is_small = l->form == MUR_SCHEMA_SMALL;
     if (is_small && strcmp (key, "oneOf") == 0)
         key = "anyOf";
@@ -219,17 +314,19 @@ lower_member (struct lowering *l, mur_node schema, const char *key, mur_node val
         return;
     }
     if (is_among (key, dropped) || (is_small && ! is_among (key, small)) ||
-        lower_bound (l, schema, key, value))
+        ! is_fit (l, key, value) || lower_bound (l, schema, key, value))
         return;
     if (strcmp (key, "items") == 0) {
         lower_items (l, value, depth);
-    } else if (is_small && strcmp (key, "type") == 0 && is_kind (l, value, MUR_JSON_ARRAY)) {
-        lower_types (l, value);
+    } else if (strcmp (key, "type") == 0) {
+        lower_type (l, value);
+    } else if (strcmp (key, "required") == 0) {
+        lower_required (l, schema, value);
     } else if (is_small && strcmp (key, "enum") == 0) {
         lower_enum (l, value);
     } else if (is_among (key, of_lists) && is_kind (l, value, MUR_JSON_ARRAY)) {
         lower_list (l, key, value, depth);
-    } else if (is_among (key, of_maps) && is_kind (l, value, MUR_JSON_OBJECT)) {
+    } else if (is_among (key, maps) && is_kind (l, value, MUR_JSON_OBJECT)) {
         mur_text_key (l->to, key);
         mur_text_puts (l->to, "{");
         lower_properties (l, value, depth);
@@ -416,21 +513,36 @@ add_required (struct lowering *l, const struct mur_text *seen)
         mur_text_puts (l->to, "]");
 }
 
-/* True when nothing of the schema needs another form, at any depth. */
+/* True of a member that may stay as it is; of a map of schemas the key is a name of somebody's. */
 static bool
-is_in_order (const struct lowering *l, mur_node node)
+is_member_in_order (const struct lowering *l, const char *key, mur_node value, bool is_map)
 {
     static const char *const odd[] = { "$ref", "exclusiveMinimum", "exclusiveMaximum", NULL };
-    if (is_kind (l, node, MUR_JSON_OBJECT) &&
+    if (is_map)
+        return is_kind (l, value, MUR_JSON_OBJECT);
+    if (is_among (key, odd) || is_among (key, dropped) || ! is_fit (l, key, value))
+        return false;
+    if (strcmp (key, "items") == 0)
+        return is_kind (l, value, MUR_JSON_OBJECT);
+    if (strcmp (key, "type") != 0 || is_kind (l, value, MUR_JSON_ARRAY))
+        return true;
+    const char *word = type_word (l, value);
+    return word != NULL && mur_json_is (l->json, value, word);
+}
+
+/* True when nothing of the schema needs another form, at any depth. */
+static bool
+is_in_order (const struct lowering *l, mur_node node, bool is_map)
+{
+    if (! is_map && is_kind (l, node, MUR_JSON_OBJECT) &&
         mur_json_is (l->json, member (l, node, "type"), "array") && member (l, node, "items") < 0)
         return false;
     for (mur_node n = mur_json_first (l->json, node); n >= 0; n = mur_json_next (l->json, n)) {
         char *key = is_kind (l, node, MUR_JSON_OBJECT) ? mur_json_key (l->json, n) : NULL;
-        bool is_odd =
-            key != NULL && (is_among (key, odd) || is_among (key, dropped) ||
-                            (strcmp (key, "items") == 0 && ! is_kind (l, n, MUR_JSON_OBJECT)));
+        bool is_good = key == NULL || is_member_in_order (l, key, n, is_map);
+        bool is_map_too = key != NULL && ! is_map && is_among (key, maps);
         free (key);
-        if (is_odd || ! is_in_order (l, n))
+        if (! is_good || ! is_in_order (l, n, is_map_too))
             return false;
     }
     return true;
@@ -459,7 +571,7 @@ mur_schema_lower (const struct mur_json *json, mur_node schema, enum mur_schema_
     }
     if (form == MUR_SCHEMA_COMMON && mur_json_is (json, member (&l, schema, "type"), "object") &&
         is_kind (&l, member (&l, schema, "properties"), MUR_JSON_OBJECT) &&
-        ! has_alternatives (&l) && is_in_order (&l, schema)) {
+        ! has_alternatives (&l) && is_in_order (&l, schema, false)) {
         mur_text_node (to, NULL, json, schema);
         return;
     }

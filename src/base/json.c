@@ -54,6 +54,13 @@ json_get_string (const json_t *object, const char *key)
     return json_string_value (json_object_get (object, key));
 }
 
+json_t *
+json_get_set (const json_t *object, const char *key)
+{
+    json_t *member = json_object_get (object, key);
+    return json_is_null (member) ? NULL : member;
+}
+
 bool
 json_get_u64 (const json_t *object, const char *key, uint64_t *value)
 {

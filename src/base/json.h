@@ -37,6 +37,8 @@ json_t *json_parse (const char *text, size_t len, const char *what, enum diag_co
 
 /* Borrowed string member, or NULL when absent or of another type. */
 const char *json_get_string (const json_t *object, const char *key);
+/* Borrowed member, or NULL when absent or null, as writers put what is not set. */
+json_t *json_get_set (const json_t *object, const char *key);
 /* A member that is a non-negative integer. Returns false when absent or anything else. */
 bool json_get_u64 (const json_t *object, const char *key, uint64_t *value);
 

@@ -12,6 +12,13 @@ static const struct {
     [HTTP_RESET] = { "connection closed before an answer", true },
     [HTTP_CONNECT_TIMEOUT] = { "connecting timed out", true },
     [HTTP_TLS_FAILED] = { "TLS failed", false },
+    [HTTP_NO_TLS] = { "it does not speak TLS: is it an http:// address?", false },
+    [HTTP_WRONG_NAME] = { "its certificate is for another name than the address has", false },
+    [HTTP_EXPIRED] = { "its certificate has expired or is not valid yet (is the clock right?)",
+                       false },
+    [HTTP_NO_AUTHORITIES] = { "the file that SSL_CERT_FILE names cannot be read, or holds no "
+                              "certificates",
+                              false },
     [HTTP_UNTRUSTED] = { "its certificate is not trusted (SSL_CERT_FILE names a file of further "
                          "authorities)",
                          false },

@@ -14,7 +14,11 @@ enum http_failure {
     HTTP_RESET, /* closed or reset before the head was complete */
     HTTP_CONNECT_TIMEOUT,
     HTTP_TLS_FAILED,
+    HTTP_NO_TLS,           /* it answered, but not in TLS */
     HTTP_UNTRUSTED,        /* TLS with a certificate that no known authority vouches for */
+    HTTP_WRONG_NAME,       /* with one of another host */
+    HTTP_EXPIRED,          /* with one whose time is over, or has not come */
+    HTTP_NO_AUTHORITIES,   /* SSL_CERT_FILE cannot be used: no certificate can be judged */
     HTTP_INCOMPLETE,       /* the body ended early */
     HTTP_RESPONSE_TIMEOUT, /* first byte or between bytes */
     HTTP_INTERNAL,         /* everything else, libcurl missing included */

@@ -183,8 +183,7 @@ fetch_once (struct http_client *c, const struct http_fetch *fetch,
         bool is_ours = call.is_too_large || call.is_sink_stopped;
         const char *text = http_failure_text (call.failure);
         report (err, request->url,
-                is_ours || call.failure == HTTP_INTERNAL || call.failure == HTTP_TLS_FAILED ||
-                        call.failure == HTTP_UNTRUSTED
+                is_ours || call.failure == HTTP_INTERNAL || call.failure == HTTP_TLS_FAILED
                     ? call.detail
                     : text);
     }

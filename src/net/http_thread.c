@@ -180,6 +180,29 @@ connect_failure (struct http_client *c, struct http_transfer *t)
     return reason == ETIMEDOUT ? HTTP_CONNECT_TIMEOUT : HTTP_REFUSED;
 }
 
+/* What went wrong with TLS: libcurl has few codes for it, and says more in words. */
+static enum http_failure
+tls_failure (const char *words, enum http_failure otherwise)
+{
+    static const struct {
+        const char *words;
+        enum http_failure failure;
+    } known[] = {
+        { "does not match target host name", HTTP_WRONG_NAME },
+        { "no alternative certificate subject name", HTTP_WRONG_NAME },
+        { "certificate has expired", HTTP_EXPIRED },
+        { "certificate is not yet valid", HTTP_EXPIRED },
+        { "wrong version number", HTTP_NO_TLS },
+        { "packet length too long", HTTP_NO_TLS },
+        { "http request", HTTP_NO_TLS },
+        { "certificate verify locations", HTTP_NO_AUTHORITIES },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (known); i++)
+        if (strstr (words, known[i].words))
+            return known[i].failure;
+    return otherwise;
+}
+
 static enum http_failure
 classify (struct http_client *c, struct http_transfer *t, CURLcode code)
 {
@@ -196,15 +219,16 @@ classify (struct http_client *c, struct http_transfer *t, CURLcode code)
         return t->own.is_sent ? HTTP_RESPONSE_TIMEOUT : HTTP_CONNECT_TIMEOUT;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
-        return HTTP_UNTRUSTED;
+        return tls_failure (t->own.error, HTTP_UNTRUSTED);
+    case CURLE_SSL_CACERT_BADFILE:
+        return HTTP_NO_AUTHORITIES;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
     case CURLE_USE_SSL_FAILED:
     case CURLE_SSL_ENGINE_INITFAILED:
-    case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_INVALIDCERTSTATUS:
-        return HTTP_TLS_FAILED;
+        return tls_failure (t->own.error, HTTP_TLS_FAILED);
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:

@@ -328,7 +328,7 @@ def test_std_drivers_quote_a_page_that_refuses(desk):
 def test_std_drivers_name_a_provider_that_is_not_there(lab, provider, model):
     session = Desk(lab, model, provider, gateway={"endpoint": "http://127.0.0.1:9", "keyless": True}).fails()
 
-    assert session.result_text == "error: the provider cannot be reached: connection refused"
+    assert session.result_text.startswith("error: the provider cannot be reached: connection refused (127.0.0.1:")
     assert "inference_retry" not in session.trace.types
 
 

@@ -345,6 +345,8 @@ print_once (struct top *t, struct mur_error **err)
 {
     if (! top_rows_read (&t->rows, err))
         return false;
+    if (! t->rows.len)
+        diag_note ("no running capsules");
     for (size_t i = 0; i < t->rows.len; i++) {
         const struct top_row *r = &t->rows.items[i];
         out_printf ("%s\t%s\t%s\t%s\t%s\n", r->session_id, r->state, r->capsule, r->uptime,

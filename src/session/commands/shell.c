@@ -60,15 +60,28 @@ shell_is_offered (const struct session *s, const char *name)
 
 /* --- the command of a call --- */
 
+/* A member the model set beside or in place of "command", or NULL: whose words would be lost. */
+static const char *
+stray_member (const json_t *input)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)input, key, value) if (! str_eq (key, "command") &&
+                                                          ! json_is_null (value) &&
+                                                          ! (json_is_array (value) &&
+                                                             ! json_array_size (value))) return key;
+    return NULL;
+}
+
 /* The command of a call, trimmed: a script for an interpreter, arguments for any other program,
  * which may have none. NULL: the input is neither. Owned. */
 static char *
 command_of (const char *name, const json_t *input)
 {
-    const json_t *member = json_is_object (input) ? json_object_get (input, "command") : NULL;
+    const json_t *member = json_get_set (input, "command");
     bool is_script = command_line_is_interpreter (name);
-    if (! json_is_object (input) ||
-        (member && ! json_is_null (member) && ! json_is_string (member)))
+    if (! json_is_object (input) || (member && ! json_is_string (member)) ||
+        (! member && stray_member (input)))
         return NULL;
     const char *text = json_get_string (input, "command");
     char *command = text_trimmed (text ? text : "");
@@ -91,11 +104,14 @@ read_command (const char *name, const json_t *input, struct call_outcome *out)
     }
     if (command)
         return command;
+    const char *stray = json_get_set (input, "command") ? NULL : stray_member (input);
+    _cleanup_free_ char *more = stray ? x_asprintf (", not \"%s\"", stray) : x_strdup ("");
     if (command_line_is_interpreter (name))
-        outcome_set_error (out, "%s needs a JSON object with a non-blank string \"command\"", name);
+        outcome_set_error (out, "%s needs a JSON object with a non-blank string \"command\"%s",
+                           name, more);
     else
-        outcome_set_error (out, "%s needs a JSON object whose \"command\" is text, or is left out",
-                           name);
+        outcome_set_error (
+            out, "%s needs a JSON object whose \"command\" is text, or is left out%s", name, more);
     return NULL;
 }
 

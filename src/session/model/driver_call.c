@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/tokens.h"
+#include "net/gateway.h"
 #include "net/guest_http.h"
 #include "net/http_client.h"
 #include "session/guests/guest_store.h"
@@ -120,9 +121,22 @@ failure_of (const struct try *a)
     };
 }
 
+/* Which host could not be asked, and why, or NULL when it answered: a guest knows the gateway's
+ * address alone, and few words for what goes wrong. */
+static char *
+unreached (const struct driver_caller *c, const struct try *a, const char *said)
+{
+    const struct gateway *gateway = c->driver->artifact->guest.gateway;
+    if (! gateway || ! a->seen.requests || a->seen.status || a->seen.failure == HTTP_OK)
+        return NULL;
+    const char *why = http_failure_text (a->seen.failure);
+    return strstr (said, why) ? x_strdup (gateway_host (gateway))
+                              : x_asprintf ("%s: %s", gateway_host (gateway), why);
+}
+
 /* The driver's own words for its failure, redacted. */
 static char *
-failure_text (struct session *s, const struct try *a)
+failure_text (struct session *s, const struct driver_caller *c, const struct try *a)
 {
     const char *said = a->how != GUEST_OK ? a->err->message : json_get_string (a->body, "error");
     if (! said && a->result.summary)
@@ -130,10 +144,8 @@ failure_text (struct session *s, const struct try *a)
     if (! said && a->result.data)
         said = a->result.data;
     said = said && said[0] ? said : "the driver gave no reason";
-    /* All that a guest is told of a failed handshake is that it failed. */
-    bool is_untrusted = a->seen.requests && a->seen.failure == HTTP_UNTRUSTED;
-    _cleanup_free_ char *more =
-        is_untrusted ? x_asprintf ("%s: %s", said, http_failure_text (HTTP_UNTRUSTED)) : NULL;
+    _cleanup_free_ char *where = unreached (c, a, said);
+    _cleanup_free_ char *more = where ? x_asprintf ("%s (%s)", said, where) : NULL;
     return redactor_apply (s->redactor, more ? more : said);
 }
 
@@ -239,6 +251,25 @@ fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdi
         warn_credential (d);
 }
 
+/* Why nothing is tried again, where the provider's own words do not tell. <text> is taken over. */
+static char *
+text_of_end (char *text, enum retry_verdict verdict, const struct retry_policy *policy,
+             const struct retry_failure *f)
+{
+    char *told = NULL;
+    if (verdict == RETRY_ASKED_TOO_LONG)
+        told = x_asprintf ("%s (it asks to be left alone for %.0f s; "
+                           "inference.retry.max_delay_ms allows %.0f s)",
+                           text, (double)f->retry_after_ms / 1000,
+                           (double)policy->max_delay_ms / 1000);
+    else if (verdict == RETRY_PAST_DEADLINE)
+        told = x_asprintf ("%s (no time is left to try again before the deadline)", text);
+    if (! told)
+        return text;
+    free (text);
+    return told;
+}
+
 struct request_reader
 request_reader_of (const struct session *s, const struct choice *d, const char *model)
 {
@@ -302,9 +333,9 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
     enum retry_verdict verdict =
         retry_decide (&policy, &f, out->attempts - 1, deadline_left_ms (s->deadline), chance (),
                       &reason, &delay_ms);
-    char *text = failure_text (s, a);
+    char *text = failure_text (s, c, a);
     if (verdict != RETRY_AFTER_DELAY) {
-        fail_call (c->driver, a, text, verdict, out);
+        fail_call (c->driver, a, text_of_end (text, verdict, &policy, &f), verdict, out);
         return true;
     }
     trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
