@@ -13,7 +13,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what is missing: packages, tools, the engine, the tests' Python environment
-	@scripts/bootstrap packages tools engine tokens guests venv
+	@scripts/bootstrap packages tools engine tokens web guests venv
 
 build: ## build mur and its bundled artifacts into $(BUILD)/
 	@scripts/bootstrap packages tools engine tokens

@@ -12,6 +12,7 @@
 #include "cli/run/commands.h"
 #include "cli/running/commands.h"
 #include "cli/top/commands.h"
+#include "cli/ui/commands.h"
 
 #define NOTHING(name)                                                                              \
     int name (const struct cli_args *args, struct mur_error **err)                                 \
@@ -23,6 +24,7 @@
 NOTHING (cmd_run)
 NOTHING (cmd_chat)
 NOTHING (cmd_top)
+NOTHING (cmd_ui)
 NOTHING (cmd_build)
 NOTHING (cmd_publish)
 NOTHING (cmd_precompile)

@@ -20,6 +20,8 @@
 #include "cli/run/run_options.h"
 #include "cli/running/commands.h"
 #include "cli/top/commands.h"
+#include "cli/ui/commands.h"
+#include "cli/ui/ui_options.h"
 
 #define HELP_WORKDIR "work folder whose sessions are meant (default: ./workdir)"
 #define OPT_WORKDIR                                                                                \
@@ -453,6 +455,12 @@ static const struct cli_command commands[] = {
       "asks, s stops it, q leaves. Without a terminal the rows are printed once, tabs between the "
       "cells: session, state, capsule, uptime, used.",
       NULL, NO_POS, top_options, cmd_top },
+    { "ui", "Show all sessions of this host on a page",
+      "Serves a page to a browser on this host, and prints its address, whose last part is the key "
+      "to it. Sessions that run and those on record, what they do, ask, were refused and have used; "
+      "questions are answered there, tasks sent, cancelled and stopped, runs searched, compared and "
+      "replayed. Ctrl-C ends the page, and no session.",
+      "mur ui --open\nmur ui --read-only --port 8700", NO_POS, cli_ui_options, cmd_ui },
     { "watch", "Follow what a running capsule does",
       "Shows turns, tool results and answers as they come, from the oldest event the capsule still "
       "holds. Ctrl-C ends the watch, not the capsule. At a terminal it is a live view, with "

@@ -21,7 +21,7 @@ static const struct {
     const char *title;
     const char *names;
 } chapters[] = {
-    { "Run", "run chat send answer ps top watch cancel stop token control mcp" },
+    { "Run", "run chat send answer ps top ui watch cancel stop token control mcp" },
     { "Look back", "trace replay conversation eval" },
     { "Make and share", "new build publish install list search index precompile" },
     { "This installation", "doctor config beta version self explain completions help" },

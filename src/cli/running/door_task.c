@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/ids.h"
+#include "cli/running/door_client.h"
 #include "cli/running/door_stream.h"
 #include "door/card/card.h"
 #include "door/tasks/question.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define MOST_RESUMES 3
+#define LIST_MS      2000
 
 struct watch_view *
 door_task_view (void)
@@ -220,4 +222,30 @@ door_task_clear (struct door_task *t)
     free (t->said);
     free (t->answer);
     json_decref (t->question);
+}
+
+/* --- all of them --- */
+
+json_t *
+door_tasks (struct http_client *client, const char *url, const struct secret *token)
+{
+    _cleanup_json_ json_t *params = json_object ();
+    json_set_u64 (params, "pageSize", 20);
+    json_set_bool (params, "includeArtifacts", true);
+    struct door_call call = { url, token, "ListTasks", params, LIST_MS };
+    int code;
+    struct mur_error *err = NULL;
+    _cleanup_json_ json_t *result = door_call (client, &call, &code, &err);
+    mur_error_free (err);
+    return json_incref (json_object_get (result, "tasks"));
+}
+
+char *
+door_task_words (const json_t *task)
+{
+    const json_t *message = json_object_get (json_object_get (task, "status"), "message");
+    const json_t *artifact = json_array_get (json_object_get (task, "artifacts"), 0);
+    const json_t *parts = json_object_get (message ? message : artifact, "parts");
+    const char *text = json_get_string (json_array_get (parts, 0), "text");
+    return x_strdup (text ? text : "");
 }

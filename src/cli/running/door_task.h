@@ -49,3 +49,8 @@ bool door_task_follow (struct door_task *t, const json_t *params, struct mur_err
 bool door_task_asks (const struct door_task *t);
 /* Frees what was seen. */
 void door_task_clear (struct door_task *t);
+
+/* The newest of a door's tasks with their artifacts; NULL: it did not answer. Owned. */
+json_t *door_tasks (struct http_client *client, const char *url, const struct secret *token);
+/* The words of a question: of the status, or of the `prompt` artifact. Owned. */
+char *door_task_words (const json_t *task);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/running/door_client.h"
 
+#include <string.h>
 #include <time.h>
 
 void
@@ -68,4 +69,13 @@ listing_uptime (const char *started_at, char out[32])
         snprintf (out, 32, "%lud %02u:%02u:%02u", days, hours, minutes, (unsigned)(s % 60));
     else
         snprintf (out, 32, "%02u:%02u:%02u", hours, minutes, (unsigned)(s % 60));
+}
+
+char *
+running_work_root (const struct running_record *r)
+{
+    char *root = x_strdup (r->workdir), *last = strrchr (root, '/');
+    if (last && str_eq (last + 1, r->session_id))
+        *last = '\0';
+    return root;
 }

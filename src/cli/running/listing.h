@@ -21,3 +21,5 @@ bool listing_read (struct listing *l, bool creates, struct mur_error **err);
 void listing_free (struct listing *l);
 /* "00:01:02", "3d 04:05:06" since an RFC 3339 time. */
 void listing_uptime (const char *started_at, char out[32]);
+/* The work root a running session was launched with: where its records are looked for. Owned. */
+char *running_work_root (const struct running_record *r);

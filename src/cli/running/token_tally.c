@@ -31,6 +31,13 @@ take_inference (struct token_tally *t, const json_t *event)
         t->input += tokens;
     if (json_get_u64 (event, "output_tokens_actual", &tokens))
         t->output += tokens;
+    /* One that failed was asked and spent nothing. */
+    bool has_failed = str_eq (json_get_string (event, "decision"), "error");
+    bool counts = ! has_failed || ! json_object_get (event, "max_output_tokens");
+    if (counts && json_get_u64 (event, "input_tokens", &tokens))
+        t->counted_input += tokens;
+    if (counts && json_get_u64 (event, "output_tokens", &tokens))
+        t->counted_output += tokens;
     if (context)
         t->context = context;
     if (json_get_u64 (event, "input_budget", &tokens))

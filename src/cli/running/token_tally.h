@@ -9,10 +9,11 @@
 struct token_tally {
     int fd; /* of the trace; -1: there is none to read */
     struct buf line;
-    uint64_t input, output; /* as providers counted them, over all calls */
-    uint64_t context;       /* tokens after the last answer; 0: not known */
-    uint64_t budget;        /* of one request; 0: not known */
-    json_t *start;          /* session_start; NULL until it was read */
+    uint64_t input, output;                 /* as providers counted them, over all calls */
+    uint64_t counted_input, counted_output; /* as the session itself counts, and its end totals */
+    uint64_t context;                       /* tokens after the last answer; 0: not known */
+    uint64_t budget;                        /* of one request; 0: not known */
+    json_t *start;                          /* session_start; NULL until it was read */
 };
 
 /* Opens the trace of a records directory; none is no error. */

@@ -2,12 +2,9 @@
 #include "cli/top/top_rows.h"
 
 #include "base/alloc.h"
-#include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
 
 #include <string.h>
-
-#define LIST_MS 2000
 
 /* --- what a session has used --- */
 
@@ -46,31 +43,6 @@ drop_tallies (struct top_rows *rows, bool drops_all)
 
 /* --- what it does --- */
 
-static json_t *
-tasks_of (struct http_client *client, const struct running_record *r)
-{
-    _cleanup_json_ json_t *params = json_object ();
-    json_set_u64 (params, "pageSize", 20);
-    json_set_bool (params, "includeArtifacts", true);
-    struct door_call call = { r->url, r->door_token, "ListTasks", params, LIST_MS };
-    int code;
-    struct mur_error *err = NULL;
-    _cleanup_json_ json_t *result = door_call (client, &call, &code, &err);
-    mur_error_free (err);
-    return json_incref (json_object_get (result, "tasks"));
-}
-
-/* The words of a question: of the status, or of the `prompt` artifact. Owned. */
-static char *
-words_of (const json_t *task)
-{
-    const json_t *message = json_object_get (json_object_get (task, "status"), "message");
-    const json_t *artifact = json_array_get (json_object_get (task, "artifacts"), 0);
-    const json_t *parts = json_object_get (message ? message : artifact, "parts");
-    const char *text = json_get_string (json_array_get (parts, 0), "text");
-    return x_strdup (text ? text : "");
-}
-
 static void
 take_tasks (struct top_row *row, const json_t *tasks)
 {
@@ -81,20 +53,11 @@ take_tasks (struct top_row *row, const json_t *tasks)
     {
         const char *state = json_get_string (json_object_get (task, "status"), "state");
         if (str_eq (state, "TASK_STATE_INPUT_REQUIRED") && ! row->asks)
-            row->asks = words_of (task);
+            row->asks = door_task_words (task);
         else if (str_eq (state, "TASK_STATE_WORKING"))
             word = "works";
     }
     row->state = x_strdup (row->asks ? "asks" : word);
-}
-
-static char *
-work_root_of (const struct running_record *r)
-{
-    char *root = x_strdup (r->workdir), *last = strrchr (root, '/');
-    if (last && str_eq (last + 1, r->session_id))
-        *last = '\0';
-    return root;
 }
 
 static struct top_row
@@ -107,9 +70,10 @@ row_of (struct top_rows *rows, const struct running_record *r, bool is_live)
                            .capsule = x_asprintf ("%s@%s", r->capsule_name, r->capsule_version),
                            .uptime = x_strdup (uptime),
                            .parent = r->spawned_by ? x_strdup (r->spawned_by) : NULL,
-                           .work_root = work_root_of (r),
+                           .work_root = running_work_root (r),
                            .used = tally->fd >= 0 ? token_tally_status (tally) : NULL };
-    _cleanup_json_ json_t *tasks = is_live ? tasks_of (rows->client, r) : NULL;
+    _cleanup_json_ json_t *tasks =
+        is_live ? door_tasks (rows->client, r->url, r->door_token) : NULL;
     if (is_live)
         take_tasks (&row, tasks);
     else

@@ -425,6 +425,7 @@ test_the_table_is_the_chapters (void **state)
         { "control forget", "" },
         { "ps", "--verbose --json" },
         { "top", "--once" },
+        { "ui", "--port --workdir --read-only --open --allow-host --token-file --json" },
         { "token", "--credential" },
         { "stop", "--timeout" },
         { "beta list", "" },
