@@ -475,6 +475,7 @@ bool
 ui_world_door (struct ui_world *w, const char *id, struct ui_door *door)
 {
     pthread_mutex_lock (&w->lock);
+    scan (w); /* what has ended since is not asked */
     const struct ui_session *s = find_or_look (w, id);
     bool runs = s && s->live.is_running;
     if (runs)
