@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.support.commands import answers, command_agent
-from tests.support.hosts import needs, on_host, without_landlock, without_namespaces
+from tests.support.hosts import needs, on_host, without_calls, without_landlock, without_namespaces
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 WORDS = "--unconfined"
@@ -44,6 +44,20 @@ def test_unconfined_commands_run_where_no_namespace_can_be_made(lab):
     assert grants["enforcement_tier"] == "landlock+seccomp"
     report = project.run("--explain-scope", WORDS, env={"PATH": PATH}).ok().stdout
     assert "commands run without namespaces (--unconfined): they reach every address" in report
+
+
+@pytest.mark.parametrize("stance", [(), (WORDS,)])
+def test_security_commands_start_where_a_filter_knows_no_clone3(lab, stance):
+    """Docker's profile answers ENOSYS to it: the older call does what is asked."""
+    needs(lab, "scoped")
+    if stance:
+        without_namespaces(lab)
+    without_calls(lab, "clone3")
+    project = agent(lab, ["id -u; echo made > here; cat here", "cat /etc/shadow"])
+    run(project, *stance).ok()
+    made, shadow = answers(project)
+    assert made.stdout.endswith("made\n"), made.text
+    assert "Permission denied" in shadow.stderr
 
 
 def test_unconfined_without_landlock_the_filter_is_left(lab):

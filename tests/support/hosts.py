@@ -54,7 +54,7 @@ def without_landlock(lab):
 
 
 def without_calls(lab, *names):
-    """These system calls are answered with EPERM."""
+    """These system calls are answered with EPERM, clone3 with ENOSYS."""
     if IS_SANITIZED:
         pytest.skip("a filter of system calls and the sanitizers do not go together")
     helper = Path(__file__).with_name("without_call.py")

@@ -8,6 +8,7 @@
 #include "sandbox/kernel/block_device.h"
 #include "sandbox/kernel/cgroup_nest.h"
 #include "sandbox/kernel/cgroup_places.h"
+#include "sandbox/kernel/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -351,14 +352,7 @@ cgroup_scope_enter (const struct cgroup_scope *s)
     int dir = s->groups[H_UNIFIED].dir_fd;
     if (dir < 0)
         return 0;
-    int fd = openat (dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    bool is_in = write (fd, "0", 1) == 1;
-    int saved = errno;
-    close (fd);
-    errno = saved;
-    return is_in ? 0 : -1;
+    return child_enter_group (dir);
 }
 
 /* Signals every process listed in a group. */

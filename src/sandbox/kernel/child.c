@@ -42,6 +42,41 @@ child_fail (int report_fd, const char *step, const char *detail)
     _exit (125);
 }
 
+static pid_t
+plain_clone (const struct clone_args *args)
+{
+    unsigned long flags = (args->flags & ~CLONE_INTO_CGROUP) | args->exit_signal;
+    int *pidfd = (int *)(uintptr_t)args->pidfd;
+#ifdef __s390__
+    return (pid_t)syscall (SYS_clone, 0, flags, pidfd, 0, 0);
+#else
+    return (pid_t)syscall (SYS_clone, flags, 0, pidfd, 0, 0);
+#endif
+}
+
+pid_t
+child_clone (struct clone_args *args, bool *is_outside)
+{
+    *is_outside = false;
+    pid_t pid = (pid_t)syscall (SYS_clone3, args, sizeof *args);
+    if (pid >= 0 || (errno != ENOSYS && errno != EPERM))
+        return pid;
+    *is_outside = args->flags & CLONE_INTO_CGROUP;
+    return plain_clone (args);
+}
+
+int
+child_enter_group (int group_fd)
+{
+    int fd = openat (group_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    bool is_in = fd >= 0 && write (fd, "0", 1) == 1;
+    int saved = errno;
+    if (fd >= 0)
+        close (fd);
+    errno = saved;
+    return is_in ? 0 : -1;
+}
+
 pid_t
 child_fork (struct clone_args *args, int *pidfd)
 {
@@ -51,7 +86,8 @@ child_fork (struct clone_args *args, int *pidfd)
     sigset_t all, old;
     sigfillset (&all);
     pthread_sigmask (SIG_SETMASK, &all, &old);
-    pid_t pid = (pid_t)syscall (SYS_clone3, args, sizeof *args);
+    bool is_outside;
+    pid_t pid = child_clone (args, &is_outside);
     if (pid != 0)
         pthread_sigmask (SIG_SETMASK, &old, NULL);
     return pid;

@@ -140,7 +140,7 @@ struct usher {
     int report_fd;
     int calls_fd; /* where the command's listener is sent */
     int group_fd; /* version 2 group to be born in, -1 */
-    pid_t pid;    /* of the command; what clone3 said */
+    pid_t pid;    /* of the command; what clone said */
     int pidfd;
 };
 
@@ -160,7 +160,10 @@ usher_run (void *arg)
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (__u64)u->group_fd;
     }
-    pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
+    bool is_outside;
+    pid_t pid = child_clone (&args, &is_outside);
+    if (pid == 0 && is_outside && child_enter_group (u->group_fd) < 0)
+        child_fail (report_fd, "join the control group", NULL);
     if (pid == 0)
         child_before_exec (r, report_fd, u->calls_fd);
     u->pid = pid;

@@ -258,12 +258,13 @@ start_init (struct attempt_failure missing[WALL_COUNT], int *pidfd)
 {
     struct clone_args args = { .flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWPID,
                                .pidfd = (uint64_t)(uintptr_t)pidfd };
-    pid_t pid = (pid_t)syscall (SYS_clone3, &args, sizeof args);
+    bool is_outside;
+    pid_t pid = child_clone (&args, &is_outside);
     if (pid >= 0)
         return pid;
     miss (missing, WALL_PROCESSES, "clone(CLONE_NEWPID)");
     args.flags &= ~(uint64_t)CLONE_NEWPID;
-    return (pid_t)syscall (SYS_clone3, &args, sizeof args);
+    return child_clone (&args, &is_outside);
 }
 
 /* The last of them begins at the session's own group, which this process enters for the purpose. */
