@@ -195,6 +195,44 @@ bind_here (char **a)
     return tell (connect (client, (struct sockaddr *)&address, sizeof address), NULL);
 }
 
+/* --- files by another way than their content --- */
+
+static int
+try_chmod (char **a)
+{
+    return tell (chmod (a[0], 0640), NULL);
+}
+
+/* Sees that somebody opens it: inotify asks for no right on the content. */
+static int
+try_watch (char **a)
+{
+    int fd = inotify_init1 (IN_CLOEXEC);
+    return tell (fd < 0 ? -1 : inotify_add_watch (fd, a[0], IN_OPEN), NULL);
+}
+
+/* --- what a crash leaves --- */
+
+/* A child that raises its limit as far as it may and crashes. */
+static int
+try_core (char **a)
+{
+    (void)a;
+    int status = 0;
+    pid_t pid = fork ();
+    if (pid == 0) {
+        struct rlimit limit;
+        getrlimit (RLIMIT_CORE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit (RLIMIT_CORE, &limit);
+        abort ();
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) < 0 || ! WIFSIGNALED (status))
+        return 3;
+    errno = EFBIG;
+    return tell (WCOREDUMP (status) ? 0 : -1, NULL);
+}
+
 const struct attempt_row wall_attempts[] = {
     { "clone", 1, try_clone },
     { "clone3", 1, try_clone3 },
@@ -211,5 +249,8 @@ const struct attempt_row wall_attempts[] = {
     { "read-attribute", 1, read_attribute },
     { "write-attribute", 1, write_attribute },
     { "bind-here", 1, bind_here },
+    { "chmod", 1, try_chmod },
+    { "watch", 1, try_watch },
+    { "core-dump", 0, try_core },
     { 0 },
 };

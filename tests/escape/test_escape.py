@@ -23,10 +23,12 @@ from tests.support.door_client import SLEEPER, Door
 from tests.support.hosts import CLASSES, PROBE, on_host, with_name_server
 from tests.support.lab import IS_SANITIZED, SLOWER
 from tests.support.polling import eventually, marked_processes
+from tests.support.walls import PREFLIGHT, wall
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
+@wall("Files outside the work folder", outside=PREFLIGHT)
 def test_escape_files_outside_the_grant(lab, tier, outside):
     secret = outside / "secret"
     host_tmp = f"/tmp/escape-{os.getpid()}-{tier}"
@@ -91,6 +93,7 @@ def test_escape_by_proc(lab, tier, outside):
         expect(tier, told)
 
 
+@wall("Records and runtime directory", outside=PREFLIGHT)
 def test_escape_into_the_runtime(lab, tier):
     """Memory, environment, descriptors and records of the runtime's own process among the session's: its init, which is there
     to be found, so that nothing here is refused for want of it."""
@@ -151,6 +154,7 @@ def test_escape_out_of_the_control_group(lab, tier):
     eventually(lambda: not marked_processes(f"sleep\0{seconds}\0".encode()), 4, "nothing outlives the session")
 
 
+@wall("Which programs run", outside=PREFLIGHT)
 def test_escape_by_executing_what_is_not_allowed(lab, tier):
     by_path, by_copy = attempt(
         lab, tier, ["exec", shutil.which("id", path="/usr/bin:/bin")], ["exec", "./bash"],
@@ -160,6 +164,7 @@ def test_escape_by_executing_what_is_not_allowed(lab, tier):
         assert tier == "advisory" or is_refused(told, "EACCES")
 
 
+@wall("Code that is no file", "What an allowed interpreter does", outside="possible")
 def test_escape_by_a_program_that_is_no_file(lab, tier):
     """memfd_create and execveat: what runs so is not bounded by shell.allow, but stands before the same walls."""
     ran, read, nested, call, fds = attempt(
@@ -224,6 +229,7 @@ def test_escape_by_swapping_what_the_runtime_opens(lab, outside):
 # --- network ---------------------------------------------------------------------------------------------------------
 
 
+@wall("Network", outside=PREFLIGHT)
 def test_escape_by_network(lab, tier):
     with listener() as (allowed, reached), listener() as (unlisted, leaked), \
             listener(kind=socket.SOCK_DGRAM) as (datagram, sent):
@@ -252,16 +258,17 @@ while True:
 
 
 @pytest.mark.parametrize("rule, is_reached", [("meta.test:8077", False), ("169.254.77.7:8077", True)])
+@wall("Link-local and cloud metadata addresses", outside=PREFLIGHT)
 def test_escape_by_a_name_that_leads_to_the_host_s_own_services(lab, tier, rule, is_reached):
     """DNS rebinding: an allowed name comes to mean a metadata address. Only the address itself, listed, is reached."""
-    if not shutil.which("ip") or tier == "advisory":
-        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    if not shutil.which("ip"):
+        pytest.skip("no ip")
     (lab.directory / "hosts").write_text("127.0.0.1 localhost\n169.254.77.7 meta.test\n")
     (lab.directory / "server.py").write_text(METADATA_SERVER)
     on_host(lab, f"exec unshare --user --map-root-user --mount --net sh -c '"
                  f"ip link set lo up && ip addr add 169.254.77.7/32 dev lo && mount --bind {lab.directory}/hosts /etc/hosts && "
                  f"{{ {sys.executable} {lab.directory}/server.py {lab.directory}/ready & "
-                 f"until [ -e {lab.directory}/ready ]; do sleep 0.02; done; exec {lab.mur_path} \"$@\"; }}' - \"$@\"")
+                 f"until [ -e {lab.directory}/ready ]; do sleep 0.02; done; exec {lab.mur_path} \"$@\"; }}' - \"$@\"", "mur-with-a-network")
     name, told = attempt(lab, tier, ["dns", "meta.test", 1], ["connect", "169.254.77.7", 8077],
                          capabilities={"network": {"allow": [rule]}})
     assert told == "ok reached" if is_reached else is_refused(told, "ECONNRESET"), (name, told)
@@ -272,10 +279,11 @@ LOOPBACK_SERVER = METADATA_SERVER.replace("169.254.77.7", "127.0.0.1")
 
 @pytest.mark.parametrize("rule, in_hosts, is_reached", [
     ("evil.test:8077", False, False), ("own.test:8077", True, True), ("127.0.0.1:8077", False, True)])
+@wall("Link-local and cloud metadata addresses", outside=PREFLIGHT)
 def test_security_D5_whoever_answers_for_a_name_chooses_no_service_of_this_machine(lab, tier, rule, in_hosts, is_reached):
     """A name server says 127.0.0.1 for a listed name. The literal, listed, is reached; so is a name of this machine's own file."""
-    if not shutil.which("ip") or tier == "advisory":
-        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    if not shutil.which("ip"):
+        pytest.skip("no ip")
     (lab.directory / "hosts").write_text("127.0.0.1 localhost own.test\n" if in_hosts else "127.0.0.1 localhost\n")
     (lab.directory / "server.py").write_text(LOOPBACK_SERVER)
     ready = lab.directory / "ready"
@@ -310,8 +318,8 @@ print("asked", asked > 1000, "told", sorted(codes))
 
 def test_security_B10_a_flood_of_questions_is_bounded_and_the_session_ends(lab, tier):
     """Nobody answers for a listed name. What is open is bounded (further questions hear SERVFAIL), and the end waits for none."""
-    if not shutil.which("ip") or tier == "advisory":
-        pytest.skip("no ip, or a filter that keeps the prelude from a network of its own")
+    if not shutil.which("ip"):
+        pytest.skip("no ip")
     with_name_server(lab)
     project = command_agent(lab, [{"tool_calls": [{"name": "python3", "input": {"command": "flood.py"}}]}], shell=("python3",),
                             capabilities={"containment": tier, "network": {"allow": ["https://slow.test"]}})
@@ -328,6 +336,7 @@ def test_escape_without_any_network(lab, tier):
     assert is_refused(dns), dns
 
 
+@wall("Sockets of the host with a path", outside=PREFLIGHT)
 def test_escape_by_unix_sockets(lab, tier):
     name = f"\0escape-{os.getpid()}-{tier}"
     path = str(lab.directory / "s")
@@ -352,6 +361,7 @@ def test_escape_by_unix_sockets_that_are_granted_stays_in_the_session(lab, tier)
 # --- the kernel ------------------------------------------------------------------------------------------------------
 
 
+@wall("Dangerous system calls", outside=PREFLIGHT)
 def test_escape_by_system_calls(lab, tier):
     names = ["io_uring_setup", "userfaultfd", "bpf", "open_by_handle_at", "perf_event_open", "keyctl", "add_key",
              "process_vm_readv", "process_vm_writev", "ptrace", "unshare", "setns", "mount", "umount2", "pivot_root", "chroot",
@@ -369,6 +379,7 @@ def test_escape_by_privilege(lab, tier):
 
 
 @pytest.mark.skipif(IS_SANITIZED, reason="limits of address space and sanitizers do not go together")
+@wall("Memory, processes, CPU", outside=PREFLIGHT)
 def test_escape_by_exhaustion(lab, tier):
     files, size, forks, memory, after = attempt(
         lab, tier, ["fd-bomb", 10000], ["file-bomb", "big", 64], ["fork-bomb", 500], ["memory-hog", 1024], ["preflight"],
@@ -411,6 +422,10 @@ def test_escape_preflight_the_probe_succeeds_where_nothing_confines_it(tmp_path)
     assert probe("write", "new") == "ok" and (tmp_path / "new").read_text() == "probe\n"
     assert probe("link", "file", "hard") == "ok" and probe("rename", "hard", "moved") == "ok"
     assert probe("exec", shutil.which("true")) == "ok"
+    assert probe("stat", "file") == "ok" and probe("list", ".") == "ok" and probe("list", "/usr/bin") == "ok"
+    assert probe("chmod", "file") == "ok" and probe("watch", "file") == "ok"
+    assert probe("truncate", "new") == "ok" and probe("unlink", "new") == "ok" and not (tmp_path / "new").exists()
+    assert probe("reopen", "file") == "ok text" and probe("read", "/usr/bin/env").startswith("ok")
     assert probe("socket", socket.AF_UNIX, 1) == "ok" and probe("socket", socket.AF_NETLINK, 3) == "ok"
     with listener() as (server, seen):
         assert probe("connect", *server) == "ok reached" and seen
@@ -421,4 +436,7 @@ def test_escape_preflight_the_probe_succeeds_where_nothing_confines_it(tmp_path)
     assert probe("fork-bomb", 4) == "ok 4 children"
     assert probe("memory-hog", 32) == "ok" and probe("file-bomb", "big", 2) == "ok"
     assert probe("fd-bomb", 4) == "ok 4"
+    # The kernel's own answer to nonsense is another one; some want rights that whoever runs this may not have.
+    for name in ("process_vm_readv", "process_vm_writev", "ptrace", "unshare", "seccomp", "personality"):
+        assert not probe("call", name).endswith("EPERM"), name
     assert not probe("call", "keyctl").endswith("EPERM") or os.geteuid() != 0

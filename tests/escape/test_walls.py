@@ -18,6 +18,7 @@ from tests.support.commands import answers, command_agent
 from tests.support.hosts import CLASSES, PROBE, on_host
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, marked_processes
+from tests.support.walls import PROCESSES, wall
 
 NAMESPACES = {"mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000, "user": 0x10000000, "pid": 0x20000000,
               "net": 0x40000000}
@@ -67,6 +68,7 @@ def against_the_runtime(lab, tier, *lines, capabilities=None, **more):
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
+@wall("Other processes", outside=PROCESSES)
 def test_security_B1_a_command_cannot_kill_the_killer(lab, tier):
     mark = f"6{os.getpid()}{CLASSES.index(tier)}"
     (told, *signals), _ = against_the_runtime(
@@ -77,6 +79,7 @@ def test_security_B1_a_command_cannot_kill_the_killer(lab, tier):
     eventually(lambda: not marked_processes(f"sleep\0{mark}\0".encode()), 10 * SLOWER, "nothing outlives the session")
 
 
+@wall("The end of the session", outside=PROCESSES)
 def test_security_B1_the_end_of_the_runtime_is_the_end_of_all(lab, tier):
     """SIGKILL of the runtime and of its watcher at once: the process namespace ends what is left."""
     mark = f"8{os.getpid()}{CLASSES.index(tier)}"
@@ -97,6 +100,7 @@ def test_security_B1_commands_of_one_session_signal_each_other(lab, tier):
     assert seen.startswith("gone"), (started, killed, seen)
 
 
+@wall("Other processes", outside=PROCESSES)
 def test_security_B11_limits_and_priority_of_the_runtime_stay(lab, tier):
     told, _ = against_the_runtime(
         lab, tier, *(f"escape-probe {name} ${who}" for name in ("prlimit", "priority") for who in ("RUNTIME", "WATCHER", "STRANGER")))
@@ -111,6 +115,7 @@ def test_escape_into_the_runtime_by_its_number(lab, tier):
     assert all(is_refused(line) for line in told), told
 
 
+@wall("`/proc`", outside=PROCESSES)
 def test_security_B1_what_proc_shows_is_of_the_session(lab, tier):
     """With a /proc of the session's own a program finds itself, its neighbours and the init; not the host's processes, and no
     words of the runtime's command line."""
@@ -123,6 +128,21 @@ def test_security_B1_what_proc_shows_is_of_the_session(lab, tier):
     assert "--task" not in line and "go" not in line.split()
     assert own == "bash"
     assert len(kernel.splitlines()) == 3 and all(is_refused(told) for told in kernel.splitlines()), kernel
+
+
+def test_security_outside_the_walls_other_processes_are_within_reach():
+    """Signals, limits, priority, environment and memory map of a process of the same user; and who is left lives on."""
+    stranger = subprocess.Popen(["sleep", "600"])
+    try:
+        assert outside_probe("prlimit", stranger.pid) == "ok" and outside_probe("priority", stranger.pid).startswith("ok")
+        assert outside_probe("read", f"/proc/{stranger.pid}/environ").startswith("ok")
+        assert outside_probe("signal", stranger.pid, 9) == "ok kill"
+        assert stranger.wait() == -9
+    finally:
+        stranger.kill()
+        stranger.wait()
+    left = subprocess.run(["sh", "-c", "setsid sleep 600 < /dev/null > /dev/null 2>&1 & echo $!"], capture_output=True, text=True, timeout=20)
+    os.kill(int(left.stdout), 9)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
@@ -145,6 +165,7 @@ def host_memory():
         LIBC.semctl(semaphore, 0, 0)
 
 
+@wall("Memory and queues", outside="here")
 def test_security_B2_memory_and_queues_of_the_host_are_out_of_reach(lab, tier):
     with host_memory() as (key, text):
         told = attempt(lab, tier, *(["shm", key], ["queue", key], ["semaphore", key]))
@@ -164,6 +185,7 @@ def test_security_B2_sessions_share_no_memory_and_commands_of_one_do(lab, tier):
 # --- namespaces ------------------------------------------------------------------------------------------------------
 
 
+@wall("Dangerous system calls", outside="test_security_B14_the_probe_nests_namespaces_where_nothing_confines_it")
 def test_security_B3_no_namespace_is_nested(lab, tier):
     """The call's own result, so that nothing refused later on is taken for it (B14)."""
     flags = [*NAMESPACES.values(), NAMESPACES["user"] | NAMESPACES["net"], sum(NAMESPACES.values())]
@@ -192,6 +214,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+@wall("The terminal", outside="here")
 def test_security_B4_a_command_takes_no_terminal(lab, tier, tmp_path):
     script = lab.directory / "at_a_terminal.py"
     script.write_text(AT_A_TERMINAL)
@@ -206,6 +229,7 @@ def test_security_B4_a_command_takes_no_terminal(lab, tier, tmp_path):
 # --- attributes ------------------------------------------------------------------------------------------------------
 
 
+@wall("Extended attributes", outside="here")
 def test_security_B12_attributes_of_files_outside(lab, tier, outside):
     secret = outside / "secret"
     try:
@@ -222,6 +246,7 @@ def test_security_B12_attributes_of_files_outside(lab, tier, outside):
 # --- sockets and size --------------------------------------------------------------------------------------------------
 
 
+@wall("Sockets of the host with a path", outside="here")
 def test_security_sockets_of_the_host_are_covered_where_sockets_are_granted(lab, tier, outside):
     path = str(outside / "engine.sock")
     with listener(socket.AF_UNIX, path) as (_, seen):
@@ -233,6 +258,7 @@ def test_security_sockets_of_the_host_are_covered_where_sockets_are_granted(lab,
         eventually(lambda: seen, 10 * SLOWER, "the listener has seen it")
 
 
+@wall("Sockets of the host with a path", outside="here")
 def test_security_sockets_of_the_host_bound_later_are_out_of_reach(lab, tier, outside):
     """Anew, and at a path that was not there as the session's first command began."""
     if tier == "advisory":
@@ -253,6 +279,7 @@ def test_security_sockets_of_the_host_bound_later_are_out_of_reach(lab, tier, ou
         assert outside_probe("unix", path) == "ok"
 
 
+@wall("The same, named in `network.host_sockets`", outside="possible")
 def test_security_a_socket_of_the_host_that_is_named_is_reached_and_warned_of(lab, tier, outside):
     named, other = str(outside / "named.sock"), str(outside / "other.sock")
     with listener(socket.AF_UNIX, named) as (_, seen), listener(socket.AF_UNIX, other) as (_, unseen):
@@ -299,6 +326,7 @@ def without(lab, *kinds):
 
 
 @pytest.mark.parametrize("scope", ["scoped", "sealed"])
+@wall("process namespace", outside=PROCESSES)
 def test_security_B1_without_a_process_namespace_the_runtime_is_kept_from_signals(lab, scope):
     without(lab, "pid")
     (*signals, everybody, priority, limit), result = against_the_runtime(
@@ -311,6 +339,7 @@ def test_security_B1_without_a_process_namespace_the_runtime_is_kept_from_signal
 
 
 @pytest.mark.parametrize("scope", ["scoped", "sealed"])
+@wall("IPC namespace", outside="test_security_B2_memory_and_queues_of_the_host_are_out_of_reach")
 def test_security_B2_without_an_ipc_namespace_the_calls_are_refused(lab, scope):
     without(lab, "ipc")
     with host_memory() as (key, text):

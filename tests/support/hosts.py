@@ -25,8 +25,10 @@ def needs(lab, wanted):
 
 
 def on_host(lab, script, name="mur-on-that-host"):
-    """Makes the lab's mur run after a shell prelude, on a host as it leaves it. One inside another needs its own name."""
+    """Makes the lab's mur run after a shell prelude, on a host as it leaves it."""
     path = lab.directory / name
+    while path.exists():  # one inside another
+        path = path.with_name(path.name + "-within")
     path.write_text(f'#!/bin/sh\n{script}\n')
     path.chmod(0o755)
     lab.mur_path = path
@@ -69,7 +71,7 @@ def with_name_server(lab, *pairs, also="true"):
     on_host(lab, f"exec unshare --user --map-root-user --mount --net sh -c '"
                  f"ip link set lo up && mount --bind {lab.directory}/resolv.conf /etc/resolv.conf && "
                  f"{{ {shlex.quote(sys.executable)} {server} {ready} {' '.join(pairs)} & "
-                 f"until [ -e {ready} ]; do sleep 0.02; done; {also}; exec {lab.mur_path} \"$@\"; }}' - \"$@\"")
+                 f"until [ -e {ready} ]; do sleep 0.02; done; {also}; exec {lab.mur_path} \"$@\"; }}' - \"$@\"", "mur-with-a-name-server")
 
 
 def with_apparmor(lab, is_restricting):

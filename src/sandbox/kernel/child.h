@@ -28,8 +28,8 @@ bool child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1]);
 bool child_report_parse (char *text, const char **step, int *errno_value, const char **detail);
 
 /* clone3, or what clone can do of it where a container's filter knows no clone3 (Docker's answers
- * ENOSYS, as ours does; older ones EPERM). *is_outside, in the child: it was to be born in a control group and has to
- * enter it. Async-signal-safe. */
+ * ENOSYS, as ours does; older ones EPERM). *is_outside, in the child: it was to be born in a
+ * control group and has to enter it. Async-signal-safe. */
 pid_t child_clone (struct clone_args *args, bool *is_outside);
 /* Moves this process into a version 2 group. Async-signal-safe. 0, or -1 with errno. */
 int child_enter_group (int group_fd);
