@@ -328,6 +328,15 @@ take_record (const json_t *o, struct running_record *r)
            take_formation (o, r);
 }
 
+/* Whoever names another session in a file of its own name would have that one's record removed. */
+static bool
+is_named_for (const char *path, const struct running_record *r)
+{
+    const char *name = strrchr (path, '/') + 1;
+    size_t len = strlen (r->session_id);
+    return strncmp (name, r->session_id, len) == 0 && str_eq (name + len, ".json");
+}
+
 static void
 push_path (char ***list, size_t *len, const char *path)
 {
@@ -353,7 +362,8 @@ scan_file (struct running_scan *out, const char *path)
         return;
     }
     struct running_entry entry = { 0 };
-    if (! json_is_object (o) || ! take_record (o, &entry.record)) {
+    if (! json_is_object (o) || ! take_record (o, &entry.record) ||
+        ! is_named_for (path, &entry.record)) {
         running_record_clear (&entry.record);
         push_path (&out->unreadable, &out->unreadable_len, path);
         return;
