@@ -42,7 +42,7 @@ ROOMS = {
     "manifest": [{"text"}, {"capsule"}, {"settings"}],
     "sandbox": [{"programs"}, {"kernel"}, {"space"}, {"host"}, {"run"}],
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
-    "net": [{""}, {"server"}],
+    "net": [{""}, {"server", "oauth"}],
     "base": [{""}, {"keys"}],
     "spawn": [{"child"}, {"report"}, {"formation"}],
 }
@@ -106,6 +106,7 @@ ABOUT = {
     "door/": "the listener, the order of decisions, JSON-RPC",
     "net/": "allow rules, the HTTP client, gateway, guests' HTTP",
     "net/server": "the HTTP server",
+    "net/oauth": "logins to servers far away: who gives tokens, asking for one, keeping it fresh",
     "base/": "errors and codes, strings, JSON, ids, clocks, digests, secrets",
     "base/keys": "signatures and tokens",
     "spawn/child": "launching and ending a child, its approval and lifeline",

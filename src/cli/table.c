@@ -601,6 +601,16 @@ static const struct cli_command commands[] = {
       POS ({ "SERVER", true, false, "its name, with @version or the newest" },
            { "TOOL", true, false, "the tool, as the server calls it" }),
       cli_mcp_call_options, cmd_mcp_call },
+    { "mcp login", "Log in to a server far away, in your browser",
+      "Who gives tokens for it is asked of the server; murmur registers itself there where that is "
+      "offered. The login is kept in ~/.murmur/oauth, for you alone, and used wherever its entry has "
+      "no key.",
+      "mur mcp login docs\nmur mcp login https://mcp.example.com/mcp --no-browser",
+      POS ({ "SERVER", true, false, "the name of a server that was added, or its address" }),
+      cli_mcp_login_options, cmd_mcp_login },
+    { "mcp logout", "Give a login back and forget it", NULL, "mur mcp logout docs",
+      POS ({ "SERVER", true, false, "the name of a server that was added, or its address" }),
+      cli_mcp_logout_options, cmd_mcp_logout },
     { "mcp connect", "Let an MCP client start `mur mcp serve` for a capsule",
       "Prints what the client's own file must hold, for claude-code, codex, vscode, cursor or "
       "claude-desktop; --write puts it there and keeps what else the file holds.",

@@ -142,6 +142,7 @@ http_start (struct http_client *c, const struct http_request *request,
     t->asked.to.socket_path = request->socket_path ? x_strdup (request->socket_path) : NULL;
     t->asked.body_kind = request->body_kind;
     t->asked.body_len = request->body_len;
+    t->asked.is_public_only = request->is_public_only;
     t->asked.connect_timeout_ms =
         request->connect_timeout_ms ? request->connect_timeout_ms : DEFAULT_CONNECT_TIMEOUT_MS;
     t->asked.first_byte_timeout_ms = request->first_byte_timeout_ms;

@@ -45,6 +45,7 @@ struct http_request {
     uint64_t connect_timeout_ms;       /* 0 = 30 s */
     uint64_t first_byte_timeout_ms;    /* after the request was handed to a connection; 0 = none */
     uint64_t between_bytes_timeout_ms; /* while not paused; 0 = none */
+    bool is_public_only;               /* refused at an address that is not of the public net */
     bool uses_proxy_env; /* http_proxy, https_proxy, all_proxy, no_proxy of our environment;
                             loopback hosts never */
 };

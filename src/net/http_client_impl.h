@@ -42,6 +42,7 @@ struct transfer_request {
     char *host; /* of the URL */
     char *name; /* host to be looked up by us; NULL: libcurl needs no lookup, or does its own */
     int port;
+    bool is_public_only;
 };
 
 /* The body on its way out. */

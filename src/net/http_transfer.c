@@ -129,7 +129,8 @@ on_open_socket (void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
     struct http_transfer *t = ctx;
     /* A proxy is the operator's own choice; a literal was allowed as what it is. */
     if (! t->asked.to.proxy && t->asked.host &&
-        address_needs_a_literal (&to->addr, t->asked.host)) {
+        (address_needs_a_literal (&to->addr, t->asked.host) ||
+         (t->asked.is_public_only && address_is_private (&to->addr)))) {
         t->own.is_denied = true;
         return CURL_SOCKET_BAD;
     }

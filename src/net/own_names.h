@@ -12,3 +12,8 @@
  * addresses, and loopback ones unless the name is "localhost", ends in ".localhost" or stands in
  * this machine's hosts file, which is the operator's word. False for a literal. */
 bool address_needs_a_literal (const struct sockaddr *address, const char *host);
+/* True for an address that is not of the public net: of this machine, its link, its cloud, or a
+ * private range. */
+bool address_is_private (const struct sockaddr *address);
+/* The same of a host that is a literal, or this machine by name. */
+bool host_is_private (const char *host);

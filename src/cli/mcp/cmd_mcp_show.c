@@ -4,14 +4,35 @@
  * and as it is.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "cli/mcp/commands.h"
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
+#include "net/oauth/oauth_store.h"
 
 #include <string.h>
 
 #define CALL_MS 120000
+
+/* Where it is, and whether somebody is logged in there. */
+static void
+print_place (const char *url)
+{
+    _cleanup_error_ struct mur_error *why = NULL;
+    _cleanup_ (oauth_grant_freep) struct oauth_grant *g = oauth_store_read (url, &why);
+    out_printf ("  far away, at %s\n", url);
+    if (why)
+        out_printf ("  its login: %s\n", why->message);
+    if (! g)
+        return;
+    char until[25] = "";
+    if (g->expires_ms)
+        clock_rfc3339 (g->expires_ms, until);
+    out_printf ("  logged in by %s%s%s%s%s%s\n", g->issuer, g->scope ? " for " : "",
+                g->scope ? g->scope : "", *until ? ", until " : "", until,
+                *until && g->refresh_token ? " and then made fresh" : "");
+}
 
 int
 cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
@@ -33,7 +54,7 @@ cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
     _cleanup_free_ char *words = p->url ? NULL : json_text (p->args, JSON_TEXT_ORDERED);
     out_printf ("%s@%s\n  from %s\n", f.name, f.version, p->source);
     if (p->url)
-        out_printf ("  far away, at %s\n", p->url);
+        print_place (p->url);
     else
         out_printf ("  run by %s %s, with %s\n", p->interpreter, p->entry, words);
     out_printf ("  speaks %s (%s)\n  package %s\n", p->revision,

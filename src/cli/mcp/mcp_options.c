@@ -79,6 +79,45 @@ const struct cli_option cli_mcp_call_options[] = { { .name = "--input",
                                                    OPT_SERVER_WALLS,
                                                    { 0 } };
 
+const struct cli_option cli_mcp_login_options[] = {
+    { .name = "--scope",
+      .kind = CLI_VALUE,
+      .value_name = "<SCOPES>",
+      .help = "what is asked for (default: what the server asks for)" },
+    { .name = "--issuer",
+      .kind = CLI_VALUE,
+      .value_name = "<URL>",
+      .help = "who gives the tokens, when you know better than the server, or on a private net" },
+    { .name = "--client-id",
+      .kind = CLI_VALUE,
+      .value_name = "<ID>",
+      .help = "a client registered there before, or the address of its metadata document" },
+    { .name = "--client-secret-env",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "the credential or variable that holds that client's secret" },
+    { .name = "--port",
+      .kind = CLI_VALUE,
+      .value_name = "<PORT>",
+      .fallback = "0",
+      .is_number = true,
+      .min = 0,
+      .max = 65535,
+      .help = "of the redirect to this machine (default: any that is free)" },
+    { .name = "--timeout",
+      .kind = CLI_VALUE,
+      .value_name = "<SECONDS>",
+      .fallback = "300",
+      .is_number = true,
+      .min = 1,
+      .max = 3600,
+      .help = "how long the browser's answer is waited for" },
+    { .name = "--no-browser", .help = "print the address alone" },
+    { 0 }
+};
+
+const struct cli_option cli_mcp_logout_options[] = { { 0 } };
+
 const struct cli_option cli_mcp_connect_options[] = {
     { .name = "--write", .help = "put it into the client's own file instead of printing it" }, { 0 }
 };

@@ -12,5 +12,7 @@ extern const struct cli_option cli_mcp_update_options[];
 extern const struct cli_option cli_mcp_show_options[];
 extern const struct cli_option cli_mcp_diff_options[];
 extern const struct cli_option cli_mcp_call_options[];
+extern const struct cli_option cli_mcp_login_options[];
+extern const struct cli_option cli_mcp_logout_options[];
 extern const struct cli_option cli_mcp_connect_options[];
 extern const struct cli_option cli_mcp_serve_options[];

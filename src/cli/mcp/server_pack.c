@@ -347,7 +347,10 @@ review (const struct pack_request *q, const char *name, json_t *whole, struct mu
         for (size_t i = 0; i < q->source->notes.len; i++)
             diag_plain_warning ("%s", q->source->notes.items[i]);
         if (err && *err && (*err)->code == E_MCP_009 && q->source->url)
-            mur_hint (err, "with a key: --key-env NAME of the variable that holds it");
+            mur_hint (err,
+                      "mur mcp login %s first, or give its key: --key-env NAME of the variable "
+                      "that holds it",
+                      q->source->url);
         return mur_context (err, "%s could not be looked at", q->source->source);
     }
     for (size_t i = 0; i < review_unsendable (r)->len; i++)

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "net/gateway.h"
+#include "net/oauth/oauth_token.h"
 
 #include <string.h>
 
@@ -57,6 +58,17 @@ exchange_free (struct exchange *x)
 
 /* --- what comes back, on the client's thread --- */
 
+/* The first of its name; challenges may come in several. */
+static void
+take_header (char **to, const struct http_header *h, bool is_list)
+{
+    _cleanup_free_ char *before = steal_ptr (to);
+    if (before && is_list)
+        *to = x_asprintf ("%s, %.*s", before, (int)h->value_len, h->value);
+    else
+        *to = before ? steal_ptr (&before) : x_strndup (h->value, h->value_len);
+}
+
 static void
 on_head (void *ctx, int status, const struct http_header *headers, size_t header_count)
 {
@@ -74,8 +86,8 @@ on_head (void *ctx, int status, const struct http_header *headers, size_t header
     a->status = status;
     for (size_t i = 0; i < header_count; i++)
         for (size_t k = 0; k < ARRAY_LEN (wanted); k++)
-            if (strcmp (headers[i].name, wanted[k].name) == 0 && ! *wanted[k].to)
-                *wanted[k].to = x_strndup (headers[i].value, headers[i].value_len);
+            if (strcmp (headers[i].name, wanted[k].name) == 0)
+                take_header (wanted[k].to, &headers[i], wanted[k].to == &a->challenge);
     a->kind = mcp_body_of (a->type);
     struct server_line *line = &x->server->line;
     if (x->opens && status / 100 == 2 && a->session_id && mcp_session_id_is_valid (a->session_id)) {
@@ -161,20 +173,45 @@ add (struct head *h, const char *name, const char *value)
 }
 
 bool
+server_credential (struct mcp_server *s, const struct secret *refused, struct secret **header,
+                   struct secret **key, struct mur_error **err)
+{
+    const struct server_remote *r = &s->setup.remote;
+    const struct oauth_asker asker = { r->url, NULL, r->http, s->line.stopping };
+    _cleanup_error_ struct mur_error *why = NULL;
+    if (r->gateway)
+        return gateway_render (r->gateway, header, key) ||
+               mur_fail (err, E_MCP_009, "server %s: its key cannot be read now", s->setup.name);
+    *key = oauth_token_get (&asker, refused, &why);
+    if (why)
+        return mur_propagate (err, steal_ptr (&why)) ||
+               mur_context (err, "server %s", s->setup.name);
+    if (! *key)
+        return true;
+    _cleanup_buf_ struct buf line = { 0 };
+    buf_printf (&line, "Bearer %s", secret_reveal (*key));
+    *header = secret_new (line.data, line.len);
+    secret_wipe (line.data, line.len);
+    if (r->redactor)
+        redactor_add (r->redactor, *key);
+    return true;
+}
+
+bool
 exchange_start (struct exchange *x, struct mur_error **err)
 {
     static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
     const struct server_remote *r = &x->server->setup.remote;
     _cleanup_secret_ struct secret *header = NULL;
     struct head h = { .count = 0 };
-    if (r->gateway && ! gateway_render (r->gateway, &header, &x->key))
-        return mur_fail (err, E_MCP_009, "server %s: its key cannot be read now",
-                         x->server->setup.name);
+    if (! server_credential (x->server, NULL, &header, &x->key, err))
+        return false;
     add (&h, "accept", x->text ? "application/json, text/event-stream" : "text/event-stream");
     if (x->text)
         add (&h, "content-type", "application/json");
     if (header)
-        add (&h, gateway_auth_header (r->gateway), secret_reveal (header));
+        add (&h, r->gateway ? gateway_auth_header (r->gateway) : "authorization",
+             secret_reveal (header));
     for (size_t i = 0; i + 1 < x->headers.len; i += 2)
         add (&h, x->headers.items[i], x->headers.items[i + 1]);
     if (x->last_event)

@@ -60,6 +60,10 @@ struct exchange {
 
 /* Puts it into the server's list, due at once. Under the lock; <text> is taken over. */
 struct exchange *exchange_new (struct mcp_server *s, enum exchange_kind kind, char *text);
+/* What is shown to the server now: the whole header's value and the key in it, both owned and NULL
+ * where nothing is. <refused>: what it did not accept. Not under the lock. */
+bool server_credential (struct mcp_server *s, const struct secret *refused, struct secret **header,
+                        struct secret **key, struct mur_error **err);
 /* Starts it with the server's credential. Not under the lock. False with *err. */
 bool exchange_start (struct exchange *x, struct mur_error **err);
 /* Forgets what came back, so that it can be started again. Not under the lock. */

@@ -11,6 +11,7 @@
 #include "mcp/definitions.h"
 #include "net/gateway.h"
 #include "net/http_fetch.h"
+#include "net/oauth/oauth_token.h"
 #include "net/retry_after.h"
 #include "session/servers/exchange.h"
 #include "session/servers/server_request.h"
@@ -157,18 +158,36 @@ failure_of_redirect (const struct exchange *x)
     return e;
 }
 
+/* The server wants more than was granted, and says what. */
+static bool
+wants_scope (struct exchange *x, struct oauth_challenge *c)
+{
+    oauth_challenge_read (x->answer.challenge, c);
+    return x->answer.status == 403 && ! x->server->setup.remote.gateway && x->key && c->scope &&
+           str_eq (c->error, "insufficient_scope");
+}
+
 static struct mur_error *
-failure_of_access (const struct exchange *x)
+failure_of_access (struct exchange *x)
 {
     struct mur_error *e = NULL;
-    const char *name = x->server->setup.name;
-    bool shown = x->key != NULL;
+    _cleanup_challenge_ struct oauth_challenge c = { 0 };
+    const char *name = x->server->setup.name, *url = x->server->setup.remote.url;
+    bool is_keyed = x->server->setup.remote.gateway != NULL;
+    if (wants_scope (x, &c)) {
+        mur_fail (&e, E_MCP_009, "server %s wants the scope %.300s, which was not granted", name,
+                  c.scope);
+        mur_hint (&e, "mur mcp login %s asks for it", url);
+        return e;
+    }
     mur_fail (&e, E_MCP_009, "server %s answered %d: %s", name, x->answer.status,
               x->answer.status == 403 ? "what was shown to it is not enough"
-              : shown                 ? "what was shown to it is not accepted"
+              : x->key                ? "what was shown to it is not accepted"
                                       : "it wants a login or a key");
-    mur_hint (&e, shown ? "look at gateway.api_key of its entry"
-                        : "put its key into gateway.api_key of its entry, beside mcp.url");
+    if (is_keyed)
+        mur_hint (&e, "look at gateway.api_key of its entry");
+    else
+        mur_hint (&e, "mur mcp login %s, or put its key into gateway.api_key beside mcp.url", url);
     return e;
 }
 
@@ -253,19 +272,31 @@ repeat (struct exchange *x)
     return true;
 }
 
-/* A second key is tried once. Not under the lock. */
+/* A second key is tried once, a login made fresh. Not under the lock. */
 static bool
 has_other_key (struct exchange *x)
 {
     struct gateway *g = x->server->setup.remote.gateway;
     _cleanup_secret_ struct secret *header = NULL, *fresh = NULL;
-    if (! g || ! x->key)
+    if (! x->key)
         return false;
     if (x->tries) {
-        gateway_rejected_again (g);
+        if (g)
+            gateway_rejected_again (g);
         return false;
     }
-    return gateway_render_again (g, x->key, &header, &fresh);
+    if (g)
+        return gateway_render_again (g, x->key, &header, &fresh);
+    return server_credential (x->server, x->key, &header, &fresh, NULL) && fresh;
+}
+
+/* What of an answer is kept beyond this session. Not under the lock. */
+static void
+remember_scope (struct exchange *x)
+{
+    _cleanup_challenge_ struct oauth_challenge c = { 0 };
+    if (wants_scope (x, &c))
+        oauth_token_wants (x->server->setup.remote.url, c.scope);
 }
 
 /* --- judging --- */
@@ -403,9 +434,10 @@ settle (struct exchange *x)
 {
     struct mcp_server *s = x->server;
     bool has_key = false;
-    if (x->answer.status == 401) {
+    if (x->answer.status == 401 || x->answer.status == 403) {
         pthread_mutex_unlock (&s->lock);
-        has_key = has_other_key (x);
+        has_key = x->answer.status == 401 && has_other_key (x);
+        remember_scope (x);
         pthread_mutex_lock (&s->lock);
     }
     if (x->state == EXCHANGE_OUT)
@@ -460,9 +492,10 @@ say_goodbye (struct mcp_server *s)
                                       strlen (s->line.session_id) } };
     _cleanup_http_response_ struct http_response response = { 0 };
     size_t count = 1;
-    if (r->gateway && gateway_render (r->gateway, &header, &key) && header)
-        lines[count++] = (struct http_header){ gateway_auth_header (r->gateway),
-                                               secret_reveal (header), secret_len (header) };
+    if (server_credential (s, NULL, &header, &key, NULL) && header)
+        lines[count++] =
+            (struct http_header){ r->gateway ? gateway_auth_header (r->gateway) : "authorization",
+                                  secret_reveal (header), secret_len (header) };
     const struct http_fetch fetch = { .request = { .method = "DELETE",
                                                    .url = r->url,
                                                    .headers = lines,
@@ -533,13 +566,22 @@ pump (void *arg)
     return NULL;
 }
 
+void
+server_line_clear (struct server_line *line)
+{
+    free (line->session_id);
+    if (line->stopping)
+        cancel_unref (line->stopping);
+    *line = (struct server_line){ 0 };
+}
+
 static bool
 start (struct mcp_server *s, struct mur_error **err)
 {
     pthread_mutex_lock (&s->lock);
     server_begin_life (s);
-    free (s->line.session_id);
-    s->line = (struct server_line){ 0 };
+    server_line_clear (&s->line);
+    s->line.stopping = cancel_new ();
     s->state = SERVER_UP;
     if (s->is_over) /* it was told to end meanwhile */
         server_condemn (s, E_MCP_001, "the session ends");
@@ -552,11 +594,20 @@ start (struct mcp_server *s, struct mur_error **err)
     return false;
 }
 
+/* Its thread may wait for an issuer's answer. */
+static void
+stop (struct mcp_server *s)
+{
+    if (s->line.stopping)
+        cancel_raise (s->line.stopping);
+    wake (s);
+}
+
 const struct server_way server_by_http = {
     .start = start,
     .send = send,
     .drop = drop,
     .wake = wake,
-    .kill = wake,
+    .kill = stop,
     .listen = listen,
 };

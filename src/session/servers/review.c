@@ -83,23 +83,25 @@ review_open (const struct review_request *q, struct mur_error **err)
     const char *url = q->pinned->url;
     if (url ? ! reach (r, q, err) : ! make_dir (r, err))
         return NULL;
-    const struct server_setup setup = { .name = q->name,
-                                        .artifact = q->name,
-                                        .pinned = q->pinned,
-                                        .is_unknown = q->is_unknown,
-                                        .tree = q->tree,
-                                        .args = q->args,
-                                        .env = q->env,
-                                        .dir = r->dir,
-                                        .work = q->work,
-                                        .session_id = r->id.text,
-                                        .tier = url ? CONFINEMENT_SECCOMP : review_tier (),
-                                        .is_unconfined = q->is_unconfined,
-                                        .cgroup_is_optional = q->cgroup_is_optional,
-                                        .resources = resources_default (),
-                                        .network = q->network,
-                                        .remote = { url, r->http, r->gateway },
-                                        .startup_ms = q->startup_ms };
+    const struct server_setup setup = {
+        .name = q->name,
+        .artifact = q->name,
+        .pinned = q->pinned,
+        .is_unknown = q->is_unknown,
+        .tree = q->tree,
+        .args = q->args,
+        .env = q->env,
+        .dir = r->dir,
+        .work = q->work,
+        .session_id = r->id.text,
+        .tier = url ? CONFINEMENT_SECCOMP : review_tier (),
+        .is_unconfined = q->is_unconfined,
+        .cgroup_is_optional = q->cgroup_is_optional,
+        .resources = resources_default (),
+        .network = q->network,
+        .remote = { .url = url, .http = r->http, .gateway = r->gateway },
+        .startup_ms = q->startup_ms
+    };
     r->server = server_new (&setup);
     return server_open (r->server, NULL, err) ? steal_ptr (&r) : NULL;
 }

@@ -44,7 +44,7 @@ server_free (struct mcp_server *s)
     mcp_client_clear (&s->client);
     strv_free (&s->drift);
     strv_free (&s->unsendable);
-    free (s->line.session_id);
+    server_line_clear (&s->line);
     buf_free (&s->io.tail);
     free (s->io.death);
     pthread_cond_destroy (&s->changed);

@@ -24,7 +24,8 @@ struct trace_writer;
 struct server_remote {
     const char *url; /* NULL: it is a process */
     struct http_client *http;
-    struct gateway *gateway; /* its key goes into each request; NULL: none */
+    struct gateway *gateway;   /* its key goes into each request; NULL: a login, if there is one */
+    struct redactor *redactor; /* learns the login's tokens; may be NULL */
 };
 
 struct server_setup;

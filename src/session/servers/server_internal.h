@@ -76,9 +76,10 @@ struct exchange;
 /* What is under way with a server far away. */
 struct server_line {
     struct exchange *exchanges;
-    char *session_id; /* of a legacy one; NULL: none */
-    bool is_deaf;     /* nothing is listened to that should be */
-    bool is_mute;     /* it has nothing to listen to */
+    struct cancel *stopping; /* raised when it is condemned: its thread waits for nobody then */
+    char *session_id;        /* of a legacy one; NULL: none */
+    bool is_deaf;            /* nothing is listened to that should be */
+    bool is_mute;            /* it has nothing to listen to */
 };
 
 /* How a server is reached; a row for each way. All but start are called under the lock. */
@@ -151,6 +152,10 @@ char *server_stderr_tail (struct mcp_server *s);
 
 /* Waits for the thread of one that is gone, and lets go of its walls. Not under the lock. */
 void server_settle (struct mcp_server *s);
+
+/* --- remote.c --- */
+
+void server_line_clear (struct server_line *line);
 
 /* --- server_messages.c --- */
 

@@ -123,7 +123,10 @@ make_process (struct session *s, struct staged_server *v)
         .offered = (const char *const *)v->offered.items,
         .may_ask = m->ask.value == MCP_ASK_OPERATOR,
         .trace = &s->trace,
-        .remote = { .url = url, .http = s->http, .gateway = url ? a->guest.gateway : NULL },
+        .remote = { .url = url,
+                    .http = s->http,
+                    .gateway = url ? a->guest.gateway : NULL,
+                    .redactor = s->redactor },
         .maker = { url ? NULL : prepare, v },
     };
     v->process = server_new (&setup);
