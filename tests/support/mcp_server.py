@@ -170,8 +170,11 @@ def main():
     if B.get("start_sleep"):
         time.sleep(B["start_sleep"])
     if B.get("start_fails"):
-        sys.stderr.write("cannot find the configuration\n")
+        sys.stderr.write("cannot find the configuration\n" if B["start_fails"] is True else B["start_fails"] + "\n")
         sys.exit(4)
+    if B.get("listens"):
+        print("Server listening on port 3333", flush=True)
+        time.sleep(600)
     for line in sys.stdin:
         request = json.loads(line)
         method = request.get("method")

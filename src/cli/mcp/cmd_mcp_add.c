@@ -8,6 +8,7 @@
 #include "cli/mcp/commands.h"
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
+#include "manifest/text/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,18 @@ print_place (const struct adding *a)
         out_printf ("    gateway: {api_key: \"${%s}\"}\n", a->start.key_name);
 }
 
+/* Variables that are keys: what is packed is a placeholder. */
+static void
+key_names (const struct strv *env, struct strv *out)
+{
+    for (size_t i = 0; i < env->len; i++) {
+        const char *item = env->items[i];
+        _cleanup_free_ char *name = x_strndup (item, strcspn (item, "="));
+        if (env_name_is_credential_shaped (name))
+            strv_push (out, name);
+    }
+}
+
 /* What goes into the manifest. */
 static void
 print_block (const struct adding *a, const char *name, const char *version)
@@ -89,10 +102,12 @@ print_block (const struct adding *a, const char *name, const char *version)
                 name, version);
     if (a->source.url)
         print_place (a);
-    if (a->start.args.len) {
+    _cleanup_strv_ struct strv keys = { 0 };
+    key_names (&a->start.env, &keys);
+    if (a->start.args.len || keys.len)
         out_printf ("    mcp:\n");
-        print_words ("args", &a->start.args);
-    }
+    print_words ("args", &a->start.args);
+    print_words ("secret_env", &keys);
     if (a->start.work || a->start.hosts.len)
         out_printf ("    capabilities:\n");
     if (a->start.work)

@@ -28,7 +28,7 @@
         { .name = "--with",                                                                        \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<REQUIREMENT,...>",                                                       \
-          .help = "further requirements of a package of pypi, such as mcp<2" },                    \
+          .help = "packages beside those it asks for, such as mcp<2" },                            \
         { .name = "--allow-scripts",                                                               \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<PACKAGE,...>",                                                           \

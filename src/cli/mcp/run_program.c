@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/mcp/run_program.h"
 
-#include "base/buf.h"
 #include "base/fdio.h"
 
 #include <errno.h>
@@ -44,11 +43,11 @@ read_output (int fd, struct buf *out)
 }
 
 bool
-run_program (const char *const *argv, const char *dir, struct mur_error **err)
+run_program_reading (const char *const *argv, const char *dir, struct buf *out,
+                     struct mur_error **err)
 {
     int pair[2], status = 0;
     pid_t pid;
-    _cleanup_buf_ struct buf out = { 0 };
     if (pipe2 (pair, O_CLOEXEC) < 0)
         return mur_fail_errno (err, E_IO_003, "cannot make a pipe");
     errno = spawn_in (argv, dir, pair[1], &pid);
@@ -58,13 +57,20 @@ run_program (const char *const *argv, const char *dir, struct mur_error **err)
         mur_fail_errno (err, E_IO_003, "cannot run %s", argv[0]);
         return mur_hint (err, "install %s", argv[0]);
     }
-    read_output (pair[0], &out);
+    read_output (pair[0], out);
     close (pair[0]);
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (WIFEXITED (status) && WEXITSTATUS (status) == 0)
         return true;
-    const char *text = out.data ? out.data : "";
+    const char *text = out->data ? out->data : "";
     return mur_fail (err, E_IO_003, "%s %s failed:\n%s", argv[0], argv[1] ? argv[1] : "",
-                     out.len > SHOWN_MAX ? text + out.len - SHOWN_MAX : text);
+                     out->len > SHOWN_MAX ? text + out->len - SHOWN_MAX : text);
+}
+
+bool
+run_program (const char *const *argv, const char *dir, struct mur_error **err)
+{
+    _cleanup_buf_ struct buf out = { 0 };
+    return run_program_reading (argv, dir, &out, err);
 }

@@ -12,8 +12,10 @@
 #include "base/fdio.h"
 #include "base/json_write.h"
 #include "base/tokens.h"
+#include "cli/mcp/known_failures.h"
 #include "fs/root.h"
 #include "manifest/settings/config.h"
+#include "manifest/text/grammar.h"
 #include "manifest/text/yaml.h"
 #include "manifest/text/yaml_write.h"
 #include "mcp/definitions.h"
@@ -25,6 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PLACEHOLDER    "placeholder"
 #define TREE_BYTES_MAX ((uint64_t)1 << 29)
 
 /* --- how it is started --- */
@@ -299,12 +302,13 @@ pinned_json (const struct pack_request *q)
     json_t *o =
         json_pack ("{s:i, s:s, s:s, s:s, s:s}", "format", 1, "source", s->source, "interpreter",
                    s->interpreter, "entry", s->entry, "revision", MCP_NEWEST_LEGACY);
-    json_t *env = json_object ();
+    json_t *env = json_object (); /* a key is looked at with, and never packed */
     for (size_t i = 0; i < q->start->env.len; i++) {
         const char *equals = strchr (q->start->env.items[i], '=');
         _cleanup_free_ char *name =
             x_strndup (q->start->env.items[i], (size_t)(equals - q->start->env.items[i]));
-        json_set_string (env, name, equals + 1);
+        json_set_string (env, name,
+                         env_name_is_credential_shaped (name) ? PLACEHOLDER : equals + 1);
     }
     json_object_set_new (o, "flags", texts_of (&q->source->flags));
     json_object_set_new (o, "args", texts_of (&q->start->args));
@@ -351,6 +355,7 @@ review (const struct pack_request *q, const char *name, json_t *whole, struct mu
                       "mur mcp login %s first, or give its key: --key-env NAME of the variable "
                       "that holds it",
                       q->source->url);
+        explain_look (err, q->source, q->start);
         return mur_context (err, "%s could not be looked at", q->source->source);
     }
     for (size_t i = 0; i < review_unsendable (r)->len; i++)

@@ -16,7 +16,7 @@
 struct source_request {
     const char *source;      /* as it was typed */
     const char *bin;         /* which of its programs; NULL: the obvious one */
-    const char *const *also; /* requirements beside it, of pypi; not NULL-terminated */
+    const char *const *also; /* packages beside it; not NULL-terminated */
     size_t also_count;
     const char *const *scripted; /* packages whose install scripts may run */
     size_t scripted_count;
@@ -30,6 +30,8 @@ struct server_source {
     char *version, *source, *interpreter, *entry;
     struct strv flags;
     struct strv notes; /* what a person should know */
+    char *wants;       /* why it may not run on this machine, as a sentence; NULL: nothing */
+    bool is_library;   /* it has no program: its main file is started */
 };
 
 /* E-IO-001, E-IO-003, E-MCP-001. */

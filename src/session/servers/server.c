@@ -217,7 +217,7 @@ find_era (struct opening *o, struct mur_error **err)
 {
     _cleanup_json_ json_t *error = NULL;
     _cleanup_error_ struct mur_error *why = NULL;
-    uint64_t wait_ms = left (o) < PROBE_MS ? left (o) : PROBE_MS;
+    uint64_t half = left (o) / 2, wait_ms = half < PROBE_MS ? half : PROBE_MS;
     int status = 0;
     if (o->s->setup.remote.url)
         wait_ms = left (o);

@@ -10,12 +10,19 @@
 
 #include <string.h>
 
+#define NOISE_TOLD     8 /* lines that may say why it does not open */
+#define NOISE_LINE_MAX 200
+
 /* A banner, a log on the wrong stream: skipped and counted, up to a bound. */
 static void
 take_noise (struct mcp_server *s, const char *line, size_t len)
 {
     s->io.noise_lines++;
     s->io.noise_bytes += len + 1;
+    if (! s->is_opened && s->io.noise_lines <= NOISE_TOLD) {
+        buf_append (&s->io.tail, line, utf8_cut (line, len, NOISE_LINE_MAX));
+        buf_putc (&s->io.tail, '\n');
+    }
     if (line[0] == '{' && ! utf8_is_valid (line, len))
         server_condemn (s, E_MCP_005, "it wrote a message that is not UTF-8");
     else if (s->io.noise_bytes > SERVER_NOISE_MAX)

@@ -60,6 +60,18 @@ answer_question (struct mcp_server *s, struct pending *p)
     p->heard_ms += clock_monotonic_ms () - began;
 }
 
+/* What it wrote instead may say why, as long as it never answered anything. */
+static bool
+fail_silent (struct mcp_server *s, const struct pending *p, uint64_t waited_ms,
+             struct mur_error **err)
+{
+    _cleanup_free_ char *tail = s->is_opened ? x_strdup ("") : server_stderr_tail (s);
+    return mur_fail (err, E_MCP_002, "server %s gave no answer to %s within %llu s%s%s%s",
+                     s->setup.name, p->ask->method, (unsigned long long)(waited_ms / 1000),
+                     p->progress_count ? " in spite of its progress" : "",
+                     *tail ? ". It wrote: " : "", tail);
+}
+
 /* Who listens may be slow: not under the lock. */
 static void
 tell_steps (struct mcp_server *s, struct pending *p)
@@ -97,11 +109,7 @@ wait_for_answer (struct mcp_server *s, struct pending *p, struct mur_error **err
         }
         if (now >= at) {
             abandon (s, p, "timeout");
-            return mur_fail (
-                err, E_MCP_002, "server %s gave no answer to %s within %llu s%s", s->setup.name,
-                p->ask->method,
-                (unsigned long long)((idle < cap ? p->ask->idle_ms : p->ask->cap_ms) / 1000),
-                p->progress_count ? " in spite of its progress" : "");
+            return fail_silent (s, p, idle < cap ? p->ask->idle_ms : p->ask->cap_ms, err);
         }
         struct timespec ts = { (time_t)(at / 1000), (long)(at % 1000) * 1000000 };
         pthread_cond_timedwait (&s->changed, &s->lock, &ts);

@@ -20,13 +20,22 @@
 
 /* --- what it is given --- */
 
+/* Which of two equal names a program takes is its own affair: there is one. */
+static bool
+is_set_by_entry (const struct mcp_block *m, const char *name)
+{
+    return str_list_has (&m->secret_env, name) || str_eq (m->gateway_env, name) ||
+           str_eq (m->placeholder_env, name);
+}
+
 static bool
 fill_env (struct session *s, struct staged_server *v, struct mur_error **err)
 {
     const struct mcp_block *m = v->artifact->entry->mcp;
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)(uintptr_t)v->pinned.env, key, value) if (! m->written_env)
+    json_object_foreach ((json_t *)(uintptr_t)v->pinned.env, key,
+                         value) if (! m->written_env && ! is_set_by_entry (m, key))
         strv_printf (&v->env, "%s=%s", key, json_string_value (value));
     for (size_t i = 0; i < m->env.len; i++)
         strv_printf (&v->env, "%s=%s", m->env.items[i].name, m->env.items[i].value);
