@@ -130,6 +130,8 @@ landlock_plan_free (struct landlock_plan *plan)
     for (size_t i = 0; i < plan->len; i++)
         if (plan->rules[i].path_fd >= 0)
             close (plan->rules[i].path_fd);
+    if (plan->is_prepared)
+        close (plan->ruleset_fd);
     free (plan->rules);
     *plan = (struct landlock_plan){ 0 };
 }
@@ -141,23 +143,29 @@ landlock_plan_scope_signals (struct landlock_plan *plan)
         plan->scoped |= SCOPE_SIGNAL;
 }
 
-int
-landlock_restrict (const struct landlock_plan *plan)
+static int
+make_ruleset (const struct landlock_plan *plan)
 {
     /* As of ABI 6; a kernel before it takes the first member alone. */
     const struct {
         uint64_t files, network, scoped;
     } attr = { .files = plan->handled, .scoped = plan->scoped };
     size_t size = plan->scoped ? sizeof attr : sizeof attr.files;
-    int ruleset = (int)syscall (SYS_landlock_create_ruleset, &attr, size, 0);
-    if (ruleset < 0)
-        return -1;
+    return (int)syscall (SYS_landlock_create_ruleset, &attr, size, 0);
+}
+
+/* Those that are late, or the others. A late path that is not there grants nothing. */
+static bool
+add_rules (const struct landlock_plan *plan, int ruleset, bool is_late)
+{
     for (size_t i = 0; i < plan->len; i++) {
         const struct landlock_rule *r = &plan->rules[i];
         struct landlock_path_beneath_attr rule = { .allowed_access = r->rights,
                                                    .parent_fd = r->path_fd };
         struct stat st;
-        if (r->late_path) {
+        if ((r->late_path != NULL) != is_late)
+            continue;
+        if (is_late) {
             rule.parent_fd = open (r->late_path, O_PATH | O_CLOEXEC);
             if (rule.parent_fd < 0 || fstat (rule.parent_fd, &st) < 0)
                 continue;
@@ -165,9 +173,34 @@ landlock_restrict (const struct landlock_plan *plan)
                 rule.allowed_access &= FILE_RIGHTS;
         }
         if (syscall (SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
-            return -1;
+            return false;
     }
+    return true;
+}
+
+void
+landlock_plan_prepare (struct landlock_plan *plan)
+{
+    int ruleset = make_ruleset (plan);
+    if (ruleset < 0)
+        return;
+    plan->is_prepared = add_rules (plan, ruleset, false);
+    plan->ruleset_fd = ruleset;
+    if (! plan->is_prepared)
+        close (ruleset);
+}
+
+int
+landlock_restrict (const struct landlock_plan *plan)
+{
+    int ruleset = plan->is_prepared ? plan->ruleset_fd : make_ruleset (plan);
+    if (ruleset < 0 || (! plan->is_prepared && ! add_rules (plan, ruleset, false)))
+        return -1;
+    /* A prepared one is shared: the first command adds them for all. */
+    if (! add_rules (plan, ruleset, true))
+        return -1;
     int status = (int)syscall (SYS_landlock_restrict_self, ruleset, 0);
-    close (ruleset);
+    if (! plan->is_prepared)
+        close (ruleset);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct landlock_plan {
     uint64_t scoped; /* what a domain cannot reach outside itself */
     struct landlock_rule *rules;
     size_t len, cap;
+    bool is_prepared;
+    int ruleset_fd; /* owned, once it is prepared: every rule but the late ones */
 };
 
 /* ABI of the running kernel, 0 when it has none (or refuses). No side effect. */
@@ -59,6 +62,9 @@ void landlock_plan_scope_signals (struct landlock_plan *plan);
  * nothing granted. */
 void
 landlock_plan_add_late (struct landlock_plan *plan, const char *path, enum landlock_grant grant);
+/* Makes the ruleset all commands restrict themselves by, each into a domain of its own; nothing is
+ * added to the plan from here on. Without it, and where it fails, each command makes one. */
+void landlock_plan_prepare (struct landlock_plan *plan);
 void landlock_plan_free (struct landlock_plan *plan);
 
 /* Enters the domain. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with errno. */

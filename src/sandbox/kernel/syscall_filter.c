@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -346,6 +347,25 @@ add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
     return status < 0 ? status : add_families (ctx, surface->allows_unix_sockets);
 }
 
+/* Typing into the terminal a person started mur from (TIOCSTI, TIOCLINUX): ioctl is allowed as a
+ * call, these two requests are not. The kernel looks at the low half of the argument alone, so that
+ * half is what is compared; libseccomp's comparisons cannot say both requests at once. Goes on
+ * behind its end with every other call. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define REQUEST_OFFSET offsetof (struct seccomp_data, args[1])
+#else
+#define REQUEST_OFFSET (offsetof (struct seccomp_data, args[1]) + 4)
+#endif
+
+static const struct sock_filter terminal_filter[] = {
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, REQUEST_OFFSET),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 1, 0),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 0, 1),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+};
+
 /* libseccomp writes programs to descriptors only. */
 static bool export(scmp_filter_ctx ctx, struct syscall_filter *program)
 {
@@ -354,8 +374,12 @@ static bool export(scmp_filter_ctx ctx, struct syscall_filter *program)
     if (fd < 0 || seccomp_export_bpf (ctx, fd) < 0 || lseek (fd, 0, SEEK_SET) < 0 ||
         ! fd_read_all (fd, 4096 * sizeof (struct sock_filter), &code))
         return false;
-    program->len = (unsigned short)(code.len / sizeof (struct sock_filter));
-    program->code = x_memdup (code.data, code.len);
+    /* One program: each one loaded costs a command a tenth of a millisecond. */
+    size_t len = code.len / sizeof (struct sock_filter);
+    program->len = (unsigned short)(ARRAY_LEN (terminal_filter) + len);
+    program->code = x_new_array (struct sock_filter, program->len);
+    memcpy (program->code, terminal_filter, sizeof terminal_filter);
+    memcpy (program->code + ARRAY_LEN (terminal_filter), code.data, code.len);
     return true;
 }
 
@@ -382,6 +406,9 @@ syscall_filter_compile (const struct syscall_surface *surface, struct syscall_fi
         return mur_fail (err, E_IO_003, "cannot start a system-call filter");
     /* A call of another architecture or of x32 must not slip past numbers meant for this one. */
     seccomp_attr_set (ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO (EPERM));
+    /* A tree instead of a chain: at each load the kernel goes through it once for every call there
+     * is, to know those that need no look at all. */
+    seccomp_attr_set (ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     program->is_logged = seccomp_api_get () >= 3;
     int status = add_rules (ctx, surface);
     if (status == 0 && export(ctx, program)) {
@@ -400,25 +427,6 @@ syscall_filter_free (struct syscall_filter *program)
     free (program->guard);
     *program = (struct syscall_filter){ 0 };
 }
-
-/* Typing into the terminal a person started mur from (TIOCSTI, TIOCLINUX): ioctl is allowed as a
- * call, these two requests are not. The kernel looks at the low half of the argument alone, so that
- * half is what is compared; libseccomp's comparisons cannot say both requests at once. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define REQUEST_OFFSET offsetof (struct seccomp_data, args[1])
-#else
-#define REQUEST_OFFSET (offsetof (struct seccomp_data, args[1]) + 4)
-#endif
-
-static const struct sock_filter terminal_filter[] = {
-    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
-    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
-    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, REQUEST_OFFSET),
-    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 1, 0),
-    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 0, 1),
-    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-};
 
 /* --- processes of the runtime, where a command could name them --- */
 
@@ -482,13 +490,8 @@ load_main (const struct syscall_filter *program, int *listener)
 int
 syscall_filter_load (const struct syscall_filter *program, int *listener)
 {
-    const struct sock_fprog terminal = { .len = ARRAY_LEN (terminal_filter),
-                                         .filter =
-                                             (struct sock_filter *)(uintptr_t)terminal_filter };
-    /* First: the other one takes the call away. */
-    if (syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &terminal) < 0)
-        return -1;
     const struct sock_fprog guard = { .len = program->guard_len, .filter = program->guard };
+    /* First: the other one takes the call away. */
     if (guard.len && syscall (SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &guard) < 0)
         return -1;
     return load_main (program, listener);

@@ -487,6 +487,8 @@ make_namespaces (struct confinement *c, struct mur_error **err)
     if (proc_fd >= 0 && c->spec->tier >= CONFINEMENT_LANDLOCK &&
         ! landlock_plan_add_fd (&c->landlock, proc_fd, LANDLOCK_READABLE_TREE, false, err))
         return false;
+    if (c->spec->tier >= CONFINEMENT_LANDLOCK)
+        landlock_plan_prepare (&c->landlock);
     c->has_namespaces = true;
     return true;
 }

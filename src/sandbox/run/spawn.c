@@ -54,8 +54,11 @@ static const char *
 drop_capabilities (void)
 {
     for (unsigned long cap = 0; cap <= 63; cap++)
-        if (prctl (PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL && errno != EPERM)
+        if (prctl (PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM) {
+            if (errno == EINVAL) /* beyond the last one this kernel knows */
+                break;
             return "prctl(PR_CAPBSET_DROP)";
+        }
     struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
     struct __user_cap_data_struct none[2] = { 0 };
     if (syscall (SYS_capset, &head, none) < 0)
