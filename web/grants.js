@@ -29,7 +29,7 @@ export function Grants({ start, summary, session }) {
   const counts = summary || {};
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Table of grants"><table class="list facts"><tbody>
     <${Group} title="Tools" key_="artifacts" entries=${start.tools_declared || []} countOf=${(name) => used(counts.tools, name)} />
-    <${Group} title="Commands" key_="capabilities.shell.allow" entries=${grants.shell_allow || []} countOf=${(name) => used(counts.commands, name)} />
+    <${Group} title="Commands" key_="capabilities.shell.allow" entries=${grants.shell_allow || []} countOf=${(name) => used(counts.tools, name) || used(counts.commands, name)} note="What a command starts in its turn is on no record." />
     <${Group} title="Hosts" key_="capabilities.network.allow" entries=${grants.network_allow || []} note="What was reached is on no record; what was refused is." />
     <${Group} title="Capsules" key_="capabilities.spawn.allow" entries=${grants.spawn_allow || []} countOf=${(name) => used(counts.capsules, name)} />
     <${Group} title="Variables" key_="capabilities.env.allow" entries=${grants.env_allow || []} />

@@ -119,6 +119,7 @@ function Steps({ session, live, line: asked }) {
   const [selected, setSelected] = useState(null);
   const [opened, setOpened] = useState(asked ?? null);
   const [total, setTotal] = useState(null);
+  useEffect(() => asked !== null && setOpened(asked), [asked]);
   const onSelect = (at, n, opens) => {
     setSelected(at);
     if (opens || opened !== null) setOpened(n);
@@ -147,8 +148,7 @@ function CompareWith({ session }) {
 function Head({ session }) {
   return html`<div>
     <h1>${line(session.capsule_name || "?", 60)} <span class="dim">${line(session.capsule_version, 20)} · ${line(session.model, 60)}</span></h1>
-    <p class="dim"><${State} session=${session} /> since ${day(session.started_ms)}${session.duration_ms !== undefined ? `, took ${duration(session.duration_ms)}` : ""}
-      · <span class="mono">${session.id}</span>
+    <p class="dim"><${State} session=${session} /> since ${day(session.started_ms)}${session.duration_ms !== undefined ? `, took ${duration(session.duration_ms)}` : ""}${" · "}<span class="mono">${session.id}</span>
       ${session.spawned_by && html` · started by <a href=${`#/s/${session.spawned_by}`}>${short(session.spawned_by)}</a>`}
       ${session.resumed_from && html` · goes on with <a href=${`#/s/${session.resumed_from}`}>${short(session.resumed_from)}</a>`}
       ${session.replay_of && html` · replay of <a href=${`#/s/${session.replay_of.session_id}`}>${short(session.replay_of.session_id)}</a>`}</p>

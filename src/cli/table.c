@@ -161,8 +161,6 @@ static const struct cli_option trace_steps_options[] = {
     { .name = "--verbose", .help = "add the first text of each call's input" }, OPT_WORKDIR, NONE
 };
 
-static const struct cli_option workdir_options[] = { OPT_WORKDIR, NONE };
-
 static const struct cli_option trace_report_options[] = {
     { .name = "--last",
       .kind = CLI_VALUE,
@@ -519,10 +517,11 @@ static const struct cli_command commands[] = {
     { "trace steps", "Show a session step by step, as a tree", NULL, NULL, SESSION_POS,
       trace_steps_options, cmd_trace_steps },
     { "trace diff", "Compare two recorded sessions",
-      "Without arguments the two newest: @2 with @1.", "mur trace diff\nmur trace diff @5 @1",
+      "Without arguments the two newest: @2 with @1.",
+      "mur trace diff\nmur trace diff @5 @1 --steps",
       POS ({ "BEFORE", false, false, "the older session" },
            { "AFTER", false, false, "the newer session" }),
-      workdir_options, cmd_trace_diff },
+      cli_trace_diff_options, cmd_trace_diff },
     { "trace report", "Summarise several recorded sessions", NULL, "mur trace report --last 20",
       POS ({ "SESSIONS", false, true, "sessions to include (default: all)" }), trace_report_options,
       cmd_trace_report },

@@ -10,6 +10,7 @@
 #include "cli/records/recorded.h"
 #include "home/paths.h"
 #include "trace/tell/diff.h"
+#include "trace/tell/diff_steps.h"
 #include "trace/tell/report.h"
 #include "trace/tell/steps.h"
 
@@ -56,15 +57,38 @@ resolve_both (const char *const addresses[2], const char *work_root,
     return has_after || mur_propagate (err, steal_ptr (&after));
 }
 
-static bool
-diff_sessions (const struct recorded_session sessions[2], struct mur_error **err)
+static void
+show_steps (const struct trace *a, const struct trace *b, bool is_json)
 {
-    _cleanup_trace_ struct trace *a = trace_read (sessions[0].trace_path, TRACE_STRICT, err);
+    _cleanup_json_ json_t *answer = trace_diff_steps (a, b);
+    struct report report = { .put = out_write };
+    _cleanup_free_ char *text = is_json ? json_text (answer, JSON_TEXT_ORDERED) : NULL;
+    if (is_json) {
+        out_puts (text);
+        out_puts ("\n");
+        return;
+    }
+    trace_diff_steps_report (answer, &report);
+    report_end (&report);
+}
+
+/* Steps are there before a session has ended; sums are not. */
+static bool
+diff_sessions (const struct cli_args *args, const struct recorded_session sessions[2],
+               struct mur_error **err)
+{
+    bool by_steps = cli_has (args, "--steps");
+    enum trace_mode mode = by_steps ? TRACE_TOLERANT : TRACE_STRICT;
+    _cleanup_trace_ struct trace *a = trace_read (sessions[0].trace_path, mode, err);
     if (! a)
         return mur_context (err, "before");
-    _cleanup_trace_ struct trace *b = trace_read (sessions[1].trace_path, TRACE_STRICT, err);
+    _cleanup_trace_ struct trace *b = trace_read (sessions[1].trace_path, mode, err);
     if (! b)
         return mur_context (err, "after");
+    if (by_steps) {
+        show_steps (a, b, cli_has (args, "--json"));
+        return true;
+    }
     struct report report = { .put = out_write };
     trace_diff (a, b, &report);
     report_end (&report);
@@ -87,7 +111,7 @@ cmd_trace_diff (const struct cli_args *args, struct mur_error **err)
     _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
     struct recorded_session sessions[2] = { 0 };
     bool is_ok = work_root && resolve_both (addresses, work_root, sessions, err) &&
-                 diff_sessions (sessions, err);
+                 diff_sessions (args, sessions, err);
     recorded_session_free (&sessions[0]);
     recorded_session_free (&sessions[1]);
     return is_ok ? CLI_OK : CLI_FAILED;

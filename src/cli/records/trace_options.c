@@ -23,6 +23,13 @@ const struct cli_option cli_trace_show_options[] = {
     { 0 },
 };
 
+const struct cli_option cli_trace_diff_options[] = {
+    OPT_WORKDIR,
+    { .name = "--steps", .help = "step by step, aligned by what each did" },
+    { .name = "--json", .requires = "--steps", .help = "the steps as JSON" },
+    { 0 },
+};
+
 const struct cli_option cli_trace_export_options[] = {
     { .name = "--otlp",
       .kind = CLI_VALUE,

@@ -7,4 +7,5 @@
 #include "cli/line/command.h"
 
 extern const struct cli_option cli_trace_show_options[];
+extern const struct cli_option cli_trace_diff_options[];
 extern const struct cli_option cli_trace_export_options[];

@@ -60,10 +60,12 @@ read_records (struct ui_session *s)
                                          "resumed_from",      "replay_of",       "formation_member",
                                          "context_id",        "capture",         "timestamp",
                                          "max_session_tokens" };
-    if (! s->start) {
+    if (! s->start || s->is_provisional) {
         _cleanup_json_ json_t *first = ui_trace_first (s->trace_path);
         if (str_eq (json_get_string (first, "event_type"), "session_start")) {
+            json_decref (s->start);
             s->start = json_object ();
+            s->is_provisional = false;
             for (size_t i = 0; i < ARRAY_LEN (shown); i++)
                 if (json_object_get (first, shown[i]))
                     json_object_set (s->start, shown[i], json_object_get (first, shown[i]));
@@ -90,7 +92,7 @@ ui_session_begin (struct ui_session *s, const struct running_record *record,
     follow->token = l->token;
     l->follow = ui_follow_new (follow);
     if (! s->start) {
-        /* Its trace has no line yet: the record knows who it is. */
+        s->is_provisional = true;
         s->start = json_pack ("{s:s, s:s}", "capsule_name", record->capsule_name, "capsule_version",
                               record->capsule_version);
         if (record->spawned_by)

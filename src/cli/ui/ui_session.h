@@ -12,9 +12,10 @@
 
 struct ui_session {
     char *id, *work_root, *records_dir, *trace_path;
-    json_t *start; /* what of session_start is shown; NULL: not read yet */
-    json_t *end;   /* session_end; NULL: not read, or there is none */
-    bool is_read;  /* both were looked for */
+    json_t *start;       /* what of session_start is shown; NULL: not read yet */
+    json_t *end;         /* session_end; NULL: not read, or there is none */
+    bool is_read;        /* both were looked for */
+    bool is_provisional; /* start is of the running record: the trace had no line yet */
     /* While it runs. */
     struct ui_live {
         bool is_running, answers;

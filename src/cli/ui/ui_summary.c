@@ -102,20 +102,6 @@ take_inference (struct summary *m, const json_t *event)
 }
 
 static void
-take_tool (struct summary *m, const json_t *event)
-{
-    m->calls++;
-    count_name (m->tools, json_get_string (event, "tool_name"));
-}
-
-static void
-take_shell (struct summary *m, const json_t *event)
-{
-    m->calls++;
-    count_name (m->commands, json_get_string (event, "binary"));
-}
-
-static void
 take_delegation (struct summary *m, const json_t *event)
 {
     count_name (m->capsules, json_get_string (event, "capsule"));
@@ -132,21 +118,42 @@ static const struct {
     const char *type;
     void (*take) (struct summary *m, const json_t *event);
 } taken[] = {
-    { "inference", take_inference },
-    { "tool_call", take_tool },
-    { "shell", take_shell },
-    { "shell_detached", take_shell },
-    { "delegation_start", take_delegation },
-    { "call_denied", take_refusal },
-    { "network_refused", take_refusal },
-    { "command_refused", take_refusal },
-    { "tool_input_refused", take_refusal },
-    { "protected_path_denied", take_refusal },
-    { "workdir_path_refused", take_refusal },
-    { "spend_ceiling_reached", take_refusal },
-    { "task_rejected", take_refusal },
+    { "inference", take_inference },           { "delegation_start", take_delegation },
+    { "call_denied", take_refusal },           { "network_refused", take_refusal },
+    { "command_refused", take_refusal },       { "tool_input_refused", take_refusal },
+    { "protected_path_denied", take_refusal }, { "workdir_path_refused", take_refusal },
+    { "spend_ceiling_reached", take_refusal }, { "task_rejected", take_refusal },
     { "control_refused", take_refusal },
 };
+
+/* Most lines are calls, and only their name is wanted: it stands before anything a model wrote. A
+ * name with an escape in it is left to the parser. Owned; NULL: it was not found so. */
+static char *
+plain_name (const char *line, size_t len, const char *key)
+{
+    _cleanup_free_ char *opening = x_asprintf ("\"%s\":\"", key);
+    const char *at = memmem (line, len, opening, strlen (opening));
+    at = at ? at + strlen (opening) : NULL;
+    const char *end = at ? memchr (at, '"', (size_t)(line + len - at)) : NULL;
+    return end && ! memchr (at, '\\', (size_t)(end - at)) ? x_strndup (at, (size_t)(end - at))
+                                                          : NULL;
+}
+
+static void
+take_call (struct summary *m, const char *line, size_t len, const char *key, json_t *names)
+{
+    m->calls++;
+    _cleanup_free_ char *name = plain_name (line, len, key);
+    _cleanup_json_ json_t *event = name ? NULL : json_loadb (line, len, 0, NULL);
+    count_name (names, name ? name : json_get_string (event, key));
+}
+
+static const struct {
+    const char *type, *key;
+    bool is_command;
+} calls[] = { { "tool_call", "tool_name", false },
+              { "shell", "binary", true },
+              { "shell_detached", "binary", true } };
 
 static void
 take_line (struct summary *m, const char *line, size_t len)
@@ -155,10 +162,16 @@ take_line (struct summary *m, const char *line, size_t len)
     size_t skip = sizeof opening - 1;
     if (len < skip || memcmp (line, opening, skip) != 0)
         return;
+    const char *type = line + skip, *quote = memchr (type, '"', len - skip);
+    size_t type_len = quote ? (size_t)(quote - type) : 0;
+    for (size_t i = 0; i < ARRAY_LEN (calls); i++)
+        if (strlen (calls[i].type) == type_len && memcmp (type, calls[i].type, type_len) == 0) {
+            take_call (m, line, len, calls[i].key, calls[i].is_command ? m->commands : m->tools);
+            return;
+        }
     for (size_t i = 0; i < ARRAY_LEN (taken); i++) {
         size_t name = strlen (taken[i].type);
-        if (len <= skip + name || memcmp (line + skip, taken[i].type, name) != 0 ||
-            line[skip + name] != '"')
+        if (name != type_len || memcmp (type, taken[i].type, name) != 0)
             continue;
         _cleanup_json_ json_t *event = json_loadb (line, len, 0, NULL);
         if (event)

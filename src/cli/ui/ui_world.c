@@ -158,11 +158,28 @@ begin (struct ui_world *w, const struct running_record *r)
     tell_session (w, s);
 }
 
+/* Lines that were added. */
+static void
+look_at_trace (struct ui_world *w, struct ui_session *s)
+{
+    struct stat st;
+    if (stat (s->trace_path, &st) < 0 || st.st_size == s->live.seen_bytes)
+        return;
+    if (s->live.tally.fd < 0)
+        token_tally_open (&s->live.tally, s->records_dir);
+    if (s->live.watch < 0)
+        s->live.watch = inotify_add_watch (w->notify_fd, s->trace_path, IN_MODIFY);
+    s->live.seen_bytes = st.st_size;
+    json_t *event = json_pack ("{s:s, s:I}", "session", s->id, "bytes", (json_int_t)st.st_size);
+    ui_hub_publish (w->hub, "rows", event);
+}
+
 static void
 end (struct ui_world *w, struct ui_session *s)
 {
     if (s->live.watch >= 0)
         inotify_rm_watch (w->notify_fd, s->live.watch);
+    look_at_trace (w, s); /* its last lines */
     ui_session_over (s);
     tell_session (w, s);
 }
@@ -192,22 +209,6 @@ scan (struct ui_world *w)
         if (w->items[i]->live.is_running && ! is_among (&found, w->items[i]->id))
             end (w, w->items[i]);
     running_scan_free (&found);
-}
-
-/* Lines that were added. */
-static void
-look_at_trace (struct ui_world *w, struct ui_session *s)
-{
-    struct stat st;
-    if (stat (s->trace_path, &st) < 0 || st.st_size == s->live.seen_bytes)
-        return;
-    if (s->live.tally.fd < 0)
-        token_tally_open (&s->live.tally, s->records_dir);
-    if (s->live.watch < 0)
-        s->live.watch = inotify_add_watch (w->notify_fd, s->trace_path, IN_MODIFY);
-    s->live.seen_bytes = st.st_size;
-    json_t *event = json_pack ("{s:s, s:I}", "session", s->id, "bytes", (json_int_t)st.st_size);
-    ui_hub_publish (w->hub, "rows", event);
 }
 
 static void

@@ -397,7 +397,7 @@ test_the_table_is_the_chapters (void **state)
           "--workdir --with-manifest --with-system-prompt --model --until --task --keep-going --json" },
         { "trace show", "--workdir --body --turn" },
         { "trace steps", "--verbose --workdir" },
-        { "trace diff", "--workdir" },
+        { "trace diff", "--workdir --steps --json" },
         { "trace report", "--last --since --workdir" },
         { "trace export", "--otlp --content --workdir" },
         { "trace list", "--workdir --json" },
