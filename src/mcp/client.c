@@ -16,9 +16,11 @@ mcp_client_clear (struct mcp_client *c)
 }
 
 static json_t *
-own_capabilities (const struct mcp_client *c)
+own_capabilities (const struct mcp_client *c, enum mcp_era era)
 {
     json_t *o = json_object ();
+    if (era == MCP_MODERN)
+        json_object_set_new (o, "extensions", json_pack ("{s:{}}", MCP_EXT_TASKS));
     if (c->can_elicit)
         json_object_set_new (o, "elicitation", json_object ());
     return o;
@@ -37,7 +39,7 @@ with_meta (const struct mcp_client *c, const char *revision, json_t *params)
     if (! meta)
         json_object_set_new (params, "_meta", meta = json_object ());
     json_set_string (meta, MCP_META_VERSION, revision);
-    json_object_set_new (meta, MCP_META_CAPS, own_capabilities (c));
+    json_object_set_new (meta, MCP_META_CAPS, own_capabilities (c, MCP_MODERN));
     json_object_set_new (meta, MCP_META_CLIENT, own_info ());
     return params;
 }
@@ -64,7 +66,7 @@ mcp_client_initialize_params (const struct mcp_client *c)
 {
     json_t *o = json_object ();
     json_set_string (o, "protocolVersion", MCP_NEWEST_LEGACY);
-    json_object_set_new (o, "capabilities", own_capabilities (c));
+    json_object_set_new (o, "capabilities", own_capabilities (c, MCP_LEGACY));
     json_object_set_new (o, "clientInfo", own_info ());
     return o;
 }

@@ -11,11 +11,15 @@
 #include "base/cancel.h"
 #include "mcp/request.h"
 
+#include <stdint.h>
+
 struct mcp_sink {
     /* Sends a message that belongs to this request before its answer; <text> is taken over. */
     void (*send) (void *ctx, char *text);
     /* Tells how far the call is; <total> 0: unknown, <message> may be NULL. */
     void (*progress) (void *ctx, double at, double total, const char *message);
+    /* Asks a legacy client and waits: its result, a new value, or NULL. */
+    json_t *(*ask) (void *ctx, const char *method, const json_t *params, uint64_t timeout_ms);
     void *ctx;
 };
 

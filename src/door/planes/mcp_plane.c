@@ -7,6 +7,7 @@
 #include "door/callers/refuse.h"
 #include "door/planes/plane_answer.h"
 #include "mcp/headers.h"
+#include "mcp/outgoing.h"
 #include "mcp/progress.h"
 
 #include <pthread.h>
@@ -48,6 +49,7 @@ struct mcp_plane {
     const struct door_auth *auth;
     json_t *info;
     struct session_peer peers[MAX_PEERS]; /* the server's thread alone */
+    struct mcp_outgoing outgoing;         /* what legacy clients are asked */
 
     pthread_mutex_t lock; /* what follows, and each work's stream */
     pthread_cond_t is_idle;
@@ -63,6 +65,7 @@ mcp_plane_new (const struct mcp_plane_spec *spec, const struct door_auth *auth)
     p->spec = *spec;
     p->auth = auth;
     p->info = mcp_service_info (spec->service);
+    mcp_outgoing_init (&p->outgoing);
     pthread_mutex_init (&p->lock, NULL);
     pthread_cond_init (&p->is_idle, NULL);
     return p;
@@ -279,13 +282,21 @@ tell_progress (void *ctx, double at, double total, const char *message)
     pthread_mutex_unlock (&w->plane->lock);
 }
 
+static json_t *
+ask_client (void *ctx, const char *method, const json_t *params, uint64_t timeout_ms)
+{
+    struct work *w = ctx;
+    return mcp_outgoing_ask (&w->plane->outgoing, send_before, w, method, params, timeout_ms,
+                             w->cancel);
+}
+
 static void *
 call_thread (void *arg)
 {
     struct work *w = arg;
     struct mcp_plane *p = w->plane;
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
-    const struct mcp_sink sink = { send_before, tell_progress, w };
+    const struct mcp_sink sink = { send_before, tell_progress, ask_client, w };
     mcp_serve (p->spec.service, NULL, &w->request, w->x ? NULL : &sink, w->cancel, &a);
     if (w->x)
         reply (p, w->x, &w->request, &a, NULL);
@@ -415,6 +426,7 @@ may_call (struct mcp_plane *p, struct http_exchange *x, const struct mcp_request
 {
     bool asks = p->spec.ask_tool && r->method->id == MCP_TOOLS_CALL &&
                 str_eq (json_get_string (r->message.params, "name"), p->spec.ask_tool);
+    asks = asks || (r->method->needs & MCP_OFFERS_TASKS);
     if (! asks || ! p->auth || door_auth_allows (p->auth, credential, MCP_SCOPE_ASK))
         return true;
     door_refuse (x, p->auth, AUTH_INSUFFICIENT_SCOPE, credential, MCP_SCOPE_ASK);
@@ -499,7 +511,10 @@ mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *crede
     if (session && ! known) {
         refuse (p, x, 404, "there is no such session: initialize anew");
     } else if (r.message.kind == MCP_NOTIFICATION || r.message.kind == MCP_RESPONSE) {
-        on_notice (p, &r.message);
+        if (r.message.kind == MCP_RESPONSE)
+            mcp_outgoing_take (&p->outgoing, &r.message);
+        else
+            on_notice (p, &r.message);
         http_reply (x, 202, NULL, 0, NULL, 0);
     } else {
         if (known)
@@ -539,6 +554,7 @@ mcp_plane_stop (struct mcp_plane *p)
 {
     if (! p)
         return;
+    mcp_outgoing_close (&p->outgoing);
     pthread_mutex_lock (&p->lock);
     p->is_stopping = true;
     for (struct work *w = p->open; w; w = w->next)
@@ -559,6 +575,7 @@ mcp_plane_free (struct mcp_plane *p)
     for (size_t i = 0; i < MAX_PEERS; i++)
         mcp_peer_clear (&p->peers[i].peer);
     json_decref (p->info);
+    mcp_outgoing_destroy (&p->outgoing);
     pthread_cond_destroy (&p->is_idle);
     pthread_mutex_destroy (&p->lock);
     free (p);

@@ -4,7 +4,6 @@
  * would, and the call waits for what comes of it.
  */
 #include "base/alloc.h"
-#include "door/callers/auth.h"
 #include "door/tasks/registry.h"
 #include "session/served/served_internal.h"
 
@@ -89,51 +88,6 @@ wait_settled (struct ask *a, struct cancel *cancel)
 
 /* --- what came of it --- */
 
-/* The texts of a task's artifacts, or of its status message. */
-static char *
-answer_text (const json_t *task)
-{
-    struct buf out = { 0 };
-    size_t i, k;
-    json_t *artifact, *part;
-    json_array_foreach (json_object_get (task, "artifacts"), i, artifact)
-        json_array_foreach (json_object_get (artifact, "parts"), k, part)
-            buf_puts (&out, json_get_string (part, "text") ? json_get_string (part, "text") : "");
-    const json_t *message = json_object_get (json_object_get (task, "status"), "message");
-    if (! out.len)
-        json_array_foreach (json_object_get (message, "parts"), k, part)
-            buf_puts (&out, json_get_string (part, "text") ? json_get_string (part, "text") : "");
-    return buf_steal (&out);
-}
-
-static const char *
-state_word (const json_t *task)
-{
-    const char *wire = json_get_string (json_object_get (task, "status"), "state");
-    for (enum task_state state = TASK_SUBMITTED; state <= TASK_REJECTED; state++)
-        if (str_eq (wire, task_state_wire (state)) || str_eq (wire, task_state_word (state)))
-            return task_state_word (state);
-    return "failed";
-}
-
-static void
-set_outcome (const json_t *task, const char *hint, struct mcp_answer *answer)
-{
-    const char *state = state_word (task);
-    _cleanup_free_ char *said = answer_text (task);
-    _cleanup_free_ char *text =
-        hint ? x_asprintf ("%s%s%s", said, said[0] ? "\n\n" : "", hint) : x_strdup (said);
-    json_t *structure = json_object ();
-    json_set_string (structure, "state", state);
-    json_set_string (structure, "answer", text);
-    json_set_string (structure, "task_id", json_get_string (task, "id"));
-    json_set_string (structure, "context_id", json_get_string (task, "contextId"));
-    _cleanup_free_ char *whole = json_text (structure, JSON_TEXT_ORDERED);
-    bool is_good = str_eq (state, "completed") || str_eq (state, "input-required");
-    answer->result = mcp_text_result (whole, strlen (whole), ! is_good);
-    json_object_set_new (answer->result, "structuredContent", structure);
-}
-
 static void
 set_failure (struct mcp_answer *answer, const char *text)
 {
@@ -148,38 +102,168 @@ is_known_context (struct served *v, const struct caller *caller, const char *con
     return json_array_size (json_object_get (list, "tasks")) > 0;
 }
 
-void
-served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer)
+/* The task of that conversation that waits for an answer. Owned; NULL: none does. */
+static char *
+waiting_task (struct served *v, const struct caller *caller, const char *context_id)
+{
+    struct list_query query = {
+        .context_id = context_id, .page_size = 1, .has_state = true, .state = TASK_INPUT_REQUIRED
+    };
+    _cleanup_json_ json_t *list = registry_list_json (v->s->registry, caller, &query);
+    const json_t *task = json_array_get (json_object_get (list, "tasks"), 0);
+    const char *id = json_get_string (task, "id");
+    return id ? x_strdup (id) : NULL;
+}
+
+/* Hands a message to a task, or begins one (NULL). False: *answer says why. */
+static bool
+route (struct ask *a, const char *task_id, const char *context_id, const char *text, char **id,
+       struct mcp_answer *answer)
+{
+    struct route_result routed = { 0 };
+    const struct message_intake intake = { .task_id = task_id,
+                                           .context_id = context_id,
+                                           .text = text,
+                                           .part_kinds = "t",
+                                           .origin = ORIGIN_EVENT };
+    registry_route (a->served->s->registry, &a->caller, &intake, &routed);
+    bool is_taken = routed.outcome == ROUTE_NEW || routed.outcome == ROUTE_CONTINUED;
+    if (is_taken)
+        *id = x_strdup (task_id ? task_id : routed.id);
+    else if (routed.outcome == ROUTE_NO_ANSWER)
+        set_failure (answer, routed.why ? routed.why : "that answers nothing that is open");
+    else if (task_id)
+        set_failure (answer, "the task does not wait for an answer any more");
+    else
+        set_failure (answer, "the capsule takes no task now: it is busy, try again later");
+    route_result_clear (&routed);
+    return is_taken;
+}
+
+/* --- what a call is about --- */
+
+/* A new message. Owned id, or NULL with *answer. */
+static char *
+begin (struct ask *a, const struct mcp_call *call, struct mcp_answer *answer)
 {
     const char *message = json_get_string (call->arguments, "message");
     const char *context_id = json_get_string (call->arguments, "context_id");
-    const char *principal = call->request->principal;
-    if (! principal && v->is_authenticated)
-        principal = AUTH_OPERATOR;
-    struct ask a = { .served = v, .caller = { .credential = principal } };
-    struct route_result routed = { 0 };
+    char *id = NULL;
     if (! message || ! message[strspn (message, " \t\r\n")]) {
         set_failure (answer, "message is required: what is asked, as text");
-        return;
+        return NULL;
     }
-    if (context_id && ! is_known_context (v, &a.caller, context_id)) {
+    if (context_id && ! is_known_context (a->served, &a->caller, context_id)) {
         set_failure (answer, "there is no conversation with that context_id here: leave context_id "
                              "out to begin a new one");
+        return NULL;
+    }
+    _cleanup_free_ char *waits =
+        context_id ? waiting_task (a->served, &a->caller, context_id) : NULL;
+    return route (a, waits, context_id, message, &id, answer) ? id : NULL;
+}
+
+/* The same call once more, with what was asked. */
+static char *
+resume (struct ask *a, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    enum task_state state = TASK_WORKING;
+    _cleanup_free_ char *id = ask_resumed_task (a->served, call, answer);
+    _cleanup_json_ json_t *task =
+        id ? registry_task_json (a->served->s->registry, &a->caller, id, NULL, &state) : NULL;
+    char *same = NULL;
+    if (! id)
+        return NULL;
+    if (! task) {
+        set_failure (answer, "the task is not there any more");
+        return NULL;
+    }
+    _cleanup_free_ char *text =
+        ask_responses_text (task, json_object_get (call->params, "inputResponses"));
+    if (state != TASK_INPUT_REQUIRED || ! text) /* answered elsewhere, or asked once more */
+        return steal_ptr (&id);
+    return route (a, id, NULL, text, &same, answer) ? same : NULL;
+}
+
+/* --- how it goes on --- */
+
+/* The client's person answers, where it has one that can be asked while the call runs. */
+static bool
+ask_person (struct ask *a, const struct mcp_call *call, const json_t *task)
+{
+    _cleanup_mcp_answer_ struct mcp_answer unused = { 0 };
+    _cleanup_json_ json_t *response = ask_legacy_client (call, task);
+    _cleanup_free_ char *text = response ? ask_answer_text (task, response) : NULL;
+    _cleanup_free_ char *same = NULL;
+    return text && route (a, a->task_id, NULL, text, &same, &unused);
+}
+
+static void
+want_input (struct served *v, const struct mcp_call *call, const json_t *task,
+            struct mcp_answer *answer)
+{
+    if (call->request->revision->era == MCP_MODERN &&
+        mcp_client_can (call->request, "elicitation")) {
+        ask_want_input (v, call, task, answer);
         return;
     }
-    const struct message_intake intake = {
-        .context_id = context_id, .text = message, .part_kinds = "t", .origin = ORIGIN_EVENT
-    };
-    registry_route (v->s->registry, &a.caller, &intake, &routed);
-    if (routed.outcome == ROUTE_NEW) {
-        a.task_id = routed.id;
-        _cleanup_json_ json_t *task = wait_settled (&a, call->cancel);
-        if (task)
-            set_outcome (task, NULL, answer);
-        else
+    _cleanup_free_ char *hint =
+        x_asprintf ("It waits for this answer: call %s again with it as message and with "
+                    "context_id %s.",
+                    v->exported->agent->name, json_get_string (task, "contextId"));
+    answer->result = ask_outcome (task, hint);
+}
+
+/* Until it is over, or wants what is not given while the call runs. */
+static void
+settle (struct ask *a, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    for (;;) {
+        _cleanup_json_ json_t *task = wait_settled (a, call->cancel);
+        if (! task) {
             set_failure (answer, "the session ended before there was an answer");
-    } else {
-        set_failure (answer, "the capsule takes no task now: it is busy, try again later");
+            return;
+        }
+        if (! str_eq (ask_state (task), "input-required")) {
+            answer->result = ask_outcome (task, NULL);
+            return;
+        }
+        if (! ask_person (a, call, task)) {
+            if (cancel_is_raised (call->cancel))
+                cancel_task (a);
+            want_input (a->served, call, task, answer);
+            return;
+        }
     }
-    route_result_clear (&routed);
+}
+
+/* The client asks after it. */
+static void
+hand_out (struct ask *a, struct mcp_answer *answer)
+{
+    enum task_state state;
+    _cleanup_json_ json_t *task =
+        registry_task_json (a->served->s->registry, &a->caller, a->task_id, NULL, &state);
+    if (! task) {
+        set_failure (answer, "the task is not there any more");
+        return;
+    }
+    answer->result = ask_handle (task, state);
+    json_set_string (answer->result, "resultType", "task");
+}
+
+void
+served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    struct ask a = { .served = v, .caller = ask_caller (v, call) };
+    bool is_resumed = json_object_get (call->params, "requestState") &&
+                      call->request->revision->era == MCP_MODERN;
+    _cleanup_free_ char *id = is_resumed ? resume (&a, call, answer) : begin (&a, call, answer);
+    if (! id)
+        return;
+    a.task_id = id;
+    if (ask_takes_handles (call))
+        hand_out (&a, answer);
+    else
+        settle (&a, call, answer);
 }

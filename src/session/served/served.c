@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/version.h"
 #include "door/door.h"
 #include "door/tasks/intake.h"
@@ -49,6 +50,8 @@ static unsigned
 offers_of (const struct exported_mcp *m)
 {
     unsigned offers = MCP_OFFERS_TOOLS;
+    if (m->agent)
+        offers |= MCP_OFFERS_TASKS;
     if (m->skills.value)
         offers |= MCP_OFFERS_SKILLS | MCP_OFFERS_PROMPTS | MCP_OFFERS_RESOURCES;
     if (m->files.value)
@@ -82,7 +85,11 @@ served_new (struct session *s, struct mur_error **err)
         .prompts_get = served_prompts_get,
         .skills_list = served_skills_list,
         .skills_get = served_skills_get,
+        .tasks_get = served_tasks_get,
+        .tasks_update = served_tasks_update,
+        .tasks_cancel = served_tasks_cancel,
     };
+    random_bytes (v->state_key, sizeof v->state_key);
     v->task.id = x_strdup (id_new ("tsk").text);
     v->task.context_id = x_strdup (id_new ("ctx").text);
     v->task.source = x_strdup ("mcp");

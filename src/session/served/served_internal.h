@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "door/tasks/registry.h"
+#include "mcp/request_state.h"
 #include "session/served/served.h"
 
 struct stdio_server;
@@ -18,6 +20,7 @@ struct served {
     uint64_t started_ms;
     int in_fd, out_fd; /* -1: handed on, or none */
     struct stdio_server *stdio;
+    unsigned char state_key[MCP_STATE_KEY_LEN]; /* of requestStates, for this session */
     bool is_authenticated; /* the door is: who comes over stdio is its operator */
     _Atomic uint64_t told; /* the generation of the tools the door's clients were told of */
 };
@@ -42,6 +45,41 @@ bool served_check_prompts (const struct session *s, const struct exported_mcp *m
 /* ask.c: a task for the capsule's own agent, and what came of it. */
 void served_ask (struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
 json_t *served_ask_tool (const struct served *v);
+/* served_tasks.c */
+mcp_serve_fn served_tasks_get, served_tasks_update, served_tasks_cancel;
+
+/* --- ask_told.c: <task> is a task object of the door, with its artifacts --- */
+
+/* Who asks, for the registry. Borrowed from the call. */
+struct caller ask_caller (const struct served *v, const struct mcp_call *call);
+/* "completed", "input-required" ... */
+const char *ask_state (const json_t *task);
+/* The result of a call; <hint> (may be NULL) stands below its answer. A new value. */
+json_t *ask_outcome (const json_t *task, const char *hint);
+/* True when the client knows tasks as handles. */
+bool ask_takes_handles (const struct mcp_call *call);
+/* "working", "input_required", "completed", "cancelled". */
+const char *ask_status (enum task_state state);
+/* A new object: taskId, status, times. */
+json_t *ask_handle (const json_t *task, enum task_state state);
+
+/* --- ask_input.c --- */
+
+/* What the client is to be asked: the inputRequests of a task that waits. A new object. */
+json_t *ask_input_requests (const json_t *task);
+/* What goes back to the task, from inputResponses or from one elicitation's result. Owned; NULL:
+ * they do not answer it. */
+char *ask_responses_text (const json_t *task, const json_t *responses);
+char *ask_answer_text (const json_t *task, const json_t *response);
+/* Answers the call with input_required and a state of its own. */
+void ask_want_input (const struct served *v, const struct mcp_call *call, const json_t *task,
+                     struct mcp_answer *answer);
+/* The task a call's requestState names. Owned; NULL with *answer: it is none of this call's. */
+char *
+ask_resumed_task (const struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
+/* Asks a legacy client that can while the call runs: the elicitation's result, a new value, or
+ * NULL. */
+json_t *ask_legacy_client (const struct mcp_call *call, const json_t *task);
 /* served_changes.c */
 const struct mcp_service *served_service (const struct served *v);
 /* Grows when the tools a client may see have changed. */

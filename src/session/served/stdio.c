@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "mcp/lines.h"
+#include "mcp/outgoing.h"
 #include "mcp/progress.h"
 #include "session/served/served_internal.h"
 
@@ -43,6 +44,7 @@ struct stdio_server {
     json_t *info;
     struct mcp_peer peer; /* the reader's */
     struct mcp_lines lines;
+    struct mcp_outgoing outgoing; /* what the client is asked */
 
     pthread_mutex_t lock; /* a leaf: what follows, and writing */
     pthread_cond_t is_idle;
@@ -148,6 +150,14 @@ tell_progress (void *ctx, double at, double total, const char *message)
     pthread_mutex_unlock (&w->server->lock);
 }
 
+static json_t *
+ask_client (void *ctx, const char *method, const json_t *params, uint64_t timeout_ms)
+{
+    struct work *w = ctx;
+    return mcp_outgoing_ask (&w->server->outgoing, send_before, w, method, params, timeout_ms,
+                             w->cancel);
+}
+
 /* Tells the client once that the tools are others now. */
 static void
 tell_changes (struct stdio_server *x)
@@ -170,7 +180,7 @@ call_thread (void *arg)
     struct work *w = arg;
     struct stdio_server *x = w->server;
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
-    const struct mcp_sink sink = { send_before, tell_progress, w };
+    const struct mcp_sink sink = { send_before, tell_progress, ask_client, w };
     mcp_serve (served_service (x->served), NULL, &w->request, &sink, w->cancel, &a);
     char *text = mcp_answer_text (&w->request, &a, x->info);
     pthread_mutex_lock (&x->lock);
@@ -283,7 +293,9 @@ on_line (struct stdio_server *x, const char *line, size_t len)
     mcp_message_read (&r.message, line, len);
     if (r.message.kind == MCP_NOTIFICATION)
         on_notice (x, &r.message);
-    else if (r.message.kind != MCP_RESPONSE)
+    else if (r.message.kind == MCP_RESPONSE)
+        mcp_outgoing_take (&x->outgoing, &r.message);
+    else
         on_request (x, &r);
     mcp_request_clear (&r);
 }
@@ -343,6 +355,7 @@ is_closing (struct stdio_server *x)
 static void
 silence_all (struct stdio_server *x)
 {
+    mcp_outgoing_close (&x->outgoing);
     pthread_mutex_lock (&x->lock);
     x->is_gone = true;
     for (struct work *w = x->open; w; w = w->next) {
@@ -394,6 +407,7 @@ stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void
                                 .info = mcp_service_info (served_service (v)),
                                 .lines = { .limit = MCP_MESSAGE_MAX },
                                 .generation = served_generation (v) };
+    mcp_outgoing_init (&x->outgoing);
     pthread_mutex_init (&x->lock, NULL);
     pthread_cond_init (&x->is_idle, NULL);
     int failed = pthread_create (&x->reader, NULL, reader_thread, x);
@@ -422,6 +436,7 @@ end_subscriptions (struct stdio_server *x)
 static void
 wait_for_calls (struct stdio_server *x)
 {
+    mcp_outgoing_close (&x->outgoing);
     pthread_mutex_lock (&x->lock);
     x->is_closing = true;
     eventfd_write (x->wake_fd, 1);
@@ -445,6 +460,7 @@ stdio_server_stop (struct stdio_server *x)
     close (x->wake_fd);
     mcp_peer_clear (&x->peer);
     mcp_lines_clear (&x->lines);
+    mcp_outgoing_destroy (&x->outgoing);
     json_decref (x->info);
     pthread_cond_destroy (&x->is_idle);
     pthread_mutex_destroy (&x->lock);

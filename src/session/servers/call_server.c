@@ -7,6 +7,7 @@
 #include "door/tasks/intake.h"
 #include "mcp/media.h"
 #include "mcp/result.h"
+#include "session/servers/follow.h"
 #include "session/servers/server_request.h"
 #include "session/servers/staged_server.h"
 #include "session/state/loop_lock.h"
@@ -140,6 +141,31 @@ input_responses (struct one_call *c, const json_t *requests, struct mur_error **
 }
 
 static json_t *
+answer_task (void *ctx, const json_t *requests, struct mur_error **err)
+{
+    return input_responses (ctx, requests, err);
+}
+
+/* A task in place of a result: what comes of it. */
+static json_t *
+follow (struct one_call *c, json_t *created, uint64_t deadline_ms, struct call_outcome *out,
+        struct mur_error **err)
+{
+    _cleanup_json_ json_t *taken = created;
+    struct cancel *own = c->cancel ? NULL : cancel_new ();
+    struct server_follow f = { .idle_ms = deadline_ms,
+                               .cap_ms = deadline_ms * SERVER_CAP_FACTOR,
+                               .cancel = c->cancel ? c->cancel : own,
+                               .input = answer_task,
+                               .ctx = c };
+    json_t *result = server_follow (c->server->process, taken, &f, err);
+    out->progress_count += f.news;
+    if (own)
+        cancel_unref (own);
+    return result;
+}
+
+static json_t *
 ask_once (struct one_call *c, const json_t *params, struct call_outcome *out,
           struct mur_error **err)
 {
@@ -161,7 +187,7 @@ ask_once (struct one_call *c, const json_t *params, struct call_outcome *out,
         mur_fail (err, E_MCP_005, "server %s refused the call of %s: %s", c->server->name,
                   c->offer->tool, words);
     }
-    return result;
+    return server_is_task (result) ? follow (c, result, deadline_ms, out, err) : result;
 }
 
 static json_t *

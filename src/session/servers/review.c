@@ -10,6 +10,7 @@
 #include "net/gateway.h"
 #include "sandbox/host/host.h"
 #include "session/mcp_review.h"
+#include "session/servers/follow.h"
 #include "session/servers/server_request.h"
 
 #include <string.h>
@@ -131,14 +132,29 @@ review_said (const struct review *r)
     return said;
 }
 
+/* Nobody is there to answer what it may ask. */
+static json_t *
+follow (struct review *r, json_t *created, uint64_t deadline_ms, struct mur_error **err)
+{
+    _cleanup_json_ json_t *taken = created;
+    struct server_follow f = { .idle_ms = deadline_ms,
+                               .cap_ms = deadline_ms * 10,
+                               .cancel = cancel_new () };
+    json_t *result = server_follow (r->server, taken, &f, err);
+    cancel_unref (f.cancel);
+    return result;
+}
+
 json_t *
 review_call (struct review *r, const char *tool, const json_t *arguments, uint64_t deadline_ms,
              struct mur_error **err)
 {
     _cleanup_json_ json_t *members = json_pack ("{s:s, s:O}", "name", tool, "arguments", arguments);
     struct server_ask ask = { .idle_ms = deadline_ms, .cap_ms = deadline_ms };
-    return server_may_call (r->server, tool, err) ? server_call (r->server, &ask, members, err)
-                                                  : NULL;
+    if (! server_may_call (r->server, tool, err))
+        return NULL;
+    json_t *result = server_call (r->server, &ask, members, err);
+    return server_is_task (result) ? follow (r, result, deadline_ms, err) : result;
 }
 
 void
