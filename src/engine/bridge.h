@@ -77,6 +77,7 @@ struct bridge_guest_spec {
     const struct guest_http_handler *http;
     void *http_ctx;
     bool has_stdio;
+    const struct guest_senses *senses;
 };
 
 struct bridge_guest;

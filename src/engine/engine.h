@@ -118,6 +118,17 @@ void guest_http_reply_end (struct guest_http_reply *r, enum guest_http_error err
  * any number of times. */
 void guest_http_reply_ready (struct guest_http_reply *r);
 
+/* --- clocks and random numbers of guests --- */
+
+/* Where a guest has them from in place of the host. Called on the guest's thread. */
+struct guest_senses {
+    void *ctx;
+    uint64_t (*wall_ns) (void *ctx); /* since 1970 */
+    uint64_t (*monotonic_ns) (void *ctx);
+    void (*random) (void *ctx, void *out, size_t len);
+    bool is_past; /* it runs again: what it waits for has come, sleeps end at once */
+};
+
 /* --- host functions --- */
 
 /* One function of a host interface. Arguments and result live in <arena>, which dies after the
@@ -169,6 +180,7 @@ struct guest_spec {
     size_t binding_count;
     const struct guest_http_handler *http; /* NULL: every request is denied */
     void *http_ctx;
+    const struct guest_senses *senses; /* NULL: the host's */
     bool is_empty; /* a process driver's: no stdio, no HTTP interface (preopens, env and bindings
                       must be empty too) */
 };

@@ -197,6 +197,7 @@ bridge_guest_of (struct guest *g, const struct guest_spec *spec, char **text)
         .http = spec->http,
         .http_ctx = spec->http_ctx,
         .has_stdio = ! spec->is_empty,
+        .senses = spec->senses,
     };
     while (spec->env && spec->env[b.env_count])
         b.env_count++;

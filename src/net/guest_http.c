@@ -44,7 +44,17 @@ struct exchange {
     struct secret *key; /* gateway: what this request was keyed with */
     bool was_resent;
     bool has_head;
+    void *mark; /* of whoever looks on */
 };
+
+/* The exchange came to nothing, or broke off. */
+static void
+end_reply (struct exchange *x, enum guest_http_error error)
+{
+    if (x->mark && error != GUEST_HTTP_OK)
+        x->guest->spec.watch->failed (x->mark, error);
+    guest_http_reply_end (x->reply, error);
+}
 
 struct guest_http *
 guest_http_new (const struct guest_http_spec *spec)
@@ -167,6 +177,8 @@ on_head (void *ctx, int status, const struct http_header *headers, size_t header
     for (size_t i = 0; i < header_count; i++)
         lines[i] =
             (struct guest_http_header){ headers[i].name, headers[i].value, headers[i].value_len };
+    if (x->mark)
+        x->guest->spec.watch->head (x->mark, status, headers, header_count);
     guest_http_reply_head (x->reply, status, lines, header_count);
     free (lines);
 }
@@ -175,7 +187,10 @@ static bool
 on_body (void *ctx, const void *data, size_t len)
 {
     struct exchange *x = ctx;
-    return guest_http_reply_body (x->reply, data, len);
+    bool is_taken = guest_http_reply_body (x->reply, data, len);
+    if (is_taken && x->mark)
+        x->guest->spec.watch->body (x->mark, data, len);
+    return is_taken;
 }
 
 static void
@@ -192,7 +207,7 @@ on_end (void *ctx, enum http_failure failure, const char *detail)
     struct exchange *x = ctx;
     if (x->is_gateway && failure != HTTP_OK)
         see_failure (x, failure);
-    guest_http_reply_end (x->reply, error_of[failure]);
+    end_reply (x, error_of[failure]);
 }
 
 static const struct http_events events = {
@@ -256,7 +271,7 @@ send_through_gateway (struct exchange *x)
     pthread_mutex_unlock (&x->lock);
     if (! has_key) {
         see_failure (x, HTTP_INTERNAL);
-        guest_http_reply_end (x->reply, GUEST_HTTP_INTERNAL_ERROR);
+        end_reply (x, GUEST_HTTP_INTERNAL_ERROR);
     }
 }
 
@@ -459,7 +474,10 @@ exchange_start (void *ctx, const struct guest_http_request *request, struct gues
     bool is_gateway = false;
     _cleanup_ (peer_clear) struct guest_peer peer = { 0 };
     char *url = admit (g, request, &is_gateway, &peer);
+    const struct guest_http_watch *watch = g->spec.watch;
     if (! url) {
+        if (watch)
+            watch->ended (watch->began (g->spec.watch_ctx, request, true));
         *refused = GUEST_HTTP_DENIED;
         return NULL;
     }
@@ -474,6 +492,7 @@ exchange_start (void *ctx, const struct guest_http_request *request, struct gues
     x->first_byte_timeout_ms = request->first_byte_timeout_ms;
     x->between_bytes_timeout_ms = request->between_bytes_timeout_ms;
     copy_headers (x, request, &peer);
+    x->mark = watch ? watch->began (g->spec.watch_ctx, request, false) : NULL;
     return x;
 }
 
@@ -492,6 +511,8 @@ exchange_body (void *exchange, const void *data, size_t len)
             send_streaming (x, true);
         taken = http_transfer_send (x->transfer, data, len);
     }
+    if (taken && x->mark)
+        x->guest->spec.watch->sent (x->mark, data, len);
     pthread_mutex_unlock (&x->lock);
     return taken;
 }
@@ -504,7 +525,7 @@ exchange_body_end (void *exchange, bool is_complete)
         if (is_complete && ! x->is_body_too_large)
             send_through_gateway (x);
         else
-            guest_http_reply_end (x->reply, GUEST_HTTP_INTERNAL_ERROR);
+            end_reply (x, GUEST_HTTP_INTERNAL_ERROR);
         return;
     }
     pthread_mutex_lock (&x->lock);
@@ -516,7 +537,7 @@ exchange_body_end (void *exchange, bool is_complete)
         send_streaming (x, false);
     pthread_mutex_unlock (&x->lock);
     if (! is_sent && (! is_complete || is_short))
-        guest_http_reply_end (x->reply, GUEST_HTTP_INTERNAL_ERROR);
+        end_reply (x, GUEST_HTTP_INTERNAL_ERROR);
 }
 
 static void
@@ -538,6 +559,8 @@ exchange_cancel (void *exchange)
     struct http_transfer *transfer = steal_ptr (&x->transfer);
     pthread_mutex_unlock (&x->lock);
     http_transfer_release (transfer);
+    if (x->mark)
+        x->guest->spec.watch->ended (x->mark);
     exchange_free (x);
 }
 

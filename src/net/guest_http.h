@@ -20,6 +20,19 @@ struct guest_peer {
     const char *trust;    /* of the running task: "trusted", "untrusted" */
 };
 
+/* Who looks on: what a guest sent and was given, as it was, before a key is put in. `began` comes on
+ * the guest's thread and returns what the others are called with, from any thread but never two at
+ * once for one direction; `ended` comes last, once, when nothing of the exchange happens any more.
+ */
+struct guest_http_watch {
+    void *(*began) (void *ctx, const struct guest_http_request *request, bool is_refused);
+    void (*sent) (void *mark, const void *data, size_t len);
+    void (*head) (void *mark, int status, const struct http_header *headers, size_t count);
+    void (*body) (void *mark, const void *data, size_t len);
+    void (*failed) (void *mark, enum guest_http_error error);
+    void (*ended) (void *mark);
+};
+
 struct guest_http_spec {
     struct http_client *client;     /* borrowed */
     const struct allow_list *allow; /* borrowed; NULL = nothing allowed */
@@ -32,6 +45,8 @@ struct guest_http_spec {
      * On the guest's thread; may wait for an address. */
     bool (*find_peer) (void *peer_ctx, const char *name, struct guest_peer *out);
     void *peer_ctx;
+    const struct guest_http_watch *watch; /* NULL: nobody looks on */
+    void *watch_ctx;
 };
 
 /* What the last finished request through the gateway showed: the ground for inference lines and

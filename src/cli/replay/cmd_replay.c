@@ -18,6 +18,7 @@
 #include "home/running.h"
 #include "replay/play/player.h"
 #include "replay/record/record_read.h"
+#include "replay/record/tape_read.h"
 #include "replay/tell/report.h"
 #include "sandbox/kernel/no_sockets.h"
 #include "trace/read/address.h"
@@ -36,6 +37,7 @@ struct replay {
     struct buf manifest;
     char *manifest_dir, *manifest_name;
     struct buf prompt;
+    char *artifact;   /* of --with-artifact, without its version */
     char *session_id; /* the replay's own; NULL: it never began */
 };
 
@@ -50,6 +52,7 @@ replay_clear (struct replay *r)
     free (r->manifest_dir);
     free (r->manifest_name);
     buf_free (&r->prompt);
+    free (r->artifact);
     free (r->session_id);
 }
 
@@ -205,7 +208,8 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
     };
     _cleanup_error_ struct mur_error *caught = NULL;
     enum session_ending ending;
-    if (cli_parse (cli_table_of (r->args), 3, argv, &args) != CLI_RUN)
+    /* Its options are known: it cannot but be read. */
+    if (cli_parse (cli_table_of (r->args), run->needs_keys ? 2 : 3, argv, &args) != CLI_RUN)
         return mur_fail (err, E_RPL_009, "the replay could not be put as a launch");
     if (run_with_steps (args, &steps, &ending, &caught) || (r->session_id && is_told (caught)))
         return true;
@@ -214,20 +218,117 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
     return mur_propagate (err, steal_ptr (&caught));
 }
 
+static enum play_source
+source_of (const char *word)
+{
+    static const char *const words[] = { [PLAY_RECORDED] = "recorded",
+                                         [PLAY_SERVED] = "served",
+                                         [PLAY_RERUN] = "rerun",
+                                         [PLAY_LIVE] = "live" };
+    for (size_t i = 0; i < ARRAY_LEN (words); i++)
+        if (str_eq (words[i], word))
+            return (enum play_source)i;
+    return PLAY_RECORDED;
+}
+
 static struct play_modes
 modes_of (const struct cli_args *args)
 {
-    struct play_modes m = { .model = str_eq (cli_value (args, "--model"), "served") ? PLAY_SERVED
-                                                                                    : PLAY_RECORDED,
-                            .tools = PLAY_RECORDED,
+    struct play_modes m = { .model = source_of (cli_value (args, "--model")),
+                            .tools = source_of (cli_value (args, "--tools")),
                             .hooks = PLAY_RERUN,
                             .goes_on = cli_has (args, "--keep-going"),
+                            .each_turn = cli_has (args, "--each-turn"),
+                            .has_from = cli_has (args, "--from"),
                             .has_until = cli_has (args, "--until") };
     if (m.has_until)
         m.until_turn = cli_number (args, "--until");
+    if (m.has_from)
+        m.from_turn = cli_number (args, "--from");
     if (cli_has (args, "--task"))
         m.from_task = (size_t)cli_number (args, "--task");
     return m;
+}
+
+/* --- whether it can be done --- */
+
+static size_t
+turns_of (const struct rec_task *t)
+{
+    size_t turns = 0;
+    for (size_t i = 0; i < t->models.count; i++)
+        if (! t->models.items[i].origin && t->models.items[i].turn >= turns)
+            turns = (size_t)t->models.items[i].turn + 1;
+    return turns;
+}
+
+/* A fork stands on the files of its turn. */
+static bool
+check_fork (const struct replay *r, const struct play_modes *m, struct mur_error **err)
+{
+    const struct record *record = r->record;
+    if (! m->has_from)
+        return true;
+    if (m->from_task >= record->task_count)
+        return mur_fail (err, E_RPL_007, "%s has no task %zu; its tasks are 0 to %zu",
+                         record->session_id, m->from_task, record->task_count - 1);
+    const struct rec_task *t = &record->tasks[m->from_task];
+    size_t turns = turns_of (t);
+    const char *why = NULL;
+    const struct rec_tree *tree = record_tree_before (record, m->from_task, m->from_turn);
+    if (m->from_turn >= turns)
+        why = "it lies past the end";
+    else if (! tree)
+        why = "the files of that turn are not on record (trace.capture: replay keeps them)";
+    else if (tree->left_out)
+        why = "files of that turn were left out of the record (trace.snapshot)";
+    else if (t->has_background)
+        why = "a command ran in the background, and what it did meanwhile is not on record";
+    if (! why)
+        return true;
+    mur_fail (err, E_RPL_007, "%s cannot be forked at turn %llu of task %zu: %s",
+              record->session_id, (unsigned long long)m->from_turn, m->from_task, why);
+    if (m->from_turn >= turns && turns)
+        return mur_hint (err, "the turns of that task are 0 to %zu", turns - 1);
+    return mur_hint (err, tree || ! record->tape ? "no turn of this task can be forked at"
+                                                 : "fork where its files are whole");
+}
+
+/* What runs again needs what it was given then. */
+static bool
+check_modes (const struct replay *r, const struct play_modes *m, struct mur_error **err)
+{
+    if (m->tools != PLAY_RERUN || r->record->tape)
+        return check_fork (r, m, err);
+    mur_fail (err, E_RPL_001,
+              "%s cannot have its tools run again: its trace keeps no files, clocks and random "
+              "numbers",
+              r->record->session_id);
+    return mur_hint (err, "record with this in the manifest, then run it again:\n  trace:\n"
+                          "    capture: replay");
+}
+
+static bool
+find_artifact (struct replay *r, struct run_replay *run, struct mur_error **err)
+{
+    const char *ref = cli_value (r->args, "--with-artifact");
+    const char *at = ref ? strrchr (ref, '@') : NULL;
+    if (! ref)
+        return true;
+    if (! at || at == ref || ! at[1])
+        return mur_fail (err, E_RPL_008, "--with-artifact %s: it is written NAME@VERSION", ref);
+    r->artifact = x_strndup (ref, (size_t)(at - ref));
+    run->artifact_name = r->artifact;
+    run->artifact_version = at + 1;
+    return true;
+}
+
+/* Where nobody is asked for real, nobody can be. */
+static bool
+close_network (const struct replay *r, struct mur_error **err)
+{
+    return player_is_live (r->player) ||
+           no_sockets_enter (player_modes (r->player)->tools != PLAY_RECORDED, err);
 }
 
 static void
@@ -260,9 +361,9 @@ judge (const struct replay *r, struct mur_error **err)
 static bool
 run_replay (struct replay *r, struct mur_error **err)
 {
-    if (! open_record (r, err) || ! find_manifest (r, err))
-        return false;
     const struct play_modes modes = modes_of (r->args);
+    if (! open_record (r, err) || ! check_modes (r, &modes, err) || ! find_manifest (r, err))
+        return false;
     r->player = player_new (r->record, &modes);
     struct run_replay run = {
         .player = r->player,
@@ -272,8 +373,12 @@ run_replay (struct replay *r, struct mur_error **err)
         .manifest = r->manifest.data ? r->manifest.data : "",
         .manifest_len = r->manifest.len,
         .context_id = r->record->context_id,
+        .model = cli_value (r->args, "--with-model"),
+        .needs_host = modes.tools != PLAY_RECORDED || modes.has_from,
+        .needs_keys = player_is_live (r->player),
     };
-    if (! find_prompt (r, &run, err) || ! no_sockets_enter (false, err) || ! launch (r, &run, err))
+    if (! find_artifact (r, &run, err) || ! find_prompt (r, &run, err) ||
+        ! close_network (r, err) || ! launch (r, &run, err))
         return false;
     print_report (r);
     return judge (r, err);

@@ -348,11 +348,21 @@ enum trace_capture {
     CAPTURE_NONE,
     CAPTURE_META,
     CAPTURE_CONTENT,
+    CAPTURE_REPLAY,
+};
+
+#define SNAPSHOT_MAX_BYTES ((uint64_t)256 << 20)
+#define SNAPSHOT_MAX_FILE  ((uint64_t)16 << 20)
+/* trace.snapshot: what of the work folder capture replay keeps. */
+struct snapshot_block {
+    struct opt_u64 max_bytes, max_file;
+    struct str_list exclude;
 };
 
 struct trace_block {
     const char *written_capture;
     const struct yaml_node *written_retain;
+    struct snapshot_block *snapshot; /* NULL: the defaults */
 
     enum trace_capture capture;
     struct retain *retain;

@@ -429,10 +429,23 @@ static const struct schema_key observability_keys[] = {
 };
 static const struct schema observability_schema = SCHEMA (observability_keys, observability);
 
+static const struct schema_key snapshot_keys[] = {
+    KEY (snapshot_block, max_bytes, KEY_U64,
+         POSITIVE (SNAPSHOT_MAX_BYTES, "Bytes of files kept of one moment.")),
+    KEY (snapshot_block, max_file, KEY_U64,
+         POSITIVE (SNAPSHOT_MAX_FILE, "Bytes of one file; larger ones are left out.")),
+    KEY (snapshot_block, exclude, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
+         .doc = "Names and paths that are left out, as shell patterns."),
+    END,
+};
+static const struct schema snapshot_schema = SCHEMA (snapshot_keys, snapshot_block);
+
 static const struct schema_key trace_keys[] = {
     KEY_AS ("capture", trace_block, written_capture, KEY_TRIM_KEPT, .rule = RULE_WORDS,
-            .words = (const char *const[]){ "none", "meta", "content", NULL },
+            .words = (const char *const[]){ "none", "meta", "content", "replay", NULL },
             .doc = "How much of what was said is kept; meta when absent."),
+    KEY (trace_block, snapshot, KEY_BLOCK, .block = &snapshot_schema,
+         .doc = "What of the work folder capture replay keeps."),
     KEY_AS ("retain", trace_block, written_retain, KEY_NODE,
             .doc = "max_sessions and max_age of traces."),
     END,

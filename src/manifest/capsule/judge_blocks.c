@@ -84,6 +84,7 @@ judge_trace (struct reading *rd, struct mur_error **err)
         return true;
     t->capture = str_eq (t->written_capture, "none")      ? CAPTURE_NONE
                  : str_eq (t->written_capture, "content") ? CAPTURE_CONTENT
+                 : str_eq (t->written_capture, "replay")  ? CAPTURE_REPLAY
                                                           : CAPTURE_META;
     return schema_check (&rd->r, &trace_schema, t, "trace", err) &&
            judge_retain (rd, t->written_retain, "trace.retain", "max_sessions", &t->retain, err);

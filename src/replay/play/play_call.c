@@ -17,20 +17,20 @@ number_of (struct player *p, uint64_t turn)
     return p->call_number;
 }
 
+/* Run again, and what comes of it is compared. */
 static bool
-is_live (const struct player *p, uint64_t turn)
+runs_again (const struct player *p)
 {
-    return p->modes.has_from && p->task && p->task->ordinal == p->modes.from_task &&
-           turn >= p->modes.from_turn;
+    return p->modes.tools == PLAY_RERUN || p->modes.tools == PLAY_LIVE;
 }
 
-/* Name first: another tool's input says nothing. */
+/* Name first: another tool's input says nothing, and that of a refused one is not on record. */
 static bool
 compare (struct player *p, const struct play_call *now, const struct rec_call *c,
          struct mur_error **err)
 {
     bool is_other = ! str_eq (c->name, now->name);
-    if (! is_other && (c->is_skill || str_eq (c->input, now->input)))
+    if (! is_other && (c->is_skill || c->is_refused || str_eq (c->input, now->input)))
         return true;
     const char *recorded = is_other ? c->name : c->input, *text = is_other ? now->name : now->input;
     const struct difference d = { .turn = now->turn,
@@ -68,17 +68,21 @@ player_call (struct player *p, const struct play_call *now, const struct rec_cal
 {
     enum play_answer answer = PLAY_ANSWER;
     pthread_mutex_lock (&p->lock);
+    p->turn = now->turn;
     size_t number = number_of (p, now->turn);
-    *call = p->task ? record_call (p->task, now->turn, number) : NULL;
-    if (is_live (p, now->turn) || p->modes.tools == PLAY_LIVE) {
-        *call = NULL;
+    *call = p->task && ! p->has_forked ? record_call (p->task, now->turn, number) : NULL;
+    if (p->has_forked) {
         p->counts.live_calls++;
         answer = PLAY_ASK;
     } else if (! *call) {
         answer = call_missing (p, now, err);
     } else if (! compare (p, now, *call, err)) {
         answer = PLAY_STOP;
-    } else if (p->modes.tools == PLAY_RERUN) {
+    } else if ((*call)->is_refused) {
+        p->call_number++; /* it is over before it began */
+        answer = PLAY_REFUSED;
+    } else if (runs_again (p)) {
+        p->counts.live_calls += p->modes.tools == PLAY_LIVE;
         answer = PLAY_ASK;
     }
     strv_push (&play_turn (p, now->turn)->calls, now->name);
@@ -114,16 +118,31 @@ compare_result (struct player *p, const struct rec_call *c, const char *text, si
     return play_note (p, &d, err);
 }
 
+/* Commands see a world that no record holds: what differs is told, and is no verdict. */
+static bool
+compare_command (struct player *p, const struct rec_call *c, const char *text, size_t len)
+{
+    const char *recorded = c->output ? c->output : "";
+    if (c->output_len != len || (len && memcmp (recorded, text, len) != 0))
+        strv_printf (&p->unpromised, "task %zu, turn %llu, call %zu (%s)", p->task->ordinal,
+                     (unsigned long long)c->turn, c->number, c->name);
+    return true;
+}
+
 bool
-player_call_over (struct player *p, uint64_t turn, const char *text, size_t len,
-                  struct mur_error **err)
+player_call_over (struct player *p, uint64_t turn, const struct play_result *now,
+                  const struct rec_call **then, struct mur_error **err)
 {
     bool goes_on = true;
     pthread_mutex_lock (&p->lock);
     size_t number = number_of (p, turn);
-    const struct rec_call *c = p->task ? record_call (p->task, turn, number) : NULL;
-    if (c && ! c->is_skill && ! is_live (p, turn) && p->modes.tools == PLAY_RERUN)
-        goes_on = compare_result (p, c, text, len, err);
+    const struct rec_call *c =
+        p->task && ! p->has_forked ? record_call (p->task, turn, number) : NULL;
+    bool is_compared = c && now->has_run && ! c->is_skill && runs_again (p);
+    if (is_compared)
+        goes_on = now->is_command ? compare_command (p, c, now->text, now->len)
+                                  : compare_result (p, c, now->text, now->len, err);
+    *then = is_compared ? c : NULL;
     p->call_number++;
     pthread_mutex_unlock (&p->lock);
     return goes_on;

@@ -2,7 +2,10 @@
 #include "replay/play/play_model.h"
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "replay/play/player_internal.h"
+
+#include <string.h>
 
 static struct asked *
 asked_of (struct player *p, const char *origin, uint64_t turn)
@@ -68,15 +71,28 @@ ask_ending (struct player *p, const struct play_request *now, const struct rec_r
     return PLAY_STOP;
 }
 
+/* What a hook asks is answered as it was: only the agent's own decisions are looked at. */
+static enum play_answer
+ask_once_more (struct player *p, const struct play_request *now, struct play_turn *turn)
+{
+    if (now->origin) {
+        p->counts.answers++;
+        return PLAY_ANSWER;
+    }
+    turn->source = PLAY_LIVE;
+    p->counts.live_calls++;
+    return PLAY_COMPARE;
+}
+
 static enum play_answer
 ask (struct player *p, const struct play_request *now, const struct rec_model **model,
      const struct rec_refusal **refusal, struct mur_error **err)
 {
     struct asked *asked = asked_of (p, now->origin, now->turn);
+    p->turn = now->turn;
     if (is_past (p, p->modes.has_until, p->modes.until_turn, now->turn))
         return stop_at_bound (p, err);
-    if (p->modes.model == PLAY_LIVE ||
-        is_past (p, p->modes.has_from, p->modes.from_turn, now->turn)) {
+    if (p->modes.model == PLAY_LIVE || p->has_forked) {
         struct play_turn *turn = play_turn (p, now->turn);
         turn->source = PLAY_LIVE;
         p->counts.live_calls++;
@@ -90,11 +106,64 @@ ask (struct player *p, const struct play_request *now, const struct rec_model **
     struct play_turn *turn = play_turn (p, now->turn);
     if (! now->origin && ! turn->decision)
         turn->decision = x_strdup (m->decision ? m->decision : "");
+    *model = m;
+    if (p->modes.each_turn && ! m->error_code)
+        return ask_once_more (p, now, turn);
     if (p->modes.model == PLAY_RECORDED && ! play_compare (p, now, m, err))
         return PLAY_STOP;
     p->counts.answers++;
-    *model = m;
     return PLAY_ANSWER;
+}
+
+/* "tool_call files {...}; ...", or how it ended without one: what was decided, whatever was said.
+ * Owned. */
+static char *
+decision_of (const char *text, size_t len)
+{
+    _cleanup_json_ json_t *body = json_loadb (text, len, 0, NULL);
+    const json_t *block;
+    size_t i;
+    struct buf out = { 0 };
+    json_array_foreach (json_object_get (body, "content"), i, block)
+    {
+        if (! str_eq (json_get_string (block, "type"), "tool_call"))
+            continue;
+        const char *name = json_get_string (block, "name");
+        const json_t *input = json_object_get (block, "input");
+        _cleanup_free_ char *arguments = json_text (input ? input : json_null (), JSON_TEXT_SORTED);
+        buf_printf (&out, "%s%s %s", out.len ? "; " : "", name ? name : "", arguments);
+    }
+    const char *stop = json_get_string (body, "stop_reason");
+    if (! out.len)
+        buf_puts (&out, stop ? stop : "no answer");
+    return buf_steal (&out);
+}
+
+void
+player_decided (struct player *p, const struct rec_model *m, const char *text, size_t len)
+{
+    _cleanup_buf_ struct buf body = { 0 };
+    if (! record_body (p->record, m->response_sha, &body, NULL))
+        return;
+    pthread_mutex_lock (&p->lock);
+    struct play_turn *turn = play_turn (p, m->turn);
+    char *then = decision_of (body.data ? body.data : "", body.len);
+    free (turn->decision);
+    free (turn->now);
+    turn->decision = then;
+    turn->now = decision_of (text ? text : "", len);
+    turn->is_same = strcmp (turn->now, then) == 0;
+    pthread_mutex_unlock (&p->lock);
+}
+
+bool
+player_forks (struct player *p, uint64_t turn)
+{
+    pthread_mutex_lock (&p->lock);
+    bool forks = ! p->has_forked && is_past (p, p->modes.has_from, p->modes.from_turn, turn);
+    p->has_forked = p->has_forked || forks;
+    pthread_mutex_unlock (&p->lock);
+    return forks;
 }
 
 enum play_answer

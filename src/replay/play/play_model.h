@@ -22,3 +22,7 @@ struct play_request {
 enum play_answer
 player_ask (struct player *p, const struct play_request *now, const struct rec_model **model,
             const struct rec_refusal **refusal, struct mur_error **err);
+/* A live model decided at the place of <m>, <text> being its answer: noted in the turn. */
+void player_decided (struct player *p, const struct rec_model *m, const char *text, size_t len);
+/* True once: the turn that begins is the first that is no replay. */
+bool player_forks (struct player *p, uint64_t turn);

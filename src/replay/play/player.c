@@ -41,11 +41,13 @@ player_free (struct player *p)
         free (p->asked[i].origin);
     for (size_t i = 0; i < p->turn_count; i++) {
         free (p->turns[i].decision);
+        free (p->turns[i].now);
         strv_free (&p->turns[i].calls);
     }
     free (p->asked);
     free (p->turns);
     strv_free (&p->missing);
+    strv_free (&p->unpromised);
     difference_free (p->first);
     pthread_mutex_destroy (&p->lock);
     arena_free (p->arena);
@@ -67,7 +69,8 @@ player_modes (const struct player *p)
 bool
 player_is_live (const struct player *p)
 {
-    return p->modes.has_from || p->modes.model == PLAY_LIVE || p->modes.tools == PLAY_LIVE;
+    return p->modes.has_from || p->modes.each_turn || p->modes.model == PLAY_LIVE ||
+           p->modes.tools == PLAY_LIVE;
 }
 
 static const char *
@@ -151,6 +154,12 @@ player_note_network (struct player *p)
     pthread_mutex_lock (&p->lock);
     p->counts.network_attempts++;
     pthread_mutex_unlock (&p->lock);
+}
+
+const struct strv *
+player_unpromised (const struct player *p)
+{
+    return &p->unpromised;
 }
 
 const struct strv *

@@ -20,7 +20,8 @@ enum play_source {
 
 struct play_modes {
     enum play_source model, tools, hooks;
-    bool goes_on; /* past a difference */
+    bool goes_on;   /* past a difference */
+    bool each_turn; /* each turn is asked live and compared, then goes on as recorded */
     bool has_from, has_until;
     size_t from_task;               /* ordinal */
     uint64_t from_turn, until_turn; /* turn numbers of that task */
@@ -59,6 +60,7 @@ struct play_turn {
     enum play_source source; /* of its answer */
     bool is_same;
     char *decision;    /* "tool_call", "end_turn", "error" */
+    char *now;         /* what a live model decided in its place; NULL: none was asked */
     struct strv calls; /* names of its calls */
 };
 
@@ -66,6 +68,7 @@ struct play_turn {
 enum play_answer {
     PLAY_ANSWER,   /* *model holds it */
     PLAY_ASK,      /* the model is asked for real */
+    PLAY_COMPARE,  /* the same, and *model is what goes on */
     PLAY_CANCELED, /* the task was cancelled here */
     PLAY_REFUSED,  /* a spend ceiling refused the call */
     PLAY_STOP,     /* there is nothing at this place, or it is not what was asked: *err is set */
@@ -99,5 +102,7 @@ struct play_counts {
 struct play_counts player_counts (const struct player *p);
 /* A guest wanted to reach out and was refused. */
 void player_note_network (struct player *p);
+/* Commands that came to something else, a line each. */
+const struct strv *player_unpromised (const struct player *p);
 /* What the record lacked, a line each. */
 const struct strv *player_missing (const struct player *p);

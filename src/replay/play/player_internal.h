@@ -25,13 +25,15 @@ struct player {
     size_t asked_len, asked_cap;
     uint64_t call_turn; /* whose calls are counted */
     size_t call_number;
+    uint64_t turn; /* that was asked for last */
     bool is_stopped;
+    bool has_forked; /* the rest is no replay any more */
     enum play_verdict verdict;
     struct play_difference *first; /* NULL: none */
     struct play_turn *turns;
     size_t turn_count, turn_cap;
     struct play_counts counts;
-    struct strv missing;
+    struct strv missing, unpromised;
     /* What runs now; NULL before it is known. */
     struct play_facts *facts;
     struct arena *arena; /* of the facts */

@@ -61,6 +61,8 @@ struct rec_call {
     size_t number; /* in its turn */
     const char *name, *id, *input;
     bool is_skill; /* its text is in the artifact, not here */
+    bool is_refused; /* a person said no: <answer> to <rules>, and nothing ran */
+    const char *rules, *answer;
     bool has_output;
     const char *output;
     size_t output_len;
@@ -128,6 +130,7 @@ struct rec_task {
     uint64_t pending_charge;      /* of retries whose call has no line yet */
     struct rec_end end;
     bool has_harness;
+    bool has_background; /* a command went to the background */
 };
 
 /* An artifact as it ran. */
@@ -155,6 +158,8 @@ struct record {
     bool is_complete;      /* session_end was read */
     const char *ending;    /* session_end.exit_status */
     const char *replay_of; /* it is a replay itself */
+    struct rec_tape *tape; /* tape_read.h; NULL: there is no replay.jsonl */
+    const char *asked_rules; /* of the approval that was asked for last */
 };
 
 void record_free (struct record *r);

@@ -3,7 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "replay/record/tape_read.h"
 #include "replay/record/trace_lines.h"
+#include "replay/record/tree_restore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,10 +75,11 @@ check_capture (const struct record *r, struct mur_error **err)
             if (! t->models.items[k].error_code && ! t->models.items[k].response_sha)
                 return fail_capture (r, "digests and bodies of requests and answers", err);
         for (size_t k = 0; k < t->calls.count; k++)
-            if (! t->calls.items[k].is_skill && ! t->calls.items[k].has_output)
+            if (! t->calls.items[k].is_skill && ! t->calls.items[k].is_refused &&
+                ! t->calls.items[k].has_output)
                 return fail_capture (r, "bodies of answers and outputs of tools", err);
     }
-    if (r->capture && ! str_eq (r->capture, "content"))
+    if (r->capture && ! str_eq (r->capture, "content") && ! str_eq (r->capture, "replay"))
         return fail_capture (r, "bodies of requests and answers", err);
     _cleanup_free_ char *blobs = x_asprintf ("%s/blobs", r->dir);
     return access (blobs, R_OK) == 0 || ! r->task_count || ! r->tasks[0].models.count ||
@@ -92,7 +95,7 @@ record_read (const char *dir, struct mur_error **err)
     _cleanup_record_ struct record *r = x_new0 (struct record);
     r->arena = arena_new ();
     r->dir = x_strdup (dir);
-    if (! read_lines (r, file, err) || ! check_capture (r, err))
+    if (! read_lines (r, file, err) || ! check_capture (r, err) || ! tape_read (r, err))
         return NULL;
     return steal_ptr (&r);
 }
@@ -118,6 +121,20 @@ check_model (const struct record *r, const struct rec_model *m, struct mur_error
     return true;
 }
 
+/* What the tape names, each moment's files among it. */
+static bool
+check_tape (const struct record *r, struct mur_error **err)
+{
+    const struct rec_tape *t = r->tape;
+    for (size_t i = 0; t && i < t->bodies.len; i++)
+        if (! check_one (r, t->bodies.items[i], err))
+            return false;
+    for (size_t i = 0; t && i < t->tree_count; i++)
+        if (! tree_check (r, t->trees[i].sha, err))
+            return false;
+    return true;
+}
+
 bool
 record_check (const struct record *r, struct mur_error **err)
 {
@@ -129,5 +146,6 @@ record_check (const struct record *r, struct mur_error **err)
             if (! check_model (r, &t->models.items[k], err))
                 return false;
     }
-    return check_one (r, r->code.prompt_sha, err) && check_one (r, r->code.manifest_sha, err);
+    return check_one (r, r->code.prompt_sha, err) && check_one (r, r->code.manifest_sha, err) &&
+           check_tape (r, err);
 }

@@ -381,6 +381,49 @@ take_shell (struct record *r, const json_t *line)
 }
 
 static void
+take_background (struct record *r, const json_t *line)
+{
+    take_shell (r, line);
+    if (last_task (r))
+        last_task (r)->has_background = true;
+}
+
+/* --- approvals --- */
+
+static void
+take_approval_asked (struct record *r, const json_t *line)
+{
+    r->asked_rules = take_string (r, line, "rules");
+}
+
+/* Nothing else is on record of a call that a person did not let through. */
+static void
+add_refusal (struct record *r, const json_t *line, const char *rules)
+{
+    struct rec_call *c = add_call (r, line, "target");
+    if (! c)
+        return;
+    c->is_refused = true;
+    c->rules = rules ? rules : "";
+    c->answer = take_string (r, line, "answer");
+}
+
+static void
+take_approval_answered (struct record *r, const json_t *line)
+{
+    if (! json_is_true (json_object_get (line, "is_allowed")) &&
+        ! json_object_get (line, "delegation_id"))
+        add_refusal (r, line, r->asked_rules);
+}
+
+static void
+take_approval_applied (struct record *r, const json_t *line)
+{
+    if (str_eq (json_get_string (line, "answer"), "never"))
+        add_refusal (r, line, take_string (r, line, "rule"));
+}
+
+static void
 take_harness (struct record *r, const json_t *line)
 {
     struct rec_task *t = last_task (r);
@@ -400,7 +443,10 @@ static const struct {
     { "skill_call", take_skill_call },
     { "inference_retry", take_retry },
     { "shell", take_shell },
-    { "shell_detached", take_shell },
+    { "shell_detached", take_background },
+    { "approval_requested", take_approval_asked },
+    { "approval_answered", take_approval_answered },
+    { "approval_applied", take_approval_applied },
     { "task_start", take_task_start },
     { "task_end", take_task_end },
     { "task_canceled", take_task_canceled },

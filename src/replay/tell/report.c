@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/json_write.h"
+#include "replay/record/tape_read.h"
 
 #include <string.h>
 
@@ -31,13 +32,57 @@ append_turn (const struct player *p, const struct play_turn *t, struct buf *out)
     if (has_tasks)
         buf_printf (out, "task %zu  ", t->task);
     buf_printf (out, "turn %-3llu %-9s %s", (unsigned long long)t->turn,
-                t->source == PLAY_LIVE ? "live"
-                : t->is_same           ? "same"
-                                       : "DIFFERS",
+                ! t->is_same            ? "DIFFERS"
+                : t->now                ? "agrees"
+                : t->source == PLAY_LIVE ? "live"
+                                         : "same",
                 t->decision ? t->decision : "");
     for (size_t i = 0; i < t->calls.len; i++)
         buf_printf (out, "%s%s", i ? ", " : "  ", t->calls.items[i]);
     buf_putc (out, '\n');
+    if (t->now && ! t->is_same)
+        buf_printf (out, "         now: %s\n", t->now);
+}
+
+/* --- what the record does not promise --- */
+
+/* Turns a live model decided, and how many of them as they were decided then. */
+static size_t
+count_agreed (const struct player *p, size_t *asked)
+{
+    size_t count, agreed = 0;
+    const struct play_turn *turns = player_turns (p, &count);
+    *asked = 0;
+    for (size_t i = 0; i < count; i++) {
+        *asked += turns[i].now != NULL;
+        agreed += turns[i].now && turns[i].is_same;
+    }
+    return agreed;
+}
+
+static const struct rec_tree *
+incomplete_tree (const struct player *p)
+{
+    const struct rec_tape *t = player_record (p)->tape;
+    for (size_t i = 0; t && i < t->tree_count; i++)
+        if (t->trees[i].left_out)
+            return &t->trees[i];
+    return NULL;
+}
+
+static void
+append_unpromised (const struct player *p, struct buf *out)
+{
+    const struct rec_tree *tree = incomplete_tree (p);
+    size_t asked, agreed = count_agreed (p, &asked);
+    for (size_t i = 0; i < player_unpromised (p)->len; i++)
+        buf_printf (out, "not promised: %s came to something else\n",
+                    player_unpromised (p)->items[i]);
+    if (tree)
+        buf_printf (out, "left out of the record: %llu entries, among them %s\n",
+                    (unsigned long long)tree->left_out, tree->name_count ? tree->names[0] : "");
+    if (asked)
+        buf_printf (out, "agreement: %zu of %zu turns\n", agreed, asked);
 }
 
 /* One line of what stands there, however many it has. */
@@ -83,6 +128,7 @@ replay_report_text (const struct player *p, const char *session_id, struct buf *
         append_difference (player_difference (p), out);
     for (size_t i = 0; i < player_missing (p)->len; i++)
         buf_printf (out, "missing: %s\n", player_missing (p)->items[i]);
+    append_unpromised (p, out);
     buf_printf (out, "served: %llu answers, %llu calls; live calls: %llu\n",
                 (unsigned long long)counts.answers, (unsigned long long)counts.calls,
                 (unsigned long long)counts.live_calls);
@@ -123,10 +169,29 @@ turn_json (const struct play_turn *t)
     json_set_bool (o, "same", t->is_same);
     json_set_string (o, "source", t->source == PLAY_LIVE ? "live" : "record");
     json_set_string (o, "decision", t->decision);
+    if (t->now)
+        json_set_string (o, "now", t->now);
     for (size_t i = 0; i < t->calls.len; i++)
         json_array_append_new (calls, json_string (t->calls.items[i]));
     json_object_set_new (o, "calls", calls);
     return o;
+}
+
+static void
+set_unpromised (const struct player *p, json_t *o)
+{
+    const struct rec_tree *tree = incomplete_tree (p);
+    size_t asked, agreed = count_agreed (p, &asked);
+    json_t *commands = json_array (), *names = json_array ();
+    for (size_t i = 0; i < player_unpromised (p)->len; i++)
+        json_array_append_new (commands, json_string (player_unpromised (p)->items[i]));
+    for (size_t i = 0; tree && i < tree->name_count; i++)
+        json_array_append_new (names, json_string (tree->names[i]));
+    json_object_set_new (o, "not_promised", commands);
+    json_object_set_new (o, "left_out", names);
+    if (asked)
+        json_object_set_new (o, "agreement", json_pack ("{s:I,s:I}", "same", (json_int_t)agreed,
+                                                        "asked", (json_int_t)asked));
 }
 
 json_t *
@@ -158,5 +223,6 @@ replay_report_json (const struct player *p, const char *session_id)
     json_set_u64 (o, "live_calls", counts.live_calls);
     json_set_u64 (o, "network_attempts", counts.network_attempts);
     json_object_set_new (o, "missing", missing);
+    set_unpromised (p, o);
     return o;
 }

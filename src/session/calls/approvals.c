@@ -257,6 +257,23 @@ refuse (struct call_outcome *out, const struct call *call, const char *rules, co
     out->is_refused = true;
 }
 
+void
+approvals_refuse (struct call_outcome *out, const struct call *call, const char *rules,
+                  const char *answer)
+{
+    static const struct {
+        const char *answer, *why;
+    } reasons[] = {
+        { "no", "the answer was no" },
+        { "never", "the answer was no, for the rest of this session" },
+        { "timeout", "nobody answered in time" },
+        { "canceled", "the task was stopped while it waited for the answer" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (reasons); i++)
+        if (str_eq (reasons[i].answer, answer))
+            refuse (out, call, rules, reasons[i].why);
+}
+
 /* What came of the question: what the model is told when it was no. */
 static bool
 settle (struct asking *a, struct call_outcome *out)
@@ -265,7 +282,7 @@ settle (struct asking *a, struct call_outcome *out)
     if (! a->reply.text && ! a->reply.has_timed_out) {
         (void)record_answer (a, "canceled", false);
         a->t->end.wait_phase = "input";
-        refuse (out, a->call, a->rules, "the task was stopped while it waited for the answer");
+        approvals_refuse (out, a->call, a->rules, "canceled");
         out->is_canceled = true;
         return false;
     }
@@ -282,10 +299,8 @@ settle (struct asking *a, struct call_outcome *out)
     if (is_allowed)
         open_hosts (a->s, a->hits, answer == ANSWER_SESSION, out);
     else
-        refuse (out, a->call, a->rules,
-                ! a->reply.text          ? "nobody answered in time"
-                : answer == ANSWER_NEVER ? "the answer was no, for the rest of this session"
-                                         : "the answer was no");
+        approvals_refuse (out, a->call, a->rules,
+                          a->reply.text ? answer_words[answer] : "timeout");
     return is_allowed;
 }
 
@@ -347,7 +362,7 @@ apply_remembered (struct session *s, struct running_task *t, const struct call *
         if (! r->is_set)
             hits->items[kept++] = hit;
         else if (! record_remembered (s, t, call, &hit, r) || ! r->is_allowed) {
-            refuse (out, call, rules, "the answer was no, for the rest of this session");
+            approvals_refuse (out, call, rules, "never");
             return false;
         }
     }

@@ -19,5 +19,8 @@ void approvals_free (struct session *s);
  * refusal, marked is_refused. Hosts that were approved stay open until approvals_end. */
 bool approvals_allow (struct session *s, struct running_task *t, const struct call *call,
                       struct call_outcome *out);
+/* The refusal of an answer ("no", "never", "timeout", "canceled"), or of nobody being asked. */
+void approvals_refuse (struct call_outcome *out, const struct call *call, const char *rules,
+                       const char *answer);
 /* The call is over: what it was approved for alone is closed again. */
 void approvals_end (struct session *s, struct call_outcome *out);

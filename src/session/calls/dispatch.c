@@ -3,13 +3,16 @@
 #include "engine/guest.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "door/tasks/intake.h"
 #include "host/task.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "net/gateway.h"
+#include "replay/play/play_guest.h"
 #include "session/commands/native.h"
 #include "session/commands/shell.h"
 #include "session/guests/guest_store.h"
+#include "session/guests/recording.h"
 #include "session/model/stream_frames.h"
 #include "session/servers/call_server.h"
 #include "session/state/loop_lock.h"
@@ -17,7 +20,9 @@
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DATA_FILE_MAX 10485760 /* of a plan step's result */
 
@@ -27,6 +32,43 @@ struct input_wait {
     struct session *session;
     struct running_task *task;
 };
+
+/* At a terminal a replay asks who sits there; what they say is not what was said then. */
+static char *
+ask_terminal (const char *prompt)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    if (! isatty (STDIN_FILENO) || ! isatty (STDERR_FILENO))
+        return NULL;
+    diag_note ("the record holds no reply to: %s", prompt);
+    ssize_t len = getline (&line, &cap, stdin);
+    if (len > 0 && line[len - 1] == '\n')
+        line[len - 1] = '\0';
+    if (len > 0)
+        return line;
+    free (line);
+    return NULL;
+}
+
+/* In a replay: what was said then. */
+static bool
+played_reply (struct input_wait *wait, const char *question, struct question_reply *reply,
+              struct mur_error **err)
+{
+    struct session *s = wait->session;
+    struct recording_reply then;
+    if (recording_next_reply (s, &then, err)) {
+        reply->text = then.text;
+        reply->has_timed_out = then.has_timed_out;
+        return reply->text != NULL;
+    }
+    if (*err == NULL && (reply->text = ask_terminal (question)))
+        return true;
+    if (! *err)
+        player_no_reply (s->asked->player, question, &wait->task->fatal);
+    return false;
+}
 
 /* Waits for the message that continues this task; NULL traps the tool. */
 static const char *
@@ -38,8 +80,17 @@ request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, s
     _cleanup_free_ char *question = x_strndup (prompt, len);
     const struct question asked = { .text = question };
     _cleanup_ (question_reply_clear) struct question_reply reply = { 0 };
-    if (! registry_ask (wait->session->registry, wait->task->task, &asked,
-                        timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply)) {
+    bool is_answered =
+        wait->session->asked->player
+            ? played_reply (wait, question, &reply, err)
+            : registry_ask (wait->session->registry, wait->task->task, &asked,
+                            timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply);
+    recording_keep_reply (
+        wait->session, question,
+        &(struct recording_reply){ (char *)(uintptr_t)reply.text, reply.has_timed_out });
+    if (! is_answered && *err)
+        return NULL;
+    if (! is_answered) {
         if (reply.has_timed_out)
             wait->task->end.input_timed_out = true;
         else

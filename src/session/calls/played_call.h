@@ -12,6 +12,7 @@
  * the call is to be run. <may_run>: no gate stood in the way; else it is only compared. */
 bool played_call (struct session *s, struct running_task *t, const struct call *c, bool may_run,
                   struct call_outcome *o);
-/* The call is over; what was run again is compared. */
+/* The call is over; what was run again is compared, and the model goes on with what it was given
+ * then. */
 void played_call_over (struct session *s, struct running_task *t, const struct call *c,
-                       const struct call_outcome *o);
+                       struct call_outcome *o);

@@ -4,9 +4,8 @@
 
 #include "door/tasks/tasks.h"
 #include "net/guest_http.h"
-#include "replay/play/player.h"
 #include "session/guests/guests.h"
-#include "session/guests/played_http.h"
+#include "session/guests/senses.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 #include "spawn/formation/membership.h"
@@ -86,12 +85,15 @@ guest_store_open (struct session *s, const struct guest_setup *setup, struct gue
             linkage_bind (setup->kind, setup->contexts, setup->context_count, bindings),
         .http = &guest_http_handler,
     };
+    store->senses = senses_new (s, setup);
+    if (store->senses) {
+        http.watch = senses_watch (store->senses);
+        http.watch_ctx = senses_http (store->senses);
+    }
     store->http = guest_http_new (&http);
     spec.http_ctx = store->http;
-    if (s->asked->player && ! player_is_live (s->asked->player)) {
-        spec.http = &played_http_handler;
-        spec.http_ctx = s->asked->player;
-    }
+    if (store->senses)
+        senses_fill (store->senses, &spec);
     store->guest = guest_new (&spec, setup->cancel, ending, err);
     return store->guest != NULL;
 }
@@ -103,5 +105,6 @@ guest_store_close (struct guest_store *store)
         guest_free (store->guest);
     if (store->http)
         guest_http_free (store->http);
+    senses_free (store->senses);
     *store = (struct guest_store){ 0 };
 }

@@ -31,6 +31,7 @@ struct guest_setup {
 struct guest_store {
     struct guest *guest;
     struct guest_http *http;
+    struct senses *senses; /* NULL: the host's own */
 };
 
 /* Instantiates. False with *ending and *err set as by guest_new. */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "session/guests/senses.h"
 #include "session/hooks/hooks_internal.h"
 #include "session/state/session.h"
 
@@ -60,6 +61,7 @@ hook_ask (struct hook *h, enum hook_event_kind kind, const struct value *event, 
     _cleanup_error_ struct mur_error *err = NULL;
     enum guest_ending how =
         host_hook_call (h->store.guest, kind, event, arena, out, failure, h->serving.cancel, &err);
+    senses_keep (h->store.senses);
     if (how == GUEST_OK)
         return *failure == NULL;
     h->is_lost = how != GUEST_MISSING_EXPORT;

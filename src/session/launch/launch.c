@@ -29,6 +29,7 @@
 #include "session/launch/completion_report.h"
 #include "session/launch/export.h"
 #include "session/launch/launch_parts.h"
+#include "session/guests/recording.h"
 #include "session/launch/launch_replay.h"
 #include "session/launch/launch_script.h"
 #include "session/launch/launched.h"
@@ -159,7 +160,7 @@ launch_begin (struct session *s, bool has_own, const struct launch_options *opti
     if (! s->trace)
         return false;
     export_start (s);
-    if (! start_line_write (s, err))
+    if (! start_line_write (s, err) || ! recording_begin (s, door_url (s->door), err))
         return false;
     retention_apply (s);
     make_registry (s);
@@ -205,6 +206,7 @@ tear_down (struct session *s, struct launch_outcome *outcome)
     confine_end (s);
     termination_settle (s);
     launch_write_end (s, outcome);
+    recording_end (s);
     door_close (s->door);
     s->door = NULL;
     handoff_end (s);

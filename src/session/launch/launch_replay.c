@@ -6,6 +6,7 @@
 #include "replay/play/play_task.h"
 #include "session/commands/confine.h"
 #include "session/guests/guest_env.h"
+#include "session/guests/recording.h"
 #include "session/hooks/hooks.h"
 #include "session/launch/launch_parts.h"
 #include "session/launch/start_line.h"
@@ -25,7 +26,8 @@ url_of (const struct session *s)
 static bool
 needs_commands (const struct session *s)
 {
-    return player_modes (s->asked->player)->tools != PLAY_RECORDED;
+    const struct play_modes *m = player_modes (s->asked->player);
+    return m->tools != PLAY_RECORDED || m->has_from;
 }
 
 static bool
@@ -37,7 +39,7 @@ begin (struct session *s, const struct launch_options *options, struct mur_error
     guest_env_fill (s, url_of (s));
     confine_set_env (s);
     s->trace = trace_writer_new (s->places.records, s->id.text, s->redactor, err);
-    if (! s->trace || ! start_line_write (s, err))
+    if (! s->trace || ! start_line_write (s, err) || ! recording_begin (s, url_of (s), err))
         return false;
     launch_make_registry (s);
     if (! hooks_start (s, err))
@@ -64,6 +66,7 @@ launch_replay (struct session *s, const struct launch_options *options, enum ses
     confine_end (s);
     termination_settle (s);
     launch_write_end (s, &outcome);
+    recording_end (s);
     player_finish (s->asked->player);
     termination_disarm (s);
     *ending = outcome.ending;

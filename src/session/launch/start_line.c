@@ -182,7 +182,7 @@ artifacts_list (const struct session *s)
 static const char *
 capture_name (enum trace_capture capture)
 {
-    static const char *const names[] = { "none", "meta", "content" };
+    static const char *const names[] = { "none", "meta", "content", "replay" };
     return names[capture];
 }
 

@@ -4,7 +4,9 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
+#include "replay/play/play_model.h"
 #include "replay/play/play_task.h"
+#include "session/guests/recording.h"
 #include "session/model/selection.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
@@ -82,6 +84,13 @@ played_controls (struct session *s, const struct running_task *t)
             selection_set_max_tokens (s, &controller, (uint64_t)json_integer_value (value),
                                       &previous);
     }
+}
+
+void
+played_turn (struct session *s, const struct running_task *t)
+{
+    if (player_forks (s->asked->player, t->counts.turns))
+        recording_fork (s, t->counts.turns);
 }
 
 void

@@ -14,5 +14,7 @@ enum registry_next played_next_task (struct session *s, const struct task **task
 bool played_load_prior (struct session *s, struct running_task *t, struct mur_error **err);
 /* Settings a controller changed before this turn. */
 void played_controls (struct session *s, const struct running_task *t);
+/* A turn begins: it may be the first that is no replay any more. */
+void played_turn (struct session *s, const struct running_task *t);
 /* The task ended. */
 void played_task_over (struct session *s, const struct running_task *t);

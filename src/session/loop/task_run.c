@@ -17,6 +17,7 @@
 #include "session/loop/seed.h"
 #include "session/model/selection.h"
 #include "session/state/refused.h"
+#include "session/guests/recording.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
 #include "session/task/task_text.h"
@@ -75,6 +76,7 @@ start_lines (struct session *s, const struct task *task)
     for (const char *kind = task->part_kinds; kind && *kind; kind++)
         strv_push (&kinds, *kind == 't' ? "text" : "data");
     keep_text (s, text_sha);
+    recording_task (s);
     TRACE (s->trace, NULL, task_start, .task_id = task->id, .context_id = task->context_id,
            .source = task->source, .origin = task_origin_name (task->origin),
            .trust = task->is_trusted ? "trusted" : "untrusted", .lane = lane_of (task->origin),

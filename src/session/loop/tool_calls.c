@@ -9,6 +9,7 @@
 #include "session/calls/dispatch.h"
 #include "session/calls/gate.h"
 #include "session/calls/played_call.h"
+#include "session/guests/recording.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/deadline.h"
 #include "session/state/refused.h"
@@ -33,6 +34,7 @@ tool_call_run (struct session *s, struct running_task *t, const struct call *c,
                struct call_outcome *o)
 {
     uint64_t started_us = clock_monotonic_us ();
+    recording_call (s, c->turn);
     bool is_free = may_run (s, t, c, o);
     if (! o->is_refused && ! played_call (s, t, c, is_free, o) && is_free) {
         started_us = clock_monotonic_us ();
@@ -41,6 +43,8 @@ tool_call_run (struct session *s, struct running_task *t, const struct call *c,
     approvals_end (s, o);
     if (o->is_refused)
         return;
+    const struct staged_artifact *a = session_artifact (s, c->name);
+    recording_call_over (s, o->is_dispatched, a && a->component);
     played_call_over (s, t, c, o);
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;
     if (o->is_dispatched && ! s->asked->player)

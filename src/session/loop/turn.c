@@ -265,8 +265,10 @@ show_working (struct session *s, const struct running_task *t)
 static void
 choose (struct session *s, struct running_task *t, struct request *request)
 {
-    if (s->asked->player)
+    if (s->asked->player) {
         played_controls (s, t);
+        played_turn (s, t);
+    }
     selection_take (s, t->task->id, t->counts.turns, &t->choice);
     const struct choice *d = t->choice.driver;
     const struct request_reader reader = request_reader_of (s, d, d->model);

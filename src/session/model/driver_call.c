@@ -377,7 +377,8 @@ void
 driver_call_as (struct session *s, const struct driver_caller *c, uint64_t estimate,
                 struct driver_answer *out)
 {
-    if (played_answer (s, c, estimate, out))
+    const struct rec_model *then;
+    if (played_answer (s, c, estimate, out, &then))
         return;
     if (! steering_take_driver (s, c->cancel)) {
         out->outcome = DRIVER_CANCELED;
@@ -385,6 +386,8 @@ driver_call_as (struct session *s, const struct driver_caller *c, uint64_t estim
     }
     call_until_over (s, c, estimate, out);
     steering_release_driver (s);
+    if (then)
+        played_compare (s, c, then, estimate, out);
 }
 
 void

@@ -108,15 +108,29 @@ serve (struct session *s, const struct driver_caller *c, const struct rec_model 
         out->continuation_id = x_strdup (m->continuation_id);
 }
 
+void
+played_compare (struct session *s, const struct driver_caller *c, const struct rec_model *then,
+                uint64_t estimate, struct driver_answer *out)
+{
+    player_decided (s->asked->player, then, out->text, out->text_len);
+    driver_answer_clear (out);
+    *out = (struct driver_answer){ 0 };
+    serve (s, c, then, estimate, out);
+}
+
 bool
 played_answer (struct session *s, const struct driver_caller *c, uint64_t estimate,
-               struct driver_answer *out)
+               struct driver_answer *out, const struct rec_model **then)
 {
     const struct rec_model *model = NULL;
     const struct rec_refusal *refusal = NULL;
+    *then = NULL;
     if (! s->asked->player)
         return false;
     switch (ask (s, c, &model, &refusal, &out->error)) {
+    case PLAY_COMPARE:
+        *then = model;
+        return false;
     case PLAY_ASK:
         return false;
     case PLAY_ANSWER:

@@ -31,6 +31,7 @@
 #include "session/calls/read_only.h"
 #include "session/commands/confine.h"
 #include "session/guests/guests.h"
+#include "session/guests/recording.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hooks.h"
 #include "session/loop/compaction.h"
@@ -62,7 +63,8 @@
 static bool
 is_served (const struct session *s)
 {
-    return s->asked->player && player_modes (s->asked->player)->tools == PLAY_RECORDED;
+    const struct player *p = s->asked->player;
+    return p && player_modes (p)->tools == PLAY_RECORDED && ! player_modes (p)->has_from;
 }
 
 static bool
@@ -289,7 +291,7 @@ static void (*const part_frees[]) (struct session *s) = {
     hooks_free,      served_free,    door_end,    staged_free,
     going_free,      harness_free,   told_free,   stage_artifacts_free,
     handoff_free,    http_end,       guests_free, stage_driver_free,
-    steering_free,   processes_free, places_free, approvals_free,
+    steering_free,   processes_free, places_free, approvals_free, recording_free,
     held_hosts_free, refused_free,
 };
 

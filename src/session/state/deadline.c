@@ -23,6 +23,8 @@ deadline_fill (const struct session *s, struct deadline *out)
     const struct stage_request *r = s->asked;
     uint64_t now_ms = clock_monotonic_ms (), now_unix_ms = clock_unix_ms ();
     *out = (struct deadline){ 0 };
+    if (r->player)
+        return; /* it comes where it came, which is on record */
     if (r->time.own_deadline_secs) {
         out->is_set = true;
         out->secs = r->time.own_deadline_secs;

@@ -30,6 +30,15 @@ session_artifact (const struct session *s, const char *tool_name)
     return NULL;
 }
 
+struct staged_artifact *
+session_artifact_full (const struct session *s, const char *full_name)
+{
+    for (size_t i = 0; i < s->kit.artifact_count; i++)
+        if (str_eq (s->kit.artifacts[i].full_name, full_name))
+            return &s->kit.artifacts[i];
+    return NULL;
+}
+
 bool
 session_has_removed (const struct session *s, const char *tool_name)
 {

@@ -100,6 +100,8 @@ int tool_entry_compare (const void *a, const void *b);
 const struct tool_entry *session_tool (const struct session *s, const char *name);
 /* The artifact of that tool name that is there now, or NULL. */
 struct staged_artifact *session_artifact (const struct session *s, const char *tool_name);
+/* The same by its full name. */
+struct staged_artifact *session_artifact_full (const struct session *s, const char *full_name);
 /* True when an artifact of that tool name was pulled and removed again, and none is there now. */
 bool session_has_removed (const struct session *s, const char *tool_name);
 /* True when some hook may answer on-compaction. */

@@ -48,6 +48,7 @@ struct room_parts {
     struct held_hosts *held_hosts;
     struct refused *refused;
     struct approval_state *approvals;
+    struct recording *recording;
 };
 
 struct session {

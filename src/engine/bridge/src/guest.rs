@@ -8,6 +8,7 @@
 use crate::drive::{Stop, drive, stop_borrow};
 use crate::http::{Handler, Hooks};
 use crate::link::{Linked, Missing};
+use crate::senses::Senses;
 use crate::stdio::Stdio;
 use crate::{slice_in, text_in, text_out};
 use std::ffi::{c_char, c_int, c_void};
@@ -41,6 +42,7 @@ pub struct Spec {
     http: *const Handler,
     http_ctx: *mut c_void,
     has_stdio: bool,
+    senses: *const Senses,
 }
 
 /// Mirrors enum guest_ending of engine.h.
@@ -184,6 +186,9 @@ fn wasi_of(spec: &Spec) -> Result<WasiCtx, String> {
         b.preopened_dir(&path, &name, perms)
             .map_err(|e| format!("preopen \"{name}\": {e:#}"))?;
     }
+    if let Some(senses) = unsafe { spec.senses.as_ref() } {
+        senses.give(&mut b);
+    }
     Ok(b.build())
 }
 
@@ -202,6 +207,8 @@ pub unsafe extern "C" fn bridge_guest_new(
     };
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_time()
+        // What a guest waits for that runs again has come: its sleeps end at once.
+        .start_paused(unsafe { spec.senses.as_ref() }.is_some_and(Senses::is_past))
         .max_blocking_threads(2)
         .build()
     {

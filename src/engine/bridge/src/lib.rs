@@ -14,6 +14,8 @@ mod engine;
 mod guest;
 mod http;
 mod link;
+mod readdir;
+mod senses;
 mod stdio;
 mod wasi;
 

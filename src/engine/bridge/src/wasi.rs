@@ -83,7 +83,8 @@ fn add_clocks(l: &mut L) -> Result<()> {
 fn add_filesystem(l: &mut L) -> Result<()> {
     use bindings::filesystem::{preopens, types};
     preopens::add_to_linker::<_, WasiFilesystem>(l, GuestData::filesystem)?;
-    types::add_to_linker::<_, WasiFilesystem>(l, GuestData::filesystem)
+    types::add_to_linker::<_, WasiFilesystem>(l, GuestData::filesystem)?;
+    crate::readdir::sort_directories(l)
 }
 
 fn add_random(l: &mut L) -> Result<()> {
