@@ -10,6 +10,7 @@
  * - say TEXT, env, stdout TEXT, stderr TEXT, big BYTES
  * - read PATH, write PATH TEXT, append PATH TEXT, list PATH, mkdir PATH, remove PATH, stat PATH
  * - rename FROM TO, link TARGET PATH
+ * - time, random COUNT, order PATH (as it is listed)
  * - fetch URL, post URL TEXT, fetch-with URL NAME VALUE (one header), slow-read URL MS
  * - sleep MS, spin, grow MIB, balloon MIB, recurse, trap, exit N
  */
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "murmur_sdk.h"
@@ -129,6 +131,45 @@ probe_list (struct mur_text *out, char *rest)
             names[count++] = mur_format ("%s%s", entry->d_name, entry->d_type == DT_DIR ? "/" : "");
     closedir (folder);
     probe_sorted (out, names, count);
+}
+
+static void
+probe_order (struct mur_text *out, char *rest)
+{
+    DIR *folder = opendir (*rest != '\0' ? rest : ".");
+    if (folder == NULL) {
+        probe_errno (out, "order", -1);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir (folder)) != NULL;)
+        mur_text_printf (out, "%s\n", entry->d_name);
+    closedir (folder);
+}
+
+static void
+probe_time (struct mur_text *out, char *rest)
+{
+    struct timespec wall, monotonic;
+    (void)rest;
+    clock_gettime (CLOCK_REALTIME, &wall);
+    clock_gettime (CLOCK_MONOTONIC, &monotonic);
+    mur_text_printf (out, "time: %lld.%09ld %lld.%09ld\n", (long long)wall.tv_sec, wall.tv_nsec,
+                     (long long)monotonic.tv_sec, monotonic.tv_nsec);
+}
+
+static void
+probe_random (struct mur_text *out, char *rest)
+{
+    unsigned char bytes[256];
+    size_t count = strtoul (rest, NULL, 10);
+    if (count > sizeof bytes || getentropy (bytes, count) != 0) {
+        probe_errno (out, "random", -1);
+        return;
+    }
+    mur_text_puts (out, "random: ");
+    for (size_t i = 0; i < count; i++)
+        mur_text_printf (out, "%02x", bytes[i]);
+    mur_text_puts (out, "\n");
 }
 
 static void
@@ -342,6 +383,9 @@ static const struct probe_word probe_words[] = {
     { "write", probe_write },
     { "append", probe_append },
     { "list", probe_list },
+    { "order", probe_order },
+    { "time", probe_time },
+    { "random", probe_random },
     { "mkdir", probe_mkdir },
     { "remove", probe_remove },
     { "rename", probe_rename },

@@ -8,6 +8,7 @@ import json
 import yaml
 
 CONTENT = {"capture": "content"}
+FULL = {"capture": "replay"}
 
 
 def replay(project, *arguments, session=None, expect=None, **how):

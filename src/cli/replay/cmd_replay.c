@@ -16,7 +16,7 @@
 #include "fs/paths.h"
 #include "home/paths.h"
 #include "home/running.h"
-#include "replay/play/player.h"
+#include "replay/play/play_guest.h"
 #include "replay/record/record_read.h"
 #include "replay/record/tape_read.h"
 #include "replay/tell/report.h"
@@ -195,7 +195,7 @@ static bool
 is_told (const struct mur_error *e)
 {
     return e->code == E_RPL_002 || e->code == E_RPL_003 || e->code == E_RUN_040 ||
-           e->code == E_RUN_053 || e->code == E_RUN_007 || e->code == E_RUN_001;
+           e->code == E_RUN_053 || e->code == E_RPL_006 || e->code == E_RUN_007 || e->code == E_RUN_001;
 }
 
 static bool
@@ -323,12 +323,13 @@ find_artifact (struct replay *r, struct run_replay *run, struct mur_error **err)
     return true;
 }
 
-/* Where nobody is asked for real, nobody can be. */
+/* Where nobody is asked for real, nobody can be. Commands that run again get walls first, which the
+ * kernel wants a socket for: the launch closes behind them. */
 static bool
 close_network (const struct replay *r, struct mur_error **err)
 {
-    return player_is_live (r->player) ||
-           no_sockets_enter (player_modes (r->player)->tools != PLAY_RECORDED, err);
+    return player_is_live (r->player) || player_modes (r->player)->tools != PLAY_RECORDED ||
+           no_sockets_enter (false, err);
 }
 
 static void
@@ -352,7 +353,7 @@ judge (const struct replay *r, struct mur_error **err)
 {
     const struct play_difference *d = player_difference (r->player);
     if (player_verdict (r->player) != PLAY_DIVERGED)
-        return true;
+        return player_fail_unanswered (r->player, err);
     mur_fail (err, E_RPL_002, "%s ran otherwise: %s at turn %llu (%s)", r->record->session_id,
               d->part, (unsigned long long)d->turn, d->cause);
     return false;

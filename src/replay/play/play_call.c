@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_write.h"
+#include "replay/play/differ.h"
 #include "replay/play/player_internal.h"
 
 #include <string.h>
@@ -123,9 +125,18 @@ static bool
 compare_command (struct player *p, const struct rec_call *c, const char *text, size_t len)
 {
     const char *recorded = c->output ? c->output : "";
-    if (c->output_len != len || (len && memcmp (recorded, text, len) != 0))
-        strv_printf (&p->unpromised, "task %zu, turn %llu, call %zu (%s)", p->task->ordinal,
-                     (unsigned long long)c->turn, c->number, c->name);
+    if (c->output_len == len && (! len || memcmp (recorded, text, len) == 0))
+        return true;
+    size_t at = differ_offset (recorded, c->output_len, text, len);
+    _cleanup_free_ char *before = differ_excerpt (recorded, c->output_len, at);
+    _cleanup_free_ char *after = differ_excerpt (text, len, at);
+    _cleanup_buf_ struct buf line = { 0 };
+    buf_printf (&line, "task %zu, turn %llu, call %zu (%s): ", p->task->ordinal,
+                (unsigned long long)c->turn, c->number, c->name);
+    json_append_string (&line, before, strlen (before));
+    buf_puts (&line, " -> ");
+    json_append_string (&line, after, strlen (after));
+    strv_push (&p->unpromised, line.data);
     return true;
 }
 

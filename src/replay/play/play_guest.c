@@ -65,11 +65,20 @@ player_no_reply (struct player *p, const char *prompt, struct mur_error **err)
 {
     pthread_mutex_lock (&p->lock);
     p->is_stopped = true;
+    p->unanswered = p->unanswered ? p->unanswered : arena_strdup (p->arena, prompt);
     strv_printf (&p->missing, "turn %llu: a reply to \"%s\"", (unsigned long long)p->turn, prompt);
     if (p->verdict == PLAY_SAME)
         p->verdict = PLAY_INCOMPLETE;
     pthread_mutex_unlock (&p->lock);
+    player_fail_unanswered (p, err);
+}
+
+bool
+player_fail_unanswered (const struct player *p, struct mur_error **err)
+{
+    if (! p->unanswered)
+        return true;
     mur_fail (err, E_RPL_006, "the record holds no reply to what was asked at turn %llu: %s",
-              (unsigned long long)p->turn, prompt);
-    mur_hint (err, "run the replay in a terminal to answer it");
+              (unsigned long long)p->turn, p->unanswered);
+    return mur_hint (err, "run the replay in a terminal to answer it");
 }

@@ -18,3 +18,5 @@ bool player_compares_files (const struct player *p);
 void player_files (struct player *p, uint64_t turn, size_t call, const char *path);
 /* A person was asked, and the record holds no reply: the replay ends, E-RPL-006. */
 void player_no_reply (struct player *p, const char *prompt, struct mur_error **err);
+/* True unless that happened. */
+bool player_fail_unanswered (const struct player *p, struct mur_error **err);

@@ -76,7 +76,7 @@ append_unpromised (const struct player *p, struct buf *out)
     const struct rec_tree *tree = incomplete_tree (p);
     size_t asked, agreed = count_agreed (p, &asked);
     for (size_t i = 0; i < player_unpromised (p)->len; i++)
-        buf_printf (out, "not promised: %s came to something else\n",
+        buf_printf (out, "not promised: %s\n",
                     player_unpromised (p)->items[i]);
     if (tree)
         buf_printf (out, "left out of the record: %llu entries, among them %s\n",

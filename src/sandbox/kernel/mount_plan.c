@@ -120,6 +120,13 @@ finish (struct mount_plan *plan, struct draft *d, const char *work_dir)
     plan->gid = getegid ();
 }
 
+/* A replay's: what shows the records read-only would cover it, and comes first. */
+static bool
+is_among_records (const struct mount_folders *f)
+{
+    return f->records.path && fs_path_is_within (f->work.path, f->records.path);
+}
+
 /* Given a place of its own where what lies over it so far shows it otherwise: the covered /tmp not
  * at all, a writable tree as writable, a read-only one as read-only. */
 static void
@@ -192,6 +199,8 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
         plan->covered = f->covered;
         add_folder (&d, &f->temp, "/tmp", false);
         const char *work_dir = f->work.path;
+        if (is_among_records (f))
+            expose (&d, &f->records, true, work_dir);
         expose (&d, &f->work, false, work_dir);
         expose (&d, &f->runtime, true, work_dir);
         expose (&d, &f->records, true, work_dir);
@@ -323,6 +332,8 @@ mount_plan_sealed (struct mount_plan *plan, const struct mount_folders *f, struc
     plan->has_shm = plan->has_pts = true;
     add_folder (&d, &f->temp, "/tmp", false);
     move_behind_last (&d);
+    if (is_among_records (f))
+        add_folder (&d, &f->records, f->records.path, true);
     add_folder (&d, &f->work, f->work.path, false);
     add_protected (&d, f);
     add_folder (&d, &f->runtime, f->runtime.path, true);

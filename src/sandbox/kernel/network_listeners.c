@@ -13,10 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Any socket will do to ask for it: one that leaves the host may be refused to this process. */
 static bool
 bring_up_loopback (void)
 {
-    int fd = socket (AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifreq request = { .ifr_name = "lo" };
     if (fd < 0 || ioctl (fd, SIOCGIFFLAGS, &request) < 0)
         return false;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "fs/replace.h"
+#include "replay/play/player.h"
 #include "sandbox/host/host.h"
 #include "sandbox/kernel/environment.h"
 #include "sandbox/programs/compiler_helpers.h"
@@ -142,7 +143,8 @@ static bool
 fill_network (struct session *s, struct mur_error **err)
 {
     const struct str_list *allow = &s->policy->network.allow;
-    for (size_t i = 0; i < allow->len; i++)
+    bool has_network = ! s->asked->player || player_is_live (s->asked->player);
+    for (size_t i = 0; has_network && i < allow->len; i++)
         if (! allow_list_add (&s->rooms.processes->confined->network, allow->items[i], err))
             return false;
     const struct confine_program *program = s->rooms.processes->program;
@@ -158,7 +160,8 @@ fill_network (struct session *s, struct mur_error **err)
         (struct allow_listener){ refused_note_host, s };
     s->rooms.processes->confined->spec.network = &s->rooms.processes->confined->network;
     struct confinement_spec *spec = &s->rooms.processes->confined->spec;
-    spec->host_sockets = names_of (s, &s->policy->network.host_sockets);
+    if (has_network)
+        spec->host_sockets = names_of (s, &s->policy->network.host_sockets);
     spec->allows_unix_sockets =
         s->policy->network.unix_sockets_allowed || s->policy->network.host_sockets.len;
     return true;

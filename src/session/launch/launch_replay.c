@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "door/tasks/tasks.h"
 #include "replay/play/play_task.h"
+#include "sandbox/kernel/no_sockets.h"
 #include "session/commands/confine.h"
 #include "session/guests/guest_env.h"
 #include "session/guests/recording.h"
@@ -30,10 +31,17 @@ needs_commands (const struct session *s)
     return m->tools != PLAY_RECORDED || m->has_from;
 }
 
+/* From here on no command and no guest reaches anybody, unless the replay meets the world. */
+static bool
+close_network (const struct session *s, struct mur_error **err)
+{
+    return player_is_live (s->asked->player) || no_sockets_enter (true, err);
+}
+
 static bool
 begin (struct session *s, const struct launch_options *options, struct mur_error **err)
 {
-    if (needs_commands (s) && ! confine_start (s, err))
+    if (needs_commands (s) && (! confine_start (s, err) || ! close_network (s, err)))
         return false;
     murmur_md_write (s, url_of (s));
     guest_env_fill (s, url_of (s));

@@ -44,8 +44,9 @@ tool_call_run (struct session *s, struct running_task *t, const struct call *c,
     if (o->is_refused)
         return;
     const struct staged_artifact *a = session_artifact (s, c->name);
-    recording_call_over (s, o->is_dispatched, a && a->component);
+    bool has_run = o->is_dispatched;
     played_call_over (s, t, c, o);
+    recording_call_over (s, has_run, a && a->component);
     uint64_t duration_ms = (clock_monotonic_us () - started_us) / 1000;
     if (o->is_dispatched && ! s->asked->player)
         deadline_give_notice (s, c->name, t->task->id, &o->text);

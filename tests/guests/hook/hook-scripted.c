@@ -6,13 +6,14 @@
  * `config: {on: {EVENT: {...}}}`, where EVENT is a function's name, or before-tool-call and
  * before-shell for a call that has not run. Members: `answer` (an arm's name, "error" or "trap"),
  * `text`, `messages` ([{role, content, id?}]), `manifests` ([{name, content}]), `times` (only so
- * often; 0: always), `spin` (never returns), `ask` (a prompt for run-inference; its answer replaces
+ * often; 0: always), `spin` (never returns), `clock` (the time replaces {{asked}} in texts), `ask` (a prompt for run-inference; its answer replaces
  * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation), `env` (logs
  * the variables of these names), `scores` (text appended to eval.jsonl).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "murmur_sdk.h"
 
@@ -293,6 +294,11 @@ finish (struct mur_text *line, const char *event, output_t *ret, guest_string_t 
     bool is_due = times == 0 || count_call (event) <= times;
     if (prompt != NULL && is_due)
         ask (line, prompt, mur_json_text (config, mur_json_get (config, rule, "model")), &asked);
+    if (mur_json_bool (config, mur_json_get (config, rule, "clock"), false)) {
+        struct timespec now;
+        clock_gettime (CLOCK_REALTIME, &now);
+        asked = mur_format ("%lld.%09ld", (long long)now.tv_sec, now.tv_nsec);
+    }
     if (mur_json_bool (config, mur_json_get (config, rule, "read"), false)) {
         read_texts (line);
         read_conversation (line);
