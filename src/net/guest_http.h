@@ -20,9 +20,10 @@ struct guest_peer {
     const char *trust;    /* of the running task: "trusted", "untrusted" */
 };
 
-/* Who looks on: what a guest sent and was given, as it was, before a key is put in. `began` comes on
- * the guest's thread and returns what the others are called with, from any thread but never two at
- * once for one direction; `ended` comes last, once, when nothing of the exchange happens any more.
+/* Who looks on: what a guest sent and was given, as it was, before a key is put in. `began` comes
+ * on the guest's thread and returns what the others are called with, from any thread but never two
+ * at once for one direction; `ended` comes last, once, when nothing of the exchange happens any
+ * more.
  */
 struct guest_http_watch {
     void *(*began) (void *ctx, const struct guest_http_request *request, bool is_refused);

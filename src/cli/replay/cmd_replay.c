@@ -195,7 +195,8 @@ static bool
 is_told (const struct mur_error *e)
 {
     return e->code == E_RPL_002 || e->code == E_RPL_003 || e->code == E_RUN_040 ||
-           e->code == E_RUN_053 || e->code == E_RPL_006 || e->code == E_RUN_007 || e->code == E_RUN_001;
+           e->code == E_RUN_053 || e->code == E_RPL_006 || e->code == E_RUN_007 ||
+           e->code == E_RUN_001;
 }
 
 static bool

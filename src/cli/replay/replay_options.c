@@ -34,16 +34,17 @@ const struct cli_option cli_replay_options[] = {
       .value_name = "<HOW>",
       .fallback = "recorded",
       .choices = "recorded|rerun|live",
-      .help = "rerun: run tools on recorded files, clocks, random numbers and answers; live: on the "
-              "world as it is; either way what comes of them is compared" },
+      .help =
+          "rerun: run tools on recorded files, clocks, random numbers and answers; live: on the "
+          "world as it is; either way what comes of them is compared" },
     { .name = "--from",
       .kind = CLI_VALUE,
       .value_name = "<TURN>",
       .is_number = true,
       .help = "what came before this turn is served, its files are put back, then all is live" },
     { .name = "--each-turn",
-      .help = "ask the model at each turn of the recorded conversation and compare what it decides" },
-    { .name = "--deep", .help = "replay the sessions of children and members too" },
+      .help =
+          "ask the model at each turn of the recorded conversation and compare what it decides" },
     { .name = "--until",
       .kind = CLI_VALUE,
       .value_name = "<TURN>",

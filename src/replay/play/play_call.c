@@ -101,20 +101,31 @@ player_output (struct player *p, const struct rec_call *call, struct buf *out)
     buf_append (out, call->output ? call->output : "", call->output_len);
 }
 
+/* What the tool itself said then: a deadline's notice came after it. */
+static size_t
+length_without_notice (const struct rec_call *c, size_t now_len)
+{
+    static const char notice[] = "\n[This session ends at ";
+    bool has_notice = c->output_len > now_len && now_len &&
+                      strncmp (c->output + now_len, notice, strlen (notice)) == 0;
+    return has_notice ? now_len : c->output_len;
+}
+
 /* What was run again came to something else. */
 static bool
 compare_result (struct player *p, const struct rec_call *c, const char *text, size_t len,
                 struct mur_error **err)
 {
     const char *recorded = c->output ? c->output : "";
-    if (c->output_len == len && (! len || memcmp (recorded, text, len) == 0))
+    size_t recorded_len = length_without_notice (c, len);
+    if (recorded_len == len && (! len || memcmp (recorded, text, len) == 0))
         return true;
     const struct difference d = { .turn = c->turn,
                                   .has_call = true,
                                   .call = c->number,
                                   .part = "tool_result",
                                   .recorded = recorded,
-                                  .recorded_len = c->output_len,
+                                  .recorded_len = recorded_len,
                                   .now = text,
                                   .now_len = len };
     return play_note (p, &d, err);

@@ -109,7 +109,7 @@ ask (struct player *p, const struct play_request *now, const struct rec_model **
     *model = m;
     if (p->modes.each_turn && ! m->error_code)
         return ask_once_more (p, now, turn);
-    if (p->modes.model == PLAY_RECORDED && ! play_compare (p, now, m, err))
+    if (p->modes.model == PLAY_RECORDED && ! p->modes.has_from && ! play_compare (p, now, m, err))
         return PLAY_STOP;
     p->counts.answers++;
     return PLAY_ANSWER;

@@ -25,7 +25,7 @@ struct player {
     size_t asked_len, asked_cap;
     uint64_t call_turn; /* whose calls are counted */
     size_t call_number;
-    uint64_t turn; /* that was asked for last */
+    uint64_t turn;          /* that was asked for last */
     const char *unanswered; /* what a person was asked in vain; NULL: nothing */
     bool is_stopped;
     bool has_forked; /* the rest is no replay any more */

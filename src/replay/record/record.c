@@ -5,7 +5,6 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "fs/paths.h"
-#include "replay/record/tape_read.h"
 #include <string.h>
 
 #define LARGEST_BODY ((size_t)1 << 30)
@@ -29,7 +28,8 @@ record_free (struct record *r)
         free (r->tasks[i].controls.items);
     }
     free (r->tasks);
-    rec_tape_free (r->tape);
+    if (r->tape)
+        r->free_tape (r->tape);
     free (r->dir);
     arena_free (r->arena);
     free (r);

@@ -60,7 +60,7 @@ struct rec_call {
     uint64_t turn;
     size_t number; /* in its turn */
     const char *name, *id, *input;
-    bool is_skill; /* its text is in the artifact, not here */
+    bool is_skill;   /* its text is in the artifact, not here */
     bool is_refused; /* a person said no: <answer> to <rules>, and nothing ran */
     const char *rules, *answer;
     bool has_output;
@@ -146,6 +146,8 @@ struct rec_code {
     size_t artifact_count;
 };
 
+struct rec_tape;
+
 struct record {
     struct arena *arena;
     char *dir; /* holds trace.jsonl, blobs/ */
@@ -158,7 +160,8 @@ struct record {
     bool is_complete;      /* session_end was read */
     const char *ending;    /* session_end.exit_status */
     const char *replay_of; /* it is a replay itself */
-    struct rec_tape *tape; /* tape_read.h; NULL: there is no replay.jsonl */
+    void (*free_tape) (struct rec_tape *tape);
+    struct rec_tape *tape;   /* tape_read.h; NULL: there is no replay.jsonl */
     const char *asked_rules; /* of the approval that was asked for last */
 };
 

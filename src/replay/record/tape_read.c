@@ -138,10 +138,10 @@ take_env (struct record *r, const json_t *env)
     size_t count = 0;
     json_object_foreach ((json_t *)env, artifact, values) count += json_object_size (values);
     r->tape->env = arena_new_array (r->arena, struct rec_env, count + 1);
-    json_object_foreach ((json_t *)env, artifact, values)
-        json_object_foreach (values, name, value) r->tape->env[r->tape->env_count++] =
-            (struct rec_env){ record_keep (r, artifact), record_keep (r, name),
-                              record_keep (r, json_string_value (value)) };
+    json_object_foreach ((json_t *)env, artifact, values) json_object_foreach (values, name, value)
+        r->tape->env[r->tape->env_count++] =
+        (struct rec_env){ record_keep (r, artifact), record_keep (r, name),
+                          record_keep (r, json_string_value (value)) };
 }
 
 static bool
@@ -353,25 +353,9 @@ read_lines (struct record *r, FILE *file, struct mur_error **err)
     return is_good;
 }
 
-bool
-tape_read (struct record *r, struct mur_error **err)
+static void
+free_tape (struct rec_tape *t)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s/" TAPE_FILE, r->dir);
-    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return true;
-    _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen (fd, "r");
-    if (! file)
-        return mur_fail_errno (err, E_RPL_004, "cannot read %s", path);
-    r->tape = x_new0 (struct rec_tape);
-    return read_lines (r, file, err);
-}
-
-void
-rec_tape_free (struct rec_tape *t)
-{
-    if (! t)
-        return;
     for (size_t i = 0; i < t->guest_count; i++) {
         for (size_t k = 0; k < t->guests[i].http_count; k++)
             json_decref (t->guests[i].http[k].headers);
@@ -384,4 +368,19 @@ rec_tape_free (struct rec_tape *t)
     free (t->harness);
     strv_free (&t->bodies);
     free (t);
+}
+
+bool
+tape_read (struct record *r, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/" TAPE_FILE, r->dir);
+    int fd = open (path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return true;
+    _cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen (fd, "r");
+    if (! file)
+        return mur_fail_errno (err, E_RPL_004, "cannot read %s", path);
+    r->tape = x_new0 (struct rec_tape);
+    r->free_tape = free_tape;
+    return read_lines (r, file, err);
 }

@@ -82,7 +82,6 @@ struct rec_tape {
 
 /* Reads replay.jsonl beside the trace of <r>; true without one. E-RPL-004. */
 bool tape_read (struct record *r, struct mur_error **err);
-void rec_tape_free (struct rec_tape *t);
 
 bool rec_body_is_set (const struct rec_body *b);
 /* E-RPL-004 */

@@ -2,8 +2,8 @@
 #include "replay/record/tree_restore.h"
 
 #include "base/alloc.h"
-#include "base/fdio.h"
 #include "base/digest.h"
+#include "base/fdio.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,8 +109,8 @@ struct restoring {
     unsigned level;
 };
 
-static bool fill (const struct record *r, const char *sha, int dir_fd, unsigned level,
-                  struct mur_error **err);
+static bool
+fill (const struct record *r, const char *sha, int dir_fd, unsigned level, struct mur_error **err);
 
 static bool
 put_file (const struct restoring *x, const struct listed *e, struct mur_error **err)

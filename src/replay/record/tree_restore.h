@@ -11,8 +11,7 @@
 
 /* Empties <dir_fd> and fills it. E-RPL-004 (a listing or body is not what was recorded), E-IO-003.
  */
-bool
-tree_restore (const struct record *r, const char *sha256, int dir_fd, struct mur_error **err);
+bool tree_restore (const struct record *r, const char *sha256, int dir_fd, struct mur_error **err);
 /* Every body of that moment is there and is what its name says. E-RPL-004. */
 bool tree_check (const struct record *r, const char *sha256, struct mur_error **err);
 /* The first path at which two moments differ, as a path of either; NULL: none, or the listings

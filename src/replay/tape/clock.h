@@ -16,8 +16,8 @@ struct clock_state {
     uint64_t last[CLOCK_KINDS]; /* nanoseconds */
 };
 
-void clock_reading_append (struct clock_state *s, enum clock_kind kind, uint64_t ns,
-                           struct buf *out);
+void
+clock_reading_append (struct clock_state *s, enum clock_kind kind, uint64_t ns, struct buf *out);
 /* The next reading of <data> from *at on. False: there is none left, or it is of the other clock;
  * *at is unchanged then. */
 bool clock_reading_take (struct clock_state *s, enum clock_kind kind, const char *data, size_t len,

@@ -39,12 +39,6 @@ tape_new (struct fs_root *records, const unsigned char seed[TAPE_SEED_BYTES],
     return t;
 }
 
-struct fs_root *
-tape_records (const struct tape *t)
-{
-    return t->records;
-}
-
 const unsigned char *
 tape_seed (const struct tape *t)
 {
@@ -109,7 +103,8 @@ void
 tape_put (struct tape *t, json_t *line, const char *key, const void *data, size_t len)
 {
     char sha[SHA256_HEX_LEN + 1];
-    if (len > SMALL_BODY || (len && memchr (data, 0, len)) || ! utf8_is_valid (data ? data : "", len)) {
+    if (len > SMALL_BODY || (len && memchr (data, 0, len)) ||
+        ! utf8_is_valid (data ? data : "", len)) {
         if (tape_body (t, data, len, sha))
             json_set_string (line, key, sha);
         return;
@@ -126,9 +121,8 @@ tape_close (struct tape *t)
         return;
     char sha[SHA256_HEX_LEN + 1];
     sha256_finish (steal_ptr (&t->digest), sha);
-    _cleanup_free_ char *line =
-        x_asprintf ("{\"kind\":\"end\",\"lines\":%llu,\"sha256\":\"%s\"}\n",
-                    (unsigned long long)t->lines, sha);
+    _cleanup_free_ char *line = x_asprintf ("{\"kind\":\"end\",\"lines\":%llu,\"sha256\":\"%s\"}\n",
+                                            (unsigned long long)t->lines, sha);
     if (! t->is_broken)
         (void)! fd_write_all (t->fd, line, strlen (line));
     close (t->fd);

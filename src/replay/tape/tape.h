@@ -26,7 +26,6 @@ struct tape *tape_new (struct fs_root *records, const unsigned char seed[TAPE_SE
 /* Writes the line that says the tape is whole, and frees. */
 void tape_close (struct tape *t);
 
-struct fs_root *tape_records (const struct tape *t);
 /* The key of one guest's random numbers. */
 void tape_key (const unsigned char seed[TAPE_SEED_BYTES], const char *place, unsigned char out[32]);
 const unsigned char *tape_seed (const struct tape *t);

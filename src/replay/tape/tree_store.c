@@ -180,9 +180,8 @@ static const struct node *
 find_old (const struct node *old, const char *name)
 {
     const struct node key = { .name = (char *)(uintptr_t)name };
-    return old && old->len
-               ? bsearch (&key, old->children, old->len, sizeof *old->children, by_name)
-               : NULL;
+    return old && old->len ? bsearch (&key, old->children, old->len, sizeof *old->children, by_name)
+                           : NULL;
 }
 
 static void
@@ -198,7 +197,10 @@ append_name (struct buf *out, const char *name)
 static void
 append_entry (struct buf *out, const struct node *n)
 {
-    char kind = ! n->sha[0] ? '-' : S_ISDIR (n->st.st_mode) ? 'd' : S_ISLNK (n->st.st_mode) ? 'l' : 'f';
+    char kind = ! n->sha[0]               ? '-'
+                : S_ISDIR (n->st.st_mode) ? 'd'
+                : S_ISLNK (n->st.st_mode) ? 'l'
+                                          : 'f';
     unsigned long long size =
         kind == 'd' ? (unsigned long long)n->len : (unsigned long long)n->st.st_size;
     buf_printf (out, "%c %o %llu %s ", kind, n->st.st_mode & 0777, size, n->sha[0] ? n->sha : "-");

@@ -32,8 +32,8 @@ append_turn (const struct player *p, const struct play_turn *t, struct buf *out)
     if (has_tasks)
         buf_printf (out, "task %zu  ", t->task);
     buf_printf (out, "turn %-3llu %-9s %s", (unsigned long long)t->turn,
-                ! t->is_same            ? "DIFFERS"
-                : t->now                ? "agrees"
+                ! t->is_same             ? "DIFFERS"
+                : t->now                 ? "agrees"
                 : t->source == PLAY_LIVE ? "live"
                                          : "same",
                 t->decision ? t->decision : "");
@@ -76,8 +76,7 @@ append_unpromised (const struct player *p, struct buf *out)
     const struct rec_tree *tree = incomplete_tree (p);
     size_t asked, agreed = count_agreed (p, &asked);
     for (size_t i = 0; i < player_unpromised (p)->len; i++)
-        buf_printf (out, "not promised: %s\n",
-                    player_unpromised (p)->items[i]);
+        buf_printf (out, "not promised: %s\n", player_unpromised (p)->items[i]);
     if (tree)
         buf_printf (out, "left out of the record: %llu entries, among them %s\n",
                     (unsigned long long)tree->left_out, tree->name_count ? tree->names[0] : "");
@@ -122,6 +121,9 @@ replay_report_text (const struct player *p, const char *session_id, struct buf *
     const struct play_turn *turns = player_turns (p, &count);
     struct play_counts counts = player_counts (p);
     buf_printf (out, "replay of %s as %s\n", player_record (p)->session_id, session_id);
+    if (player_modes (p)->has_from)
+        buf_printf (out, "it leaves the record before turn %llu of task %zu\n",
+                    (unsigned long long)player_modes (p)->from_turn, player_modes (p)->from_task);
     for (size_t i = 0; i < count; i++)
         append_turn (p, &turns[i], out);
     if (player_difference (p))
@@ -190,8 +192,9 @@ set_unpromised (const struct player *p, json_t *o)
     json_object_set_new (o, "not_promised", commands);
     json_object_set_new (o, "left_out", names);
     if (asked)
-        json_object_set_new (o, "agreement", json_pack ("{s:I,s:I}", "same", (json_int_t)agreed,
-                                                        "asked", (json_int_t)asked));
+        json_object_set_new (
+            o, "agreement",
+            json_pack ("{s:I,s:I}", "same", (json_int_t)agreed, "asked", (json_int_t)asked));
 }
 
 json_t *

@@ -299,8 +299,7 @@ settle (struct asking *a, struct call_outcome *out)
     if (is_allowed)
         open_hosts (a->s, a->hits, answer == ANSWER_SESSION, out);
     else
-        approvals_refuse (out, a->call, a->rules,
-                          a->reply.text ? answer_words[answer] : "timeout");
+        approvals_refuse (out, a->call, a->rules, a->reply.text ? answer_words[answer] : "timeout");
     return is_allowed;
 }
 

@@ -16,9 +16,10 @@
 static const char *const own_matters[] = { "switch-driver", "end-without-answer", NULL };
 
 /* Tools that other sessions, members or stores take part in. */
-static const char *const shared_matters[] = { "delegate-task", "call-member",     "submit-plan",
-                                              "share-file",    "fetch-peer-file", "pull-artifact",
-                                              NULL };
+static const char *const shared_matters[] = {
+    "delegate-task",   "call-member",   "submit-plan", "share-file",
+    "fetch-peer-file", "pull-artifact", NULL
+};
 
 static bool
 is_among (const char *const *names, const char *name)
@@ -76,8 +77,11 @@ may_run_again (const struct session *s, const struct call *c, const struct rec_c
 {
     const struct staged_artifact *a = session_artifact (s, c->name);
     bool is_background = then && then->shell && then->shell->work_id;
+    /* What a clock or a person ended then is not timed again. */
+    bool was_ended = then && then->error &&
+                     (strstr (then->error, "cancelled") || strstr (then->error, " deadline"));
     bool is_tool = a && a->role == ROLE_TOOL && ! a->server && (a->component || a->native_path);
-    return ! is_background && (is_tool || (! a && shell_is_offered (s, c->name)));
+    return ! is_background && ! was_ended && (is_tool || (! a && shell_is_offered (s, c->name)));
 }
 
 static bool
@@ -89,8 +93,10 @@ ask_again (struct session *s, const struct call *c, const struct rec_call *then,
     if (then)
         serve (s, then, o);
     else if (is_among (shared_matters, c->name))
-        outcome_set_error (o, "%s is not to be had where a replay goes on: it starts no capsules, "
-                              "calls no members and pulls nothing", c->name);
+        outcome_set_error (o,
+                           "%s is not to be had where a replay goes on: it starts no capsules, "
+                           "calls no members and pulls nothing",
+                           c->name);
     else
         return false;
     return true;
@@ -140,7 +146,8 @@ played_call (struct session *s, struct running_task *t, const struct call *c, bo
         refuse_again (s, t, c, then, o);
         return true;
     case PLAY_ASK:
-        return may_run && ask_again (s, c, then, o);
+        o->has_run_again = may_run && ! ask_again (s, c, then, o);
+        return may_run && ! o->has_run_again;
     case PLAY_COMPARE:
         break;
     }
@@ -154,7 +161,7 @@ played_call_over (struct session *s, struct running_task *t, const struct call *
     struct mur_error *err = NULL;
     const struct rec_call *then;
     const struct staged_artifact *a = session_artifact (s, c->name);
-    const struct play_result now = { may_run_again (s, c, NULL), ! a || ! a->component,
+    const struct play_result now = { o->has_run_again, ! a || ! a->component,
                                      o->text.data ? o->text.data : "", o->text.len };
     if (! s->asked->player || t->fatal)
         return;

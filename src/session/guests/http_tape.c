@@ -178,9 +178,6 @@ ended (void *mark)
     free (m);
 }
 
-const struct guest_http_watch http_tape_watch = { .began = began,
-                                                  .sent = sent,
-                                                  .head = head,
-                                                  .body = body,
-                                                  .failed = failed,
-                                                  .ended = ended };
+const struct guest_http_watch http_tape_watch = {
+    .began = began, .sent = sent, .head = head, .body = body, .failed = failed, .ended = ended
+};

@@ -13,8 +13,8 @@
 struct http_tape;
 
 /* <place> is copied. What <redactor> would change is not kept: its digest is. */
-struct http_tape *http_tape_new (struct tape *tape, const char *place, struct redactor *redactor,
-                                 bool is_driver);
+struct http_tape *
+http_tape_new (struct tape *tape, const char *place, struct redactor *redactor, bool is_driver);
 void http_tape_free (struct http_tape *t);
 /* How errors are called on record; NULL for none. */
 enum guest_http_error http_tape_error (const char *name);

@@ -61,8 +61,8 @@ start (void *ctx, const struct guest_http_request *request, struct guest_http_re
         player_note_network (h->player);
     if (! h->then && ! player_record (h->player)->tape)
         return NULL; /* nothing of any guest is on record */
-    bool is_same = player_http (h->player, recorded, recorded ? strlen (recorded) : 0, now,
-                                strlen (now));
+    bool is_same =
+        player_http (h->player, recorded, recorded ? strlen (recorded) : 0, now, strlen (now));
     if (! is_same || then->is_refused)
         return NULL;
     struct exchange *x = x_new0 (struct exchange);

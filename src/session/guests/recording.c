@@ -183,13 +183,6 @@ recording_free (struct session *s)
     s->rooms.recording = NULL;
 }
 
-const struct rec_tape *
-recording_played (const struct session *s)
-{
-    return s->rooms.recording && s->rooms.recording->played ? s->rooms.recording->played->tape
-                                                            : NULL;
-}
-
 struct tape *
 recording_tape (const struct session *s)
 {
@@ -278,11 +271,12 @@ compare_files (struct session *s, bool is_promised)
     if (str_eq (now, then->sha))
         return;
     if (is_promised && ! then->left_out) {
-        _cleanup_free_ char *path = tree_first_change (r->played, then->sha,
-                                                       fs_root_path (s->places.records), now);
+        _cleanup_free_ char *path =
+            tree_first_change (r->played, then->sha, fs_root_path (s->places.records), now);
         player_files (s->asked->player, r->turn, r->call, path ? path : ".");
     }
-    if (! then->left_out && ! tree_restore (r->played, then->sha, fs_root_fd (s->places.work), &err))
+    if (! then->left_out &&
+        ! tree_restore (r->played, then->sha, fs_root_fd (s->places.work), &err))
         diag_error (err);
 }
 
@@ -354,9 +348,8 @@ recording_place (struct session *s, const struct staged_artifact *a)
         return NULL;
     pthread_mutex_lock (&r->lock);
     _cleanup_free_ char *place =
-        a->role == ROLE_TOOL
-            ? x_asprintf ("%zu/%llu/%zu/%s", r->tasks ? r->tasks - 1 : 0,
-                          (unsigned long long)r->turn, r->call, a->full_name)
+        a->role == ROLE_TOOL ? x_asprintf ("%zu/%llu/%zu/%s", r->tasks ? r->tasks - 1 : 0,
+                                           (unsigned long long)r->turn, r->call, a->full_name)
         : a->role == ROLE_HOOK
             ? x_asprintf ("hook/%s", a->full_name)
             : x_asprintf ("%zu/driver/%s", r->tasks ? r->tasks - 1 : 0, a->full_name);

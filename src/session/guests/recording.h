@@ -17,7 +17,7 @@ struct staged_artifact;
 
 /* What outside gave a tool that asked a person. */
 struct recording_reply {
-    char *text;        /* owned; NULL: none came */
+    char *text; /* owned; NULL: none came */
     bool has_timed_out;
 };
 
@@ -27,8 +27,6 @@ bool recording_begin (struct session *s, const char *url, struct mur_error **err
 void recording_end (struct session *s);
 void recording_free (struct session *s);
 
-/* What a replay was given of the record: NULL where nothing is played. */
-const struct rec_tape *recording_played (const struct session *s);
 struct tape *recording_tape (const struct session *s);
 
 /* The next task began: its files are kept. */

@@ -25,11 +25,11 @@ struct senses {
     uint64_t blocks;
     size_t block_left;
     struct clock_state kept_state, played_state;
-    struct buf kept; /* not on record yet */
+    struct buf kept;              /* not on record yet */
     const struct rec_guest *then; /* NULL: nothing is played */
     size_t then_at;
-    struct http_tape *http;       /* NULL: not kept */
-    struct played_http *played;   /* NULL: the network is asked */
+    struct http_tape *http;     /* NULL: not kept */
+    struct played_http *played; /* NULL: the network is asked */
 };
 
 /* --- clocks --- */
@@ -90,8 +90,8 @@ fill_random (void *ctx, void *out, size_t len)
 static bool
 is_played (const struct session *s, const struct staged_artifact *a)
 {
-    return s->asked->player && player_guest_is_played (s->asked->player, a->role == ROLE_DRIVER,
-                                                       a->role == ROLE_HOOK);
+    return s->asked->player &&
+           player_guest_is_played (s->asked->player, a->role == ROLE_DRIVER, a->role == ROLE_HOOK);
 }
 
 struct senses *

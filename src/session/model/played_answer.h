@@ -9,8 +9,8 @@
 struct rec_model;
 
 /* Answers the call from the record the session runs again, comparing what is asked. False: there is
- * none, or somebody is to be asked for real; *then is what goes on in place of the answer, NULL: the
- * answer. */
+ * none, or somebody is to be asked for real; *then is what goes on in place of the answer, NULL:
+ * the answer. */
 bool played_answer (struct session *s, const struct driver_caller *c, uint64_t estimate,
                     struct driver_answer *out, const struct rec_model **then);
 /* The answer is looked at, and what was recorded takes its place. */

@@ -288,11 +288,11 @@ http_end (struct session *s)
 
 /* From the top down: what is freed may still ask what stands below it. */
 static void (*const part_frees[]) (struct session *s) = {
-    hooks_free,      served_free,    door_end,    staged_free,
-    going_free,      harness_free,   told_free,   stage_artifacts_free,
-    handoff_free,    http_end,       guests_free, stage_driver_free,
-    steering_free,   processes_free, places_free, approvals_free, recording_free,
-    held_hosts_free, refused_free,
+    hooks_free,     served_free,     door_end,     staged_free,
+    going_free,     harness_free,    told_free,    stage_artifacts_free,
+    handoff_free,   http_end,        guests_free,  stage_driver_free,
+    steering_free,  processes_free,  places_free,  approvals_free,
+    recording_free, held_hosts_free, refused_free,
 };
 
 void

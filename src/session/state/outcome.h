@@ -49,8 +49,9 @@ struct call_outcome {
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool has_shell;     /* shell is filled: a command finished or went to the background */
     struct shell_facts shell;
-    bool is_canceled; /* the task was cancelled while it ran */
-    bool is_refused;  /* a gate said no: nothing ran and no call is recorded */
+    bool is_canceled;   /* the task was cancelled while it ran */
+    bool has_run_again; /* in a replay: it did not come out of the record */
+    bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
     struct opened_hosts {
         size_t *rules; /* of approvals: open for this call */
         size_t len, cap;

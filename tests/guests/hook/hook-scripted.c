@@ -6,7 +6,8 @@
  * `config: {on: {EVENT: {...}}}`, where EVENT is a function's name, or before-tool-call and
  * before-shell for a call that has not run. Members: `answer` (an arm's name, "error" or "trap"),
  * `text`, `messages` ([{role, content, id?}]), `manifests` ([{name, content}]), `times` (only so
- * often; 0: always), `spin` (never returns), `clock` (the time replaces {{asked}} in texts), `ask` (a prompt for run-inference; its answer replaces
+ * often; 0: always), `spin` (never returns), `clock` (the time replaces {{asked}} in texts), `ask`
+ * (a prompt for run-inference; its answer replaces
  * {{asked}} in texts), `model`, `read` (logs the task's texts and the conversation), `env` (logs
  * the variables of these names), `scores` (text appended to eval.jsonl).
  */
