@@ -393,8 +393,9 @@ test_the_table_is_the_chapters (void **state)
         { "conversation show", "--record --json" },
         { "conversation rm", "--record" },
         { "conversation truncate", "--keep --record" },
-        { "replay",
-          "--workdir --with-manifest --with-system-prompt --model --until --task --keep-going --json" },
+        { "replay", "--workdir --with-manifest --with-model --with-artifact "
+                    "--with-system-prompt --model --tools --from --each-turn --until --task "
+                    "--keep-going --json" },
         { "trace show", "--workdir --body --turn" },
         { "trace steps", "--verbose --workdir" },
         { "trace diff", "--workdir --steps --json" },
