@@ -3,17 +3,25 @@
 # The operator's stance --unconfined: where a host makes no namespaces, as a container with the usual defaults, commands run
 # under Landlock, the system call filter and limits alone; nobody but the operator chooses it, and no child inherits it.
 
+import ctypes
 import os
 import shutil
+import socket
 import subprocess
 
 import pytest
 
-from tests.support.commands import answers, command_agent
-from tests.support.hosts import needs, on_host, without_calls, without_landlock, without_namespaces
+from tests.escape.attempts import listener
+from tests.support.commands import answers, call, command_agent
+from tests.support.hosts import PROBE, PROBE_PATH, needs, on_host, without_calls, without_landlock, without_namespaces
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 WORDS = "--unconfined"
+
+
+def landlock_abi():
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(444, None, 0, 1)
 
 
 def agent(lab, lines, **more):
@@ -58,6 +66,25 @@ def test_security_commands_start_where_a_filter_knows_no_clone3(lab, stance):
     made, shadow = answers(project)
     assert made.stdout.endswith("made\n"), made.text
     assert "Permission denied" in shadow.stderr
+
+
+def test_security_unconfined_commands_reach_no_abstract_socket_of_the_host(lab):
+    """They are in the host's network, where such names are everybody's; their own still work within one command."""
+    needs(lab, "scoped")
+    if landlock_abi() < 6:
+        pytest.skip("Landlock of this kernel does not know sockets")
+    name = f"murmur-{os.getpid()}"
+    without_namespaces(lab)
+    with listener(socket.AF_UNIX, "\0" + name) as (_, seen):
+        own = ("import socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0own'); s.listen(); "
+               "socket.socket(socket.AF_UNIX).connect('\\0own'); print('met')")
+        project = command_agent(lab, [call("escape-probe", f"unix @{name}"), f'python3 -c "{own}"'], shell=("bash", "python3", "escape-probe"),
+                                capabilities={"network": {"unix_sockets": True}})
+        project.run("--task", "go", "--workdir", project / "work", WORDS, env={"PATH": PROBE_PATH}).ok()
+        assert subprocess.run([PROBE, "unix", "@" + name], capture_output=True, text=True).stdout == "ok\n"
+        seen.clear()
+    told, met = answers(project)
+    assert told.stdout == "refused EPERM\n" and met.stdout == "met\n", (told.text, met.text)
 
 
 def test_unconfined_without_landlock_the_filter_is_left(lab):

@@ -18,7 +18,8 @@
 #ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
 #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)
 #endif
-#define SCOPE_SIGNAL (1ULL << 1)
+#define SCOPE_ABSTRACT_SOCKET (1ULL << 0)
+#define SCOPE_SIGNAL          (1ULL << 1)
 
 #define EXECUTE     LANDLOCK_ACCESS_FS_EXECUTE
 #define READ        LANDLOCK_ACCESS_FS_READ_FILE
@@ -141,6 +142,13 @@ landlock_plan_scope_signals (struct landlock_plan *plan)
 {
     if (plan->abi >= 6)
         plan->scoped |= SCOPE_SIGNAL;
+}
+
+void
+landlock_plan_scope_sockets (struct landlock_plan *plan)
+{
+    if (plan->abi >= 6)
+        plan->scoped |= SCOPE_ABSTRACT_SOCKET;
 }
 
 static int

@@ -58,6 +58,9 @@ bool landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_gra
 /* No signal leaves the domain, from ABI 6 on: for commands without a process namespace. Each
  * command has a domain of its own, so another command of the session is outside, too. */
 void landlock_plan_scope_signals (struct landlock_plan *plan);
+/* No abstract socket outside the domain is reached, from ABI 6 on: for commands in the host's
+ * network. */
+void landlock_plan_scope_sockets (struct landlock_plan *plan);
 /* Grants what will lie at <path> (borrowed) once the child's mounts are made; nothing there,
  * nothing granted. */
 void

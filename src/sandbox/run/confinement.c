@@ -337,6 +337,8 @@ build_filter (struct confinement *c, struct mur_error **err)
                               c->watcher ? group_watcher_pid (c->watcher) : getpid () };
     syscall_filter_guard (&c->filter, runtime, ARRAY_LEN (runtime));
     landlock_plan_scope_signals (&c->landlock);
+    if (c->spec->is_unconfined)
+        landlock_plan_scope_sockets (&c->landlock);
     return true;
 }
 
