@@ -163,6 +163,18 @@ def test_security_programs_that_cannot_work_inside_are_told_why(lab, program, wo
     assert {line["binary"] for line in trace.all("command_refused")} == {"bash"}
 
 
+def test_security_a_program_that_cannot_work_inside_is_told_of_before_it_is_tried(lab):
+    """Where it is granted by name: in the report, and once at the launch; not where the socket it needs is granted."""
+    project = command_agent(lab, ["true", "true"], shell=("bash", "mount", "true"))
+    report = project.run("--explain-scope", env={"PATH": PATH}).ok().stdout
+    assert "mount: cannot do its work inside: mounts are refused to every command" in report
+    result = project.run("--task", "go", "--workdir", project / "work", env={"PATH": PATH}).ok()
+    assert result.stderr.count("note: shell.allow: mount cannot do its work inside") == 1 and "true cannot" not in result.stderr
+    granted = command_agent(lab, ["true"], shell=("bash", "docker"), name="granted",
+                            capabilities={"network": {"host_sockets": ["/var/run/docker.sock"]}})
+    assert "cannot do its work" not in granted.run("--explain-scope", env={"PATH": PATH}).ok().stdout
+
+
 @pytest.mark.skipif(IS_SANITIZED, reason="limits of address space and sanitizers do not go together")
 def test_security_the_bound_on_addresses_names_its_key(lab):
     trace, (told,) = ran(lab, ["python3 -c 'x = bytearray(1 << 30)'"], ("bash", "python3"), resources={"memory_bytes": 400 << 20})

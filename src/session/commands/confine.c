@@ -10,6 +10,7 @@
 #include "sandbox/host/host.h"
 #include "sandbox/kernel/environment.h"
 #include "sandbox/programs/compiler_helpers.h"
+#include "sandbox/programs/hopeless.h"
 #include "session/commands/confine_check.h"
 #include "session/commands/confine_etc.h"
 #include "session/commands/folder_size.h"
@@ -267,6 +268,11 @@ warn_once (struct session *s)
     if (tier == TIER_SEALED)
         warn_compilers (s);
     const struct exec_allowlist *list = confinement_allowlist (c->confinement);
+    for (size_t i = 0; i < list->name_count && ! s->policy->network.host_sockets.len; i++) {
+        const char *why = hopeless_why (list->names[i].name);
+        if (why)
+            diag_note ("shell.allow: %s cannot do its work inside: %s", list->names[i].name, why);
+    }
     for (size_t i = 0; i < list->notes.len; i++)
         diag_note ("%s", list->notes.items[i]);
 }

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/host/host.h"
+#include "sandbox/programs/hopeless.h"
 #include "sandbox/programs/trust_store.h"
 #include "sandbox/run/confinement.h"
 #include "session/commands/confine.h"
@@ -58,11 +59,11 @@ set_derived (struct policy *p, const struct exec_allowlist *list)
     }
 }
 
-/* What recipes granted, each line once. */
+/* What recipes granted, each line once; then what no grant lets work. */
 static void
 set_parts (struct policy *p, const struct exec_allowlist *list)
 {
-    size_t count = 0;
+    size_t count = p->commands.allow.len;
     for (size_t i = 0; i < list->name_count; i++)
         count += list->names[i].parts.len;
     p->derived.program_parts =
@@ -71,6 +72,12 @@ set_parts (struct policy *p, const struct exec_allowlist *list)
         for (size_t j = 0; j < list->names[i].parts.len; j++)
             p->derived.program_parts.items[p->derived.program_parts.len++] =
                 arena_printf (p->arena, "%s", list->names[i].parts.items[j]);
+    for (size_t i = 0; i < p->commands.allow.len && ! p->network.host_sockets.len; i++) {
+        const char *name = p->commands.allow.items[i], *why = hopeless_why (name);
+        if (why)
+            p->derived.program_parts.items[p->derived.program_parts.len++] =
+                arena_printf (p->arena, "%s: cannot do its work inside: %s", name, why);
+    }
 }
 
 static void
