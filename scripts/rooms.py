@@ -15,7 +15,8 @@ RANKS = [
     {"engine", "net", "artifact", "manifest"},
     {"sandbox", "host", "trace", "policy", "replay"},
     {"session", "door", "spawn", "roost"},
-    {"cli"},
+    {"client"},
+    {"cli", "lib"},
 ]
 RANK = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 

@@ -21,9 +21,10 @@ enum gateway_source {
     GATEWAY_SOURCE_ENVIRONMENT,
     GATEWAY_SOURCE_MANIFEST,
     GATEWAY_SOURCE_CONTROLLER,
+    GATEWAY_SOURCE_LAUNCHER, /* the program that launched the session */
 };
 
-/* "none", "config", "environment", "manifest", "controller". */
+/* "none", "config", "environment", "manifest", "controller", "launcher". */
 const char *gateway_source_name (enum gateway_source source);
 
 /* Why a key could not be read; the names are the trace's (records.md 3.4). */

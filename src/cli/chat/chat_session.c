@@ -6,8 +6,8 @@
 #include "base/fdio.h"
 #include "base/json.h"
 #include "cli/line/own_command.h"
-#include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
+#include "client/door_client.h"
 #include "spawn/child/start.h"
 
 #include <errno.h>

@@ -3,8 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
+#include "client/door_client.h"
+#include "client/door_message.h"
 #include "door/tasks/question.h"
 
 #include <signal.h>
@@ -145,11 +146,11 @@ static json_t *
 message_of (struct chat_talk *t, const char *text, size_t len)
 {
     if (! t->asked)
-        return door_task_params (text, len, t->question ? NULL : t->context_id, t->question);
+        return door_message (text, len, t->question ? NULL : t->context_id, t->question);
     _cleanup_free_ char *why = NULL, *said = x_strndup (text, len);
     const char *answer = question_answer (t->asked, said, NULL, &why);
     if (answer)
-        return door_task_answer_params (t->question, t->asked, answer);
+        return door_message_answer (t->question, t->asked, answer);
     diag_note ("%s", why);
     return NULL;
 }

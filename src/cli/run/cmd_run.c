@@ -204,8 +204,12 @@ read_file_manifest (struct run *r, struct mur_error **err)
 {
     const char *path = cli_value (r->args, "--manifest");
     struct stat st;
-    if (! yaml_read_text (path, E_MAN_002, &r->manifest_text, err)) {
-        if (stat (path, &st) < 0)
+    _cleanup_free_ char *handed_over =
+        cli_has (r->args, "--manifest-fd")
+            ? x_asprintf ("/proc/self/fd/%s", cli_value (r->args, "--manifest-fd"))
+            : NULL;
+    if (! yaml_read_text (handed_over ? handed_over : path, E_MAN_002, &r->manifest_text, err)) {
+        if (! handed_over && stat (path, &st) < 0)
             mur_hint (err, "run it in a project's folder, or name one with --manifest; `mur new "
                            "agent hello` creates one");
         return mur_context (err, "the manifest");
@@ -609,7 +613,7 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
         return false;
     struct launch_options options = { announce, launch_ended, r };
     bool is_ok = session_launch (s, &options, ending, err);
-    if (r->is_print && r->is_json)
+    if ((r->is_print && r->is_json) || cli_has (r->args, "--result-line"))
         print_result (r, s, *ending);
     if (steps)
         steps->ended (steps->ctx, s);

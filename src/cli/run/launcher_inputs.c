@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/ids.h"
+#include "manifest/settings/launcher_keys.h"
 #include "spawn/child/lifeline.h"
 #include "spawn/report/registration.h"
 
@@ -99,7 +100,8 @@ bool
 launcher_inputs_read (struct launcher_inputs *in, struct mur_error **err)
 {
     if (! spawner_parse (getenv ("MURMUR_SPAWNER"), &in->spawner, err) ||
-        ! read_formation (in, err) || ! lifeline_take (LIFELINE_SPAWNER, err))
+        ! read_formation (in, err) || ! lifeline_take (LIFELINE_SPAWNER, err) ||
+        ! launcher_keys_check (err))
         return false;
     if (in->formation_id && lifeline_fd (LIFELINE_FORMATION) < 0 && ! in->grant)
         diag_warn (DIAG_RUNTIME, W_RUN_007,

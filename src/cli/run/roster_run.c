@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "cli/run/run_inputs.h"
-#include "cli/running/door_client.h"
+#include "client/door_client.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "home/paths.h"

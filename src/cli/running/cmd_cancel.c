@@ -7,9 +7,9 @@
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
-#include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
 #include "cli/running/task_words.h"
+#include "client/door_client.h"
 
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #include "base/printable.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
-#include "cli/running/door_client.h"
 #include "cli/running/running_session.h"
+#include "client/door_client.h"
 #include "net/http_fetch.h"
 
 #include <errno.h>

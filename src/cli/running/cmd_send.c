@@ -11,9 +11,10 @@
 #include "base/text.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
-#include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
 #include "cli/running/running_session.h"
+#include "client/door_client.h"
+#include "client/door_message.h"
 #include "door/tasks/question.h"
 
 #include <string.h>
@@ -166,7 +167,7 @@ send_text (const struct cli_args *args, const struct target *t, const char *task
     if (! take_text (text_of (args), &text, err))
         return false;
     const char *context_id = task_id ? NULL : cli_value (args, "--context");
-    _cleanup_json_ json_t *params = door_task_params (text.data, text.len, context_id, task_id);
+    _cleanup_json_ json_t *params = door_message (text.data, text.len, context_id, task_id);
     return cli_has (args, "--detach") ? send_only (t, params, err)
                                       : send_and_follow (t, params, err);
 }
@@ -228,7 +229,7 @@ answer_task (const struct cli_args *args, const struct target *t, const json_t *
              struct mur_error **err)
 {
     const char *id = json_get_string (task, "id");
-    const json_t *question = door_task_question (json_object_get (task, "status"));
+    const json_t *question = door_message_question (json_object_get (task, "status"));
     if (! question)
         return send_text (args, t, id, err);
     _cleanup_buf_ struct buf text = { 0 };
@@ -238,7 +239,7 @@ answer_task (const struct cli_args *args, const struct target *t, const json_t *
     const char *answer = question_answer (question, text.data, NULL, &why);
     if (! answer)
         return mur_fail (err, E_IO_003, "%s", why);
-    _cleanup_json_ json_t *params = door_task_answer_params (id, question, answer);
+    _cleanup_json_ json_t *params = door_message_answer (id, question, answer);
     return cli_has (args, "--detach") ? send_only (t, params, err)
                                       : send_and_follow (t, params, err);
 }

@@ -10,11 +10,11 @@
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
-#include "cli/running/door_client.h"
 #include "cli/running/door_stream.h"
 #include "cli/running/running_session.h"
 #include "cli/running/token_tally.h"
 #include "cli/running/watch_view.h"
+#include "client/door_client.h"
 #include "trace/read/reader.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "cli/running/door_stream.h"
 
 #include "base/alloc.h"
-#include "cli/running/door_client.h"
+#include "client/door_client.h"
 #include "door/card/card.h"
 #include "net/sse.h"
 

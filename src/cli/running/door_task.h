@@ -36,13 +36,6 @@ struct door_task {
 /* The view of a person at standard output. NULL: it is no terminal, or one that cannot move its
  * cursor. */
 struct watch_view *door_task_view (void);
-/* The params of a message of one text. <context_id> and <task_id> may be NULL. Owned. */
-json_t *
-door_task_params (const char *text, size_t len, const char *context_id, const char *task_id);
-/* The structured question of a status; NULL: none. Borrowed. */
-const json_t *door_task_question (const json_t *status);
-/* The same, answering a structured question. Owned. */
-json_t *door_task_answer_params (const char *task_id, const json_t *question, const char *answer);
 /* Follows to the end, to a question, or until nobody wants more (is_over is false then). E-IO-003
  * when the door refused or was lost. */
 bool door_task_follow (struct door_task *t, const json_t *params, struct mur_error **err);

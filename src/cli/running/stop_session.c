@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "cli/running/door_client.h"
 #include "cli/running/task_words.h"
+#include "client/door_client.h"
 #include "trace/read/reader.h"
 
 #include <errno.h>

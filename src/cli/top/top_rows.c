@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "cli/running/door_task.h"
+#include "client/door_client.h"
 
 #include <string.h>
 

@@ -2,10 +2,11 @@
 #include "cli/ui/ui_acts.h"
 
 #include "base/alloc.h"
-#include "cli/running/door_client.h"
 #include "cli/running/door_task.h"
 #include "cli/ui/ui_child.h"
 #include "cli/ui/ui_gate.h"
+#include "client/door_client.h"
+#include "client/door_message.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -119,8 +120,8 @@ act_task (const struct act *a)
         ui_reply_error (a->x, 400, "text is missing: what the task is");
     else
         call_door (a, "SendMessage",
-                   at_once (door_task_params (text, strlen (text),
-                                              json_get_string (a->asked, "context"), NULL)));
+                   at_once (door_message (text, strlen (text),
+                                          json_get_string (a->asked, "context"), NULL)));
 }
 
 static void
@@ -134,12 +135,11 @@ act_reply (const struct act *a)
         return;
     }
     if (! question) {
-        call_door (a, "SendMessage",
-                   at_once (door_task_params (answer, strlen (answer), NULL, task)));
+        call_door (a, "SendMessage", at_once (door_message (answer, strlen (answer), NULL, task)));
         return;
     }
     _cleanup_json_ json_t *data = json_pack ("{s:s}", "question_id", question);
-    call_door (a, "SendMessage", at_once (door_task_answer_params (task, data, answer)));
+    call_door (a, "SendMessage", at_once (door_message_answer (task, data, answer)));
 }
 
 /* --- other commands of this program --- */

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/running/door_client.h"
+#include "client/door_client.h"
 #include "door/card/card.h"
 #include "net/http_client.h"
 #include "net/sse.h"

@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "cli/running/door_task.h"
 #include "cli/ui/ui_heads.h"
+#include "client/door_message.h"
 #include "home/paths.h"
 
 #include <errno.h>
@@ -135,7 +136,7 @@ task_of (const json_t *task, const char *state)
     json_set_string (kept, "context", json_get_string (task, "contextId"));
     json_set_string (kept, "state", state + strlen ("TASK_STATE_"));
     if (str_eq (state, "TASK_STATE_INPUT_REQUIRED")) {
-        const json_t *data = door_task_question (status);
+        const json_t *data = door_message_question (status);
         _cleanup_free_ char *words = door_task_words (task);
         json_set_string (kept, "asks", words);
         if (data)

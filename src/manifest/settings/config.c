@@ -5,6 +5,7 @@
  * holds for harmless keys only.
  */
 #include "manifest/settings/config_internal.h"
+#include "manifest/settings/launcher_keys.h"
 #include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
@@ -461,6 +462,9 @@ config_credential (const struct config *c, const char *name)
 struct secret *
 config_credential_copy (const void *config, const char *name)
 {
+    struct secret *handed_over = launcher_keys_ask (name);
+    if (handed_over)
+        return handed_over;
     const struct secret *value = config_credential (config, name);
     return value ? secret_copy (value) : NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "manifest/settings/config.h"
+#include "manifest/settings/launcher_keys.h"
 #include "session/model/steering_internal.h"
 #include "session/model/supplied.h"
 #include "session/state/session.h"
@@ -127,6 +128,10 @@ credential_read (void *ctx, struct gateway_key *out)
         out->why = out->value ? GATEWAY_READABLE : GATEWAY_NO_ENTRY;
         return;
     }
+    out->value = launcher_keys_ask (c->name);
+    out->source = GATEWAY_SOURCE_LAUNCHER;
+    if (out->value)
+        return;
     pthread_mutex_lock (&c->lock);
     refresh (c);
     if (c->cached) {

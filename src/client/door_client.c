@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/running/door_client.h"
+#include "client/door_client.h"
 
 #include "base/alloc.h"
 #include "door/card/card.h"

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a failed call of this library says: a code, a sentence, what to do.
+ *
+ * A function that can fail takes `struct mur_error **err` last. It returns false or NULL and leaves
+ * an error there, which the caller frees; NULL for <err> drops it. *err must be NULL before the
+ * call. Codes and their meanings are those of `mur explain`.
+ */
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mur_error;
+
+/* "E-MAN-002". Static storage. Any thread, as the two below. */
+const char *mur_error_code (const struct mur_error *e);
+/* One or more lines of UTF-8. Lives as long as the error. */
+const char *mur_error_message (const struct mur_error *e);
+/* What to do about it; NULL when there is nothing to say. Lives as long as the error. */
+const char *mur_error_hint (const struct mur_error *e);
+/* NULL is fine. */
+void mur_error_free (struct mur_error *e);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is to be launched: a capsule, where it works, and what overrides its manifest.
+ *
+ * A request is filled by its setters, which copy what they are given, and may be launched any
+ * number of times. One thread at a time may use it. A setter never fails; what cannot be honoured
+ * is said by mur_request_explain and mur_session_launch.
+ */
+#pragma once
+
+#include "murmur/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mur_request;
+
+/* An empty request. Never NULL. */
+struct mur_request *mur_request_new (void);
+/* NULL is fine. Sessions that were launched from it go on. */
+void mur_request_free (struct mur_request *r);
+
+/* --- which capsule: the last of these three counts --- */
+
+/* A project: the path of its murmur.yaml, or of the folder that holds one. */
+void mur_request_set_manifest (struct mur_request *r, const char *path);
+/* The same with the manifest's text from memory, UTF-8. <folder> is where its project would be:
+ * paths in the text, its lock file and its store are looked for there. */
+void mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
+                                    const char *folder);
+/* A packed capsule by its full name, "<scope>/<name>", and exact version. */
+void mur_request_set_capsule (struct mur_request *r, const char *name, const char *version);
+
+/* --- what overrides the manifest; NULL takes a setting back --- */
+
+/* Where it works; else `workdir` beside the manifest. */
+void mur_request_set_workdir (struct mur_request *r, const char *path);
+void mur_request_set_system_prompt (struct mur_request *r, const char *text);
+/* "advisory", "scoped" or "sealed": the least the host must back. */
+void mur_request_set_containment (struct mur_request *r, const char *floor);
+/* Goes on with a recorded session ("ses_...", a suffix of it, or "@N"). */
+void mur_request_set_resume (struct mur_request *r, const char *session);
+/* Goes on with a conversation ("ctx_..."). */
+void mur_request_set_context (struct mur_request *r, const char *context_id);
+/* Seconds from the launch; 0: none. */
+void mur_request_set_deadline (struct mur_request *r, uint64_t seconds);
+/* The three of the manifest's `lifecycle:`, in its words ("queue", "sleep", "threaded", ...). */
+void mur_request_set_task_acceptance (struct mur_request *r, const char *word);
+void mur_request_set_after_task (struct mur_request *r, const char *word);
+void mur_request_set_conversation (struct mur_request *r, const char *word);
+/* Whether the project's .env files are read; true at first. */
+void mur_request_set_env_file (struct mur_request *r, bool is_read);
+
+/* --- what it is launched with --- */
+
+/* A variable of the launched process, over those of this one. <value> NULL: without it. */
+void mur_request_set_variable (struct mur_request *r, const char *name, const char *value);
+/* Called with the name of a credential the capsule's gateway needs, before the environment and the
+ * configuration are looked at, and again after a provider refused it. Returns the value, which is
+ * freed with free(3) after it was wiped, or NULL for "not mine". Called on a thread of the
+ * session's, one call at a time. The value reaches no environment, argument or file. */
+typedef char *mur_credential_fn (void *ctx, const char *name);
+void mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void *ctx);
+/* The program that runs the session; else $MURMUR_MUR_BINARY, else the `mur` this library was
+ * installed with. */
+void mur_request_set_program (struct mur_request *r, const char *path);
+
+/* What the capsule could do on this host: the object of `mur run --explain-scope --json`, as text
+ * that is freed with free(3). Launches nothing. NULL with the error the launch would give. */
+char *mur_request_explain (const struct mur_request *r, struct mur_error **err);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/request.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum option {
+    OPTION_WORKDIR,
+    OPTION_SYSTEM_PROMPT,
+    OPTION_CONTAINMENT,
+    OPTION_RESUME,
+    OPTION_CONTEXT,
+    OPTION_TASK_ACCEPTANCE,
+    OPTION_AFTER_TASK,
+    OPTION_CONVERSATION,
+    OPTION_COUNT,
+};
+
+static const char *const option_flags[] = {
+    [OPTION_WORKDIR] = "--workdir",
+    [OPTION_SYSTEM_PROMPT] = "--system-prompt",
+    [OPTION_CONTAINMENT] = "--containment",
+    [OPTION_RESUME] = "--resume",
+    [OPTION_CONTEXT] = "--context",
+    [OPTION_TASK_ACCEPTANCE] = "--lifecycle-task-acceptance",
+    [OPTION_AFTER_TASK] = "--lifecycle-after-task",
+    [OPTION_CONVERSATION] = "--lifecycle-conversation",
+};
+
+struct mur_request {
+    char *manifest; /* its path; NULL: a packed capsule */
+    char *text;     /* from memory; NULL: it is read there */
+    size_t text_len;
+    char *name, *version; /* of a packed capsule */
+    char *options[OPTION_COUNT];
+    uint64_t deadline_secs;
+    bool has_no_env_file;
+    struct strv variables; /* "NAME=value", or "NAME" for one that goes */
+    char *program;
+    mur_credential_fn *credentials;
+    void *credentials_ctx;
+};
+
+struct mur_request *
+mur_request_new (void)
+{
+    return x_new0 (struct mur_request);
+}
+
+void
+mur_request_free (struct mur_request *r)
+{
+    if (! r)
+        return;
+    free (r->manifest);
+    free (r->text);
+    free (r->name);
+    free (r->version);
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        free (r->options[i]);
+    strv_free (&r->variables);
+    free (r->program);
+    free (r);
+}
+
+/* --- setters --- */
+
+static void
+replace (char **slot, const char *text)
+{
+    char *copy = text ? x_strdup (text) : NULL;
+    free (*slot);
+    *slot = copy;
+}
+
+void
+mur_request_set_manifest (struct mur_request *r, const char *path)
+{
+    mur_request_set_manifest_text (r, NULL, 0, path);
+}
+
+void
+mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
+                               const char *folder)
+{
+    free (r->text);
+    free (r->manifest);
+    replace (&r->name, NULL);
+    r->text = text ? x_strndup (text, len) : NULL;
+    r->text_len = text ? len : 0;
+    struct stat st;
+    bool is_folder = text || (stat (folder, &st) == 0 && S_ISDIR (st.st_mode));
+    r->manifest = is_folder ? x_asprintf ("%s/murmur.yaml", folder) : x_strdup (folder);
+}
+
+void
+mur_request_set_capsule (struct mur_request *r, const char *name, const char *version)
+{
+    replace (&r->manifest, NULL);
+    replace (&r->text, NULL);
+    replace (&r->name, name);
+    replace (&r->version, version);
+}
+
+void
+mur_request_set_workdir (struct mur_request *r, const char *path)
+{
+    replace (&r->options[OPTION_WORKDIR], path);
+}
+
+void
+mur_request_set_system_prompt (struct mur_request *r, const char *text)
+{
+    replace (&r->options[OPTION_SYSTEM_PROMPT], text);
+}
+
+void
+mur_request_set_containment (struct mur_request *r, const char *floor)
+{
+    replace (&r->options[OPTION_CONTAINMENT], floor);
+}
+
+void
+mur_request_set_resume (struct mur_request *r, const char *session)
+{
+    replace (&r->options[OPTION_RESUME], session);
+}
+
+void
+mur_request_set_context (struct mur_request *r, const char *context_id)
+{
+    replace (&r->options[OPTION_CONTEXT], context_id);
+}
+
+void
+mur_request_set_deadline (struct mur_request *r, uint64_t seconds)
+{
+    r->deadline_secs = seconds;
+}
+
+void
+mur_request_set_task_acceptance (struct mur_request *r, const char *word)
+{
+    replace (&r->options[OPTION_TASK_ACCEPTANCE], word);
+}
+
+void
+mur_request_set_after_task (struct mur_request *r, const char *word)
+{
+    replace (&r->options[OPTION_AFTER_TASK], word);
+}
+
+void
+mur_request_set_conversation (struct mur_request *r, const char *word)
+{
+    replace (&r->options[OPTION_CONVERSATION], word);
+}
+
+void
+mur_request_set_env_file (struct mur_request *r, bool is_read)
+{
+    r->has_no_env_file = ! is_read;
+}
+
+void
+mur_request_set_variable (struct mur_request *r, const char *name, const char *value)
+{
+    if (value)
+        strv_printf (&r->variables, "%s=%s", name, value);
+    else
+        strv_push (&r->variables, name);
+}
+
+void
+mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void *ctx)
+{
+    r->credentials = fn;
+    r->credentials_ctx = ctx;
+}
+
+void
+mur_request_set_program (struct mur_request *r, const char *path)
+{
+    replace (&r->program, path);
+}
+
+/* --- what is made of it --- */
+
+static void
+push_pair (struct strv *argv, const char *flag, const char *value)
+{
+    strv_push (argv, flag);
+    strv_push (argv, value);
+}
+
+void
+request_words (const struct mur_request *r, int text_fd, struct strv *argv)
+{
+    if (r->name) {
+        push_pair (argv, "--capsule", r->name);
+        push_pair (argv, "--capsule-version", r->version ? r->version : "");
+    } else {
+        push_pair (argv, "--manifest", r->manifest ? r->manifest : "murmur.yaml");
+    }
+    if (r->text) {
+        strv_push (argv, "--manifest-fd");
+        strv_printf (argv, "%d", text_fd);
+    }
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (r->options[i])
+            push_pair (argv, option_flags[i], r->options[i]);
+    if (r->deadline_secs) {
+        strv_push (argv, "--deadline");
+        strv_printf (argv, "%llu", (unsigned long long)r->deadline_secs);
+    }
+    if (r->has_no_env_file)
+        strv_push (argv, "--no-env-file");
+}
+
+const char *
+request_manifest_text (const struct mur_request *r, size_t *len)
+{
+    *len = r->text_len;
+    return r->text;
+}
+
+static bool
+is_named (const char *entry, const char *name, size_t name_len)
+{
+    return strncmp (entry, name, name_len) == 0 &&
+           (entry[name_len] == '=' || entry[name_len] == '\0');
+}
+
+/* The last word about a variable counts. */
+static const char *
+said_of (const struct mur_request *r, const char *name, size_t name_len)
+{
+    for (size_t i = r->variables.len; i-- > 0;)
+        if (is_named (r->variables.items[i], name, name_len))
+            return r->variables.items[i];
+    return NULL;
+}
+
+void
+request_environment (const struct mur_request *r, struct strv *out)
+{
+    for (char **own = environ; own && *own; own++)
+        if (! said_of (r, *own, strcspn (*own, "=")))
+            strv_push (out, *own);
+    for (size_t i = 0; i < r->variables.len; i++) {
+        const char *entry = r->variables.items[i];
+        if (strchr (entry, '=') && said_of (r, entry, strcspn (entry, "=")) == entry)
+            strv_push (out, entry);
+    }
+}
+
+const char *
+request_program (const struct mur_request *r)
+{
+    return r->program;
+}
+
+mur_credential_fn *
+request_credentials (const struct mur_request *r, void **ctx)
+{
+    *ctx = r->credentials_ctx;
+    return r->credentials;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request as the words and variables of the process that carries it out.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "murmur/request.h"
+
+/* Appends the arguments behind `mur run` that say what is asked. <text_fd>: where that process has
+ * the manifest's text, when it is from memory. */
+void request_words (const struct mur_request *r, int text_fd, struct strv *argv);
+/* The manifest's text from memory; NULL: there is none. Borrowed. */
+const char *request_manifest_text (const struct mur_request *r, size_t *len);
+/* This process's variables with those of the request over them: "NAME=value". */
+void request_environment (const struct mur_request *r, struct strv *out);
+/* Named by the caller; NULL: the one that is found. */
+const char *request_program (const struct mur_request *r);
+/* *ctx with it; NULL: nobody is asked. */
+mur_credential_fn *request_credentials (const struct mur_request *r, void **ctx);
