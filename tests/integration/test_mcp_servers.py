@@ -685,3 +685,25 @@ def test_mcp_43_programs_and_engines_of_a_package_are_named(lab):
     (folder / "server.py").unlink()
     refused = lab.mur("mcp", "add", f"path:{folder}", "--bin", "three").failed("E-MCP-001")
     assert "can be started" in refused.stderr and "--bin" in refused.stderr
+
+
+def test_mcp_doctor_tells_what_was_reviewed_and_what_a_server_is_run_by(lab):
+    add(lab, tools=[tool("echo"), tool("other")]).ok()
+    project = using(lab, [{"text": "x"}], entry(mcp={"tools": ["echo"], "secret_env": ["DEMO_KEY"]}))
+
+    lacking = project.mur("doctor").failed()
+    told = project.mur("doctor", env={"DEMO_KEY": "x"}).ok().stdout
+
+    assert "DEMO_KEY is not set" in lacking.stdout
+    assert "path:scripted, revision 2025-06-18: 1 of 2 tools offered" in told and "Python 3" in told
+    assert "DEMO_KEY is handed to it plainly" in told
+
+
+def test_mcp_doctor_fails_what_a_launch_would_refuse(lab):
+    add(lab).ok()
+    misspelt = using(lab, [{"text": "x"}], entry(mcp={"tools": ["ehco"]})).mur("doctor").failed()
+    assert "it has no tool ehco" in misspelt.stdout
+    empty = lab.directory / "empty"
+    empty.mkdir()
+    without = using(lab, [{"text": "x"}]).mur("doctor", env={"PATH": str(empty)}).failed()
+    assert "run by python3, which is not on PATH" in without.stdout

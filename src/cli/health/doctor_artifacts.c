@@ -236,6 +236,8 @@ check_resolved (struct doctor *d, const struct artifact_entry *e, const char *wh
     sound_line (d, what, platform, finding);
     if (e->role == ROLE_DRIVER)
         doctor_harness (d, r->package->manifest);
+    if (e->role == ROLE_MCP)
+        doctor_server (d, e, r->package);
     if (r->is_native)
         strv_push (&d->natives, what);
 }

@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the program says of its version: the first line. Owned; NULL when it says nothing. */
-static char *
-version_of (const char *program)
+char *
+doctor_version_of (const char *program)
 {
     const char *path = getenv ("PATH");
     _cleanup_free_ char *variable = x_asprintf ("PATH=%s", path ? path : "");
@@ -73,7 +72,7 @@ doctor_harness (struct doctor *d, const struct artifact_manifest *driver)
         return;
     }
     /* Nothing of the project's own is run to be asked. */
-    _cleanup_free_ char *version = str_starts (path, d->project) ? NULL : version_of (path);
+    _cleanup_free_ char *version = str_starts (path, d->project) ? NULL : doctor_version_of (path);
     bool is_good = version && is_tested (yaml_get (harness, "tested"), version);
     if (is_good)
         d->passed++;

@@ -41,6 +41,12 @@ void doctor_control_secrets (struct doctor *d);
 /* doctor_harness.c: the program of transport: process, and what its driver was tested with. */
 struct artifact_manifest;
 void doctor_harness (struct doctor *d, const struct artifact_manifest *driver);
+/* What a program says of its version: the first line. Owned; NULL when it says nothing. */
+char *doctor_version_of (const char *program);
+/* doctor_servers.c: rows below an entry of runtime: mcp. */
+struct package;
+void
+doctor_server (struct doctor *d, const struct artifact_entry *e, const struct package *package);
 /* doctor_roster.c: all of a formation's folder; false: its stores or its lock cannot be read. */
 bool doctor_roster (struct doctor *d, struct mur_error **err);
 /* doctor_artifacts.c */

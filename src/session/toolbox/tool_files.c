@@ -49,8 +49,10 @@ stage_artifact_files (struct session *s, struct staged_artifact *a, struct mur_e
 bool
 stage_tool_files (struct session *s, struct mur_error **err)
 {
+    /* A package of a server is no tool: nobody looks for it there. */
     for (size_t i = 0; i < s->kit.artifact_count; i++)
-        if (! stage_artifact_files (s, &s->kit.artifacts[i], err))
+        if (s->kit.artifacts[i].role != ROLE_MCP &&
+            ! stage_artifact_files (s, &s->kit.artifacts[i], err))
             return false;
     if (! stage_native_tools (s, err))
         return false;
