@@ -640,7 +640,7 @@ confinement_leave (struct confinement *c, struct occupancy *o, int signal_number
         return "cpu_seconds";
     if (signal_number == SIGXFSZ)
         return "max_file_size_bytes";
-    if (! c->scope || (! was_alone && exit_code == 0))
+    if (! c->scope || (! was_alone && exit_code != 128 + SIGKILL))
         return NULL;
     struct cgroup_counters after = cgroup_scope_counters (c->scope);
     if (after.oom_kills > o->before.oom_kills)

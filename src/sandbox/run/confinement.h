@@ -117,6 +117,7 @@ struct occupancy {
 void confinement_enter (struct confinement *c, struct occupancy *o);
 /* Leaves; returns the capabilities.resources key that stopped the command, judged by its signal,
  * else by counters, or NULL. <signal_number> is 0 for a normal exit. Beside others a command that
- * failed while the kernel killed for memory is taken for the one. */
+ * was killed, or reports that one of its processes was, is taken for the one the kernel killed for
+ * memory meanwhile. */
 const char *
 confinement_leave (struct confinement *c, struct occupancy *o, int signal_number, int exit_code);

@@ -255,9 +255,9 @@ finish (struct mcp_server *s, struct occupancy *occupancy)
     while (waitpid (s->io.pid, &status, 0) < 0 && errno == EINTR)
         ;
     bool was_asked = s->io.ending_ms && ! s->io.death;
-    const char *limit = confinement_leave (s->walls.confinement, occupancy,
-                                           WIFSIGNALED (status) ? WTERMSIG (status) : 0,
-                                           WIFEXITED (status) ? WEXITSTATUS (status) : 1);
+    const char *limit = confinement_leave (
+        s->walls.confinement, occupancy, WIFSIGNALED (status) ? WTERMSIG (status) : 0,
+        WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status));
     say_death (s, status, limit);
     tell_trace (s, status, was_asked);
     forget_streams (s);
