@@ -79,11 +79,10 @@ gateway_auth_fault (const char *header, const char *value)
 {
     if (! header || ! *header)
         return "names no header";
-    for (const char *p = header; *p; p++)
-        if (! isalnum ((unsigned char)*p) && ! strchr ("!#$%&'*+-.^_`|~", *p))
-            return "names a header that is no HTTP field name";
     if (auth_header_is_reserved (header))
         return "names a header a key cannot go in";
+    if (auth_header_fault (header))
+        return "names a header that is no HTTP field name";
     if (! value)
         return "has no value";
     const char *mark = strstr (value, "{key}");
@@ -199,6 +198,12 @@ gateway_auth_header (const struct gateway *g)
 }
 
 bool
+gateway_is_header_fixed (const struct gateway *g)
+{
+    return g->spec.is_header_fixed;
+}
+
+bool
 gateway_is_addressed (const char *scheme, const char *authority)
 {
     return str_eq (scheme, "http") && str_eq (authority, GATEWAY_AUTHORITY);
@@ -214,13 +219,13 @@ tell (struct gateway *g, const struct gateway_event *event)
 }
 
 static struct secret *
-render (struct gateway *g, const struct secret *key)
+render (struct gateway *g, const char *as, const struct secret *key)
 {
-    const char *mark = strstr (g->spec.auth_value, "{key}");
-    size_t before = (size_t)(mark - g->spec.auth_value), after = strlen (mark + 5);
+    const char *value = as ? as : g->spec.auth_value, *mark = strstr (value, "{key}");
+    size_t before = (size_t)(mark - value), after = strlen (mark + 5);
     size_t len = before + secret_len (key) + after;
     char *text = x_malloc (len + 1);
-    memcpy (text, g->spec.auth_value, before);
+    memcpy (text, value, before);
     memcpy (text + before, secret_reveal (key), secret_len (key));
     memcpy (text + before + secret_len (key), mark + 5, after + 1);
     struct secret *header = secret_new (text, len);
@@ -279,7 +284,7 @@ read_key (struct gateway *g, bool by_rejection)
 }
 
 bool
-gateway_render (struct gateway *g, struct secret **header, struct secret **key)
+gateway_render (struct gateway *g, const char *as, struct secret **header, struct secret **key)
 {
     *header = *key = NULL;
     if (g->spec.is_keyless)
@@ -287,7 +292,7 @@ gateway_render (struct gateway *g, struct secret **header, struct secret **key)
     *key = read_key (g, false);
     if (! *key)
         return false;
-    *header = render (g, *key);
+    *header = render (g, as, *key);
     return true;
 }
 
@@ -304,8 +309,8 @@ tell_rejected (struct gateway *g, bool is_retried)
 }
 
 bool
-gateway_render_again (struct gateway *g, const struct secret *key, struct secret **header,
-                      struct secret **fresh_key)
+gateway_render_again (struct gateway *g, const char *as, const struct secret *key,
+                      struct secret **header, struct secret **fresh_key)
 {
     *header = *fresh_key = NULL;
     if (! key)
@@ -315,7 +320,7 @@ gateway_render_again (struct gateway *g, const struct secret *key, struct secret
         tell_rejected (g, false);
         return false;
     }
-    *header = render (g, fresh);
+    *header = render (g, as, fresh);
     *fresh_key = steal_ptr (&fresh);
     return true;
 }

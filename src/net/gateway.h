@@ -71,6 +71,7 @@ struct gateway_spec {
     const char *endpoint;    /* as the manifest writes it */
     const char *auth_header; /* upstream_auth.header; may be NULL only with is_keyless */
     const char *auth_value;  /* upstream_auth.value, holding {key} once */
+    bool is_header_fixed;    /* the entry says the header: a program's own choice does not count */
     bool is_keyless;
     bool is_metered;               /* the http inference gateway: needs an open spend admission */
     gateway_read_key_fn *read_key; /* NULL only with is_keyless */
@@ -105,15 +106,17 @@ bool gateway_is_addressed (const char *scheme, const char *authority);
 
 /* The key to send now; reports a rotation or an unreadable store. False: keyed, but no key is to be
  * had. <*header> is the rendered header value, NULL when keyless; <*key> the key it was made of.
- * Both owned. */
-bool gateway_render (struct gateway *g, struct secret **header, struct secret **key);
+ * Both owned. <as>: a value that holds {key} once, in place of upstream_auth's; NULL: that. */
+bool
+gateway_render (struct gateway *g, const char *as, struct secret **header, struct secret **key);
 /* After a 401 answered to <key>: re-reads. True with a fresh header when the key changed, else
  * false, recording the rejection. */
-bool gateway_render_again (struct gateway *g, const struct secret *key, struct secret **header,
-                           struct secret **fresh_key);
+bool gateway_render_again (struct gateway *g, const char *as, const struct secret *key,
+                           struct secret **header, struct secret **fresh_key);
 /* The second key was refused too. */
 void gateway_rejected_again (struct gateway *g);
 /* scheme://authority of the endpoint. Borrowed. */
 const char *gateway_base (const struct gateway *g);
 /* Lower case, or NULL when keyless without one. Borrowed. */
 const char *gateway_auth_header (const struct gateway *g);
+bool gateway_is_header_fixed (const struct gateway *g);

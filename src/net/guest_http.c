@@ -262,7 +262,7 @@ send_through_gateway (struct exchange *x)
 {
     _cleanup_secret_ struct secret *header = NULL;
     struct secret *key = NULL;
-    bool has_key = gateway_render (x->guest->spec.gateway, &header, &key);
+    bool has_key = gateway_render (x->guest->spec.gateway, NULL, &header, &key);
     pthread_mutex_lock (&x->lock);
     x->key = key;
     bool is_sent = has_key && ! x->is_released;
@@ -282,7 +282,7 @@ try_another_key (struct exchange *x)
 {
     _cleanup_secret_ struct secret *header = NULL;
     struct secret *key = NULL;
-    if (! gateway_render_again (x->guest->spec.gateway, x->key, &header, &key))
+    if (! gateway_render_again (x->guest->spec.gateway, NULL, x->key, &header, &key))
         return false;
     pthread_mutex_lock (&x->lock);
     if (x->is_released) {

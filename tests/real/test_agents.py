@@ -259,7 +259,7 @@ def test_agents_a_real_acp_agent_does_a_task_inside(lab):
         driven = acp(lab, provider)
         session = lab.session(driven.run("do it").ok())
     assert session.result_text.endswith("All done.") and nowhere(lab, KEY)
-    assert provider.keys == {f"Bearer {KEY}"}
+    assert provider.shown == {("x-api-key", KEY)}
     assert session.trace.one("harness_start")["harness"] == "acp"
     assert len(session.trace.all("tool_call")) == 1 and "root:" not in str(provider.results)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A scripted provider in the wire forms that coding agents speak, streaming: the Messages form and the Responses form. A
-# step answers one request that offers tools: {"text": ...}, {"tool": name, "input": {...}}, {"status": N, "headers": {...}},
+# A scripted provider in the wire forms that coding agents speak, streaming: the Messages, Responses, Chat Completions and
+# generateContent forms. A step answers one request that offers tools: {"text": ...}, {"tool": name, "input": {...}}, {"status": N, "headers": {...}},
 # {"cut": True} (the stream breaks off), {"wait": event} (an answer comes once it is set). Beyond the script it says "done".
 
 import json
@@ -9,6 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
+KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 USAGE = {"input_tokens": 11, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 9}
 
 
@@ -55,17 +56,28 @@ class AgentProvider:
         return {dict(headers).get("x-api-key") or dict(headers).get("authorization") for _, headers, _ in self.requests}
 
     @property
+    def shown(self):
+        """The headers that carried a key, as (name, value)."""
+        return {pair for _, headers, _ in self.requests for pair in headers if pair[0] in KEY_HEADERS}
+
+    @property
     def results(self):
         """What came back of tools, as texts, in order and each once."""
         seen = {}
         for _, _, body in self.requests:
             for message in body.get("messages", []):
+                if message["role"] == "tool":
+                    seen[message["tool_call_id"]] = text_of(message["content"])
                 for part in message["content"] if isinstance(message["content"], list) else []:
                     if part.get("type") == "tool_result":
                         seen[part["tool_use_id"]] = text_of(part["content"])
             for item in body.get("input", []) if isinstance(body.get("input"), list) else []:
                 if item.get("type") in ("function_call_output", "custom_tool_call_output"):
                     seen[item["call_id"]] = text_of(item["output"])
+            for number, content in enumerate(body.get("contents", [])):
+                for part in content.get("parts", []):
+                    if "functionResponse" in part:
+                        seen[number] = json.dumps(part["functionResponse"]["response"])
         return list(seen.values())
 
     def answer(self, handler, body):
@@ -81,6 +93,8 @@ class AgentProvider:
         if "status" in step:
             return handler.say(step["status"], step.get("headers", {}), json.dumps(
                 {"type": "error", "error": {"type": ERRORS.get(step["status"], "api_error"), "message": "scripted refusal"}}).encode())
+        if "enerateContent" in handler.path or "/chat/completions" in handler.path:
+            return self.answer_otherwise(handler, step, body, number)
         if not body.get("stream") and "/responses" not in handler.path:
             return handler.say(200, {}, json.dumps(whole_message(step, body, number)).encode())
         events = responses_events(step, body, number) if "/responses" in handler.path else messages_events(step, body, number)
@@ -95,6 +109,53 @@ class AgentProvider:
             handler.close_connection = True
             return None
         return handler.say(200, {"content-type": "text/event-stream"}, data)
+
+
+    def answer_otherwise(self, handler, step, body, number):
+        """The forms whose events have no names."""
+        is_chat = "/chat/completions" in handler.path
+        events = list(chat_events(step, body, number) if is_chat else [generated(step)])
+        if not (body.get("stream") if is_chat else "streamGenerateContent" in handler.path):
+            return handler.say(200, {}, json.dumps(whole_chat(step, body, number) if is_chat else events[0]).encode())
+        data = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events) + ("data: [DONE]\n\n" if is_chat else "")
+        return handler.say(200, {"content-type": "text/event-stream"}, data.encode())
+
+
+def chat_call(step, number):
+    return {"id": f"call_{number}", "type": "function", "function": {"name": step["tool"], "arguments": json.dumps(step["input"])}}
+
+
+CHAT_USAGE = {"prompt_tokens": 16, "prompt_tokens_details": {"cached_tokens": 5}, "completion_tokens": 9, "total_tokens": 25}
+
+
+def whole_chat(step, body, number):
+    message = {"role": "assistant", "content": step.get("text")}
+    if "tool" in step:
+        message["tool_calls"] = [chat_call(step, number)]
+    return {"id": f"c{number}", "object": "chat.completion", "created": 1, "model": body.get("model"), "usage": CHAT_USAGE,
+            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if "tool" in step else "stop"}]}
+
+
+def chat_events(step, body, number):
+    def chunk(*choices, **more):
+        return {"id": f"c{number}", "object": "chat.completion.chunk", "created": 1, "model": body.get("model"),
+                "choices": list(choices), **more}
+
+    if "tool" in step:
+        yield chunk({"index": 0, "delta": {"role": "assistant", "tool_calls": [{"index": 0, **chat_call(step, number)}]}, "finish_reason": None})
+    else:
+        for piece in (step["text"][:2], step["text"][2:]):
+            yield chunk({"index": 0, "delta": {"role": "assistant", "content": piece}, "finish_reason": None})
+    yield chunk({"index": 0, "delta": {}, "finish_reason": "tool_calls" if "tool" in step else "stop"})
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield chunk(usage=CHAT_USAGE)
+
+
+def generated(step):
+    part = {"functionCall": {"name": step["tool"], "args": step["input"]}} if "tool" in step else {"text": step["text"]}
+    return {"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 16, "cachedContentTokenCount": 5, "candidatesTokenCount": 7, "thoughtsTokenCount": 2,
+                              "totalTokenCount": 25}, "modelVersion": "test-model"}
 
 
 def text_of(content):

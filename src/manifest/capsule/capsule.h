@@ -36,6 +36,7 @@ struct gateway_block {
     /* NULL: no key; a literal's text is wiped after reading */
     const struct yaml_node *written_api_key;
     struct opt_bool written_keyless;
+    const char *header; /* what carries the key; NULL: as the artifact says */
     struct endpoint endpoint;
     bool is_keyless;
     const char *key_reference;  /* NAME of ${NAME}, NULL for a literal or keyless */

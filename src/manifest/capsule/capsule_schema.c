@@ -209,6 +209,10 @@ static const struct schema_key gateway_keys[] = {
             .doc = "${NAME} of a credential or variable, or the key itself."),
     KEY_AS ("keyless", gateway_block, written_keyless, KEY_BOOL,
             .doc = "The provider wants no key."),
+    KEY (gateway_block, header, KEY_TRIMMED,
+         .doc =
+             "The header that carries the key (authorization, x-api-key, x-goog-api-key, api-key, "
+             "...), where the provider wants another than the artifact says."),
     END,
 };
 static const struct schema gateway_schema = SCHEMA (gateway_keys, gateway_block);

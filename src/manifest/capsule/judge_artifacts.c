@@ -11,6 +11,7 @@
 #include "manifest/capsule/judge_mcp.h"
 #include "manifest/capsule/judges_internal.h"
 #include "manifest/text/yaml_tree.h"
+#include "net/auth_header.h"
 
 #include <string.h>
 
@@ -225,6 +226,9 @@ judge_gateway (struct reading *rd, struct artifact_entry *e, size_t index, struc
     if (! endpoint_parse (rd->r.arena, g->written_endpoint, &g->endpoint, &why))
         return refuse_value (rd, err, path, "'%s' of %s is refused: %s",
                              endpoint_masked (rd->r.arena, g->endpoint.text), e->name, why);
+    if (g->header && (why = auth_header_fault (g->header)))
+        return refuse_value (rd, err, path_of (rd, "artifacts[%zu].gateway.header", index),
+                             "'%s' is refused: %s", g->header, why);
     return judge_credential (rd, e, index, err);
 }
 

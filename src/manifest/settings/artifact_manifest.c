@@ -262,16 +262,6 @@ artifact_manifest_models (const struct artifact_manifest *m, enum diag_code code
 /* --- upstream_auth --- */
 
 static const char *
-header_problem (const char *header)
-{
-    static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "!#$%&'*+-.^_`|~";
-    if (! *header || header[strspn (header, token)] != '\0')
-        return "it is no HTTP field name";
-    return auth_header_is_reserved (header) ? "this header is not for credentials" : NULL;
-}
-
-static const char *
 value_problem (const char *value)
 {
     for (const char *p = value; *p; p++)
@@ -298,7 +288,7 @@ artifact_manifest_upstream_auth (const struct artifact_manifest *m, enum diag_co
         const char *key, *path;
         const char **out;
         const char *(*problem) (const char *);
-    } keys[] = { { "header", "upstream_auth.header", header, header_problem },
+    } keys[] = { { "header", "upstream_auth.header", header, auth_header_fault },
                  { "value", "upstream_auth.value", value, value_problem } };
     for (size_t i = 0; i < ARRAY_LEN (keys); i++) {
         const struct yaml_node *n = yaml_get (m->upstream_auth, keys[i].key);

@@ -41,7 +41,8 @@ struct passage {
     size_t header_count;
     char *method, *url;
     struct buf body;
-    struct secret *key; /* what it was keyed with */
+    const struct key_place *place; /* where the key goes; NULL: as the gateway says */
+    struct secret *key;            /* what it was keyed with */
     bool was_resent;
     struct provider_usage_reader usage;
 
@@ -121,6 +122,66 @@ refuse (struct http_exchange *x, int status, const char *type, const char *why)
     buf_free (&body);
 }
 
+/* --- where the key goes --- */
+
+/* A program shows its key the way its provider wants it, so the key goes where the placeholder
+ * came: what names a provider before what every one may be sent. */
+static const struct key_place {
+    const char *header, *value;
+} key_places[] = {
+    { "x-api-key", "{key}" },
+    { "x-goog-api-key", "{key}" },
+    { "api-key", "{key}" },
+    { "authorization", "Bearer {key}" },
+};
+
+/* "key=<placeholder>" in the target's query, with the mark before it; NULL: it is not there. */
+static const char *
+key_parameter (const char *target, const char *placeholder)
+{
+    const char *query = strchr (target, '?');
+    _cleanup_free_ char *wanted = x_asprintf ("key=%s", placeholder);
+    size_t len = strlen (wanted);
+    for (const char *at = query; at; at = strchr (at + 1, '&'))
+        if (strncmp (at + 1, wanted, len) == 0 && (at[1 + len] == '&' || ! at[1 + len]))
+            return at;
+    return NULL;
+}
+
+/* The target without such a parameter. Owned. */
+static char *
+target_of (const struct gateway_door *d, const struct http_exchange *x)
+{
+    const char *target = http_exchange_target (x), *at = key_parameter (target, d->placeholder);
+    if (! at)
+        return x_strdup (target);
+    const char *rest = strchr (at + 1, '&');
+    return x_asprintf ("%.*s%s%s", (int)(at - target), target, rest ? (const char[]){ *at, 0 } : "",
+                       rest ? rest + 1 : "");
+}
+
+/* NULL: the placeholder came nowhere. */
+static const struct key_place *
+place_of (const struct gateway_door *d, const struct http_exchange *x)
+{
+    size_t len = strlen (d->placeholder);
+    for (size_t i = 0; i < ARRAY_LEN (key_places); i++) {
+        size_t before = (size_t)(strchr (key_places[i].value, '{') - key_places[i].value);
+        const char *shown = http_exchange_header (x, key_places[i].header, NULL);
+        if (shown && before && strncasecmp (shown, key_places[i].value, before) == 0)
+            shown += before;
+        if (shown && strlen (shown) == len && bytes_equal_ct (shown, d->placeholder, len))
+            return &key_places[i];
+    }
+    return key_parameter (http_exchange_target (x), d->placeholder) ? &key_places[1] : NULL;
+}
+
+static const char *
+header_of (const struct passage *p)
+{
+    return p->place ? p->place->header : gateway_auth_header (p->door->spec.gateway);
+}
+
 /* --- the request that leaves --- */
 
 static bool
@@ -129,8 +190,6 @@ is_own_header (const char *name, const char *auth)
     static const char *const own[] = { "host",
                                        "connection",
                                        "content-length",
-                                       "authorization",
-                                       "x-api-key",
                                        "transfer-encoding",
                                        "accept-encoding",
                                        "expect",
@@ -140,6 +199,9 @@ is_own_header (const char *name, const char *auth)
                                        "upgrade" };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcasecmp (own[i], name) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN (key_places); i++)
+        if (strcasecmp (key_places[i].header, name) == 0)
             return true;
     return auth && strcasecmp (auth, name) == 0;
 }
@@ -163,8 +225,8 @@ copy_request (struct passage *p)
         if (! is_own_header (from[i].name, auth))
             add_header (p, from[i].name, from[i].value, from[i].value_len);
     p->method = x_strdup (http_exchange_method (p->exchange));
-    p->url = x_asprintf ("%s%s", gateway_base (p->door->spec.gateway),
-                         http_exchange_target (p->exchange));
+    _cleanup_free_ char *target = target_of (p->door, p->exchange);
+    p->url = x_asprintf ("%s%s", gateway_base (p->door->spec.gateway), target);
     buf_append (&p->body, body, len);
 }
 
@@ -174,7 +236,7 @@ static const struct http_events events;
 static struct http_transfer *
 send_with (struct passage *p, const struct secret *rendered)
 {
-    const char *auth = gateway_auth_header (p->door->spec.gateway);
+    const char *auth = header_of (p);
     size_t count = p->header_count;
     if (rendered && auth)
         p->headers[count++] =
@@ -204,7 +266,8 @@ send_again (struct passage *p)
     _cleanup_ (secret_freep) struct secret *rendered = NULL;
     struct secret *key = NULL;
     if (p->was_resent || ! p->key ||
-        ! gateway_render_again (p->door->spec.gateway, p->key, &rendered, &key))
+        ! gateway_render_again (p->door->spec.gateway, p->place ? p->place->value : NULL, p->key,
+                                &rendered, &key))
         return false;
     p->was_resent = true;
     secret_free (p->key);
@@ -266,12 +329,13 @@ on_body (void *ctx, const void *data, size_t len)
 static void
 count_usage (struct passage *p)
 {
-    provider_usage_end (&p->usage);
+    provider_usage_end (&p->usage, p->body.len);
     const struct provider_usage *u = &p->usage.seen;
-    if (! u->is_told)
+    if (! u->is_told && ! u->is_estimated)
         return;
     struct gateway_door *d = p->door;
     pthread_mutex_lock (&d->lock);
+    d->used.estimates += u->is_estimated;
     d->used.input += u->input;
     d->used.output += u->output;
     d->used.cache_read += u->cache_read;
@@ -356,21 +420,6 @@ on_request_head (void *ctx, struct http_exchange *x)
     return BODY_LIMIT_BYTES;
 }
 
-static bool
-has_placeholder (const struct gateway_door *d, const struct http_exchange *x)
-{
-    const char *key = http_exchange_header (x, "x-api-key", NULL),
-               *bearer = http_exchange_header (x, "authorization", NULL);
-    if (bearer && strncasecmp (bearer, "Bearer ", 7) == 0)
-        bearer += 7;
-    const char *shown[] = { key, bearer };
-    size_t len = strlen (d->placeholder);
-    for (size_t i = 0; i < 2; i++)
-        if (shown[i] && strlen (shown[i]) == len && bytes_equal_ct (shown[i], d->placeholder, len))
-            return true;
-    return false;
-}
-
 /* Some ask whether anybody is there before they say who they are. */
 static bool
 is_greeting (const struct http_exchange *x)
@@ -386,7 +435,8 @@ on_request (void *ctx, struct http_exchange *x)
         http_reply (x, 200, NULL, 0, NULL, 0);
         return;
     }
-    if (! has_placeholder (d, x)) {
+    const struct key_place *place = place_of (d, x);
+    if (! place) {
         refuse (x, 401, "authentication_error", "this door serves one harness of one session");
         return;
     }
@@ -397,7 +447,9 @@ on_request (void *ctx, struct http_exchange *x)
     }
     _cleanup_ (secret_freep) struct secret *rendered = NULL;
     struct secret *key = NULL;
-    if (! gateway_render (d->spec.gateway, &rendered, &key)) {
+    if (gateway_is_header_fixed (d->spec.gateway))
+        place = NULL;
+    if (! gateway_render (d->spec.gateway, place ? place->value : NULL, &rendered, &key)) {
         refuse (x, 401, "authentication_error", "the gateway has no key to send");
         return;
     }
@@ -409,6 +461,7 @@ on_request (void *ctx, struct http_exchange *x)
     pthread_mutex_init (&p->lock, NULL);
     p->door = d;
     p->exchange = x;
+    p->place = place;
     p->key = key;
     copy_request (p);
     list_add (p);

@@ -18,7 +18,8 @@ struct gateway_door;
 /* What the provider reported to have used, over all answers so far. */
 struct gateway_usage {
     uint64_t input, output, cache_read, cache_creation;
-    uint64_t answers; /* that told some of it */
+    uint64_t answers;   /* that told some of it */
+    uint64_t estimates; /* of them, streams that told nothing and were judged by their size */
 };
 
 struct gateway_door_spec {

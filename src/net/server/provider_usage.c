@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define KEPT_LIMIT_BYTES (1u << 20)
+#define KEPT_LIMIT_BYTES (8u << 20)
+#define BYTES_A_TOKEN    4
 
 static uint64_t
 number_of (const json_t *usage, const char *first, const char *second)
@@ -41,51 +42,91 @@ take_usage (struct provider_usage *seen, const json_t *usage)
     seen->is_told = true;
 }
 
+/* Of generateContent: the cached tokens are within the prompt's, the thoughts beside the answer's.
+ */
+static void
+take_metadata (struct provider_usage *seen, const json_t *metadata)
+{
+    if (! json_is_object (metadata))
+        return;
+    uint64_t prompt = number_of (metadata, "promptTokenCount", NULL) +
+                      number_of (metadata, "toolUsePromptTokenCount", NULL),
+             cached = number_of (metadata, "cachedContentTokenCount", NULL);
+    raise_to (&seen->input, prompt >= cached ? prompt - cached : 0);
+    raise_to (&seen->cache_read, cached);
+    raise_to (&seen->output, number_of (metadata, "candidatesTokenCount", NULL) +
+                                 number_of (metadata, "thoughtsTokenCount", NULL));
+    seen->is_told = true;
+}
+
+static void
+take_value (struct provider_usage *seen, const json_t *value)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach (value, i, item) /* a stream of generateContent that is no events */
+        take_value (seen, item);
+    static const char *const within[] = { "message", "response" };
+    take_usage (seen, json_object_get (value, "usage"));
+    take_metadata (seen, json_object_get (value, "usageMetadata"));
+    for (size_t k = 0; k < ARRAY_LEN (within); k++) {
+        const json_t *part = json_object_get (value, within[k]);
+        take_usage (seen, json_object_get (part, "usage"));
+        take_metadata (seen, json_object_get (part, "usageMetadata"));
+    }
+}
+
 static void
 take_json (struct provider_usage_reader *r, const char *text, size_t len)
 {
-    if (! memmem (text, len, "\"usage\"", 7))
+    if (! memmem (text, len, "\"usage", 6))
         return;
     _cleanup_json_ json_t *value = json_loadb (text, len, 0, NULL);
-    take_usage (&r->seen, json_object_get (value, "usage"));
-    take_usage (&r->seen, json_object_get (json_object_get (value, "message"), "usage"));
-    take_usage (&r->seen, json_object_get (json_object_get (value, "response"), "usage"));
+    take_value (&r->seen, value);
 }
 
 static void
 take_line (struct provider_usage_reader *r)
 {
     const char *line = r->line.data;
-    if (r->line.len > 5 && strncmp (line, "data:", 5) == 0)
+    if (r->line.len > 5 && strncmp (line, "data:", 5) == 0) {
+        r->deltas += memmem (line, r->line.len, "delta", 5) != NULL;
         take_json (r, line + 5, r->line.len - 5);
+    }
     buf_truncate (&r->line, 0);
 }
 
 void
 provider_usage_feed (struct provider_usage_reader *r, const char *data, size_t len)
 {
-    for (size_t i = 0; i < len && ! r->is_over; i++) {
-        if (! r->line.len && ! r->is_events && data[i] != '{' && data[i] != ' ')
+    for (size_t i = 0; i < len; i++) {
+        bool is_end = data[i] == '\n' || data[i] == '\r';
+        if (! r->line.len && ! r->is_events && ! is_end && ! strchr ("{[ \t", data[i]))
             r->is_events = true;
-        if (r->is_events && (data[i] == '\n' || data[i] == '\r')) {
+        if (r->is_events && is_end) {
             if (r->line.len)
                 take_line (r);
-            continue;
+            r->is_skipping = false;
+        } else if (! r->is_skipping) {
+            buf_putc (&r->line, data[i]);
+            if ((r->is_skipping = r->line.len > KEPT_LIMIT_BYTES))
+                buf_truncate (&r->line, 0);
         }
-        buf_putc (&r->line, data[i]);
-        r->is_over = r->line.len > KEPT_LIMIT_BYTES;
     }
 }
 
 void
-provider_usage_end (struct provider_usage_reader *r)
+provider_usage_end (struct provider_usage_reader *r, size_t request_bytes)
 {
-    if (r->is_over || ! r->line.len)
-        return;
-    if (r->is_events)
+    if (r->line.len && r->is_events)
         take_line (r);
-    else
+    else if (r->line.len)
         take_json (r, r->line.data, r->line.len);
+    if (r->seen.is_told || ! r->deltas)
+        return;
+    r->seen.input = request_bytes / BYTES_A_TOKEN;
+    r->seen.output = r->deltas; /* one piece is about a token */
+    r->seen.is_estimated = true;
 }
 
 void

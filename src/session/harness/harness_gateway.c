@@ -60,6 +60,8 @@ harness_gateway_compare (struct session *s, const char *task_id, const struct ga
     if (! h->door || ! told->is_set[USAGE_INPUT] || ! told->is_set[USAGE_OUTPUT])
         return;
     const struct gateway_usage now = gateway_door_usage (h->door);
+    if (now.estimates > from->estimates)
+        return;
     uint64_t input = now.input + now.cache_read + now.cache_creation - from->input -
                      from->cache_read - from->cache_creation,
              output = now.output - from->output;

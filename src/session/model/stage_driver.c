@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "net/auth_header.h"
 #include "policy/input_budget.h"
 #include "replay/play/player.h"
 #include "session/guests/env_limit.h"
@@ -48,9 +49,13 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
 {
     const struct gateway_block *block = a->entry->gateway;
     const char *header = NULL, *value = NULL;
-    if (! artifact_manifest_upstream_auth (a->resolved->package->manifest, E_RUN_025, &header,
-                                           &value, err))
+    if (block->header) {
+        header = block->header;
+        value = auth_header_value (header);
+    } else if (! artifact_manifest_upstream_auth (a->resolved->package->manifest, E_RUN_025,
+                                                  &header, &value, err)) {
         return mur_context (err, "artifact %s has a gateway", a->full_name);
+    }
     if (! block->is_keyless)
         a->guest.credential =
             credential_new (s, a->full_name, session_is_driver_entry (s, a->entry), block,
@@ -60,6 +65,7 @@ stage_gateway (struct session *s, struct staged_artifact *a, struct mur_error **
         .endpoint = block->endpoint.text,
         .auth_header = header,
         .auth_value = value,
+        .is_header_fixed = block->header != NULL,
         .is_keyless = block->is_keyless,
         .is_metered = session_is_driver_entry (s, a->entry),
         .read_key = a->guest.credential ? credential_read : NULL,
