@@ -73,7 +73,7 @@ def test_inference_the_entry_says_which_header_carries_the_key(lab):
             "name": "agent", "version": "0.1.0",
             "artifacts": [{"name": "std/driver-openai", "version": "0.1.0", "runtime": "driver",
                            "gateway": {"endpoint": provider.url + "/v1", "api_key": "${PROVIDER_KEY}", "header": "api-key"}}],
-            "inference": {"model": "m", "driver": {"artifact": "std/driver-openai"}}})
+            "inference": {"model": "m", "max_tokens": 100, "driver": {"artifact": "std/driver-openai"}}})
         session = lab.session(project.run("--task", "go", env={"PROVIDER_KEY": KEY}).ok())
     assert session.result_text and provider.shown == {("api-key", KEY)}
 
