@@ -294,7 +294,7 @@ mur_event_usage (const struct mur_process_usage *usage)
 void
 mur_event_note (const char *text)
 {
-    while (*text == '\2' || *text == '\3')
+    while (*text == '\2' || *text == '\3' || *text == '\4')
         text++;
     tell (EXPORTS_MURMUR_DRIVER_PROCESS_EVENT_NOTE)->val.note = own (text);
 }
@@ -320,6 +320,71 @@ mur_event_interrupt (const char *bytes, size_t len)
 {
     tell_input ('\3', bytes, len);
 }
+
+/* --- Asking a person --- */
+
+static void
+add_parts (struct mur_text *note, const char *key, const char *const *parts, size_t count)
+{
+    mur_text_key (note, key);
+    mur_text_puts (note, "[");
+    for (size_t i = 0; i < count; i++) {
+        mur_text_comma (note);
+        mur_text_json (note, parts[i]);
+    }
+    mur_text_puts (note, "]");
+}
+
+static void
+ask_runtime (struct mur_text *note)
+{
+    mur_text_puts (note, "}");
+    tell_input ('\4', note->data, note->len);
+    mur_text_free (note);
+}
+
+void
+mur_event_permission (const struct mur_permission *permission)
+{
+    struct mur_text note = { 0 };
+    mur_text_puts (&note, "{");
+    mur_text_string (&note, "id", permission->id);
+    mur_text_string (&note, "tool", permission->tool);
+    mur_text_string (&note, "input", permission->input);
+    mur_text_string (&note, "command", permission->command);
+    mur_text_key (&note, "only_reads");
+    mur_text_puts (&note, permission->only_reads ? "true" : "false");
+    mur_text_key (&note, "is_asked_anyway");
+    mur_text_puts (&note, permission->is_asked_anyway ? "true" : "false");
+    add_parts (&note, "allow", &permission->allow, 1);
+    add_parts (&note, "refuse", permission->refuse, 2);
+    ask_runtime (&note);
+}
+
+void
+mur_event_questions (const struct mur_question *questions, size_t count, const char *const *answer,
+                     const char *const refuse[2])
+{
+    struct mur_text note = { 0 };
+    mur_text_puts (&note, "{\"questions\":[");
+    for (size_t i = 0; i < count; i++) {
+        const char *const *option = questions[i].options;
+        size_t options = 0;
+        while (option != NULL && option[options] != NULL)
+            options++;
+        mur_text_comma (&note);
+        mur_text_puts (&note, "{");
+        mur_text_string (&note, "text", questions[i].text);
+        add_parts (&note, "options", option, options);
+        mur_text_puts (&note, "}");
+    }
+    mur_text_puts (&note, "]");
+    add_parts (&note, "answer", answer, count + 1);
+    add_parts (&note, "refuse", refuse, 2);
+    ask_runtime (&note);
+}
+
+/* --- The end of a run --- */
 
 void
 mur_event_turn_end (const char *answer)

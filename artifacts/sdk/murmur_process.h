@@ -107,10 +107,37 @@ void mur_event_usage (const struct mur_process_usage *usage);
 /* A line for the log alone. */
 void mur_event_note (const char *text);
 /* Bytes for the harness's standard input, of a plan that keeps it open: the answer to what it
- * asked. They travel as a note that begins with U+0002, which no other note does. */
+ * asked. They travel as a note that begins with U+0002, which no other note does; what is asked
+ * below as one that begins with U+0004. */
 void mur_event_reply (const char *bytes, size_t len);
 /* What tells it to stop from here on, in place of the plan's; likewise with U+0003. */
 void mur_event_interrupt (const char *bytes, size_t len);
+
+/* What the harness wants to do and waits for the word of. The rules of the capsule's approvals
+ * decide whether a person is asked; with `is_asked_anyway` one is asked even where no rule speaks
+ * of it, else it is then allowed. The answer is written to the harness's standard input: `allow`,
+ * or the two halves of `refuse` with the reason, as a JSON string, between them. Needs a plan that
+ * keeps the input open. */
+struct mur_permission {
+    const char *id;      /* of the call; NULL: none */
+    const char *tool;    /* as its calls are named */
+    const char *input;   /* of the call, a JSON object; NULL: nothing is known of it */
+    const char *command; /* the line of a shell that it would run; NULL: it is no command */
+    bool only_reads;
+    bool is_asked_anyway;
+    const char *allow;
+    const char *refuse[2];
+};
+void mur_event_permission (const struct mur_permission *permission);
+
+/* What the harness's model wants to know of a person. `answer` has one text more than there are
+ * questions: the answers, as JSON strings, go between them. */
+struct mur_question {
+    const char *text;
+    const char *const *options; /* ends with NULL; NULL: none are offered */
+};
+void mur_event_questions (const struct mur_question *questions, size_t count,
+                          const char *const *answer, const char *const refuse[2]);
 
 enum mur_turn_failure {
     MUR_TURN_AUTH,

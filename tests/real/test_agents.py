@@ -8,11 +8,12 @@ import os
 import shutil
 import subprocess
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tests.support.agent_provider import AgentProvider
+from tests.support.approvals import Asker, question
 from tests.support.door_client import SLEEPER, Door
 from tests.support.lab import SLOWER
 from tests.support.npm import npm_programs
@@ -188,6 +189,58 @@ def test_agents_a_provider_that_fails_once_is_asked_again(lab, agent, step):
         session = lab.session(Driven(lab, agent, provider).run("go").ok())
         assert len(provider.requests) >= 2
     assert session.result_text == "after all"
+
+
+def begin(lab, driven):
+    """A running agent with a task; its door, and the task as it asks or has ended."""
+    running = driven.start()
+    asker = Asker.of(lab, driven.project.directory, None, running)
+    return asker, asker.begin()
+
+
+QUESTION = {"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": [
+    {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]}
+
+
+@CLASSES
+def test_agents_claude_code_asks_its_person_and_goes_on_with_the_answer(lab, containment):
+    with AgentProvider({"tool": "AskUserQuestion", "input": QUESTION}, {"text": "done"}) as provider:
+        asker, task = begin(lab, Driven(lab, CLAUDE, provider, containment, lifecycle={**SLEEPER}))
+        assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+        assert "Which colour?" in str(task) and "2. Blue" in str(task)
+        task = asker.say(task, "2")
+        assert task["status"]["state"] == "TASK_STATE_COMPLETED", task
+        asker.end()
+    assert '"Which colour?"="Blue"' in provider.results[0]
+
+
+@pytest.mark.parametrize("answer, is_made", [("once", True), ("no", False)])
+def test_agents_claude_code_asks_before_it_acts(lab, answer, is_made):
+    agent = replace(CLAUDE, config={"permission_mode": "default"})
+    with AgentProvider(agent.shell("touch made.txt"), {"text": "done"}) as provider:
+        driven = Driven(lab, agent, provider, lifecycle={**SLEEPER})
+        asker, task = begin(lab, driven)
+        assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED" and "touch made.txt" in str(task)
+        assert asker.answer(task, answer)["status"]["state"] == "TASK_STATE_COMPLETED"
+        asker.end()
+    assert bool(list(driven.project.directory.rglob("made.txt"))) == is_made
+    assert ("was not approved" in provider.results[0]) != is_made
+
+
+@AGENTS
+def test_agents_rules_of_approvals_cover_their_own_tools(lab, agent):
+    """The mode that asks nothing is no way around: what falls under a rule is asked about, all else is not."""
+    steps = [agent.shell("ls > seen.txt"), agent.shell("git init -q ."), agent.shell("git init -q --bare other"), {"text": "done"}]
+    with AgentProvider(*steps) as provider:
+        driven = Driven(lab, agent, provider, lifecycle={**SLEEPER}, approvals={"commands": ["git init"]})
+        asker, task = begin(lab, driven)
+        assert "git init -q ." in question(task)["what"]
+        assert list(driven.project.directory.rglob("seen.txt"))
+        task = asker.answer(task, "once")
+        assert "git init -q --bare other" in str(task)
+        assert asker.answer(task, "no")["status"]["state"] == "TASK_STATE_COMPLETED"
+        asker.end()
+    assert list(driven.project.directory.rglob(".git")) and not list(driven.project.directory.rglob("other"))
 
 
 EVERYDAY = {

@@ -57,6 +57,12 @@ class Asker:
             "configuration": {"returnImmediately": True}})
         return self.settled(task["id"])
 
+    def say(self, task, words):
+        """Answers a question that takes any text; the task as it settles next."""
+        self.door.result("SendMessage", {"message": {"messageId": f"w-{id(task)}", "role": "ROLE_USER", "taskId": task["id"],
+                                                     "parts": [{"text": words}]}, "configuration": {"returnImmediately": True}})
+        return self.settled(task["id"])
+
     def end(self):
         self.running.signal()
         self.running.result(30)

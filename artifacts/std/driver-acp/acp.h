@@ -19,6 +19,11 @@ void acp_permission (const struct mur_json *line);
 
 /* --- calls.c --- */
 
+/* The tools of the capsule (NULL: none), kept for the run. */
+void acp_calls_begin (const struct mur_bridge *served);
+/* "mcp__<server>__<tool>" when the title is a tool of the capsule in one of the ways agents write
+ * it; NULL else. */
+char *acp_capsule_tool (const char *title);
 /* What the agent has said of a call before: its kind, or the name of a tool of the capsule, and its
  * input as JSON. NULL where it said nothing. */
 const char *acp_call_kind (const char *id);

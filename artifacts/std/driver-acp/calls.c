@@ -56,12 +56,41 @@ call_of (const char *id)
     return &calls[call_count++];
 }
 
+static const struct mur_bridge *bridge;
+
+void
+acp_calls_begin (const struct mur_bridge *served)
+{
+    bridge = served;
+}
+
+char *
+acp_capsule_tool (const char *title)
+{
+    static const char *const forms[] = { "mcp__%s__%s", "mcp_%s_%s", "%s__%s", "%s_%s" };
+    for (size_t i = 0; bridge != NULL && title != NULL && bridge->tool_names[i] != NULL; i++) {
+        bool is_it = false;
+        for (size_t k = 0; k < sizeof forms / sizeof *forms && ! is_it; k++) {
+            struct mur_text name = { 0 };
+            mur_text_printf (&name, forms[k], bridge->server_name, bridge->tool_names[i]);
+            is_it = strcmp (title, name.data) == 0;
+            mur_text_free (&name);
+        }
+        if (is_it)
+            return mur_format ("mcp__%s__%s", bridge->server_name, bridge->tool_names[i]);
+    }
+    return NULL;
+}
+
 /* A tool of the capsule keeps its name; one of the agent's own is told by its kind. */
 static char *
 name_of (const struct mur_json *line, mur_node update)
 {
     char *title = mur_json_text (line, mur_json_get (line, update, "title")),
-         *kind = mur_json_text (line, mur_json_get (line, update, "kind"));
+         *kind = mur_json_text (line, mur_json_get (line, update, "kind")),
+         *of_capsule = acp_capsule_tool (title);
+    if (of_capsule != NULL)
+        return of_capsule;
     if (title != NULL && strncmp (title, "mcp__", 5) == 0)
         return title;
     return kind != NULL ? kind : title;

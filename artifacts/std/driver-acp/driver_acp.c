@@ -101,6 +101,7 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
         return;
     add_environment (plan, launch->config);
     acp_rules_begin (launch->config);
+    acp_calls_begin (run.launch.bridge);
     struct mur_text line = { 0 };
     ask (&line, ASKED_INITIALIZE, "initialize");
     mur_text_puts (&line, "\"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{"

@@ -2,7 +2,7 @@
  *
  * Whether the agent may do what it asks for. The walls hold whatever is answered here; this is so
  * that the agent is told no where the manifest says no, and that nothing it asks is waved through:
- * what no rule speaks of is refused.
+ * what no rule speaks of is a person's to say where the manifest has approvals, else refused.
  */
 #include "acp.h"
 
@@ -33,6 +33,13 @@ lists (mur_node list, const char *word)
             return true;
     return false;
 }
+
+/* What the manifest says of a request. */
+enum verdict {
+    VERDICT_NO,
+    VERDICT_YES,
+    VERDICT_NONE,
+};
 
 /* Words after which another command begins, and words that are commands of the shell itself. */
 static const char *const keywords[] = { "if", "then", "else", "elif", "while", "until",
@@ -99,11 +106,11 @@ program_not_allowed (const char *line, mur_node allow)
     return NULL;
 }
 
-static const char *
-judge_command (const struct mur_json *line, mur_node call, bool *is_allowed)
+/* The line of a shell that a call of this kind would run; NULL: it does not say. */
+static char *
+command_of (const struct mur_json *line, mur_node call)
 {
-    mur_node allow = mur_json_get (config, rules, "shell"),
-             input = mur_json_get (line, call, "rawInput");
+    mur_node input = mur_json_get (line, call, "rawInput");
     const char *before =
         acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
     if (mur_json_kind (line, input) != MUR_JSON_OBJECT && before != NULL) {
@@ -115,15 +122,29 @@ judge_command (const struct mur_json *line, mur_node call, bool *is_allowed)
         command = mur_json_get (line, input, "cmd");
     if (mur_json_kind (line, command) == MUR_JSON_ARRAY)
         command = mur_json_at (line, command, 0);
-    char *text = mur_json_text (line, command);
+    return mur_json_text (line, command);
+}
+
+static const char *
+judge_command (const struct mur_json *line, mur_node call, enum verdict *verdict)
+{
+    mur_node allow = mur_json_get (config, rules, "shell");
+    char *text = command_of (line, call);
     if (mur_json_count (config, allow) == 0)
         return "capabilities.shell allows nothing";
     if (text == NULL || text[0] == '\0')
         return "it does not say which program it runs";
     char *missing = program_not_allowed (text, allow);
-    *is_allowed = missing == NULL;
+    *verdict = missing == NULL ? VERDICT_YES : VERDICT_NO;
     return missing == NULL ? "shell.allow has its programs"
                            : mur_format ("shell.allow has no %s", missing);
+}
+
+static bool
+only_reads (const char *kind)
+{
+    return strcmp (kind, "read") == 0 || strcmp (kind, "search") == 0 ||
+           strcmp (kind, "think") == 0;
 }
 
 static bool
@@ -141,10 +162,11 @@ lies_in (const char *path, const char *folder)
 }
 
 static const char *
-judge_change (const struct mur_json *line, mur_node call, bool *is_allowed)
+judge_change (const struct mur_json *line, mur_node call, enum verdict *verdict)
 {
     mur_node protected_paths = mur_json_get (config, rules, "read_only"),
              locations = mur_json_get (line, call, "locations");
+    bool is_walled = mur_json_bool (config, mur_json_get (config, rules, "walls"), false);
     for (mur_node n = mur_json_first (line, locations); n >= 0; n = mur_json_next (line, n)) {
         char *path = mur_json_text (line, mur_json_get (line, n, "path"));
         for (mur_node r = mur_json_first (config, protected_paths); path != NULL && r >= 0;
@@ -152,36 +174,36 @@ judge_change (const struct mur_json *line, mur_node call, bool *is_allowed)
             if (lies_in (path, mur_json_text (config, r)))
                 return mur_format ("filesystem.read_only has %s", path);
     }
-    *is_allowed = mur_json_kind (config, rules) == MUR_JSON_OBJECT;
-    return *is_allowed ? "the work folder may be written" : "no rule allows it outside the walls";
+    *verdict = is_walled ? VERDICT_YES : VERDICT_NO;
+    return is_walled ? "the work folder may be written" : "no rule allows it outside the walls";
 }
 
 static const char *
-judge (const struct mur_json *line, mur_node call, const char *kind, bool *is_allowed)
+judge (const struct mur_json *line, mur_node call, const char *kind, enum verdict *verdict)
 {
     char *title = mur_json_text (line, mur_json_get (line, call, "title"));
-    *is_allowed = false;
+    *verdict = VERDICT_NO;
     if (lists (mur_json_get (config, 0, "deny"), kind))
         return "inference.driver.config.deny has it";
     if (lists (mur_json_get (config, 0, "allow"), kind)) {
-        *is_allowed = true;
+        *verdict = VERDICT_YES;
         return "inference.driver.config.allow has it";
     }
-    if (title != NULL && strncmp (title, "mcp__murmur__", 13) == 0) {
-        *is_allowed = true; /* its gates are asked when it is called */
+    if (acp_capsule_tool (title) != NULL) {
+        *verdict = VERDICT_YES; /* its gates are asked when it is called */
         return "it is a tool of the capsule";
     }
     if (strcmp (kind, "execute") == 0)
-        return judge_command (line, call, is_allowed);
+        return judge_command (line, call, verdict);
     if (strcmp (kind, "edit") == 0 || strcmp (kind, "delete") == 0 || strcmp (kind, "move") == 0)
-        return judge_change (line, call, is_allowed);
+        return judge_change (line, call, verdict);
     if (strcmp (kind, "fetch") == 0) {
-        *is_allowed = mur_json_bool (config, mur_json_get (config, rules, "network"), false);
-        return *is_allowed ? "network.allow grants hosts" : "network.allow grants no host";
+        bool grants = mur_json_bool (config, mur_json_get (config, rules, "network"), false);
+        *verdict = grants ? VERDICT_YES : VERDICT_NO;
+        return grants ? "network.allow grants hosts" : "network.allow grants no host";
     }
-    *is_allowed =
-        strcmp (kind, "read") == 0 || strcmp (kind, "search") == 0 || strcmp (kind, "think") == 0;
-    return *is_allowed ? "it changes nothing" : "no rule speaks of it";
+    *verdict = only_reads (kind) ? VERDICT_YES : VERDICT_NONE;
+    return only_reads (kind) ? "it changes nothing" : "no rule speaks of it";
 }
 
 /* The option to answer with: this once, for what is allowed once is asked again. NULL: none. */
@@ -197,6 +219,55 @@ option_of (const struct mur_json *line, mur_node options, bool is_allowed)
     return NULL;
 }
 
+/* The answer to the request, up to where a reason may stand. */
+static struct mur_text
+answer_to (const struct mur_json *line, mur_node options, bool is_allowed)
+{
+    struct mur_text answer = { 0 };
+    char *option = option_of (line, options, is_allowed);
+    mur_text_puts (&answer, "{\"jsonrpc\":\"2.0\"");
+    mur_text_node (&answer, "id", line, mur_json_get (line, 0, "id"));
+    mur_text_puts (&answer, ",\"result\":{\"outcome\":{");
+    mur_text_string (&answer, "outcome", option != NULL ? "selected" : "cancelled");
+    mur_text_string (&answer, "optionId", option);
+    mur_text_puts (&answer, "}");
+    return answer;
+}
+
+/* All that is known of the call. */
+static char *
+input_of (const struct mur_json *line, mur_node call)
+{
+    size_t len = 0;
+    const char *raw = mur_json_raw (line, call, &len),
+               *before =
+                   acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
+    bool is_fine = raw != NULL && mur_json_check (raw, len, NULL);
+    return mur_format ("{\"call\":%.*s,\"input\":%s}", is_fine ? (int)len : 2, is_fine ? raw : "{}",
+                       before != NULL ? before : "{}");
+}
+
+/* What the manifest does not forbid goes to its approvals. */
+static void
+ask (const struct mur_json *line, mur_node call, const char *kind, bool is_asked_anyway)
+{
+    mur_node options = mur_json_get (line, mur_json_get (line, 0, "params"), "options");
+    struct mur_text allow = answer_to (line, options, true),
+                    refuse = answer_to (line, options, false);
+    mur_text_puts (&allow, "}}\n");
+    mur_text_puts (&refuse, ",\"_meta\":{\"reason\":");
+    mur_event_permission (&(struct mur_permission){
+        .id = mur_json_text (line, mur_json_get (line, call, "toolCallId")),
+        .tool = kind,
+        .input = input_of (line, call),
+        .command = strcmp (kind, "execute") == 0 ? command_of (line, call) : NULL,
+        .only_reads = only_reads (kind),
+        .is_asked_anyway = is_asked_anyway,
+        .allow = allow.data,
+        .refuse = { refuse.data, "}}}\n" },
+    });
+}
+
 void
 acp_permission (const struct mur_json *line)
 {
@@ -207,21 +278,23 @@ acp_permission (const struct mur_json *line)
          *title = mur_json_text (line, mur_json_get (line, call, "title"));
     const char *before =
         acp_call_kind (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
-    if (kind == NULL && before != NULL)
-        kind = mur_format ("%s", before);
-    bool is_allowed;
-    const char *why = judge (line, call, kind != NULL ? kind : "other", &is_allowed);
-    char *option = option_of (line, options, is_allowed);
-    struct mur_text answer = { 0 };
-    mur_text_puts (&answer, "{\"jsonrpc\":\"2.0\"");
-    mur_text_node (&answer, "id", line, mur_json_get (line, 0, "id"));
-    mur_text_puts (&answer, ",\"result\":{\"outcome\":{");
-    mur_text_string (&answer, "outcome", option != NULL ? "selected" : "cancelled");
-    mur_text_string (&answer, "optionId", option);
-    mur_text_puts (&answer, "}}}\n");
+    if (kind == NULL)
+        kind = mur_format ("%s", before != NULL ? before : "other");
+    enum verdict verdict;
+    const char *why = judge (line, call, kind, &verdict);
+    bool has_approvals = mur_json_bool (config, mur_json_get (config, rules, "approvals"), false),
+         is_allowed = verdict == VERDICT_YES && option_of (line, options, true) != NULL;
+    if (has_approvals && verdict != VERDICT_NO) {
+        mur_event_note (mur_format ("permission to %s %.200s goes to approvals: %s", kind,
+                                    title != NULL ? title : "", why));
+        ask (line, call, kind, verdict == VERDICT_NONE);
+        return;
+    }
+    struct mur_text answer = answer_to (line, options, is_allowed);
+    mur_text_puts (&answer, "}}\n");
     mur_event_reply (answer.data, answer.len);
     mur_text_free (&answer);
     mur_event_note (mur_format ("permission was %s to %s %.200s: %s",
-                                is_allowed && option != NULL ? "given" : "refused",
-                                kind != NULL ? kind : "other", title != NULL ? title : "", why));
+                                is_allowed ? "given" : "refused", kind, title != NULL ? title : "",
+                                why));
 }

@@ -4,9 +4,10 @@
  * of the capsule, its conversation resumed by its own id.
  *
  * Members of inference.driver.config: permission_mode, allowed_tools, disallowed_tools, effort,
- * max_turns, extra_args. Without permission_mode the program asks before it changes anything, and
- * in print mode nobody answers: the call is refused to its model.
+ * max_turns, extra_args. What it asks for comes on its control channel (control.c), which every
+ * version that calls itself Claude Code has; another program is only told its task.
  */
+#include "claude.h"
 #include "murmur_harness.h"
 
 #include <stdlib.h>
@@ -72,6 +73,25 @@ add_bridge (struct mur_plan *plan, const struct mur_bridge *bridge, const char *
 }
 
 static void
+add_task (struct mur_plan *plan, const struct mur_launch *launch)
+{
+    bool has_control = launch->harness_version != NULL &&
+                       strstr (launch->harness_version, "(Claude Code)") != NULL;
+    if (! has_control) {
+        mur_plan_stdin (plan, launch->task, strlen (launch->task), false);
+        return;
+    }
+    struct mur_text input = { 0 };
+    add_option (plan, "--input-format", "stream-json");
+    add_option (plan, "--permission-prompt-tool", "stdio");
+    claude_control_begin (launch->config, &input);
+    mur_text_puts (&input, "{\"type\":\"user\",\"message\":{\"role\":\"user\"");
+    mur_text_string (&input, "content", launch->task);
+    mur_text_puts (&input, "}}\n");
+    mur_plan_stdin (plan, input.data, input.len, true);
+}
+
+static void
 add_environment (struct mur_plan *plan, const struct mur_json *config)
 {
     static const struct {
@@ -118,7 +138,7 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
     if (! mur_harness_args (plan, config, "extra_args"))
         return;
     add_environment (plan, config);
-    mur_plan_stdin (plan, launch->task, strlen (launch->task), false);
+    add_task (plan, launch);
 }
 
 /* --- lines --- */
@@ -341,7 +361,10 @@ mur_process_line (const char *line, size_t len)
         on_system (json);
     else if (mur_json_is (json, type, "result"))
         on_result (json);
-    else if (len > 0)
+    else if (mur_json_is (json, type, "control_request"))
+        claude_control_request (json);
+    else if (len > 0 && ! mur_json_is (json, type, "control_response") &&
+             ! mur_json_is (json, type, "control_cancel_request"))
         mur_event_note (mur_format ("%.*s", (int)mur_utf8_prefix (line, len, 1000), line));
     mur_json_free (json);
 }

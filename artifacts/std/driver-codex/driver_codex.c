@@ -3,17 +3,22 @@
  * Codex as a harness: `codex exec --json`, its own tools beside those of the capsule, its thread
  * resumed by the id it gave itself.
  *
- * Members of inference.driver.config: sandbox_mode, effort, extra_args. Codex' own sandbox asks the
- * kernel for what walls around it refuse: inside scoped or sealed set sandbox_mode:
- * danger-full-access, since the walls are ours. Nobody answers a question of this mode: it never
- * asks.
+ * Members of inference.driver.config: sandbox_mode, approval_policy, effort, extra_args. Codex' own
+ * sandbox asks the kernel for what walls around it refuse: inside scoped or sealed set
+ * sandbox_mode: danger-full-access, since the walls are ours. Its exec mode asks nobody; where
+ * somebody is to be asked it runs as a server (app_server.c).
  */
+#include "codex.h"
 #include "murmur_harness.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const config_members[] = { "sandbox_mode", "effort", "extra_args", NULL };
+static const char *const config_members[] = { "sandbox_mode", "approval_policy", "effort",
+                                              "extra_args", NULL };
+
+/* The mode of this run. */
+static bool is_server;
 
 void
 mur_process_describe (struct mur_harness *harness)
@@ -34,8 +39,8 @@ mur_process_describe (struct mur_harness *harness)
 /* --- launch --- */
 
 /* -c key="value": a JSON string is a TOML string. */
-static void
-add_setting (struct mur_plan *plan, const char *key, const char *value)
+void
+codex_setting (struct mur_plan *plan, const char *key, const char *value)
 {
     if (value == NULL)
         return;
@@ -51,10 +56,13 @@ add_bridge (struct mur_plan *plan, const struct mur_bridge *bridge)
 {
     if (bridge == NULL)
         return;
-    add_setting (plan, mur_format ("mcp_servers.%s.url", bridge->server_name), bridge->url);
-    add_setting (plan, mur_format ("mcp_servers.%s.bearer_token_env_var", bridge->server_name),
-                 "MURMUR_BRIDGE_TOKEN");
+    codex_setting (plan, mur_format ("mcp_servers.%s.url", bridge->server_name), bridge->url);
+    codex_setting (plan, mur_format ("mcp_servers.%s.bearer_token_env_var", bridge->server_name),
+                   "MURMUR_BRIDGE_TOKEN");
     mur_plan_env (plan, "MURMUR_BRIDGE_TOKEN", bridge->bearer_token);
+    /* A call may wait for a person; whoever asks has a time of its own. */
+    mur_plan_arg (plan, "-c");
+    mur_plan_arg (plan, mur_format ("mcp_servers.%s.tool_timeout_sec=604800", bridge->server_name));
 }
 
 static void
@@ -63,11 +71,11 @@ add_gateway (struct mur_plan *plan, const struct mur_json *config)
     struct mur_gateway gateway = mur_harness_gateway (config);
     if (gateway.base_url == NULL)
         return;
-    add_setting (plan, "model_provider", "murmur");
-    add_setting (plan, "model_providers.murmur.name", "murmur");
-    add_setting (plan, "model_providers.murmur.base_url", gateway.base_url);
-    add_setting (plan, "model_providers.murmur.env_key", "MURMUR_PROVIDER_KEY");
-    add_setting (plan, "model_providers.murmur.wire_api", "responses");
+    codex_setting (plan, "model_provider", "murmur");
+    codex_setting (plan, "model_providers.murmur.name", "murmur");
+    codex_setting (plan, "model_providers.murmur.base_url", gateway.base_url);
+    codex_setting (plan, "model_providers.murmur.env_key", "MURMUR_PROVIDER_KEY");
+    codex_setting (plan, "model_providers.murmur.wire_api", "responses");
     mur_plan_env (plan, "MURMUR_PROVIDER_KEY", gateway.placeholder);
 }
 
@@ -78,28 +86,34 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
     char *sandbox = mur_json_text (config, mur_json_get (config, 0, "sandbox_mode"));
     if (! mur_harness_known (plan, config, config_members))
         return;
-    mur_plan_arg (plan, "exec");
-    if (launch->is_resumed)
-        mur_plan_arg (plan, "resume");
-    mur_plan_arg (plan, "--json");
-    mur_plan_arg (plan, "--skip-git-repo-check");
-    add_setting (plan, "approval_policy", "never");
-    add_setting (plan, "sandbox_mode", sandbox != NULL ? sandbox : "workspace-write");
-    add_setting (plan, "model_reasoning_effort",
-                 mur_json_text (config, mur_json_get (config, 0, "effort")));
-    add_setting (plan, "developer_instructions", launch->system_prompt);
+    is_server = codex_asks (config);
+    if (is_server) {
+        mur_plan_arg (plan, "app-server");
+        codex_server_plan (launch, plan);
+    } else {
+        mur_plan_arg (plan, "exec");
+        if (launch->is_resumed)
+            mur_plan_arg (plan, "resume");
+        mur_plan_arg (plan, "--json");
+        mur_plan_arg (plan, "--skip-git-repo-check");
+        codex_setting (plan, "approval_policy", "never");
+    }
+    codex_setting (plan, "sandbox_mode", sandbox != NULL ? sandbox : "workspace-write");
+    codex_setting (plan, "model_reasoning_effort",
+                   mur_json_text (config, mur_json_get (config, 0, "effort")));
+    codex_setting (plan, "developer_instructions", launch->system_prompt);
     mur_plan_arg (plan, "-c");
     mur_plan_arg (plan, "check_for_update_on_startup=false");
     /* A login shell makes a PATH of its own, without what the capsule allows. */
     mur_plan_arg (plan, "-c");
     mur_plan_arg (plan, "allow_login_shell=false");
-    if (launch->model != NULL) {
+    if (launch->model != NULL && ! is_server) {
         mur_plan_arg (plan, "-m");
         mur_plan_arg (plan, launch->model);
     }
     add_bridge (plan, launch->bridge);
     add_gateway (plan, config);
-    if (! mur_harness_args (plan, config, "extra_args"))
+    if (! mur_harness_args (plan, config, "extra_args") || is_server)
         return;
     if (launch->is_resumed)
         mur_plan_arg (plan, launch->session_id);
@@ -111,16 +125,16 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
 
 static char *last_message, *last_error;
 
-static char *
-raw_copy (const struct mur_json *line, mur_node node)
+char *
+codex_raw (const struct mur_json *line, mur_node node)
 {
     size_t len = 0;
     const char *raw = mur_json_raw (line, node, &len);
     return raw != NULL ? mur_format ("%.*s", (int)len, raw) : NULL;
 }
 
-static char *
-text_of (const struct mur_json *line, mur_node object, const char *key)
+char *
+codex_text (const struct mur_json *line, mur_node object, const char *key)
 {
     return mur_json_text (line, mur_json_get (line, object, key));
 }
@@ -134,18 +148,18 @@ describe_call (const struct mur_json *line, mur_node item, char **name, char **i
     if (mur_json_is (line, type, "command_execution")) {
         *name = mur_format ("command_execution");
         mur_text_puts (&in, "{");
-        mur_text_string (&in, "command", text_of (line, item, "command"));
+        mur_text_string (&in, "command", codex_text (line, item, "command"));
         mur_text_puts (&in, "}");
     } else if (mur_json_is (line, type, "mcp_tool_call")) {
-        *name = mur_format ("mcp__%s__%s", text_of (line, item, "server"),
-                            text_of (line, item, "tool"));
-        char *arguments = raw_copy (line, mur_json_get (line, item, "arguments"));
+        *name = mur_format ("mcp__%s__%s", codex_text (line, item, "server"),
+                            codex_text (line, item, "tool"));
+        char *arguments = codex_raw (line, mur_json_get (line, item, "arguments"));
         mur_text_puts (&in, arguments != NULL ? arguments : "{}");
     } else if (mur_json_is (line, type, "file_change") || mur_json_is (line, type, "web_search")) {
         *name = mur_json_text (line, type);
         mur_text_puts (&in, "{");
         mur_text_node (&in, "changes", line, mur_json_get (line, item, "changes"));
-        mur_text_string (&in, "query", text_of (line, item, "query"));
+        mur_text_string (&in, "query", codex_text (line, item, "query"));
         mur_text_puts (&in, "}");
     } else {
         return false;
@@ -172,7 +186,7 @@ take_started (const char *id)
 static void
 on_item_started (const struct mur_json *line, mur_node item)
 {
-    char *name, *input, *id = text_of (line, item, "id");
+    char *name, *input, *id = codex_text (line, item, "id");
     if (id == NULL || ! describe_call (line, item, &name, &input))
         return;
     mur_event_call (id, name, input);
@@ -187,19 +201,19 @@ on_item_started (const struct mur_json *line, mur_node item)
 static char *
 call_output (const struct mur_json *line, mur_node item)
 {
-    char *output = text_of (line, item, "aggregated_output");
+    char *output = codex_text (line, item, "aggregated_output");
     if (output != NULL)
         return output;
     struct mur_text text = { 0 };
     mur_node content = mur_json_get (line, mur_json_get (line, item, "result"), "content");
     for (mur_node n = mur_json_first (line, content); n >= 0; n = mur_json_next (line, n)) {
-        char *part = text_of (line, n, "text");
+        char *part = codex_text (line, n, "text");
         mur_text_puts (&text, part != NULL ? part : "[content]");
     }
-    char *error = text_of (line, mur_json_get (line, item, "error"), "message");
+    char *error = codex_text (line, mur_json_get (line, item, "error"), "message");
     if (error != NULL)
         mur_text_puts (&text, error);
-    char *status = text_of (line, item, "status");
+    char *status = codex_text (line, item, "status");
     if (text.data == NULL)
         mur_text_puts (&text, status != NULL ? status : "");
     return text.data;
@@ -209,7 +223,8 @@ static void
 on_item_completed (const struct mur_json *line, mur_node item)
 {
     mur_node type = mur_json_get (line, item, "type");
-    char *name, *input, *id = text_of (line, item, "id"), *text = text_of (line, item, "text");
+    char *name, *input, *id = codex_text (line, item, "id"),
+                        *text = codex_text (line, item, "text");
     if (mur_json_is (line, type, "agent_message") && text != NULL) {
         last_message = text;
         mur_event_text (text);
@@ -224,26 +239,40 @@ on_item_completed (const struct mur_json *line, mur_node item)
             mur_event_call (id, name, input);
         mur_event_result (id, call_output (line, item), has_failed);
     } else {
-        char *message = text_of (line, item, "message");
+        char *message = codex_text (line, item, "message");
         if (message != NULL || text != NULL)
             mur_event_note (message != NULL ? message : text);
     }
 }
 
+static int64_t
+count_of (const struct mur_json *line, mur_node usage, const char *snake, const char *camel)
+{
+    int64_t count = mur_json_int (line, mur_json_get (line, usage, snake), -1);
+    return count >= 0 ? count : mur_json_int (line, mur_json_get (line, usage, camel), -1);
+}
+
+void
+codex_usage (const struct mur_json *line, mur_node usage, struct mur_process_usage *to)
+{
+    int64_t input = count_of (line, usage, "input_tokens", "inputTokens"),
+            cached = count_of (line, usage, "cached_input_tokens", "cachedInputTokens");
+    *to = (struct mur_process_usage){
+        .input = input >= cached && cached > 0 ? input - cached : input,
+        .output = count_of (line, usage, "output_tokens", "outputTokens"),
+        .cache_read = cached,
+        .cache_creation =
+            count_of (line, usage, "cache_write_input_tokens", "cacheWriteInputTokens"),
+        .thinking = count_of (line, usage, "reasoning_output_tokens", "reasoningOutputTokens"),
+    };
+}
+
 static void
 on_turn_completed (const struct mur_json *line)
 {
-    mur_node usage = mur_json_get (line, 0, "usage");
-    int64_t input = mur_json_int (line, mur_json_get (line, usage, "input_tokens"), -1),
-            cached = mur_json_int (line, mur_json_get (line, usage, "cached_input_tokens"), -1);
-    mur_event_usage (&(struct mur_process_usage){
-        .input = input >= 0 && cached > 0 ? input - cached : input,
-        .output = mur_json_int (line, mur_json_get (line, usage, "output_tokens"), -1),
-        .cache_read = cached,
-        .cache_creation =
-            mur_json_int (line, mur_json_get (line, usage, "cache_write_input_tokens"), -1),
-        .thinking = mur_json_int (line, mur_json_get (line, usage, "reasoning_output_tokens"), -1),
-    });
+    struct mur_process_usage usage;
+    codex_usage (line, mur_json_get (line, 0, "usage"), &usage);
+    mur_event_usage (&usage);
     mur_event_turn_end (last_message != NULL ? last_message : "");
 }
 
@@ -251,7 +280,7 @@ on_turn_completed (const struct mur_json *line)
 static void
 on_error (const struct mur_json *line)
 {
-    char *message = text_of (line, 0, "message");
+    char *message = codex_text (line, 0, "message");
     if (message == NULL)
         return;
     const char *number =
@@ -269,8 +298,10 @@ mur_process_line (const char *line, size_t len)
 {
     struct mur_json *json = mur_json_parse (line, len);
     mur_node type = mur_json_get (json, 0, "type"), item = mur_json_get (json, 0, "item");
-    if (mur_json_is (json, type, "thread.started")) {
-        mur_event_session (text_of (json, 0, "thread_id"), "unknown", NULL);
+    if (is_server)
+        codex_server_line (json, line, len);
+    else if (mur_json_is (json, type, "thread.started")) {
+        mur_event_session (codex_text (json, 0, "thread_id"), "unknown", NULL);
     } else if (mur_json_is (json, type, "item.started")) {
         on_item_started (json, item);
     } else if (mur_json_is (json, type, "item.completed")) {
@@ -278,7 +309,7 @@ mur_process_line (const char *line, size_t len)
     } else if (mur_json_is (json, type, "turn.completed")) {
         on_turn_completed (json);
     } else if (mur_json_is (json, type, "turn.failed")) {
-        char *message = text_of (json, mur_json_get (json, 0, "error"), "message");
+        char *message = codex_text (json, mur_json_get (json, 0, "error"), "message");
         mur_event_turn_failed (mur_harness_failure (0, message), "%s",
                                message != NULL ? message : "the turn failed");
     } else if (mur_json_is (json, type, "error")) {
@@ -296,7 +327,8 @@ void
 mur_process_exit (const struct mur_exit *exit)
 {
     const char *tail = exit->stderr_tail != NULL ? exit->stderr_tail : "";
-    const char *why = last_error != NULL ? last_error : tail;
+    const char *told = is_server ? codex_server_error () : last_error;
+    const char *why = told != NULL ? told : tail;
     mur_event_turn_failed (mur_harness_failure (0, why), "codex ended without a result%s%s",
                            *why ? ": " : "", why);
 }

@@ -254,6 +254,9 @@ hits_path (struct match *m, const char *text)
         return false;
     if (m->is_command)
         return command_writes (m, tree);
+    if (m->call->is_harness_asking)
+        return ! m->call->only_reads &&
+               value_touches (m, m->s->places.work_path, m->call->input, tree);
     if (! m->artifact || m->artifact->role != ROLE_TOOL || says_it_reads (m->call->input))
         return false;
     const char *scope = m->artifact->grant->scope_dir;
@@ -286,6 +289,12 @@ static bool
 read_command (struct match *m)
 {
     const char *name = m->call->name;
+    if (m->call->is_harness_asking) {
+        m->is_command = m->call->script != NULL;
+        if (m->is_command)
+            command_read_script ("sh", m->call->script, &m->reading);
+        return true;
+    }
     m->is_command = ! provided_find (m->s, name) && shell_is_offered (m->s, name);
     if (! m->is_command)
         return true;

@@ -32,16 +32,19 @@ struct remembered {
 struct approval_state {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_taken;              /* some call is judged, or its question is open */
-    struct remembered (*of)[2]; /* by rule; [1]: unseen. Whoever has the turn */
+    bool is_taken; /* some call is judged, or its question is open */
+    /* Below: whoever has the turn. */
+    struct remembered (*of)[2]; /* by rule; [1]: unseen. Behind the rules, <asking> */
     size_t len;
+    struct strv asking; /* tools of a harness that asks by itself */
 };
 
 void
 approvals_new (struct session *s)
 {
     size_t len = s->policy->approvals.len;
-    if (! len)
+    const struct inference *inference = s->manifest->inference;
+    if (! len && ! (inference && inference->transport == TRANSPORT_PROCESS))
         return;
     s->rooms.approvals = x_new0 (struct approval_state);
     pthread_mutex_init (&s->rooms.approvals->lock, NULL);
@@ -61,6 +64,7 @@ approvals_free (struct session *s)
         free (a->of[i][1].question_id);
     }
     free (a->of);
+    strv_free (&a->asking);
     pthread_cond_destroy (&a->changed);
     pthread_mutex_destroy (&a->lock);
     free (a);
@@ -116,10 +120,20 @@ struct asking {
     uint64_t waited_ms;
 };
 
-static const struct approval_rule *
+/* A rule as it is told: of the manifest, or that a harness asks by itself. */
+struct told_rule {
+    const char *kind, *text;
+};
+
+static struct told_rule
 rule_of (const struct session *s, const struct approval_hit *hit)
 {
-    return &s->policy->approvals.items[hit->rule];
+    const struct approval_rules *rules = &s->policy->approvals;
+    if (hit->rule >= rules->len)
+        return (struct told_rule){ "harness",
+                                   s->rooms.approvals->asking.items[hit->rule - rules->len] };
+    const struct approval_rule *r = &rules->items[hit->rule];
+    return (struct told_rule){ approval_kind_name (r->kind), r->text };
 }
 
 static char *
@@ -127,8 +141,8 @@ describe_rules (const struct session *s, const struct approval_hits *hits)
 {
     struct buf out = { 0 };
     for (size_t i = 0; i < hits->len; i++) {
-        const struct approval_rule *r = rule_of (s, &hits->items[i]);
-        buf_printf (&out, "%s%s: %s%s", i ? "; " : "", approval_kind_name (r->kind), r->text,
+        const struct told_rule r = rule_of (s, &hits->items[i]);
+        buf_printf (&out, "%s%s: %s%s", i ? "; " : "", r.kind, r.text,
                     hits->items[i].is_unseen ? " (it cannot be seen whether it does)" : "");
     }
     return buf_steal (&out);
@@ -138,6 +152,8 @@ static char *
 describe_call (struct session *s, const struct call *call)
 {
     _cleanup_free_ char *line = NULL;
+    if (call->script)
+        return redactor_apply (s->redactor, call->script);
     if (! session_artifact (s, call->name) && shell_is_offered (s, call->name)) {
         const char *command = json_get_string (call->input, "command");
         line = command_line_text (call->name, command ? command : "");
@@ -164,10 +180,9 @@ data_of (const struct asking *a)
     const struct session *s = a->s;
     json_t *o = json_object (), *rules = json_array (), *answers = json_array ();
     for (size_t i = 0; i < a->hits->len; i++) {
-        const struct approval_rule *r = rule_of (s, &a->hits->items[i]);
-        json_array_append_new (rules,
-                               json_pack ("{s:s, s:s, s:b}", "kind", approval_kind_name (r->kind),
-                                          "rule", r->text, "unseen", a->hits->items[i].is_unseen));
+        const struct told_rule r = rule_of (s, &a->hits->items[i]);
+        json_array_append_new (rules, json_pack ("{s:s, s:s, s:b}", "kind", r.kind, "rule", r.text,
+                                                 "unseen", a->hits->items[i].is_unseen));
     }
     for (size_t i = 0; i < ANSWER_COUNT; i++)
         json_array_append_new (answers, json_string (answer_words[i]));
@@ -237,7 +252,8 @@ open_hosts (struct session *s, const struct approval_hits *hits, bool is_for_ses
 {
     for (size_t i = 0; i < hits->len; i++) {
         size_t rule = hits->items[i].rule;
-        if (rule_of (s, &hits->items[i])->kind != APPROVAL_HOST)
+        if (rule >= s->policy->approvals.len ||
+            s->policy->approvals.items[rule].kind != APPROVAL_HOST)
             continue;
         held_hosts_open (s, rule, is_for_session);
         if (is_for_session)
@@ -336,8 +352,8 @@ static bool
 record_remembered (struct session *s, struct running_task *t, const struct call *call,
                    const struct approval_hit *hit, const struct remembered *r)
 {
-    const struct approval_rule *rule = rule_of (s, hit);
-    _cleanup_free_ char *text = x_asprintf ("%s: %s", approval_kind_name (rule->kind), rule->text);
+    const struct told_rule rule = rule_of (s, hit);
+    _cleanup_free_ char *text = x_asprintf ("%s: %s", rule.kind, rule.text);
     struct mur_error *err = NULL;
     if (TRACE (s->trace, &err, approval_applied, .turn = call->turn, .task_id = t->task->id,
                .question_id = r->question_id, .target = call->name, .rule = text,
@@ -369,6 +385,23 @@ apply_remembered (struct session *s, struct running_task *t, const struct call *
     return true;
 }
 
+/* A harness asks by itself: what is answered for the session holds for that tool of its. */
+static void
+add_asking (struct session *s, const struct call *call, struct approval_hits *hits)
+{
+    struct approval_state *a = s->rooms.approvals;
+    const size_t rules = s->policy->approvals.len;
+    size_t at = 0;
+    while (at < a->asking.len && ! str_eq (a->asking.items[at], call->name))
+        at++;
+    if (at == a->asking.len) {
+        strv_push (&a->asking, call->name);
+        a->of = x_reallocarray (a->of, a->len + 1, sizeof *a->of);
+        memset (a->of[a->len++], 0, sizeof *a->of);
+    }
+    hits->items[hits->len++] = (struct approval_hit){ .rule = rules + at };
+}
+
 /* --- the gate --- */
 
 static bool
@@ -376,6 +409,9 @@ judge (struct session *s, struct running_task *t, const struct call *call, struc
 {
     _cleanup_approval_hits_ struct approval_hits hits = { 0 };
     approval_match (s, call, &hits);
+    if (! hits.len && call->is_asked_anyway)
+        add_asking (s, call, &hits);
+    out->is_approved = hits.len > 0; /* or it is refused below */
     if (! apply_remembered (s, t, call, &hits, out))
         return false;
     if (! hits.len)

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
 #include "session/calls/call_line.h"
+#include "session/harness/harness_ask.h"
 #include "session/harness/harness_gateway.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/session.h"
@@ -304,13 +305,6 @@ take_pending (struct harness_run *run, const char *id, struct pending_call *out)
     return false;
 }
 
-static void
-harness_note (struct harness_run *run, const char *text)
-{
-    _cleanup_free_ char *clean = redactor_apply (run->session->redactor, text);
-    TRACE (run->session->trace, NULL, harness_note, .task_id = run->task->task->id, .text = clean);
-}
-
 /* A call of the capsule's own tools came through the bridge; drivers name it as MCP clients do. */
 static const char *
 whose (const char *name)
@@ -343,7 +337,9 @@ static void
 take_note (struct harness_run *run, const struct process_event *e)
 {
     char mark = e->text_len && run->plan.keeps_stdin_open ? e->text[0] : '\0';
-    if (mark == '\2')
+    if (mark == '\4')
+        harness_ask (run, e->text + 1, e->text_len - 1);
+    else if (mark == '\2')
         harness_child_write (&run->child, e->text + 1, e->text_len - 1);
     else if (mark == '\3')
         run->plan.interrupt_bytes =
@@ -391,6 +387,7 @@ static void
 take_result (struct harness_run *run, const struct process_event *e)
 {
     struct pending_call c;
+    harness_ask_end (run, e->id);
     turn_close (run, false);
     if (! take_pending (run, e->id, &c)) {
         _cleanup_free_ char *text = x_asprintf (
@@ -498,6 +495,8 @@ harness_events_clear (struct harness_run *run)
     for (size_t i = 0; i < run->call_count; i++)
         pending_clear (&run->calls[i]);
     free (run->calls);
+    harness_ask_end (run, NULL);
+    free (run->asked.items);
     free (run->reported_id);
     free (run->end.answer);
     free (run->end.failure_text);

@@ -87,6 +87,13 @@ words (const struct str_list *list)
     return a;
 }
 
+/* There is somebody who wants to be asked. */
+static bool
+asks_first (const struct session *s)
+{
+    return s->manifest->approvals != NULL || s->policy->approvals.len > 0;
+}
+
 /* What the manifest says, for a driver that is asked whether something may be done. The walls hold
  * whatever it answers. */
 static json_t *
@@ -97,7 +104,9 @@ rules (const struct session *s)
     json_set_string (o, "folder", s->places.work_path);
     json_object_set_new (o, "shell", words (&p->commands.allow));
     json_object_set_new (o, "read_only", words (&p->files.read_only_paths));
+    json_object_set_new (o, "walls", json_boolean (policy_confines_harness (p)));
     json_object_set_new (o, "network", json_boolean (p->network.allow.len > 0));
+    json_object_set_new (o, "approvals", json_boolean (asks_first (s)));
     return o;
 }
 
@@ -106,7 +115,7 @@ harness_driver_config (const struct session *s)
 {
     const char *written = s->choices.primary.config;
     const struct gateway_door *door = s->rooms.harness->door;
-    if (! door && ! policy_confines_harness (s->policy))
+    if (! door && ! policy_confines_harness (s->policy) && ! asks_first (s))
         return written ? x_strdup (written) : NULL;
     _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
     if (! json_is_object (config))

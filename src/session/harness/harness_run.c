@@ -175,8 +175,8 @@ run_until_over (struct harness_run *run, int wake_fd)
             return;
         }
         if (harness_child_has_line (&run->child)) {
+            take_lines (run); /* which may have waited for a person */
             heard_ms = clock_monotonic_ms ();
-            take_lines (run);
             continue;
         }
         if (run->child.is_too_long) {

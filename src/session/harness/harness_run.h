@@ -16,6 +16,7 @@
 #include "session/harness/bridge.h"
 #include "session/harness/harness_child.h"
 #include "session/model/stream_frames.h"
+#include "session/state/outcome.h"
 #include "session/state/running_task.h"
 
 /* What ended the run; the names are harness_exit.cause. */
@@ -34,6 +35,12 @@ enum harness_cause {
 struct pending_call {
     char *id, *name, *input;
     uint64_t started_us;
+};
+
+/* What its harness was given the word for, by the call's id: hosts are open until its result. */
+struct asked_call {
+    char *id, *input_text;
+    struct call_outcome outcome;
 };
 
 /* The turn that is open. */
@@ -82,6 +89,10 @@ struct harness_run {
     struct gateway_usage provider_began; /* what its provider had told before */
     struct pending_call *calls;
     size_t call_count, call_cap;
+    struct {
+        struct asked_call *items;
+        size_t len, cap;
+    } asked;
 
     struct harness_end end;
 };

@@ -35,7 +35,11 @@ struct call {
     const char *by;    /* whose it is, when it is not the model's by way of us: "harness" (a tool of
                         * its own), "bridge", "client"; NULL */
     char *const *argv; /* of the command a harness says it ran, ended by NULL; NULL */
-    const char *traceparent;              /* of the client that called; NULL */
+    const char *script;      /* the line of a shell a harness would run; NULL */
+    bool is_harness_asking;  /* nothing runs here: its harness waits for the word */
+    bool only_reads;         /* of it: it changes nothing, by its harness's word */
+    bool is_asked_anyway;    /* of it: a person is asked even where no rule of approvals says so */
+    const char *traceparent; /* of the client that called; NULL */
     const struct call_listener *listener; /* of the client that called; NULL */
     /* Of a caller whose wait may end before the task does; NULL: the task's own cancel. */
     struct cancel *abandon; /* a command goes to the background */

@@ -52,6 +52,7 @@ struct call_outcome {
     bool is_canceled;   /* the task was cancelled while it ran */
     bool has_run_again; /* in a replay: it did not come out of the record */
     bool is_refused;    /* a gate said no: nothing ran and no call is recorded */
+    bool is_approved;   /* a person was asked, now or before, and let it pass */
     struct opened_hosts {
         size_t *rules; /* of approvals: open for this call */
         size_t len, cap;
