@@ -75,6 +75,22 @@ mur_harness_known (struct mur_plan *plan, const struct mur_json *config, const c
     return true;
 }
 
+char *
+mur_harness_value (const struct mur_json *json, mur_node node)
+{
+    size_t len = 0;
+    const char *raw = mur_json_raw (json, node, &len);
+    bool is_fine = raw != NULL && len > 0 && mur_json_check (raw, len, NULL);
+    return is_fine ? mur_format ("%.*s", (int)len, raw) : mur_format ("null");
+}
+
+char *
+mur_harness_object (const struct mur_json *json, mur_node node)
+{
+    char *value = mur_harness_value (json, node);
+    return value[0] == '{' ? value : mur_format ("{}");
+}
+
 static bool
 holds_word (const char *text, const char *word)
 {

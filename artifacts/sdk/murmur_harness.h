@@ -23,6 +23,10 @@ char *mur_harness_joined (const struct mur_json *config, const char *member);
 /* Refuses the run for a member the driver does not know: a misspelt one would be silent. */
 bool mur_harness_known (struct mur_plan *plan, const struct mur_json *config,
                         const char *const *members);
+/* The node as it stands, for JSON of our own: null when it is absent or no JSON by the letter. */
+char *mur_harness_value (const struct mur_json *json, mur_node node);
+/* Likewise an object; {} when it is none. */
+char *mur_harness_object (const struct mur_json *json, mur_node node);
 /* 401 and 403 are the account's, 402 and 429 the quota's; 0 is judged by the words. */
 enum mur_turn_failure mur_harness_failure (int status, const char *message);
 

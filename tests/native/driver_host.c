@@ -3,71 +3,11 @@
  * The host of a native driver. See driver_host.h.
  */
 #include "tests/native/driver_host.h"
+#include "tests/native/track_memory.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- Memory of one call --- */
-
-struct tracked {
-    struct tracked *next, *last;
-    size_t size;
-    max_align_t memory[];
-};
-
-static struct tracked *tracked;
-
-void *track_malloc (size_t size);
-void *track_calloc (size_t count, size_t size);
-void *track_realloc (void *memory, size_t size);
-void track_free (void *memory);
-
-void *
-track_malloc (size_t size)
-{
-    struct tracked *t = malloc (sizeof *t + size);
-    if (t == NULL)
-        abort ();
-    *t = (struct tracked){ .next = tracked, .size = size };
-    if (tracked != NULL)
-        tracked->last = t;
-    tracked = t;
-    return t->memory;
-}
-
-void
-track_free (void *memory)
-{
-    if (memory == NULL)
-        return;
-    struct tracked *t = (struct tracked *)((char *)memory - offsetof (struct tracked, memory));
-    if (t->last != NULL)
-        t->last->next = t->next;
-    else
-        tracked = t->next;
-    if (t->next != NULL)
-        t->next->last = t->last;
-    free (t);
-}
-
-void *
-track_calloc (size_t count, size_t size)
-{
-    return memset (track_malloc (count * size), 0, count * size);
-}
-
-void *
-track_realloc (void *memory, size_t size)
-{
-    void *grown = track_malloc (size);
-    if (memory != NULL) {
-        struct tracked *t = (struct tracked *)((char *)memory - offsetof (struct tracked, memory));
-        memcpy (grown, memory, t->size < size ? t->size : size);
-        track_free (memory);
-    }
-    return grown;
-}
 
 /* --- The provider --- */
 
@@ -193,8 +133,7 @@ native_call (const char *request, const struct native_answer *given)
     outcome.is_failed = result.status != MUR_PASSED;
     outcome.transient = word == NULL ? -1 : strcmp (word, "true") == 0;
     outcome.continuation_id = id != NULL ? strdup (id) : NULL;
-    while (tracked != NULL)
-        track_free (tracked->memory);
+    track_free_all ();
     return outcome;
 }
 

@@ -30,6 +30,7 @@ static struct {
     struct mur_launch launch;
     struct mur_bridge bridge;
     char *session_id;
+    int awaited;                  /* the one request that is open; 0: none */
     struct mur_text answer, part; /* the whole turn's text, and what came since the last call */
     bool is_replaying;            /* a loaded session says again what was said */
     bool takes_http;              /* MCP servers by address */
@@ -81,6 +82,7 @@ add_environment (struct mur_plan *plan, const struct mur_json *config)
 static void
 ask (struct mur_text *line, int id, const char *method)
 {
+    run.awaited = id;
     mur_text_puts (line, "{");
     mur_text_string (line, "jsonrpc", "2.0");
     mur_text_printf (line, ",\"id\":%d", id);
@@ -306,9 +308,12 @@ static void
 on_answer (const struct mur_json *line, int id)
 {
     mur_node result = mur_json_get (line, 0, "result"), error = mur_json_get (line, 0, "error");
-    if (id < ASKED_INITIALIZE || id > ASKED_PROMPT)
+    if (id != run.awaited || id == 0) {
         mur_event_note ("the agent answered what was not asked");
-    else if (mur_json_kind (line, error) == MUR_JSON_OBJECT)
+        return;
+    }
+    run.awaited = 0;
+    if (mur_json_kind (line, error) == MUR_JSON_OBJECT)
         on_error (line, error, id);
     else if (id == ASKED_INITIALIZE)
         on_initialized (line, result);
@@ -363,9 +368,8 @@ static void
 refuse_method (const struct mur_json *line, const char *method)
 {
     struct mur_text answer = { 0 };
-    mur_text_puts (&answer, "{\"jsonrpc\":\"2.0\"");
-    mur_text_node (&answer, "id", line, mur_json_get (line, 0, "id"));
-    mur_text_puts (&answer, ",\"error\":{\"code\":-32601");
+    mur_text_printf (&answer, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601",
+                     mur_harness_value (line, mur_json_get (line, 0, "id")));
     mur_text_string (&answer, "message", mur_format ("%s is not offered", method));
     mur_text_puts (&answer, "}}\n");
     mur_event_reply (answer.data, answer.len);

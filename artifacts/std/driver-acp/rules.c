@@ -225,9 +225,8 @@ answer_to (const struct mur_json *line, mur_node options, bool is_allowed)
 {
     struct mur_text answer = { 0 };
     char *option = option_of (line, options, is_allowed);
-    mur_text_puts (&answer, "{\"jsonrpc\":\"2.0\"");
-    mur_text_node (&answer, "id", line, mur_json_get (line, 0, "id"));
-    mur_text_puts (&answer, ",\"result\":{\"outcome\":{");
+    mur_text_printf (&answer, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"outcome\":{",
+                     mur_harness_value (line, mur_json_get (line, 0, "id")));
     mur_text_string (&answer, "outcome", option != NULL ? "selected" : "cancelled");
     mur_text_string (&answer, "optionId", option);
     mur_text_puts (&answer, "}");
@@ -238,12 +237,9 @@ answer_to (const struct mur_json *line, mur_node options, bool is_allowed)
 static char *
 input_of (const struct mur_json *line, mur_node call)
 {
-    size_t len = 0;
-    const char *raw = mur_json_raw (line, call, &len),
-               *before =
-                   acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
-    bool is_fine = raw != NULL && mur_json_check (raw, len, NULL);
-    return mur_format ("{\"call\":%.*s,\"input\":%s}", is_fine ? (int)len : 2, is_fine ? raw : "{}",
+    const char *before =
+        acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
+    return mur_format ("{\"call\":%s,\"input\":%s}", mur_harness_object (line, call),
                        before != NULL ? before : "{}");
 }
 
@@ -276,6 +272,8 @@ acp_permission (const struct mur_json *line)
              options = mur_json_get (line, params, "options");
     char *kind = mur_json_text (line, mur_json_get (line, call, "kind")),
          *title = mur_json_text (line, mur_json_get (line, call, "title"));
+    if (title != NULL) /* for the notes below */
+        title[mur_utf8_prefix (title, strlen (title), 200)] = '\0';
     const char *before =
         acp_call_kind (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
     if (kind == NULL)
@@ -285,7 +283,7 @@ acp_permission (const struct mur_json *line)
     bool has_approvals = mur_json_bool (config, mur_json_get (config, rules, "approvals"), false),
          is_allowed = verdict == VERDICT_YES && option_of (line, options, true) != NULL;
     if (has_approvals && verdict != VERDICT_NO) {
-        mur_event_note (mur_format ("permission to %s %.200s goes to approvals: %s", kind,
+        mur_event_note (mur_format ("permission to %s %s goes to approvals: %s", kind,
                                     title != NULL ? title : "", why));
         ask (line, call, kind, verdict == VERDICT_NONE);
         return;
@@ -294,7 +292,6 @@ acp_permission (const struct mur_json *line)
     mur_text_puts (&answer, "}}\n");
     mur_event_reply (answer.data, answer.len);
     mur_text_free (&answer);
-    mur_event_note (mur_format ("permission was %s to %s %.200s: %s",
-                                is_allowed ? "given" : "refused", kind, title != NULL ? title : "",
-                                why));
+    mur_event_note (mur_format ("permission was %s to %s %s: %s", is_allowed ? "given" : "refused",
+                                kind, title != NULL ? title : "", why));
 }

@@ -37,8 +37,8 @@ answer_to (const struct mur_json *line)
 {
     struct mur_text answer = { 0 };
     mur_text_puts (&answer, "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\"");
-    mur_text_node (&answer, "request_id", line, mur_json_get (line, 0, "request_id"));
-    mur_text_puts (&answer, ",\"response\":");
+    mur_text_printf (&answer, ",\"request_id\":%s,\"response\":",
+                     mur_harness_value (line, mur_json_get (line, 0, "request_id")));
     return answer;
 }
 
@@ -53,16 +53,6 @@ reply (struct mur_text *answer, const char *response)
     mur_text_free (answer);
 }
 
-static char *
-raw_object (const struct mur_json *line, mur_node node)
-{
-    size_t len = 0;
-    const char *raw = mur_json_raw (line, node, &len);
-    bool is_object =
-        mur_json_kind (line, node) == MUR_JSON_OBJECT && mur_json_check (raw, len, NULL);
-    return is_object ? mur_format ("%.*s", (int)len, raw) : mur_format ("{}");
-}
-
 /* --- may it --- */
 
 /* One question in the form its answer goes back in. */
@@ -72,7 +62,7 @@ ask (const struct mur_json *line, mur_node about, const char *tool, mur_node inp
     static const char *const readers[] = { "Read",         "Glob",      "Grep",      "LS",
                                            "NotebookRead", "TodoWrite", "WebSearch", NULL };
     struct mur_text allow = answer_to (line), refuse = answer_to (line);
-    char *text = raw_object (line, input);
+    char *text = mur_harness_object (line, input);
     bool only_reads = false;
     for (size_t i = 0; readers[i] != NULL; i++)
         only_reads |= strcmp (readers[i], tool) == 0;
@@ -125,8 +115,10 @@ ask_person (const struct mur_json *line, mur_node input)
     size_t count = 0;
     mur_text_puts (&part, "{\"behavior\":\"allow\",\"updatedInput\":{");
     for (mur_node n = mur_json_first (line, input); n >= 0; n = mur_json_next (line, n))
-        if (strcmp (mur_json_key (line, n), "answers") != 0)
-            mur_text_node (&part, mur_json_key (line, n), line, n);
+        if (strcmp (mur_json_key (line, n), "answers") != 0) {
+            mur_text_key (&part, mur_json_key (line, n));
+            mur_text_puts (&part, mur_harness_value (line, n));
+        }
     mur_text_key (&part, "answers");
     mur_text_puts (&part, "{");
     for (mur_node n = mur_json_first (line, list); n >= 0 && count < QUESTIONS_MAX;
@@ -170,8 +162,8 @@ claude_control_request (const struct mur_json *line)
         reply (&answer, "{\"behavior\":\"deny\",\"message\":\"nobody here knows this question\"}");
     } else if (strncmp (tool, BRIDGE_PREFIX, strlen (BRIDGE_PREFIX)) == 0) {
         /* A tool of the capsule: its gates are asked when it is called. */
-        char *allowed =
-            mur_format ("{\"behavior\":\"allow\",\"updatedInput\":%s}", raw_object (line, input));
+        char *allowed = mur_format ("{\"behavior\":\"allow\",\"updatedInput\":%s}",
+                                    mur_harness_object (line, input));
         reply (&answer, is_hook ? "{}" : allowed);
     } else if (strcmp (tool, "AskUserQuestion") == 0) {
         if (is_hook)

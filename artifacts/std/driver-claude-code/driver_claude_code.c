@@ -233,7 +233,8 @@ on_assistant (const struct mur_json *line, bool is_of_subagent)
                             mur_json_text (line, mur_json_get (line, n, "name")),
                             raw_copy (line, mur_json_get (line, n, "input")));
         else if (mur_json_is (line, type, "text") && text != NULL && is_of_subagent)
-            mur_event_note (mur_format ("a sub-agent says: %.2000s", text));
+            mur_event_note (mur_format ("a sub-agent says: %.*s",
+                                        (int)mur_utf8_prefix (text, strlen (text), 2000), text));
         else if (mur_json_is (line, type, "text") && text != NULL)
             mur_event_text (text);
         else if (mur_json_is (line, type, "thinking") && thinking != NULL && ! is_of_subagent)

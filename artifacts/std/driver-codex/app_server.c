@@ -156,12 +156,11 @@ describe_item (const struct mur_json *line, mur_node item, char **name, char **i
     } else if (mur_json_is (line, type, "mcpToolCall")) {
         *name = mur_format ("mcp__%s__%s", codex_text (line, item, "server"),
                             codex_text (line, item, "tool"));
-        char *arguments = codex_raw (line, mur_json_get (line, item, "arguments"));
-        mur_text_puts (&in, arguments != NULL ? arguments : "{}");
+        mur_text_puts (&in, mur_harness_object (line, mur_json_get (line, item, "arguments")));
     } else if (mur_json_is (line, type, "fileChange") || mur_json_is (line, type, "webSearch")) {
         *name = mur_format (mur_json_is (line, type, "fileChange") ? "file_change" : "web_search");
-        mur_text_puts (&in, "{");
-        mur_text_node (&in, "changes", line, mur_json_get (line, item, "changes"));
+        mur_text_printf (&in, "{\"changes\":%s",
+                         mur_harness_value (line, mur_json_get (line, item, "changes")));
         mur_text_string (&in, "query", codex_text (line, item, "query"));
         mur_text_puts (&in, "}");
     } else {
@@ -245,8 +244,8 @@ static struct mur_text
 answer_to (const struct mur_json *line, const char *rest)
 {
     struct mur_text answer = { 0 };
-    char *id = codex_raw (line, mur_json_get (line, 0, "id"));
-    mur_text_printf (&answer, "{\"id\":%s,%s", id, rest);
+    mur_text_printf (&answer, "{\"id\":%s,%s",
+                     mur_harness_value (line, mur_json_get (line, 0, "id")), rest);
     return answer;
 }
 

@@ -13,8 +13,6 @@
 void codex_setting (struct mur_plan *plan, const char *key, const char *value);
 /* A member that is a text; NULL else. */
 char *codex_text (const struct mur_json *line, mur_node object, const char *key);
-/* A node as it stands, owned; NULL when it is absent. */
-char *codex_raw (const struct mur_json *line, mur_node node);
 /* {"input_tokens", ...} in either spelling of its members. */
 void codex_usage (const struct mur_json *line, mur_node usage, struct mur_process_usage *to);
 

@@ -125,8 +125,8 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
 
 static char *last_message, *last_error;
 
-char *
-codex_raw (const struct mur_json *line, mur_node node)
+static char *
+raw_copy (const struct mur_json *line, mur_node node)
 {
     size_t len = 0;
     const char *raw = mur_json_raw (line, node, &len);
@@ -153,7 +153,7 @@ describe_call (const struct mur_json *line, mur_node item, char **name, char **i
     } else if (mur_json_is (line, type, "mcp_tool_call")) {
         *name = mur_format ("mcp__%s__%s", codex_text (line, item, "server"),
                             codex_text (line, item, "tool"));
-        char *arguments = codex_raw (line, mur_json_get (line, item, "arguments"));
+        char *arguments = raw_copy (line, mur_json_get (line, item, "arguments"));
         mur_text_puts (&in, arguments != NULL ? arguments : "{}");
     } else if (mur_json_is (line, type, "file_change") || mur_json_is (line, type, "web_search")) {
         *name = mur_json_text (line, type);

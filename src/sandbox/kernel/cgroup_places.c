@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TEXT_MAX ((size_t)16 << 20)
 
@@ -114,4 +115,11 @@ cgroup_places_find (struct cgroup_places *out)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once (&once, ask_for_a_place);
     read_places (out);
+}
+
+unsigned long
+cgroup_pid_space (void)
+{
+    struct stat st;
+    return stat ("/proc/self/ns/pid", &st) == 0 ? (unsigned long)st.st_ino : 0;
 }

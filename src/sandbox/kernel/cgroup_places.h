@@ -30,6 +30,8 @@ struct cgroup_places {
     struct cgroup_place at[H_COUNT];
 };
 
+/* Which process numbers ours belong to: the inode of this process's pid namespace; 0: unknown. */
+unsigned long cgroup_pid_space (void);
 /* Reads them. The first call of the process asks the service manager first, where there is one. */
 void cgroup_places_find (struct cgroup_places *out);
 /* From the texts of mountinfo and of /proc/self/cgroup, which are changed. */
