@@ -13,10 +13,10 @@
 
 static const char *const configs[] = {
     NULL,
-    "{\"$rules\":{\"folder\":\"/work\",\"shell\":[\"ls\",\"git\"],\"read_only\":[\"kept\"],\"walls\":"
+    "{\"$rules\":{\"folder\":\"/folder\",\"shell\":[\"ls\",\"git\"],\"read_only\":[\"kept\"],\"walls\":"
     "true,\"network\":false,\"approvals\":true}}",
     "{\"$gateway\":{\"base_url\":\"http://127.0.0.1:1/v1\",\"placeholder\":\"murmur-x\"},\"$rules\":{"
-    "\"folder\":\"/work\",\"shell\":[],\"read_only\":[],\"walls\":false,\"network\":true,"
+    "\"folder\":\"/folder\",\"shell\":[],\"read_only\":[],\"walls\":false,\"network\":true,"
     "\"approvals\":false}}",
     "{\"approval_policy\":\"on-request\",\"mode\":\"code\"}",
 };
