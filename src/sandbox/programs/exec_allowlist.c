@@ -18,8 +18,9 @@ static bool
 is_program (const char *candidate, char resolved[PATH_MAX])
 {
     struct stat st;
-    return realpath (candidate, resolved) && stat (resolved, &st) == 0 && S_ISREG (st.st_mode) &&
-           access (resolved, X_OK) == 0;
+    /* Most folders of a PATH have no such program: one look is less than the way to it. */
+    return access (candidate, X_OK) == 0 && realpath (candidate, resolved) &&
+           stat (resolved, &st) == 0 && S_ISREG (st.st_mode);
 }
 
 char *
