@@ -52,20 +52,65 @@ mur_process_describe (struct mur_harness *harness)
 
 /* --- launch --- */
 
+/* "{gateway_url}" and "{gateway_key}" in a text of the config: for programs that take their
+ * provider's address from an argument or a whole configuration in a variable. */
+static char *
+with_gateway (const char *text, const struct mur_gateway *gateway)
+{
+    const struct {
+        const char *mark, *value;
+    } marks[] = { { "{gateway_url}", gateway->base_url },
+                  { "{gateway_key}", gateway->placeholder } };
+    struct mur_text out = { 0 };
+    while (*text != '\0') {
+        size_t i = 0;
+        while (i < 2 && (marks[i].value == NULL ||
+                         strncmp (text, marks[i].mark, strlen (marks[i].mark)) != 0))
+            i++;
+        if (i < 2) {
+            mur_text_puts (&out, marks[i].value);
+            text += strlen (marks[i].mark);
+        } else {
+            mur_text_add (&out, text++, 1);
+        }
+    }
+    return out.data != NULL ? out.data : mur_format ("%s", "");
+}
+
+/* False: no list of texts. */
+static bool
+add_arguments (struct mur_plan *plan, const struct mur_json *config)
+{
+    struct mur_gateway gateway = mur_harness_gateway (config);
+    mur_node list = mur_json_get (config, 0, "args");
+    bool is_fine = mur_json_kind (config, list) == MUR_JSON_ABSENT ||
+                   mur_json_kind (config, list) == MUR_JSON_ARRAY;
+    for (mur_node n = mur_json_first (config, list); is_fine && n >= 0;
+         n = mur_json_next (config, n)) {
+        char *word = mur_json_text (config, n);
+        is_fine = word != NULL;
+        if (is_fine)
+            mur_plan_arg (plan, with_gateway (word, &gateway));
+    }
+    if (! is_fine)
+        mur_plan_refuse (plan, "inference.driver.config.args: a list of texts is wanted");
+    return is_fine;
+}
+
 static void
 add_environment (struct mur_plan *plan, const struct mur_json *config)
 {
     mur_node env = mur_json_get (config, 0, "env"),
              wanted = mur_json_get (config, 0, "gateway_env");
+    struct mur_gateway gateway = mur_harness_gateway (config);
     for (mur_node n = mur_json_first (config, env); n >= 0; n = mur_json_next (config, n)) {
         char *value = mur_json_text (config, n);
         if (value != NULL)
-            mur_plan_env (plan, mur_json_key (config, n), value);
+            mur_plan_env (plan, mur_json_key (config, n), with_gateway (value, &gateway));
         else
             mur_plan_refuse (plan, "inference.driver.config.env.%s: a text is wanted",
                              mur_json_key (config, n));
     }
-    struct mur_gateway gateway = mur_harness_gateway (config);
     for (mur_node n = mur_json_first (config, wanted); n >= 0; n = mur_json_next (config, n)) {
         const char *name = mur_json_key (config, n);
         bool is_url = mur_json_is (config, n, "url"), is_key = mur_json_is (config, n, "key");
@@ -99,7 +144,7 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
         run.launch.bridge = &run.bridge;
     }
     if (! mur_harness_known (plan, launch->config, config_members) ||
-        ! mur_harness_args (plan, launch->config, "args"))
+        ! add_arguments (plan, launch->config))
         return;
     add_environment (plan, launch->config);
     acp_rules_begin (launch->config);

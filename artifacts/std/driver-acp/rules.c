@@ -106,10 +106,12 @@ program_not_allowed (const char *line, mur_node allow)
     return NULL;
 }
 
-/* The line of a shell that a call of this kind would run; NULL: it does not say. */
+/* The line of a shell that a call of this kind would run; NULL: it does not say. Some say it in
+ * the call's title alone, which may be a mere description: <is_sure> is false then. */
 static char *
-command_of (const struct mur_json *line, mur_node call)
+command_of (const struct mur_json *line, mur_node call, bool *is_sure)
 {
+    const struct mur_json *asked = line;
     mur_node input = mur_json_get (line, call, "rawInput");
     const char *before =
         acp_call_input (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
@@ -122,14 +124,17 @@ command_of (const struct mur_json *line, mur_node call)
         command = mur_json_get (line, input, "cmd");
     if (mur_json_kind (line, command) == MUR_JSON_ARRAY)
         command = mur_json_at (line, command, 0);
-    return mur_json_text (line, command);
+    char *text = mur_json_text (line, command);
+    *is_sure = text != NULL;
+    return text != NULL ? text : mur_json_text (asked, mur_json_get (asked, call, "title"));
 }
 
 static const char *
 judge_command (const struct mur_json *line, mur_node call, enum verdict *verdict)
 {
     mur_node allow = mur_json_get (config, rules, "shell");
-    char *text = command_of (line, call);
+    bool is_sure;
+    char *text = command_of (line, call, &is_sure);
     if (mur_json_count (config, allow) == 0)
         return "capabilities.shell allows nothing";
     if (text == NULL || text[0] == '\0')
@@ -250,15 +255,17 @@ ask (const struct mur_json *line, mur_node call, const char *kind, bool is_asked
     mur_node options = mur_json_get (line, mur_json_get (line, 0, "params"), "options");
     struct mur_text allow = answer_to (line, options, true),
                     refuse = answer_to (line, options, false);
+    bool is_sure = true;
+    char *command = strcmp (kind, "execute") == 0 ? command_of (line, call, &is_sure) : NULL;
     mur_text_puts (&allow, "}}\n");
     mur_text_puts (&refuse, ",\"_meta\":{\"reason\":");
     mur_event_permission (&(struct mur_permission){
         .id = mur_json_text (line, mur_json_get (line, call, "toolCallId")),
         .tool = kind,
         .input = input_of (line, call),
-        .command = strcmp (kind, "execute") == 0 ? command_of (line, call) : NULL,
+        .command = command,
         .only_reads = only_reads (kind),
-        .is_asked_anyway = is_asked_anyway,
+        .is_asked_anyway = is_asked_anyway || ! is_sure,
         .allow = allow.data,
         .refuse = { refuse.data, "}}}\n" },
     });
@@ -276,7 +283,7 @@ acp_permission (const struct mur_json *line)
         title[mur_utf8_prefix (title, strlen (title), 200)] = '\0';
     const char *before =
         acp_call_kind (mur_json_text (line, mur_json_get (line, call, "toolCallId")));
-    if (kind == NULL)
+    if (kind == NULL || (strcmp (kind, "other") == 0 && before != NULL))
         kind = mur_format ("%s", before != NULL ? before : "other");
     enum verdict verdict;
     const char *why = judge (line, call, kind, &verdict);
