@@ -180,7 +180,7 @@ server_credential (struct mcp_server *s, const struct secret *refused, struct se
     const struct oauth_asker asker = { r->url, NULL, r->http, s->line.stopping };
     _cleanup_error_ struct mur_error *why = NULL;
     if (r->gateway)
-        return gateway_render (r->gateway, header, key) ||
+        return gateway_render (r->gateway, NULL, header, key) ||
                mur_fail (err, E_MCP_009, "server %s: its key cannot be read now", s->setup.name);
     *key = oauth_token_get (&asker, refused, &why);
     if (why)

@@ -286,7 +286,7 @@ has_other_key (struct exchange *x)
         return false;
     }
     if (g)
-        return gateway_render_again (g, x->key, &header, &fresh);
+        return gateway_render_again (g, NULL, x->key, &header, &fresh);
     return server_credential (x->server, x->key, &header, &fresh, NULL) && fresh;
 }
 
