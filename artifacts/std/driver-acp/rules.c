@@ -137,9 +137,9 @@ judge_command (const struct mur_json *line, mur_node call, enum verdict *verdict
     char *text = command_of (line, call, &is_sure);
     if (mur_json_count (config, allow) == 0)
         return "capabilities.shell allows nothing";
-    if (text == NULL || text[0] == '\0')
+    char *missing = text != NULL ? program_not_allowed (text, allow) : NULL;
+    if (text == NULL || text[0] == '\0' || (missing != NULL && ! is_sure))
         return "it does not say which program it runs";
-    char *missing = program_not_allowed (text, allow);
     *verdict = missing == NULL ? VERDICT_YES : VERDICT_NO;
     return missing == NULL ? "shell.allow has its programs"
                            : mur_format ("shell.allow has no %s", missing);
@@ -194,7 +194,8 @@ judge (const struct mur_json *line, mur_node call, const char *kind, enum verdic
         *verdict = VERDICT_YES;
         return "inference.driver.config.allow has it";
     }
-    if (acp_capsule_tool (title) != NULL) {
+    if (acp_capsule_tool (title) != NULL ||
+        (title != NULL && strncmp (title, "mcp__murmur__", 13) == 0)) {
         *verdict = VERDICT_YES; /* its gates are asked when it is called */
         return "it is a tool of the capsule";
     }
