@@ -4,17 +4,22 @@
 # is the provider's alone.
 
 import hashlib
+import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.agent_provider import AgentProvider
 from tests.support.approvals import Asker, question
 from tests.support.door_client import SLEEPER, Door
+from tests.support.formation import BEARER, SERVES, Team
 from tests.support.lab import SLOWER
 from tests.support.npm import npm_programs
 from tests.support.polling import eventually
@@ -90,6 +95,113 @@ def test_agents_a_task_runs_inside_with_no_key_of_its_own(lab, agent, containmen
     assert trace.one("session_start")["containment_achieved"] == containment
     used = trace.all("inference")
     assert sum(line.get("output_tokens", 0) for line in used) == 18
+
+
+OWN_TOOLS = {
+    "claude-code": lambda work: [{"tool": "Write", "input": {"file_path": f"{work}/story.txt", "content": "one\ntwo\n"}},
+                                 {"tool": "Edit", "input": {"file_path": f"{work}/story.txt", "old_string": "two", "new_string": "three"}}],
+    "codex": lambda work: [CODEX.shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: story.txt\n+one\n+two\n*** End Patch\nEOF"),
+                           CODEX.shell("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: story.txt\n@@\n one\n-two\n+three\n*** End Patch\nEOF")]}
+
+
+@AGENTS
+@CLASSES
+def test_agents_three_turns_edit_a_file_with_their_own_tools(lab, agent, containment):
+    work = lab.directory / "story"
+    work.mkdir()
+    with AgentProvider(*OWN_TOOLS[agent.name](work), {"text": "edited"}) as provider:
+        session = lab.session(Driven(lab, agent, provider, containment).run("write", "--workdir", work).ok())
+    assert session.result_text == "edited" and (work / "story.txt").read_text() == "one\nthree\n"
+    assert len(session.trace.all("inference")) == 3 and len(session.trace.all("tool_call")) == 2
+
+
+def memory_holds(pid, text):
+    """The text is in what the process has in memory: what a core of it would hold."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, mode = line.split()[:2]
+            start, end = (int(part, 16) for part in span.split("-"))
+            if not mode.startswith("rw") or end - start > 1 << 30:
+                continue
+            try:
+                memory.seek(start)
+                if text.encode() in memory.read(end - start):
+                    return True
+            except (OSError, ValueError, OverflowError):
+                continue
+    return False
+
+
+def below(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [*children, *(found for child in children for found in below(child))]
+
+
+@AGENTS
+def test_agents_no_memory_of_a_harness_holds_the_key(lab, agent):
+    held = threading.Event()
+    with AgentProvider({"text": "done", "wait": held}) as provider:
+        driven = Driven(lab, agent, provider)
+        running = driven.start("--task", "go")
+        eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
+        assert provider.keys == {KEY if agent is CLAUDE else f"Bearer {KEY}"}
+        programs = [pid for pid in below(running.pid) if agent.name.split("-")[0] in Path(f"/proc/{pid}/cmdline").read_text()]
+        assert programs and not [pid for pid in programs if memory_holds(pid, KEY)]
+        placeholders = [pid for pid in programs if memory_holds(pid, "murmur-")]
+        held.set()
+        running.result(60 * SLOWER).ok()
+    assert placeholders, "the look itself finds what is there"
+
+
+REACHES = """
+import socket, sys
+for family, kind, address in ((socket.AF_INET6, socket.SOCK_STREAM, ("::1", {port})), (socket.AF_INET, socket.SOCK_STREAM, ("93.184.215.14", 80)),
+                              (socket.AF_INET6, socket.SOCK_STREAM, ("2606:2800:21f::", 80))):
+    try:
+        socket.socket(family, kind).connect(address)
+        print("REACHED", address)
+    except OSError as error:
+        print("kept", error.errno)
+for target in ("127.0.0.1", "8.8.8.8", "::1"):
+    try:
+        one = socket.socket(socket.AF_INET6 if ":" in target else socket.AF_INET, socket.SOCK_DGRAM)
+        one.settimeout(1)
+        one.sendto(b"x", (target, {udp}))
+        one.recv(1)
+        print("REACHED udp", target)
+    except OSError:
+        print("kept udp")
+try:
+    print("REACHED", socket.getaddrinfo("example.com", 80))
+except OSError:
+    print("kept name")
+"""
+
+
+@AGENTS
+@CLASSES
+def test_agents_no_other_host_is_reached_by_any_way(lab, agent, containment):
+    work = lab.directory / "reach"
+    work.mkdir()
+    with AgentProvider() as provider, AgentProvider() as other, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", 0))
+        (work / "reach.py").write_text(REACHES.format(port=other.port, udp=udp.getsockname()[1]))
+        provider.steps = [agent.shell("python3 reach.py"), {"text": "done"}]
+        Driven(lab, agent, provider, containment).run("look", "--workdir", work).ok()
+        assert other.requests == []
+        udp.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            udp.recv(1)
+    assert provider.results[0].count("kept") >= 7 and "REACHED" not in provider.results[0], provider.results[0]
+
+
+def test_agents_claude_codes_own_read_tool_stays_inside(lab):
+    secret = lab.home / "secret.txt"
+    secret.write_text("kept private")
+    with AgentProvider({"tool": "Read", "input": {"file_path": str(secret)}}, {"text": "done"}) as provider:
+        Driven(lab, CLAUDE, provider).run("read it").ok()
+    assert "kept private" not in provider.results[0]
 
 
 @AGENTS
@@ -297,24 +409,99 @@ def test_agents_files_it_changed_and_commands_it_ran_are_on_record(lab, agent):
     assert not [line for line in trace.all("harness_warning") if line["code"] == "W-RUN-010"]
 
 
-ACP = Agent("acp", "@zed-industries/claude-code-acp@0.16.2", "",
-            {"gateway_env": {"ANTHROPIC_BASE_URL": "url", "ANTHROPIC_API_KEY": "key"}}, "Bash")
+OPENCODE = {"model": "test/test-model", "autoupdate": False, "share": "disabled", "provider": {"test": {
+    "npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "{gateway_url}", "apiKey": "{gateway_key}"}, "models": {"test-model": {}}}}}
+CODEX_ACP = ['model_provider="one"', 'model="test-model"', 'sandbox_mode="danger-full-access"', 'model_providers.one.name="one"',
+             'model_providers.one.base_url="{gateway_url}"', 'model_providers.one.env_key="OPENAI_API_KEY"',
+             'model_providers.one.wire_api="responses"']
 
 
-def acp(lab, provider, **more):
-    inference = {"command": str(npm_programs(ACP.package) / "claude-code-acp"), **more.pop("inference", {})}
-    return Driven(lab, ACP, provider, inference=inference, **more)
+@dataclass
+class AcpAgent(Agent):
+    program: str
+    shown: tuple  # how its provider is shown the key
+
+    def shell(self, command):
+        return {"tool": self.shell_tool, "input": {"cmd" if self.program == "codex-acp" else "command": command, "description": "x"}}
 
 
-def test_agents_a_real_acp_agent_does_a_task_inside(lab):
-    steps = [{"tool": "Bash", "input": {"command": "echo made > made.txt; cat /etc/shadow"}}, {"text": "All done."}]
-    with AgentProvider(*steps) as provider:
-        driven = acp(lab, provider)
+def acp_agent(package, program, path, shell_tool, shown, **config):
+    return AcpAgent("acp", package, path, config, shell_tool, program, shown)
+
+
+ACP = [
+    acp_agent("@zed-industries/claude-code-acp@0.16.2", "claude-code-acp", "", "Bash", ("x-api-key", KEY),
+              gateway_env={"ANTHROPIC_BASE_URL": "url", "ANTHROPIC_API_KEY": "key"}),
+    acp_agent("@google/gemini-cli@0.61.0", "gemini", "", "run_shell_command", ("x-goog-api-key", KEY),
+              args=["--experimental-acp", "-m", "gemini-2.5-flash"], auth_method="gemini-api-key",
+              gateway_env={"GOOGLE_GEMINI_BASE_URL": "url", "GEMINI_API_KEY": "key"}),
+    acp_agent("opencode-ai@1.18.33", "opencode", "/v1", "bash", ("authorization", f"Bearer {KEY}"),
+              args=["acp"], env={"OPENCODE_CONFIG_CONTENT": json.dumps(OPENCODE)}),
+    acp_agent("@zed-industries/codex-acp@0.16.0", "codex-acp", "/v1", "exec_command", ("authorization", f"Bearer {KEY}"),
+              args=[word for setting in CODEX_ACP for word in ("-c", setting)], gateway_env={"OPENAI_API_KEY": "key"})]
+ACP_AGENTS = pytest.mark.parametrize("agent", ACP, ids=lambda agent: agent.program)
+
+
+def acp(lab, agent, provider, containment="scoped", **more):
+    inference = {"command": str(npm_programs(agent.package) / agent.program), **more.pop("inference", {})}
+    return Driven(lab, agent, provider, containment, inference=inference, **more)
+
+
+@ACP_AGENTS
+@CLASSES
+def test_agents_a_real_acp_agent_does_a_task_inside(lab, agent, containment):
+    with AgentProvider(agent.shell("echo made > made.txt; cat /etc/shadow"), {"text": "All done."}) as provider:
+        driven = acp(lab, agent, provider, containment)
         session = lab.session(driven.run("do it").ok())
-    assert session.result_text.endswith("All done.") and nowhere(lab, KEY)
-    assert provider.shown == {("x-api-key", KEY)}
-    assert session.trace.one("harness_start")["harness"] == "acp"
+    assert "All done." in session.result_text and nowhere(lab, KEY)
+    assert provider.shown == {agent.shown}
+    assert session.trace.one("harness_start")["harness"] == "acp" and session.trace.one("session_start")["containment_achieved"] == containment
     assert len(session.trace.all("tool_call")) == 1 and "root:" not in str(provider.results)
+    assert [path.read_text() for path in driven.project.directory.rglob("made.txt")] == ["made\n"]
+
+
+@ACP_AGENTS
+def test_agents_a_budget_stops_an_acp_agent(lab, agent):
+    with AgentProvider(*[agent.shell("true")] * 30) as provider:
+        failed = acp(lab, agent, provider, inference={"max_session_tokens": 60}).run("go on and on")
+    assert failed.code != 0 and len(provider.requests) < 20
+
+
+def test_agents_opencode_calls_a_tool_of_the_capsule(lab):
+    opencode, = [agent for agent in ACP if agent.program == "opencode"]
+    step = {"tool": "murmur_files", "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
+    with AgentProvider(step, {"text": "done"}) as provider:
+        driven = acp(lab, opencode, provider)
+        session = lab.session(driven.run("use it").ok())
+    assert [path.read_text() for path in driven.project.directory.rglob("by-bridge.txt")] == ["x"]
+    assert "files" in [line["tool_name"].rpartition("__")[2] for line in session.trace.all("tool_call")]
+
+
+def member(lab, driven, name, **manifest):
+    """A harness of `driven` in the lab's store."""
+    folder = lab.directory / "packages" / name
+    folder.mkdir(parents=True)
+    text = yaml.safe_load((driven.project.directory / "murmur.yaml").read_text())
+    (folder / "murmur.yaml").write_text(yaml.safe_dump(
+        {**text, "name": name, "runtime": "capsule", "execution": "static", **manifest}, sort_keys=False))
+    for command in ("build", "."), ("publish",):
+        lab.mur(*command, cwd=folder).ok()
+
+
+def test_agents_claude_code_and_codex_are_members_of_one_formation(lab):
+    asks = {"tool": "mcp__murmur__call-member", "input": {"member": "coder", "task": "Write made.txt"}}
+    with AgentProvider(asks, {"text": "it is asked"}, {"text": "all is written"}) as of_lead, \
+            AgentProvider(CODEX.shell("echo made > made.txt"), {"text": "it is written"}) as of_coder:
+        lead, coder = Driven(lab, CLAUDE, of_lead), Driven(lab, CODEX, of_coder)
+        member(lab, lead, "lead", capabilities={"shell": {"allow": PROGRAMS}, "network": {"allow": ["localhost"]}}, **BEARER)
+        member(lab, coder, "coder", **SERVES, **BEARER)
+        team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+        path = f"{lead.path}:{coder.path}:{os.environ['PATH']}"
+        team.run("--task", "go", env={"PROVIDER_KEY": KEY, "PATH": path}, timeout=180 * SLOWER).ok()
+    traces = team.sessions()
+    assert traces["lead"].all("harness_start")[0]["harness"] == "claude-code" and traces["coder"].one("harness_start")["harness"] == "codex"
+    assert [change["path"] for change in traces["coder"].one("harness_changes")["files"]] == ["made.txt"]
+    assert "it is written" in str(of_lead.requests[-1][2]) and nowhere(lab, KEY)
 
 
 @pytest.mark.parametrize("script, code", [

@@ -286,8 +286,8 @@ static char *
 scope_name (const char *session_id)
 {
     static atomic_uint next;
-    char *name = x_asprintf ("murmur-%s-%lu-%d-%u", session_id, cgroup_pid_space (), getpid (),
-                             atomic_fetch_add (&next, 1));
+    char *name = x_asprintf ("murmur-%s-%d-%u_%lu", session_id, getpid (),
+                             atomic_fetch_add (&next, 1), cgroup_pid_space ());
     for (char *c = name; *c; c++)
         if (! ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
                *c == '-' || *c == '_'))

@@ -21,30 +21,22 @@
 #define REMOVE_TRIES   40
 #define REMOVE_WAIT_US 5000
 
-/* The beginning of the part of a name that ends at <end>. */
-static const char *
-part_before (const char *name, const char *end)
-{
-    while (end > name && end[-1] != '-')
-        end--;
-    return end;
-}
-
-/* True for "murmur-<session>-<pid namespace>-<pid>-<n>" of a process that is gone. Of a process in
+/* True for "murmur-<session>-<pid>-<n>_<pid namespace>" of a process that is gone. Of a process in
  * another namespace nothing is known: its number is another's here, or nobody's. */
 static bool
 is_orphan (const char *name)
 {
-    const char *counter = strrchr (name, '-');
-    if (! str_starts (name, "murmur-ses_") || ! counter)
+    const char *counter = strrchr (name, '-'), *space = strrchr (name, '_');
+    if (! str_starts (name, "murmur-ses_") || ! counter || space < counter)
         return false;
-    const char *pid = part_before (name, counter);
-    const char *space = pid > name ? part_before (name, pid - 1) : name;
-    char *pid_end, *space_end;
-    long number = strtol (pid, &pid_end, 10);
-    unsigned long inode = strtoul (space, &space_end, 10);
-    return pid_end == counter && space_end == pid - 1 && inode == cgroup_pid_space () &&
-           number > 1 && kill ((pid_t)number, 0) < 0 && errno == ESRCH;
+    const char *pid = counter;
+    while (pid > name && pid[-1] != '-')
+        pid--;
+    char *end, *space_end;
+    long number = strtol (pid, &end, 10);
+    unsigned long inode = strtoul (space + 1, &space_end, 10);
+    return end == counter && ! *space_end && inode == cgroup_pid_space () && number > 1 &&
+           kill ((pid_t)number, 0) < 0 && errno == ESRCH;
 }
 
 static void
