@@ -37,6 +37,7 @@ take (struct mcp_pinned *p)
     const struct mcp_revision *revision;
     p->source = json_get_string (p->whole, "source");
     p->url = json_get_string (p->whole, "url");
+    p->key_header = json_get_string (p->whole, "key_header");
     p->interpreter = json_get_string (p->whole, "interpreter");
     p->entry = json_get_string (p->whole, "entry");
     p->flags = json_object_get (p->whole, "flags");

@@ -20,6 +20,7 @@ struct mcp_pinned {
     json_t *whole;           /* owned */
     const char *source;      /* "npm:left-pad@1.0.0" as it was asked for */
     const char *url;         /* where it is, far away; NULL: it is started here */
+    const char *key_header;  /* which header its key goes into; NULL: authorization, as a bearer */
     const char *interpreter; /* a program's name; NULL, like the four below, when far away */
     const char *entry;       /* of the tree: what the interpreter runs */
     const json_t *flags;     /* array: before the entry */

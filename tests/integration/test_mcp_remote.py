@@ -241,6 +241,24 @@ def test_mcp_40_a_key_goes_to_its_server_and_into_no_file(lab):
         assert f"far away, at {far.url} and nowhere else" in told.stdout
 
 
+def test_mcp_40_a_key_goes_into_the_header_the_server_wants(lab):
+    with Remote() as far:
+        def guard(handler, request):
+            if handler.headers["x-api-key"] == "far-key-1234" and "authorization" not in handler.headers:
+                return False
+            handler.reply(401)
+        far.odd = {method: guard for method in ("server/discover", "tools/list", "tools/call")}
+        key = {"FAR_KEY": "far-key-1234"}
+        assert "is for a server far away" in lab.mur("mcp", "add", "path:/none", "--key-header", "X-Api-Key").failed("E-IO-003").stderr
+        assert "--key-header" in add(lab, far, "--key-env", "FAR_KEY", "--key-header", "Content-Length", env=key).failed("E-IO-003").stderr
+        add(lab, far, "--key-env", "FAR_KEY", "--key-header", "X-Api-Key", env=key).ok()
+        session = session_of(lab, using(lab, [called("far_echo", text="hi")], there(far, gateway={"api_key": "${FAR_KEY}"})), env=key)
+        assert session.trace.one("tool_call")["status"] == "ok"
+        lab.mur("mcp", "call", "far", "echo", "--key-env", "FAR_KEY", env=key, timeout=60).ok()
+        lab.mur("mcp", "update", "far", "--key-env", "FAR_KEY", "--accept", env=key, timeout=60).ok()
+        assert json.loads(lab.mur("mcp", "show", "far", "--json").ok().stdout)["key_header"] == "X-Api-Key"
+
+
 def test_mcp_40_a_refused_key_is_one_clear_error(lab):
     with Remote(token="right-key-123") as far:
         add(lab, far, "--key-env", "FAR_KEY", env={"FAR_KEY": "right-key-123"}).ok()

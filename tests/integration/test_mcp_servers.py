@@ -707,3 +707,9 @@ def test_mcp_doctor_fails_what_a_launch_would_refuse(lab):
     empty.mkdir()
     without = using(lab, [{"text": "x"}]).mur("doctor", env={"PATH": str(empty)}).failed()
     assert "run by python3, which is not on PATH" in without.stdout
+
+
+def test_mcp_43_a_folder_that_holds_murmurs_own_is_packed_without_the_copy_in_it(lab):
+    (lab.directory / "server.py").write_text(open(write_server(lab) / "server.py").read())
+    (lab.directory / "behaviour.json").write_text("{}")
+    lab.mur("mcp", "add", "path:.", "--name", "around", "--bin", "server.py", cwd=lab.directory, timeout=120).ok()

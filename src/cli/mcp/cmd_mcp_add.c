@@ -9,6 +9,7 @@
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
 #include "manifest/text/grammar.h"
+#include "net/gateway.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,16 @@ read_env (struct adding *a, const struct cli_args *args, struct mur_error **err)
             return mur_fail (err, E_IO_003, "--env: '%s' is no NAME=VALUE", item);
     }
     return true;
+}
+
+static bool
+check_key_header (const char *name, const char *source, struct mur_error **err)
+{
+    const char *fault = name ? gateway_auth_fault (name, "{key}") : NULL;
+    if (fault)
+        return mur_fail (err, E_IO_003, "--key-header: '%s' %s", name, fault);
+    return ! name || strstr (source, "://") ||
+           mur_fail (err, E_IO_003, "--key-header is for a server far away");
 }
 
 static void
@@ -125,8 +136,12 @@ cmd_mcp_add (const struct cli_args *args, struct mur_error **err)
     _cleanup_free_ char *name = NULL, *version = NULL;
     size_t count;
     const char *const *words = cli_positionals (args, "ARGS", &count);
-    if (! fetch (&a, args, cli_positional (args, "SOURCE"), err) || ! read_env (&a, args, err))
+    const char *source = cli_positional (args, "SOURCE"),
+               *header = cli_value (args, "--key-header");
+    if (! check_key_header (header, source, err) || ! fetch (&a, args, source, err) ||
+        ! read_env (&a, args, err))
         return CLI_FAILED;
+    a.start.key_header = header ? x_strdup (header) : NULL;
     for (size_t i = 0; i < count; i++)
         strv_push (&a.start.args, words[i]);
     if (a.source.url &&

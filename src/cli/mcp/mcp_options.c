@@ -50,6 +50,11 @@ const struct cli_option cli_mcp_add_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<NAME=VALUE,...>",
       .help = "constants of its environment" },
+    { .name = "--key-header",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "of a server far away: the header its key goes into (default: authorization, as a "
+              "bearer)" },
     OPT_SERVER_SOURCE,
     OPT_SERVER_WALLS,
     { 0 }

@@ -105,6 +105,8 @@ server_start_as_pinned (struct server_start *s, const char *name, const struct m
     size_t i;
     json_t *value;
     const char *key;
+    if (pinned->key_header && ! s->key_header)
+        s->key_header = x_strdup (pinned->key_header);
     json_array_foreach (pinned->args, i, value) strv_push (&s->args, json_string_value (value));
     json_object_foreach ((json_t *)(uintptr_t)pinned->env, key, value)
         strv_printf (&s->env, "%s=%s", key, json_string_value (value));
@@ -119,6 +121,7 @@ server_start_clear (struct server_start *s)
     strv_free (&s->env);
     secret_free (s->key);
     free (s->key_name);
+    free (s->key_header);
     free (s->work);
 }
 
@@ -297,8 +300,9 @@ pinned_json (const struct pack_request *q)
 {
     const struct server_source *s = q->source;
     if (s->url)
-        return json_pack ("{s:i, s:s, s:s, s:s, s:[]}", "format", 1, "source", s->source, "url",
-                          s->url, "revision", MCP_NEWEST_LEGACY, "tools");
+        return json_pack ("{s:i, s:s, s:s, s:s*, s:s, s:[]}", "format", 1, "source", s->source,
+                          "url", s->url, "key_header", q->start->key_header, "revision",
+                          MCP_NEWEST_LEGACY, "tools");
     json_t *o =
         json_pack ("{s:i, s:s, s:s, s:s, s:s}", "format", 1, "source", s->source, "interpreter",
                    s->interpreter, "entry", s->entry, "revision", MCP_NEWEST_LEGACY);
@@ -383,8 +387,9 @@ manifest_text (const char *name, const char *version, const json_t *whole)
     yaml_add_text (&w, "execution", "static");
     yaml_add_text (&w, "description", shown);
     yaml_open_map (&w, "upstream_auth"); /* of the gateway, when its entry has one */
-    yaml_add_text (&w, "header", "Authorization");
-    yaml_add_text (&w, "value", "Bearer {key}");
+    const char *header = json_get_string (whole, "key_header");
+    yaml_add_text (&w, "header", header ? header : "Authorization");
+    yaml_add_text (&w, "value", header ? "{key}" : "Bearer {key}");
     yaml_close (&w);
     return yaml_writer_finish (&w);
 }

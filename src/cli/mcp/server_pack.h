@@ -15,8 +15,8 @@ struct server_start {
     struct review_request request; /* its lists point below */
     struct str_list network;
     struct strv hosts, args, env;
-    struct secret *key; /* of one far away; NULL: none */
-    char *key_name;
+    struct secret *key;          /* of one far away; NULL: none */
+    char *key_name, *key_header; /* NULL: none; the header: authorization */
     char *work;
 };
 void server_start_clear (struct server_start *s);

@@ -105,15 +105,25 @@ copy_file (const char *from, const char *to, struct mur_error **err)
 
 /* What is packed is what is looked at: files alone, and nothing that is the person's own. */
 static bool
+is_same_folder (const FTSENT *e, const struct stat *st)
+{
+    return e->fts_info == FTS_D && e->fts_statp->st_dev == st->st_dev &&
+           e->fts_statp->st_ino == st->st_ino;
+}
+
+static bool
 copy_folder (const char *from, struct server_source *s, struct mur_error **err)
 {
     char *const roots[] = { (char *)(uintptr_t)from, NULL };
     FTS *walk = fts_open (roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     size_t left_out = 0;
-    bool is_good = walk || mur_fail_errno (err, E_IO_003, "cannot read %s", from);
+    struct stat here = { 0 }; /* where it is copied to may lie in it */
+    bool is_good = (walk && stat (s->dir, &here) == 0) ||
+                   mur_fail_errno (err, E_IO_003, "cannot read %s", from);
     for (FTSENT *e; is_good && (e = fts_read (walk));) {
         _cleanup_free_ char *to = x_asprintf ("%s%s", s->tree, e->fts_path + strlen (from));
-        bool is_own = str_eq (e->fts_name, ".git") || str_eq (e->fts_name, ".env");
+        bool is_own = str_eq (e->fts_name, ".git") || str_eq (e->fts_name, ".env") ||
+                      is_same_folder (e, &here);
         if (is_own && e->fts_level > 0)
             fts_set (walk, e, FTS_SKIP);
         else if (e->fts_info == FTS_D)

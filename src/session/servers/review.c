@@ -62,14 +62,14 @@ reach (struct review *r, const struct review_request *q, struct mur_error **err)
     if (! q->key)
         return true;
     r->key = secret_copy (q->key);
-    const char *query = strchr (q->pinned->url, '?');
+    const char *query = strchr (q->pinned->url, '?'), *own = q->pinned->key_header;
     _cleanup_free_ char *endpoint =
         query ? x_strndup (q->pinned->url, (size_t)(query - q->pinned->url))
               : x_strdup (q->pinned->url);
     const struct gateway_spec spec = { .artifact = q->name,
                                        .endpoint = endpoint,
-                                       .auth_header = "Authorization",
-                                       .auth_value = "Bearer {key}",
+                                       .auth_header = own ? own : "Authorization",
+                                       .auth_value = own ? "{key}" : "Bearer {key}",
                                        .read_key = read_key,
                                        .ctx = r };
     r->gateway = gateway_new (&spec, err);

@@ -407,7 +407,7 @@ test_the_table_is_the_chapters (void **state)
         { "eval diff", "--workdir --run --json" },
         { "eval run", "--dataset --variant --repeat" },
         { "mcp add",
-          "--name --version --env --bin --with --allow-scripts --accept --scope --network --key-env --startup-secs" },
+          "--name --version --env --key-header --bin --with --allow-scripts --accept --scope --network --key-env --startup-secs" },
         { "mcp show", "--json" },
         { "mcp diff", "--scope --network --key-env --startup-secs" },
         { "mcp update",
