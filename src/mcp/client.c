@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/version.h"
+#include "mcp/definitions.h"
 
 #include <string.h>
 
@@ -143,5 +144,6 @@ mcp_error_words (const json_t *error)
 {
     const char *message = json_get_string (error, "message");
     long long code = json_integer_value (json_object_get (error, "code"));
-    return x_asprintf ("%lld: %.1000s", code, message ? message : "(no message)");
+    _cleanup_free_ char *shown = message ? mcp_text_shown (message) : x_strdup ("(no message)");
+    return x_asprintf ("%lld: %.*s", code, (int)utf8_cut (shown, strlen (shown), 1000), shown);
 }

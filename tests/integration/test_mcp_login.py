@@ -201,9 +201,9 @@ def test_mcp_login_an_answer_of_another_state_is_waited_past(lab, issuer, far):
 
 
 def test_mcp_login_a_person_who_does_not_agree(lab, issuer, far):
-    issuer.answer_extra = {"code": None, "error": "access_denied", "error_description": "not today"}
+    issuer.answer_extra = {"code": None, "error": "access_denied", "error_description": "not\x1b[2Jtoday"}
     refused = login(lab, far.url).failed("E-MCP-009")
-    assert "access_denied: not today" in refused.stderr and not list(lab.murmur_home.glob("oauth/*.json"))
+    assert "access_denied: not\\x1b[2Jtoday" in refused.stderr and "\x1b[2J" not in refused.stderr and not list(lab.murmur_home.glob("oauth/*.json"))
 
 
 @pytest.mark.parametrize("change, why", [

@@ -286,7 +286,7 @@ HOSTILE = {
     "a batch": (lambda h, r: h.reply(200, [{"jsonrpc": "2.0", "id": r["id"], "result": {}}]), "gave no answer"),
     "another id": (lambda h, r: h.reply(200, {"jsonrpc": "2.0", "id": 4711, "result": {}}), "gave no answer"),
     "a huge body": (lambda h, r: h.reply(200, b'"' + b"x" * (17 << 20) + b'"', content_type="application/json"), "more than 16 MiB"),
-    "an error": (lambda h, r: h.error(r, 400, -32602, "bad arguments"), "bad arguments"),
+    "an error": (lambda h, r: h.error(r, 400, -32602, "bad\x1b arguments"), "bad\ufffd arguments"),
     "an error of no id": (lambda h, r: h.error({}, 400, -32600, "what?"), "what?"),
     "503": (lambda h, r: h.reply(503, b"upstream is down", content_type="text/plain"), "answered 503: upstream is down"),
     "500 page": (lambda h, r: h.reply(500, b"<h1>\x1b[31moops</h1>", content_type="text/html"), "answered 500"),

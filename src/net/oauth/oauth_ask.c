@@ -39,8 +39,7 @@ ask (const struct oauth_asker *a, struct http_request *request, struct http_resp
     const char *fault =
         oauth_url_fault (request->url, is_named (a, request->url) ? request->url : a->server);
     if (fault)
-        return mur_fail (err, E_MCP_009, "%.200s, which the login leads to, %s", request->url,
-                         fault);
+        return oauth_fail (err, "%.200s, which the login leads to, %s", request->url, fault);
     request->uses_proxy_env = true;
     request->is_public_only = is_a_strangers (a, request->url);
     const struct http_fetch fetch = { .request = *request,
@@ -49,7 +48,7 @@ ask (const struct oauth_asker *a, struct http_request *request, struct http_resp
                                       .cancel = a->cancel };
     _cleanup_error_ struct mur_error *why = NULL;
     return http_fetch (a->http, &fetch, out, NULL, &why) ||
-           mur_fail (err, E_MCP_009, "the login to %s: %s", a->server, why->message);
+           oauth_fail (err, "the login to %s: %s", a->server, why->message);
 }
 
 static json_t *
@@ -78,8 +77,8 @@ oauth_ask_metadata (const struct oauth_asker *a, const char *url, struct mur_err
         return NULL;
     json_t *o = r.status == 200 ? object_of (&r) : NULL;
     if (! o)
-        mur_fail (err, E_MCP_009, "the login to %s: %.200s answered %d%s", a->server, url, r.status,
-                  r.status == 200 ? ", and not with a JSON object" : "");
+        oauth_fail (err, "the login to %s: %.200s answered %d%s", a->server, url, r.status,
+                    r.status == 200 ? ", and not with a JSON object" : "");
     return o;
 }
 
@@ -90,9 +89,9 @@ fail_answer (const struct oauth_asker *a, const char *url, const struct http_res
     _cleanup_json_ json_t *o = object_of (r);
     const char *error = json_get_string (o, "error");
     const char *more = json_get_string (o, "error_description");
-    return mur_fail (err, E_MCP_009, "the login to %s: %.200s answered %d%s%.80s%s%.300s",
-                     a->server, url, r->status, error ? ": " : "", error ? error : "",
-                     more ? ": " : "", more ? more : "");
+    return oauth_fail (err, "the login to %s: %.200s answered %d%s%.80s%s%.300s", a->server, url,
+                       r->status, error ? ": " : "", error ? error : "", more ? ": " : "",
+                       more ? more : "");
 }
 
 json_t *
@@ -171,8 +170,8 @@ take_token (const json_t *o, struct oauth_grant *g, struct mur_error **err)
     if (! access || (type && strcasecmp (type, "Bearer") != 0)) {
         secret_free (access);
         secret_free (refresh);
-        return mur_fail (err, E_MCP_009, "%.200s gave no bearer token that a header can carry",
-                         g->token_endpoint);
+        return oauth_fail (err, "%.200s gave no bearer token that a header can carry",
+                           g->token_endpoint);
     }
     secret_free (g->access_token);
     g->access_token = access;

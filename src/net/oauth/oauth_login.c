@@ -100,21 +100,19 @@ find_issuer (struct oauth_login *l, struct mur_error **err)
     _cleanup_strv_ struct strv urls = { 0 };
     _cleanup_error_ struct mur_error *why = NULL;
     if (! issuer)
-        return mur_fail (err, E_MCP_009, "%s does not say who gives tokens for it",
-                         l->asker.server);
+        return oauth_fail (err, "%s does not say who gives tokens for it", l->asker.server);
     const char *trusted = named ? named : l->asker.server;
     const char *fault = oauth_url_fault (issuer, trusted);
     if (fault)
-        return mur_fail (err, E_MCP_009, "the issuer %.200s that %s names %s", issuer,
-                         l->asker.server, fault);
+        return oauth_fail (err, "the issuer %.200s that %s names %s", issuer, l->asker.server,
+                           fault);
     oauth_well_known (OAUTH_OF_ISSUER, issuer, &urls);
     _cleanup_json_ json_t *metadata = first_of (&l->asker, &urls, &why);
     if (why)
         return mur_propagate (err, steal_ptr (&why));
     if (! metadata)
-        return mur_fail (err, E_MCP_009,
-                         "%s wants a key or a login, and no metadata of an issuer lie at %s",
-                         l->asker.server, issuer);
+        return oauth_fail (err, "%s wants a key or a login, and no metadata of an issuer lie at %s",
+                           l->asker.server, issuer);
     return oauth_issuer_read (metadata, issuer, trusted, &l->issuer, err);
 }
 
@@ -142,7 +140,7 @@ register_client (struct oauth_login *l, struct mur_error **err)
     struct oauth_grant *g = l->grant;
     _cleanup_json_ json_t *wanted = registration (l);
     if (! l->issuer.registration_endpoint) {
-        mur_fail (err, E_MCP_009, "%s does not let a client register itself", l->issuer.issuer);
+        oauth_fail (err, "%s does not let a client register itself", l->issuer.issuer);
         return mur_hint (err,
                          "register murmur there, with the redirect %s, and name it: --client-id, "
                          "and --port to keep the redirect",
@@ -154,7 +152,7 @@ register_client (struct oauth_login *l, struct mur_error **err)
     const char *secret = json_get_string (got, "client_secret");
     const char *method = json_get_string (got, "token_endpoint_auth_method");
     if (got && ! id)
-        mur_fail (err, E_MCP_009, "%s registered a client without an id", l->issuer.issuer);
+        oauth_fail (err, "%s registered a client without an id", l->issuer.issuer);
     if (! id)
         return false;
     g->client_id = x_strdup (id);
@@ -171,7 +169,7 @@ settle_client (struct oauth_login *l, const struct oauth_login_request *q, struc
     if (! q->client_id)
         return register_client (l, err);
     if (str_starts (q->client_id, "https://") && ! l->issuer.takes_documents)
-        return mur_fail (err, E_MCP_009, "%s takes no address as a client's id", l->issuer.issuer);
+        return oauth_fail (err, "%s takes no address as a client's id", l->issuer.issuer);
     g->client_id = x_strdup (q->client_id);
     g->client_secret = q->client_secret ? secret_copy (q->client_secret) : NULL;
     g->is_basic = ! l->issuer.takes_post;
@@ -270,8 +268,8 @@ check_issuer (const struct oauth_login *l, const char *query, struct mur_error *
     if (! iss && ! l->issuer.says_iss)
         return true;
     return str_eq (iss, l->issuer.issuer) ||
-           mur_fail (err, E_MCP_009, "the answer is of the issuer %.200s and not of %s",
-                     iss ? iss : "(none)", l->issuer.issuer);
+           oauth_fail (err, "the answer is of the issuer %.200s and not of %s",
+                       iss ? iss : "(none)", l->issuer.issuer);
 }
 
 bool
@@ -283,12 +281,12 @@ oauth_login_finish (struct oauth_login *l, const char *query, struct mur_error *
     _cleanup_buf_ struct buf form = { 0 };
     bool is_refused;
     if (! oauth_login_is_ours (l, query))
-        return mur_fail (err, E_MCP_009, "the answer belongs to another login");
+        return oauth_fail (err, "the answer belongs to another login");
     if (! check_issuer (l, query, err))
         return false;
     if (error || ! code)
-        return mur_fail (err, E_MCP_009, "%s did not agree: %.80s%s%.300s", l->issuer.issuer,
-                         error ? error : "no code came back", more ? ": " : "", more ? more : "");
+        return oauth_fail (err, "%s did not agree: %.80s%s%.300s", l->issuer.issuer,
+                           error ? error : "no code came back", more ? ": " : "", more ? more : "");
     oauth_form_add (&form, "grant_type", "authorization_code");
     oauth_form_add (&form, "code", code);
     oauth_form_add (&form, "redirect_uri", l->redirect_uri);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
+#include "base/printable.h"
 #include "net/own_names.h"
 #include "net/url.h"
 
@@ -12,6 +13,18 @@
 
 #define VALUE_MAX 4096 /* bytes of one value of a challenge */
 #define LIST_MAX  64   /* items of one list of metadata */
+
+bool
+oauth_fail (struct mur_error **err, const char *fmt, ...)
+{
+    _cleanup_buf_ struct buf shown = { 0 };
+    va_list ap;
+    va_start (ap, fmt);
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    va_end (ap);
+    buf_append_printable (&shown, text, strlen (text), PRINTABLE_HEX);
+    return mur_fail (err, E_MCP_009, "%s", shown.data ? shown.data : "");
+}
 
 /* --- the challenge --- */
 
@@ -200,8 +213,8 @@ oauth_resource_read (const json_t *metadata, const char *server, struct oauth_re
     json_t *item;
     *out = (struct oauth_resource){ 0 };
     if (! resource || ! covers (resource, server))
-        return mur_fail (err, E_MCP_009, "the metadata of %s are of another resource (%.200s)",
-                         server, resource ? resource : "none");
+        return oauth_fail (err, "the metadata of %s are of another resource (%.200s)", server,
+                           resource ? resource : "none");
     out->resource = x_strdup (resource);
     out->scopes = joined (json_object_get (metadata, "scopes_supported"));
     json_array_foreach (json_object_get (metadata, "authorization_servers"), i,
@@ -249,10 +262,9 @@ take_endpoint (const json_t *metadata, const char *key, bool is_needed, const ch
     const char *url = json_get_string (metadata, key);
     const char *fault = url ? oauth_url_fault (url, server) : NULL;
     if (! url)
-        return ! is_needed ||
-               mur_fail (err, E_MCP_009, "the metadata of the issuer name no %s", key);
+        return ! is_needed || oauth_fail (err, "the metadata of the issuer name no %s", key);
     if (fault)
-        return mur_fail (err, E_MCP_009, "%s %.200s of the issuer %s", key, url, fault);
+        return oauth_fail (err, "%s %.200s of the issuer %s", key, url, fault);
     *out = x_strdup (url);
     return true;
 }
@@ -289,10 +301,10 @@ oauth_issuer_read (const json_t *metadata, const char *issuer, const char *serve
     };
     *out = (struct oauth_issuer){ 0 };
     if (! is_same_issuer (said, issuer))
-        return mur_fail (err, E_MCP_009, "the issuer %s calls itself %.200s", issuer,
-                         said ? said : "nothing");
+        return oauth_fail (err, "the issuer %s calls itself %.200s", issuer,
+                           said ? said : "nothing");
     if (! holds (metadata, "code_challenge_methods_supported", "S256"))
-        return mur_fail (err, E_MCP_009, "the issuer %s does not offer PKCE with S256", issuer);
+        return oauth_fail (err, "the issuer %s does not offer PKCE with S256", issuer);
     for (size_t i = 0; i < ARRAY_LEN (endpoints); i++)
         if (! take_endpoint (metadata, endpoints[i].key, endpoints[i].is_needed, server,
                              endpoints[i].to, err))

@@ -10,6 +10,10 @@
 
 #include "base/json.h"
 
+/* E-MCP-009 with words of strangers in it: what a terminal would obey is shown in hex. Returns
+ * false. */
+bool oauth_fail (struct mur_error **err, const char *fmt, ...) _printf_ (2, 3);
+
 /* What a `WWW-Authenticate` header says under the scheme Bearer. Owned; NULL: not there. */
 struct oauth_challenge {
     char *resource_metadata, *scope, *error;

@@ -152,8 +152,9 @@ static struct mur_error *
 failure_of_redirect (const struct exchange *x)
 {
     struct mur_error *e = NULL;
+    _cleanup_free_ char *where = mcp_text_shown (x->answer.location);
     mur_fail (&e, E_MCP_005, "server %s redirects to %.200s, which is not followed",
-              x->server->setup.name, x->answer.location);
+              x->server->setup.name, where);
     mur_hint (&e, "add it by that address when you trust it");
     return e;
 }
@@ -175,8 +176,9 @@ failure_of_access (struct exchange *x)
     const char *name = x->server->setup.name, *url = x->server->setup.remote.url;
     bool is_keyed = x->server->setup.remote.gateway != NULL;
     if (wants_scope (x, &c)) {
+        _cleanup_free_ char *scope = mcp_text_shown (c.scope);
         mur_fail (&e, E_MCP_009, "server %s wants the scope %.300s, which was not granted", name,
-                  c.scope);
+                  scope);
         mur_hint (&e, "mur mcp login %s asks for it", url);
         return e;
     }
@@ -209,6 +211,7 @@ failure_of_body (const struct exchange *x)
     struct mur_error *e = NULL;
     const struct exchange_answer *a = &x->answer;
     const char *name = x->server->setup.name;
+    _cleanup_free_ char *type = mcp_text_shown (a->type ? a->type : "a body of no type");
     if (a->is_too_large)
         mur_fail (&e, E_MCP_005, "server %s sent an answer of more than %zu MiB", name,
                   MCP_MESSAGE_MAX >> 20);
@@ -216,7 +219,7 @@ failure_of_body (const struct exchange *x)
         mur_fail (&e, E_MCP_005,
                   "server %s answered with %.80s and not with a message: is the "
                   "address right?",
-                  name, a->type ? a->type : "a body of no type");
+                  name, type);
     else
         mur_fail (&e, E_MCP_005, "server %s gave no answer to the request it took", name);
     return e;
@@ -534,6 +537,7 @@ finish (struct mcp_server *s)
     while (s->line.exchanges)
         end (s->line.exchanges);
     if (was_asked && s->line.session_id) {
+        cancel_raise (s->line.stopping); /* no token is made fresh for a goodbye */
         pthread_mutex_unlock (&s->lock);
         say_goodbye (s);
         pthread_mutex_lock (&s->lock);
