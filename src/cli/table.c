@@ -12,6 +12,7 @@
 #include "cli/mcp/commands.h"
 #include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
+#include "cli/packages/new_options.h"
 #include "cli/records/commands.h"
 #include "cli/records/trace_options.h"
 #include "cli/replay/commands.h"
@@ -211,20 +212,6 @@ static const struct cli_option eval_run_options[] = {
     NONE
 };
 
-static const struct cli_option new_options[] = {
-    { .name = "--roster",
-      .kind = CLI_VALUE,
-      .value_name = "<NAME>",
-      .conflicts = "TEMPLATE",
-      .help = "a formation of two capsules in a new folder of this name" },
-    { .name = "--index",
-      .kind = CLI_VALUE,
-      .value_name = "<PATH|URL>",
-      .requires = "--roster",
-      .help = "the artifact index the driver is chosen from" },
-    NONE
-};
-
 static const struct cli_option build_options[] = {
     { .name = "--output",
       .letter = 'o',
@@ -396,30 +383,6 @@ check_doctor (const struct cli_args *args)
     (void)cli_positionals (args, "ARGS", &count);
     return count && ! cli_has (args, "--learn") ? x_strdup ("arguments go with --learn <PROGRAM>")
                                                 : NULL;
-}
-
-static char *
-check_new (const struct cli_args *args)
-{
-    static const char *const templates[] = { "script", "agent", "agent-tool", "coder",
-                                             "mcp-server" };
-    const char *template = cli_positional (args, "TEMPLATE");
-    if (cli_has (args, "--roster"))
-        return NULL;
-    if (! template)
-        return x_strdup ("--roster <NAME>, or a template and a name, is needed");
-    if (str_eq (template, "harness")) {
-        const char *program = cli_positional (args, "NAME");
-        return str_eq (program, "claude-code") || str_eq (program, "codex")
-                   ? NULL
-                   : x_strdup ("harness is followed by the program: claude-code or codex");
-    }
-    for (size_t i = 0; i < ARRAY_LEN (templates); i++)
-        if (str_eq (template, templates[i]))
-            return cli_positional (args, "NAME") ? NULL
-                                                 : x_strdup ("the new folder's name is missing");
-    return x_asprintf (
-        "there is no template '%s': script agent agent-tool coder mcp-server harness", template);
 }
 
 static const struct cli_command commands[] = {
@@ -623,17 +586,18 @@ static const struct cli_command commands[] = {
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
       "`agent-tool` (an agent with a tool of its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
       "made inside the walls), `harness` (claude-code or codex in the walls). Each builds and runs as it "
-      "comes. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
+      "comes. `tool` is a tool alone, in the language of --language. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
       "capsules.",
       "mur new agent hello\nmur new harness claude-code\nmur new --roster team",
-      POS ({ "TEMPLATE", false, false, "script, agent, agent-tool, coder, mcp-server or harness" },
+      POS ({ "TEMPLATE", false, false,
+             "script, agent, agent-tool, tool, coder, mcp-server or harness" },
            { "NAME", false, false, "the new folder" }),
-      new_options, cmd_new, check_new,
+      cli_new_options, cmd_new, cli_new_check,
       "mur new reads the artifact index of --index, else of registry.index_url in the "
       "configuration" },
     { "build", "Pack a capsule, tool, driver, hook or skill",
       "Packs murmur.yaml and exactly the files it lists under requires_files into "
-      "<name>-<version>.mur.zip.",
+      "<name>-<version>.mur.zip; the manifest's `build:` command, if it has one, runs first.",
       "mur build\nmur build --skill ./notes-skill",
       POS ({ "SOURCE", false, false, "folder to pack (default: .)" }), build_options, cmd_build },
     { "publish", "Put a packed artifact into the global store", NULL,

@@ -423,6 +423,15 @@ def test_audit_14_a_code_that_is_never_printed_says_so(lab):
         assert "This version of mur never prints it" in text and "What to do" not in text
 
 
+def test_cli_a_build_command_that_fails_packs_nothing(lab):
+    lab.mur("new", "tool", "broken", "--language", "python", cwd=lab.directory).ok()
+    manifest = lab.directory / "broken/murmur.yaml"
+    manifest.write_text(manifest.read_text().split("build: |")[0] + "build: echo no good; exit 3\n")
+    failed = lab.mur("build", cwd=lab.directory / "broken").failed("E-BLD-006")
+    assert "no good" in failed.stderr and "ended with status 3" in failed.stderr
+    assert not list((lab.directory / "broken").glob("*.zip"))
+
+
 # --- recorded sessions ---
 
 

@@ -7,6 +7,7 @@
 #include "artifact/package/build_skill.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
+#include "cli/packages/build_command.h"
 #include "cli/packages/commands.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ cmd_build (const struct cli_args *args, struct mur_error **err)
         ok = take_skill_value (cli_value (args, "--skill"), &r, err) &&
              build_skill (&r, &result, err);
     } else {
-        ok = build_artifact (source, output, &result, err);
+        ok = build_command_run (source, err) && build_artifact (source, output, &result, err);
     }
     if (! ok)
         return CLI_FAILED;

@@ -10,6 +10,7 @@
 #include "cli/packages/commands.h"
 #include "cli/packages/new_roster.h"
 #include "cli/packages/scaffold.h"
+#include "cli/packages/tool_templates.h"
 
 #include <string.h>
 
@@ -46,6 +47,8 @@ static const struct project_template *
 template_of (const struct cli_args *args, const char *name)
 {
     const char *template = cli_positional (args, "TEMPLATE");
+    if (str_eq (template, "tool"))
+        return tool_template_find (cli_value (args, "--language"));
     return project_template_find (str_eq (template, "harness") ? name : template);
 }
 

@@ -53,8 +53,7 @@ static bool
 write_file (int dir, const struct template_file *file, const char *name,
             const struct scaffold_mark *marks, struct mur_error **err)
 {
-    const char *slash = strrchr (file->path, '/');
-    if (slash) {
+    for (const char *slash = file->path; (slash = strchr (slash, '/')); slash++) {
         _cleanup_free_ char *parent = x_strndup (file->path, (size_t)(slash - file->path));
         if (mkdirat (dir, parent, 0777) < 0 && errno != EEXIST)
             return mur_fail_errno (err, E_IO_003, "cannot create %s/%s", name, parent);

@@ -600,6 +600,7 @@ static const struct schema_key capsule_keys[] = {
     KEY_INERT ("implementation", "Read when the folder is built."),
     KEY_INERT ("execution", "Read when the folder is built."),
     KEY_INERT ("requires_files", "Read when the folder is built."),
+    KEY_INERT ("build", "A shell command that `mur build` runs in the folder before it packs."),
     END,
 };
 

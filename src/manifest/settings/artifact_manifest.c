@@ -132,7 +132,8 @@ take_all (struct artifact_manifest *m, struct mur_error **err)
         ! take_string (m, "version", true, &m->version, err) ||
         ! take_string (m, "runtime", true, &m->runtime, err) ||
         ! take_string (m, "implementation", false, &m->implementation, err) ||
-        ! take_execution (m, err) || ! take_requires_files (m, err) || ! take_upstream (m, err))
+        ! take_string (m, "build", false, &m->build, err) || ! take_execution (m, err) ||
+        ! take_requires_files (m, err) || ! take_upstream (m, err))
         return false;
     const struct yaml_node *description = present (m, "description");
     m->description = description && description->kind == YAML_STRING ? description->text : NULL;

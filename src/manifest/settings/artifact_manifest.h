@@ -34,6 +34,7 @@ struct artifact_manifest {
     const char *implementation;
     const char *description;        /* NULL when absent or no string */
     struct str_list requires_files; /* default applied */
+    const char *build;              /* command of `mur build`; NULL: none */
     enum packaging packaging;       /* from execution:, else derived */
     bool execution_is_declared;
     bool is_native_implementation;

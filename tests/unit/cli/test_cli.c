@@ -372,7 +372,7 @@ test_the_table_is_the_chapters (void **state)
         const char *options;
     } chapter[] = {
         { "list", "--global --all --contract" },
-        { "new", "--roster --index" },
+        { "new", "--roster --language --index" },
         { "search", "--index --limit" },
         { "index", "--repo --release --merge --output" },
         { "version", "--json" },

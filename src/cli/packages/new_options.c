@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/packages/new_options.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/line/args.h"
+
+const struct cli_option cli_new_options[] = {
+    { .name = "--roster",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .conflicts = "TEMPLATE",
+      .help = "a formation of two capsules in a new folder of this name" },
+    { .name = "--language",
+      .kind = CLI_VALUE,
+      .value_name = "<LANGUAGE>",
+      .choices = "c|python|javascript|rust",
+      .fallback = "c",
+      .help = "of a tool: c, python, javascript or rust" },
+    { .name = "--index",
+      .kind = CLI_VALUE,
+      .value_name = "<PATH|URL>",
+      .requires = "--roster",
+      .help = "the artifact index the driver is chosen from" },
+    { 0 }
+};
+
+char *
+cli_new_check (const struct cli_args *args)
+{
+    static const char *const templates[] = { "script", "agent", "agent-tool",
+                                             "tool",   "coder", "mcp-server" };
+    const char *template = cli_positional (args, "TEMPLATE");
+    if (cli_has (args, "--roster"))
+        return NULL;
+    if (! template)
+        return x_strdup ("--roster <NAME>, or a template and a name, is needed");
+    if (str_eq (template, "harness")) {
+        const char *program = cli_positional (args, "NAME");
+        return str_eq (program, "claude-code") || str_eq (program, "codex")
+                   ? NULL
+                   : x_strdup ("harness is followed by the program: claude-code or codex");
+    }
+    for (size_t i = 0; i < ARRAY_LEN (templates); i++)
+        if (str_eq (template, templates[i]))
+            return cli_positional (args, "NAME") ? NULL
+                                                 : x_strdup ("the new folder's name is missing");
+    return x_asprintf (
+        "there is no template '%s': script agent agent-tool tool coder mcp-server harness",
+        template);
+}
