@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 TEST_JOBS ?= 2
 export BUILD SAN_BUILD TEST_JOBS
 
-.PHONY: help setup build demo check check-san check-threads check-real deb tar bench fuzz install uninstall clean
+.PHONY: help setup build demo check check-san check-threads check-real deb tar wheel bench fuzz install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -40,6 +40,9 @@ deb: build ## Debian packages of the build, in $(BUILD)/packages
 
 tar: build ## the build as a tar file for other distributions, in $(BUILD)/packages
 	@scripts/package tar $(BUILD) $(BUILD)/packages
+
+wheel: build ## the Python package with this build in it, in $(BUILD)/packages
+	@scripts/package wheel $(BUILD) $(BUILD)/packages
 
 bench: build ## measure; with MUR_PEER=/path/to/mur, beside another build
 	@bench/run --mur $(BUILD)/mur

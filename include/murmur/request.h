@@ -29,8 +29,8 @@ void mur_request_free (struct mur_request *r);
 
 /* A project: the path of its murmur.yaml, or of the folder that holds one. */
 void mur_request_set_manifest (struct mur_request *r, const char *path);
-/* The same with the manifest's text from memory, UTF-8. <folder> is where its project would be:
- * paths in the text, its lock file and its store are looked for there. */
+/* The same with the manifest's text from memory, UTF-8. <folder>, which exists, is where its
+ * project would be: paths in the text, its lock file and its store are looked for there. */
 void mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
                                     const char *folder);
 /* A packed capsule by its full name, "<scope>/<name>", and exact version. */

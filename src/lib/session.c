@@ -228,9 +228,10 @@ run (void *ctx)
     const char *ending = json_get_string (s->result, "status");
     s->ending = x_strdup (ending ? ending : status ? "failed" : "ok");
     s->has_ended = true;
+    /* Under the lock: whoever sees that it has ended finds the event, and the other way round. */
+    event_queue_close (s->events, event_new (MUR_EVENT_ENDED, s->ending));
     tell (s);
     pthread_mutex_unlock (&s->lock);
-    event_queue_close (s->events, event_new (MUR_EVENT_ENDED, s->ending));
     return NULL;
 }
 

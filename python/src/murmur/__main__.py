@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m murmur ...` is `mur ...`: the program of the wheel, else the system's."""
+
+import os
+import shutil
+import sys
+
+from ._library import NATIVE
+
+own = NATIVE / "mur"
+program = str(own) if own.exists() else shutil.which("mur")
+if program is None:
+    sys.exit("there is no program mur in this package and none on PATH")
+os.execv(program, ["mur", *sys.argv[1:]])
