@@ -45,6 +45,8 @@ class Agent:
 CLAUDE = Agent("claude-code", "@anthropic-ai/claude-code@2.1.197", "", {"permission_mode": "bypassPermissions"}, "Bash")
 CODEX = Agent("codex", "@openai/codex@0.171.0", "/v1", {"sandbox_mode": "danger-full-access"}, "exec_command")
 AGENTS = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda agent: agent.name)
+ASKING = replace(CODEX, config={**CODEX.config, "approval_policy": "on-request"})  # runs as its app server
+MODES = pytest.mark.parametrize("agent", [CLAUDE, CODEX, ASKING], ids=["claude-code", "codex", "codex-asking"])
 CLASSES = pytest.mark.parametrize("containment", ["scoped", "sealed"])
 
 
@@ -217,7 +219,7 @@ def test_agents_what_is_outside_cannot_be_read_or_reached(lab, agent):
     assert "over" in provider.results[0] and "kept private" not in provider.results[0]
 
 
-@AGENTS
+@MODES
 def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
     called = {"action": "write", "path": "by-bridge.txt", "content": "x"}
     step = {"tool": "mcp__murmur__files", "input": called} if agent is CLAUDE else {"tool": "files", "namespace": "mcp__murmur", "input": called}
@@ -227,7 +229,7 @@ def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
     assert [path.read_text() for path in driven.project.directory.rglob("by-bridge.txt")] == ["x"]
 
 
-@AGENTS
+@MODES
 def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
     with AgentProvider({"text": "one"}, {"text": "two"}) as provider:
         driven = Driven(lab, agent, provider)
@@ -240,7 +242,7 @@ def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
     assert "remember blue" in str(provider.requests[-1][2])
 
 
-@AGENTS
+@MODES
 def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
     held = threading.Event()
     with AgentProvider({"text": "too late", "wait": held}) as provider:
@@ -257,7 +259,7 @@ def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
         running.result()
 
 
-@AGENTS
+@MODES
 @pytest.mark.parametrize("status, word", [(401, "auth"), (400, "harness-error")])
 def test_agents_a_providers_refusal_is_the_tasks_failure(lab, agent, status, word):
     with AgentProvider(*[{"status": status, "message": "scripted refusal"}] * 20) as provider:
@@ -266,7 +268,7 @@ def test_agents_a_providers_refusal_is_the_tasks_failure(lab, agent, status, wor
     assert lab.session(failed).trace.one("harness_failed")["kind"] == word
 
 
-@AGENTS
+@MODES
 def test_agents_a_spent_budget_stops_it_in_the_providers_words(lab, agent):
     steps = [agent.shell("true")] * 30
     with AgentProvider(*steps) as provider:
@@ -293,7 +295,7 @@ def refusal(status, **headers):
     return {"status": status, "message": "scripted refusal", "headers": headers}
 
 
-@AGENTS
+@MODES
 @pytest.mark.parametrize("step", [refusal(429, **{"retry-after": "1"}), refusal(529), {"text": "cut off", "cut": True}],
                          ids=["429", "529", "cut"])
 def test_agents_a_provider_that_fails_once_is_asked_again(lab, agent, step):
