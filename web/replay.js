@@ -19,10 +19,11 @@ function Verdict({ verdict }) {
 export function Replay({ session }) {
   const { run, said, setSaid, isBusy } = useAct();
   const [verdict, setVerdict] = useState(null);
+  const [turn, setTurn] = useState("");
   if (facts.readOnly) return null;
-  const go = async () => {
+  const go = async (name, asked) => {
     setVerdict(null);
-    const answer = await run(session.id, "replay", {});
+    const answer = await run(session.id, name, asked);
     if (!answer) return;
     try {
       setVerdict(JSON.parse(answer.output));
@@ -30,6 +31,12 @@ export function Replay({ session }) {
       setSaid({ isBad: true, text: answer.errors || answer.output || "it said nothing" });
     }
   };
-  return html`<div><button onClick=${go} disabled=${isBusy}>${isBusy ? "Replaying…" : "Replay"}</button>
+  const fork = (event) => {
+    event.preventDefault();
+    if (turn !== "") go("fork", { turn: Number(turn) });
+  };
+  return html`<div><div class="strip"><button onClick=${() => go("replay", {})} disabled=${isBusy}>${isBusy ? "Running…" : "Replay"}</button>
+      <form onSubmit=${fork}><label>Go on for real from turn <input type="number" min="0" size="4" value=${turn} onInput=${(event) => setTurn(event.target.value)} /></label>
+        ${" "}<button type="submit" disabled=${isBusy || turn === ""}>Fork</button></form></div>
     ${verdict && html`<${Verdict} verdict=${verdict} />`}<${Said} said=${said} /></div>`;
 }

@@ -146,12 +146,14 @@ function CompareWith({ session }) {
 }
 
 function Head({ session }) {
+  const replays = allSessions().filter((other) => other.replay_of && other.replay_of.session_id === session.id);
   return html`<div>
     <h1>${line(session.capsule_name || "?", 60)} <span class="dim">${line(session.capsule_version, 20)} · ${line(session.model, 60)}</span></h1>
     <p class="dim"><${State} session=${session} /> since ${day(session.started_ms)}${session.duration_ms !== undefined ? `, took ${duration(session.duration_ms)}` : ""}${" · "}<span class="mono">${session.id}</span>
       ${session.spawned_by && html` · started by <a href=${`#/s/${session.spawned_by}`}>${short(session.spawned_by)}</a>`}
       ${session.resumed_from && html` · goes on with <a href=${`#/s/${session.resumed_from}`}>${short(session.resumed_from)}</a>`}
-      ${session.replay_of && html` · replay of <a href=${`#/s/${session.replay_of.session_id}`}>${short(session.replay_of.session_id)}</a>`}</p>
+      ${session.replay_of && html` · replay of <a href=${`#/s/${session.replay_of.session_id}`}>${short(session.replay_of.session_id)}</a>`}
+      ${replays.length > 0 && html` · replayed: ${replays.slice(0, 5).map((other) => html`<a key=${other.id} href=${`#/s/${other.id}`}>${short(other.id)}</a> `)}`}</p>
   </div>`;
 }
 

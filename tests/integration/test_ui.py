@@ -473,8 +473,8 @@ def test_B6_18_a_read_only_page_does_nothing(lab):
     running.wait_for("^session: ")
     with Page(lab, "--read-only") as page:
         assert page.get("sessions")["read_only"] is True
-        for name in ("task", "reply", "cancel", "stop", "replay"):
-            status, said = page.act(running.session_id, name, text="x", task="tsk_x", answer="once")
+        for name in ("task", "reply", "cancel", "stop", "replay", "fork"):
+            status, said = page.act(running.session_id, name, text="x", task="tsk_x", answer="once", turn=0)
             assert (status, "read-only" in said["error"]) == (403, True)
         assert running.is_running
     lab.mur("stop", running.session_id).ok()

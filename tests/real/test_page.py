@@ -432,18 +432,26 @@ def test_B6_22_two_runs_are_aligned_as_the_command_does(lab, page, browser):
         assert at % 2 == 1 and sides[at - 1] == "—"
 
 
-def test_B6_23_a_replay_opens_and_both_are_linked(lab, page, browser):
-    result = lab.agent("agent", steps=[turn({"name": "files", "input": {"action": "write", "path": "a", "content": "b"}}), {"text": "done"}],
-                       tools=["std/files@0.1.0"], trace={"capture": "content"}).run("--task", "go").ok()
+def test_B6_23_a_replay_and_a_fork_open_and_are_linked_both_ways(lab, page, browser):
+    result = lab.agent("agent", steps=[turn({"name": "files", "input": {"action": "write", "path": name, "content": name}}) for name in "ab"] + [{"text": "done"}],
+                       tools=["std/files@0.1.0"], trace={"capture": "replay"}).run("--task", "go").ok()
     with browser.window(page) as window:
         tab = window.tab()
         tab.click(f"a[href='#/s/{result.session_id}']")
-        tab.click("text=Replay")
+        tab.click("button >> text=Replay")
         tab.wait_for_selector("strong >> text=same")
         tab.click("text=the replay")
         tab.wait_for_selector(f"text=replay of {result.session_id[-8:]}")
-        tab.click(f"a[href='#/s/{result.session_id}']")
-        tab.wait_for_selector(f"text={result.session_id}")
+        tab.click(f"main a[href='#/s/{result.session_id}']")
+        tab.wait_for_selector(f"main >> text={result.session_id}")
+        tab.wait_for_selector("text=replayed:")
+        tab.fill("input[type=number]", "1")
+        tab.click("button >> text=Fork")
+        tab.wait_for_selector("strong >> text=same")
+        tab.click("text=the replay")
+        tab.wait_for_selector(f"text=replay of {result.session_id[-8:]}")
+        tab.click(f"main a[href='#/s/{result.session_id}']")
+        eventually(lambda: len(tab.query_selector_all("main p a")) >= 2, 20 * SLOWER)
 
 
 def tour(lab):

@@ -8,6 +8,7 @@
 #include "client/door_client.h"
 #include "client/door_message.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -201,14 +202,30 @@ act_replay (const struct act *a)
                                                "--json", NULL });
 }
 
+/* What came before the turn is served, and from there on it is live, on the files of that turn. */
+static void
+act_fork (const struct act *a)
+{
+    uint64_t turn;
+    _cleanup_ui_place_ struct ui_place place = { 0 };
+    if (! json_get_u64 (a->asked, "turn", &turn)) {
+        ui_reply_error (a->x, 400, "turn is missing: where to go on from");
+        return;
+    }
+    if (! ui_world_place (a->acts->world, a->session, &place)) {
+        ui_reply_error (a->x, 404, "there is no such session");
+        return;
+    }
+    _cleanup_free_ char *from = x_asprintf ("%" PRIu64, turn);
+    run_command (a, (const char *const[]){ "replay", a->session, "--workdir", place.work_root,
+                                           "--from", from, "--json", NULL });
+}
+
 static const struct {
     const char *name;
     void (*run) (const struct act *a);
-} acts[] = { { "task", act_task },
-             { "reply", act_reply },
-             { "cancel", act_cancel },
-             { "stop", act_stop },
-             { "replay", act_replay } };
+} acts[] = { { "task", act_task }, { "reply", act_reply },   { "cancel", act_cancel },
+             { "stop", act_stop }, { "replay", act_replay }, { "fork", act_fork } };
 
 bool
 ui_act_exists (const char *name)
