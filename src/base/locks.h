@@ -15,6 +15,8 @@
  *   6. commands   running commands (sandbox/run/commands.c); an end pokes the registry
  *   7. registry   tasks of the door (door/tasks/registry.c)
  *   8. streams    the door's event sequence (door/tasks/streams.c)
+ *      in mur ui, before the server: its sessions (cli/ui/ui_world.c), then a door that is followed
+ *      (cli/ui/ui_follow.c), then events (cli/ui/ui_hub.c)
  *   9. server     answers and wakes for the HTTP server's thread (net/server/http_server.c)
  *  10. control    what may be changed while a session runs (session/model/selection.c)
  *  11. http       the HTTP client's transfers (net/http_client.c)

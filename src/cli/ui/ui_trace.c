@@ -300,7 +300,7 @@ row_at (const struct indexed *x, size_t n)
     return row;
 }
 
-/* Which types are wanted; what is no trace line always is. */
+/* Which types are wanted; what is no line of a trace has none, and is shown when all are. */
 static void
 choose_kinds (struct ui_traces *t, const char *kinds, bool wanted[256])
 {
