@@ -2,7 +2,7 @@
 //
 // One line of a trace, opened: everything it holds, and the bodies it names.
 
-import { get, getBytes } from "./link.js";
+import { getBytes } from "./link.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { clock, duration, pretty, safe } from "./words.js";
 
@@ -42,6 +42,12 @@ function asJson(text) {
   }
 }
 
+// A line that is torn, malformed or too long to be sent whole is shown as the text it is.
+function eventOf(text) {
+  const value = asJson(text);
+  return value && typeof value === "object" ? value : { event_type: "no line of a trace", output: text };
+}
+
 function Values({ event }) {
   const left = Object.entries(event).filter(([key]) => !["event_type", "input", "output", "error"].includes(key) && !(key in bodies));
   return html`<dl>${left.map(([key, value]) => html`<dt>${safe(key)}</dt><dd dir="auto">${pretty(value)}</dd>`)}</dl>`;
@@ -55,7 +61,7 @@ export function Detail({ session, n, onClose }) {
     let isOurs = true;
     setEvent(null);
     setFailure(null);
-    get(`session/${session}/row/${n}`).then((found) => isOurs && setEvent(found), (error) => isOurs && setFailure(error.message));
+    getBytes(`session/${session}/row/${n}`).then(({ bytes }) => isOurs && setEvent(eventOf(new TextDecoder().decode(bytes))), (error) => isOurs && setFailure(error.message));
     if (panel.current) panel.current.focus();
     return () => (isOurs = false);
   }, [session, n]);

@@ -273,6 +273,8 @@ def test_B6_15_marks_are_seen(lab, page, browser):
         open_session(tab, session)
         for text in ("malformed", "unknown here", "torn"):
             tab.wait_for_selector(f".row >> text={text}")
+        tab.click(".row >> text=malformed")
+        tab.wait_for_selector(".detail pre >> text=not json")
 
 
 # --- questions and acts ----------------------------------------------------------------------------------------------
