@@ -7,7 +7,8 @@
 
 #include "base/buf.h"
 
-/* Appends the words of <command> to <words>; an empty quoted word is one. False when a quote is not
+/* Appends the words of <command> to <words>; an empty quoted word is one, and
+ * $'...' spells characters. False when a quote is not
  * closed: what was appended means nothing then. */
 bool words_split (const char *command, struct strv *words);
 

@@ -11,20 +11,21 @@ import pytest
 
 from tests.support.commands import call, command_agent, run_commands
 from tests.support.everyday import COMPILED, GIT, NODE, ONLY_BUILTIN, PYTHON
+from tests.support.everyday_families import FAMILIES
 from tests.support.everyday_more import MORE
 from tests.support.everyday_tools import SHELLS, TOOLS
 from tests.support.hosts import needs
 from tests.support.lab import IS_SANITIZED
 
-JOBS = [*GIT, *NODE, *PYTHON, *COMPILED, *SHELLS, *TOOLS, *MORE]
+JOBS = [*GIT, *NODE, *PYTHON, *COMPILED, *SHELLS, *TOOLS, *MORE, *FAMILIES]
 
 
 def manifest_of(job, tier):
     block = {"containment": tier, "shell": {"allow": list(job.allow)}}
     if job.walled:
         block["filesystem"] = {"workdir_exec": "walled"}
-    # The one thing beside names, and at scoped alone: the host's sockets have paths there, so a program that binds its own
-    # is asked for. A sealed root holds none of the host's.
+    # The one thing beside names, at scoped alone and for an interpreter's own scripts: the host's sockets have paths there. A
+    # composed root holds none of the host's; programs that cannot work without sockets bring one.
     if job.unix_sockets and tier == "scoped":
         block["network"] = {"unix_sockets": True}
     return block

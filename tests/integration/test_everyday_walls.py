@@ -44,6 +44,20 @@ def test_report_16_words_are_split_as_a_shell_splits_them(lab):
     assert unclosed.code is None and "a quote of the command is not closed: nothing was started" in unclosed.text
 
 
+def test_report_16_signs_of_a_shell_that_no_shell_reads_are_told(lab):
+    files = {"t.txt": "a|b\n", "u.txt": "b\n"}
+    _, (piped, listed, pattern, quoted, ended, spelled, sent, fine) = told(lab, "scoped", [
+        ("ls", "t.txt | wc -l"), ("ls", "t.txt && ls u.txt"), ("grep", "-c b *.txt"), ("grep", "-c 'a|b' t.txt"),
+        ("find", ". -name u.txt -exec cat {} ;"), ("env", "printf $'a\\tb\\x21'"), ("env", "printf hi > out.txt"), ("grep", "-c b t.txt")],
+        ("ls", "grep", "find", "cat", "env", "printf"), files)
+    assert "No shell read this command: | went to ls as a plain word" in piped.text and "shell.allow: [bash]" in piped.text, piped
+    assert "&& went to ls" in listed.text and "*.txt went to grep" in pattern.text, (listed, pattern)
+    assert spelled.stdout == "a\tb!", spelled
+    assert "> went to env" in sent.text, sent
+    for answer in (quoted, ended, spelled, fine):
+        assert answer.code == 0 and "No shell" not in answer.text, answer
+
+
 @pytest.mark.parametrize("tier", CLASSES)
 def test_report_17_git_works_beside_a_system_configuration_and_tells_no_secret_of_it(lab, tier):
     """The host's file may hold helpers and addresses with tokens: what commands see of it holds neither."""

@@ -15,7 +15,7 @@ TERMINALS = [
     bash("script -c with an exit code", "script -qec 'exit 3' /dev/null; echo $?", "^3$", ("script",)),
     bash("tmux: a session, keys, what it shows", "tmux -f /dev/null new-session -d -s s -x 40 -y 10 'sh'; tmux send-keys -t s 'echo ty''ped' Enter; "
          f"{LONG} tmux capture-pane -p -t s | grep -q '^typed' && break; sleep 0.1; done; tmux capture-pane -p -t s | grep '^typed'; tmux kill-server",
-         "^typed$", ("tmux",), unix_sockets=True),
+         "^typed$", ("tmux",)),
     bash("setsid, nohup, disown", "setsid sh -c 'echo s > s' ; nohup sh -c 'echo n > n' > /dev/null 2>&1 & wait; sleep 60 & disown; cat s n", "^s\nn$", ("setsid", "nohup", "sh")),
     bash("less, more, a pager in a pipe", "seq 3 | less | tail -1; PAGER=cat git --version | head -c 3", "^3\ngit$", ("less", "git")),
 ]

@@ -148,7 +148,7 @@ doctor_learn (const struct cli_args *args, struct mur_error **err)
     const char *const names[] = { name, NULL };
     _cleanup_ (lesson_free) struct lesson l = { .name = name };
     exec_allowlist_resolve (&l.known, names, getenv ("PATH"), NULL, NULL);
-    recipes_public (&l.public);
+    recipes_public (&l.public, &l.known.links);
     const struct exec_name *program = exec_allowlist_find (&l.known, name);
     if (! program || ! program->path) {
         mur_fail (err, E_IO_001, "%s is not on PATH", name);

@@ -216,6 +216,9 @@ mount_plan_tmp (struct mount_plan *plan, const struct mount_folders *f, struct a
             add_tree (&d, f->guarded[i], false);
         add_protected (&d, f);
         add_synthetic (&d, f, true);
+        for (size_t i = 0; f->links && f->links[i]; i += 2)
+            if (fs_path_is_within (f->links[i], "/tmp"))
+                add_link (&d, f->links[i + 1], f->links[i]);
         plan->has_shm = is_folder ("/dev/shm");
         plan->has_pts = is_folder ("/dev/pts");
     }
@@ -589,6 +592,31 @@ make_proc (const char *proc, int proc_fd, const char **detail)
     return NULL;
 }
 
+/* With the folders above it. */
+static void
+make_link (const struct mount_link *l)
+{
+    char parent[PATH_MAX];
+    size_t len = (size_t)(strrchr (l->staged_path, '/') - l->staged_path);
+    if (len && len < sizeof parent) {
+        memcpy (parent, l->staged_path, len);
+        parent[len] = '\0';
+        int fd = open_mount_point (parent, false);
+        if (fd >= 0)
+            close (fd);
+    }
+    (void)symlink (l->target, l->staged_path);
+}
+
+/* Those below the session's own /tmp once it is there, the others before anything is attached. */
+static void
+make_links (const struct mount_plan *plan, bool is_below_tmp)
+{
+    for (size_t i = 0; i < plan->link_count; i++)
+        if (fs_path_is_within (plan->links[i].path, "/tmp") == is_below_tmp)
+            make_link (&plan->links[i]);
+}
+
 static const char *
 apply_tmp (const struct mount_plan *plan, const char **detail)
 {
@@ -599,6 +627,8 @@ apply_tmp (const struct mount_plan *plan, const char **detail)
     const char *failed = clone_sources (plan, detail);
     if (! failed)
         failed = attach_all (plan, detail);
+    if (! failed)
+        make_links (plan, true);
     /* What is not reached from here is not by a command either. */
     for (size_t i = 0; plan->covered && plan->covered[i]; i++)
         (void)mount ("/dev/null", plan->covered[i], NULL, MS_BIND, NULL);
@@ -626,22 +656,6 @@ enter_root (const struct mount_plan *plan)
     return chdir (plan->work_dir) < 0 ? "chdir to the work folder" : NULL;
 }
 
-/* With the folders above it. */
-static void
-make_link (const struct mount_link *l)
-{
-    char parent[PATH_MAX];
-    size_t len = (size_t)(strrchr (l->staged_path, '/') - l->staged_path);
-    if (len && len < sizeof parent) {
-        memcpy (parent, l->staged_path, len);
-        parent[len] = '\0';
-        int fd = open_mount_point (parent, false);
-        if (fd >= 0)
-            close (fd);
-    }
-    (void)symlink (l->target, l->staged_path);
-}
-
 static const char *
 apply_sealed (const struct mount_plan *plan, const char **detail)
 {
@@ -659,12 +673,12 @@ apply_sealed (const struct mount_plan *plan, const char **detail)
     int proc_fd = clone_tree ("/proc");
     if (mount ("tmpfs", plan->base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
         return "mount(tmpfs)";
-    for (size_t i = 0; i < plan->link_count; i++)
-        make_link (&plan->links[i]);
+    make_links (plan, false);
     if ((failed = make_dev (plan->staged_dev, detail)) ||
         (failed = make_proc (plan->staged_proc, proc_fd, detail)) ||
         (failed = attach_all (plan, detail)))
         return failed;
+    make_links (plan, true);
     return enter_root (plan);
 }
 

@@ -74,7 +74,8 @@ struct mount_folders {
     const char *const *protected; /* what of the work folder nothing of the session may change,
                                      where it is there; NULL-terminated, may be NULL */
     const char *const *links;     /* pairs, NULL-terminated, may be NULL: a link and where it leads
-                                     (sealed: made where nothing else shows it) */
+                                     (made where nothing else shows it: all of them sealed, those
+                                     of /tmp below) */
     const char *const *covered;   /* files that are to be nothing (below sealed), where they are
                                      there;   NULL-terminated, may be NULL */
     const char *const *staged_trees; /* required read-only trees at their own paths (sealed);

@@ -5,6 +5,7 @@
 #include "base/fdio.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -218,7 +219,6 @@ static const struct {
 } families[] = {
     { AF_INET, SCMP_ACT_ALLOW },
     { AF_INET6, SCMP_ACT_ALLOW },
-    { AF_NETLINK, SCMP_ACT_ERRNO (EACCES) },
     { AF_PACKET, SCMP_ACT_ERRNO (EACCES) },
 };
 
@@ -290,8 +290,25 @@ add_own_only (scmp_filter_ctx ctx, bool has_own_processes)
     return status;
 }
 
+/* NETLINK_ROUTE alone: without a capability over its namespace a process reads there, and changes
+ * nothing. */
 static int
-add_families (scmp_filter_ctx ctx, bool allows_unix_sockets)
+add_netlink (scmp_filter_ctx ctx, bool reads_interfaces)
+{
+    if (! reads_interfaces)
+        return seccomp_rule_add (ctx, SCMP_ACT_ERRNO (EACCES), SCMP_SYS (socket), 1,
+                                 SCMP_A0_64 (SCMP_CMP_EQ, AF_NETLINK));
+    int status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, SCMP_SYS (socket), 2,
+                                   SCMP_A0_64 (SCMP_CMP_EQ, AF_NETLINK),
+                                   SCMP_A2_64 (SCMP_CMP_EQ, NETLINK_ROUTE));
+    return status < 0 ? status
+                      : seccomp_rule_add (ctx, SCMP_ACT_ERRNO (EACCES), SCMP_SYS (socket), 2,
+                                          SCMP_A0_64 (SCMP_CMP_EQ, AF_NETLINK),
+                                          SCMP_A2_64 (SCMP_CMP_NE, NETLINK_ROUTE));
+}
+
+static int
+add_families (scmp_filter_ctx ctx, const struct syscall_surface *surface)
 {
     for (size_t i = 0; i < ARRAY_LEN (families); i++) {
         int status = seccomp_rule_add (ctx, families[i].action, SCMP_SYS (socket), 1,
@@ -299,8 +316,10 @@ add_families (scmp_filter_ctx ctx, bool allows_unix_sockets)
         if (status < 0)
             return status;
     }
-    return seccomp_rule_add (ctx, allows_unix_sockets ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO (EACCES),
-                             SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, AF_UNIX));
+    int status = seccomp_rule_add (
+        ctx, surface->allows_unix_sockets ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO (EACCES),
+        SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, AF_UNIX));
+    return status < 0 ? status : add_netlink (ctx, surface->reads_interfaces);
 }
 
 /* A kernel that cannot ask the runtime refuses them by the default action. */
@@ -344,7 +363,7 @@ add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
         status = add_own_only (ctx, surface->has_own_processes);
     if (status >= 0 && seccomp_api_get () >= 5)
         status = add_told (ctx);
-    return status < 0 ? status : add_families (ctx, surface->allows_unix_sockets);
+    return status < 0 ? status : add_families (ctx, surface);
 }
 
 /* Typing into the terminal a person started mur from (TIOCSTI, TIOCLINUX): ioctl is allowed as a

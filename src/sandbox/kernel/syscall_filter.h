@@ -29,6 +29,7 @@ struct syscall_filter {
 /* What a session's commands are given beside the list. */
 struct syscall_surface {
     bool allows_unix_sockets; /* capabilities.network.unix_sockets */
+    bool reads_interfaces;    /* netlink sockets that tell of its own network namespace */
     bool has_own_ipc;         /* else IPC calls are refused */
     bool has_own_processes;   /* else calls that change another process are refused */
     bool reads_attributes;    /* files outside are not there: extended attributes can be read */

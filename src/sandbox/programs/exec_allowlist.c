@@ -5,6 +5,7 @@
 #include "fs/root.h"
 #include "sandbox/programs/elf_closure.h"
 #include "sandbox/programs/interpreters.h"
+#include "sandbox/programs/link_chain.h"
 #include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/script.h"
@@ -53,6 +54,7 @@ struct search {
     const char *const *writable_roots;
     struct strv seen;
     bool is_asked; /* its owner's programs may be run for their answers */
+    bool is_own;   /* what is added next is the listed program itself: what runs its script */
 };
 
 static const char *
@@ -61,7 +63,34 @@ work_dir_of (const struct search *s)
     return s->writable_roots ? s->writable_roots[0] : NULL;
 }
 
+/* Commands look names up themselves: a version's own folder comes before the shims'. */
+static void
+put_before (struct exec_allowlist *list, const char *dir, const char *real)
+{
+    _cleanup_free_ char *wanted = x_strdup (real);
+    *strrchr (wanted, '/') = '\0';
+    _cleanup_free_ char *old = x_asprintf (":%s:", list->path);
+    _cleanup_free_ char *pair = x_asprintf (":%s:%s:", wanted, dir);
+    _cleanup_free_ char *shims = x_asprintf (":%s:", dir);
+    char *at = strstr (old, shims);
+    if (! at || strstr (old, pair))
+        return;
+    *at = '\0';
+    free (list->path);
+    list->path = x_asprintf ("%s:%s:%s", old[0] ? old + 1 : "", wanted, at + 1);
+    size_t len = strlen (list->path);
+    list->path[len - 1] = '\0';
+    if (list->path[0] == ':')
+        memmove (list->path, list->path + 1, len - 1);
+}
+
 static void add_program (struct search *s, const char *name, const char *candidate);
+
+static bool
+may_be_interpreter (const char *name)
+{
+    return str_starts (name, "python") || str_starts (name, "pypy") || str_starts (name, "perl");
+}
 
 /* A helper, by name or by path. Not found: it is not installed. */
 static void
@@ -84,15 +113,13 @@ add_helper (void *ctx, const char *name)
         enum shim_kind kind = shim_resolve (name, candidate, work_dir_of (s), &real, &why);
         if (kind == SHIM_PASSED || kind == SHIM_LOST)
             continue;
+        if (kind == SHIM_RESOLVED)
+            put_before (s->list, dir, real);
         add_program (s, name, kind == SHIM_RESOLVED ? real : candidate);
-        return;
+        /* Who looks for an interpreter looks at each. */
+        if (! may_be_interpreter (name))
+            return;
     }
-}
-
-static bool
-may_be_interpreter (const char *name)
-{
-    return str_starts (name, "python") || str_starts (name, "pypy") || str_starts (name, "perl");
 }
 
 /* Grants a program with its parts: libraries, what a script is run by, its recipe. */
@@ -102,6 +129,9 @@ add_program (struct search *s, const char *name, const char *candidate)
     char resolved[PATH_MAX];
     if (! is_program (candidate, resolved))
         return;
+    bool is_own = s->is_own || str_eq (name, s->owner->name);
+    s->is_own = false;
+    link_chain_of (candidate, &s->list->links);
     bool is_new = ! strv_contains (&s->seen, resolved);
     strv_push_once (&s->seen, resolved);
     bool is_listed = s->owner->path && str_eq (s->owner->path, resolved);
@@ -118,44 +148,29 @@ add_program (struct search *s, const char *name, const char *candidate)
     struct strv interpreters = { 0 };
     if (is_new)
         script_interpreters (resolved, &interpreters);
-    const struct recipe_use use = { .list = s->list,
-                                    .owner = s->owner,
-                                    .name = name,
-                                    .program = resolved,
-                                    .candidate = candidate,
-                                    .is_shell_script =
-                                        interpreters.len && script_is_shell (&interpreters),
-                                    .add_helper = add_helper,
-                                    .ctx = s };
-    for (size_t i = 0; i < interpreters.len; i++)
+    const struct recipe_use use = {
+        .list = s->list,
+        .owner = s->owner,
+        .name = name,
+        .program = resolved,
+        /* A link in the work folder is the work's own word. */
+        .candidate = path_is_below_any (candidate, s->writable_roots) ? resolved : candidate,
+        .is_own = is_own,
+        .is_shell_script = interpreters.len && script_is_shell (&interpreters),
+        .add_helper = add_helper,
+        .ctx = s
+    };
+    for (size_t i = 0; i < interpreters.len; i++) {
+        s->is_own = is_own;
         add_helper (s, interpreters.items[i]);
+    }
+    s->is_own = false;
     strv_free (&interpreters);
-    _cleanup_free_ char *key = x_asprintf ("%s as %s", resolved, name);
+    _cleanup_free_ char *key = x_asprintf ("%s as %s%s", candidate, name, is_own ? ", listed" : "");
     if (! strv_contains (&s->seen, key)) {
         strv_push (&s->seen, key);
         recipes_apply (&use);
     }
-}
-
-/* Commands look names up themselves: a version's own folder comes before the shims'. */
-static void
-put_before (struct exec_allowlist *list, const char *dir, const char *real)
-{
-    _cleanup_free_ char *wanted = x_strdup (real);
-    *strrchr (wanted, '/') = '\0';
-    _cleanup_free_ char *old = x_asprintf (":%s:", list->path);
-    _cleanup_free_ char *pair = x_asprintf (":%s:%s:", wanted, dir);
-    _cleanup_free_ char *shims = x_asprintf (":%s:", dir);
-    char *at = strstr (old, shims);
-    if (! at || strstr (old, pair))
-        return;
-    *at = '\0';
-    free (list->path);
-    list->path = x_asprintf ("%s:%s:%s", old[0] ? old + 1 : "", wanted, at + 1);
-    size_t len = strlen (list->path);
-    list->path[len - 1] = '\0';
-    if (list->path[0] == ':')
-        memmove (list->path, list->path + 1, len - 1);
 }
 
 /* One match of a listed name. */
@@ -183,10 +198,6 @@ take_match (struct search *s, const char *dir, const char *candidate)
         n->unlinked = x_strdup (found);
         if (kind == SHIM_RESOLVED)
             put_before (s->list, dir, real);
-    }
-    if (! str_eq (found, resolved)) {
-        strv_push (&s->list->links, found);
-        strv_push (&s->list->links, resolved);
     }
     add_program (s, n->name, found);
 }

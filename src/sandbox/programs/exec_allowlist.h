@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "sandbox/programs/recipe_table.h"
 
 struct exec_name {
     char *name; /* as listed */
@@ -27,13 +28,14 @@ struct exec_allowlist {
                               each once */
     struct strv run_trees; /* folders of helpers: executable, readable and listable */
     struct strv readable;  /* read only: derived interpreter directories, archives and libraries */
-    struct strv links;     /* pairs: a link on PATH, and where it leads */
+    struct strv links;     /* pairs: a link on the way to a program, and its text */
     struct strv asked;     /* families whose questions were answered, by folder: once is enough */
     struct strv env;       /* NAME=value for commands, {home} and {tmp} not yet filled in */
     char *path;            /* PATH as commands have it: a version's folder before its shims */
-    bool needs_sockets;    /* some recipe's program talks to its own parts over unix sockets */
-    struct strv notes;     /* one line for each derivation that failed */
-    struct strv lost;      /* one line for each name that cannot start, and why */
+    enum recipe_sockets sockets; /* the most that a listed program's recipe asks for */
+    bool reads_interfaces;       /* some listed program's recipe does */
+    struct strv notes;           /* one line for each derivation that failed */
+    struct strv lost;            /* one line for each name that cannot start, and why */
 };
 
 /* <names> is NULL-terminated; <path> a PATH value (NULL: none). Files at or below one of

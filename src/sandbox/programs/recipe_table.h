@@ -24,20 +24,30 @@ struct recipe_question {
     } answer;
 };
 
+/* Unix sockets by which it talks to its own parts. */
+enum recipe_sockets {
+    SOCKETS_NONE,
+    SOCKETS_WHERE_SEALED, /* where nothing of the host is shown anyway; else it does without */
+    SOCKETS_WITH_A_ROOT,  /* it does not work without: worth a composed root below sealed */
+};
+
 struct recipe {
     const char *family;
     const char *programs[RECIPE_WORDS]; /* names it is known by */
     /* Programs it starts, by name; "@shell" stands for sh and the tools of shell scripts. */
     const char *helpers[RECIPE_WORDS];
-    /* Folders (patterns) whose files it starts, and those it reads. {prefix} is the folder above
-     * the one that holds the real program. */
+    /* What it starts (patterns of folders with programs, or of programs), and what it reads.
+     * {prefix} is the folder above the one that holds the real program, {bin} the folder it was
+     * found in. */
     const char *run[8];
     const char *read[12];
     struct recipe_question ask[12];
     /* NAME=value for every command of the session; {home} and {tmp} are the session's. */
     const char *env[6];
     const char *never;
-    bool needs_sockets; /* it talks to its own parts over unix sockets */
+    enum recipe_sockets sockets;
+    bool reads_interfaces; /* it asks the kernel for the addresses of its own network, and stops
+                              where it is refused */
 };
 
 extern const struct recipe recipes[];

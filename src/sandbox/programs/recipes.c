@@ -5,9 +5,13 @@
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "sandbox/programs/host_query.h"
+#include "sandbox/programs/link_chain.h"
 #include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipe_table.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
@@ -15,6 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SETTINGS_MAX 200 /* files of one program's folder in /etc that are looked at */
 
 /* --- what is a program's own --- */
 
@@ -51,13 +57,35 @@ is_a_version (const char *prefix)
     for (size_t i = 0; i < ARRAY_LEN (words); i++)
         if (has_component (prefix, words[i]))
             return true;
+    const char *name = strrchr (prefix, '/');
+    for (const char *dot = name; dot && (dot = strchr (dot + 1, '.'));)
+        if (isdigit ((unsigned char)dot[-1]) && isdigit ((unsigned char)dot[1]))
+            return true; /* gradle-8.5, go1.21.3 */
     return holds (prefix, "pyvenv.cfg") || holds (prefix, "conda-meta");
+}
+
+/* Places many packages are put into, and what encloses a person's own files. */
+static bool
+is_shared (const char *prefix)
+{
+    static const char *const places[] = { "", "/usr", "/usr/local", "/opt", "/snap", "/nix" };
+    for (size_t i = 0; i < ARRAY_LEN (places); i++)
+        if (str_eq (prefix, places[i]))
+            return true;
+    const char *homes[] = { getenv ("HOME"), home_of_user () };
+    for (size_t i = 0; i < ARRAY_LEN (homes); i++) {
+        if (! homes[i] || homes[i][0] != '/')
+            continue;
+        _cleanup_free_ char *local = x_asprintf ("%s/.local", homes[i]);
+        if (fs_path_is_within (homes[i], prefix) || str_eq (prefix, local))
+            return true;
+    }
+    return false;
 }
 
 char *
 recipes_own_prefix (const char *program)
 {
-    static const char *const shared[] = { "/usr", "/usr/local", "/opt", "/snap", "/nix" };
     static const char *const packages[] = { "/usr", "/opt", "/snap", "/nix", NULL };
     _cleanup_free_ char *prefix = x_strdup (program);
     for (int i = 0; i < 2; i++) {
@@ -66,14 +94,8 @@ recipes_own_prefix (const char *program)
             return NULL;
         *slash = '\0';
     }
-    for (size_t i = 0; i < ARRAY_LEN (shared); i++)
-        if (str_eq (prefix, shared[i]))
-            return NULL;
-    const char *homes[] = { getenv ("HOME"), home_of_user () };
-    for (size_t i = 0; i < ARRAY_LEN (homes); i++)
-        if (homes[i] && homes[i][0] == '/' && fs_path_is_within (homes[i], prefix))
-            return NULL;
-    bool is_own = prefix[0] && (path_is_below_any (prefix, packages) || is_a_version (prefix));
+    bool is_own =
+        ! is_shared (prefix) && (path_is_below_any (prefix, packages) || is_a_version (prefix));
     return is_own ? steal_ptr (&prefix) : NULL;
 }
 
@@ -90,8 +112,10 @@ static void
 grant_read (struct exec_allowlist *list, const char *path)
 {
     char resolved[PATH_MAX];
-    if (realpath (path, resolved) && ! str_eq (resolved, "/"))
-        strv_push_once (&list->readable, resolved);
+    if (! realpath (path, resolved) || str_eq (resolved, "/"))
+        return;
+    strv_push_once (&list->readable, resolved);
+    link_chain_of (path, &list->links);
 }
 
 static void
@@ -103,32 +127,46 @@ grant_run (struct exec_allowlist *list, const char *path)
         strv_push_once (&list->run_trees, resolved);
 }
 
-static void
-for_pattern (struct exec_allowlist *list, const char *pattern, const char *prefix,
-             void (*grant) (struct exec_allowlist *, const char *))
+/* What a pattern of the table stands for here; owned, NULL: its place is not known. */
+static char *
+pattern_here (const char *pattern, const char *prefix, const char *bin)
 {
-    static const char mark[] = "{prefix}";
-    bool is_own = str_starts (pattern, mark);
-    if (is_own && ! prefix)
-        return;
-    _cleanup_free_ char *text =
-        is_own ? x_asprintf ("%s%s", prefix, pattern + strlen (mark)) : x_strdup (pattern);
+    const struct {
+        const char *mark, *value;
+    } places[] = { { "{prefix}", prefix }, { "{bin}", bin } };
+    for (size_t i = 0; i < ARRAY_LEN (places); i++)
+        if (str_starts (pattern, places[i].mark))
+            return places[i].value
+                       ? x_asprintf ("%s%s", places[i].value, pattern + strlen (places[i].mark))
+                       : NULL;
+    return x_strdup (pattern);
+}
+
+static void
+matches_of (const char *pattern, struct strv *out)
+{
     glob_t found = { 0 };
-    if (glob (text, 0, NULL, &found) == 0)
+    if (pattern && glob (pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            grant (list, found.gl_pathv[i]);
+            strv_push (out, found.gl_pathv[i]);
     globfree (&found);
 }
 
 void
-recipes_public (struct strv *out)
+recipes_public (struct strv *out, struct strv *links)
 {
     struct exec_allowlist list = { 0 };
+    _cleanup_strv_ struct strv found = { 0 };
     for (size_t i = 0; recipe_public[i]; i++)
-        for_pattern (&list, recipe_public[i], NULL, grant_read);
+        matches_of (recipe_public[i], &found);
+    for (size_t i = 0; i < found.len; i++)
+        grant_read (&list, found.items[i]);
     for (size_t i = 0; i < list.readable.len; i++)
         strv_push (out, list.readable.items[i]);
+    for (size_t i = 0; i < list.links.len; i++)
+        strv_push (links, list.links.items[i]);
     strv_free (&list.readable);
+    strv_free (&list.links);
 }
 
 /* --- rules for every program --- */
@@ -142,6 +180,110 @@ is_package_root (const char *dir, const char *const *roots)
     return false;
 }
 
+/* A version's folder, or a virtual environment: what lies there is its own. */
+static void
+grant_prefix (struct exec_allowlist *list, const char *prefix)
+{
+    static const char *const parts[] = { "lib", "lib64", "libexec" };
+    grant_read (list, prefix);
+    for (size_t i = 0; i < ARRAY_LEN (parts); i++) {
+        _cleanup_free_ char *path = x_asprintf ("%s/%s", prefix, parts[i]);
+        grant_run (list, path);
+    }
+}
+
+/* Beside the bin it lies in: libraries, helpers and data, wherever the package was unpacked. */
+static void
+grant_siblings (struct exec_allowlist *list, const char *bin)
+{
+    _cleanup_free_ char *above = x_strndup (bin, (size_t)(strrchr (bin, '/') - bin));
+    _cleanup_free_ char *lib = x_asprintf ("%s/lib", above);
+    _cleanup_free_ char *libexec = x_asprintf ("%s/libexec", above);
+    _cleanup_free_ char *share = x_asprintf ("%s/share", above);
+    if (is_shared (above))
+        return;
+    grant_run (list, lib);
+    grant_run (list, libexec);
+    if (is_folder (share))
+        grant_read (list, share);
+}
+
+/* A script of a package of node: what is installed beside it are its parts, programs made for this
+ * machine among them. */
+static void
+grant_node_package (struct exec_allowlist *list, const char *dir)
+{
+    static const char mark[] = "/node_modules/";
+    const char *modules = strstr (dir, mark);
+    if (! modules)
+        return;
+    _cleanup_free_ char *all = x_strndup (dir, (size_t)(modules - dir) + strlen (mark) - 1);
+    grant_run (list, all);
+}
+
+/* Settings of this machine for it, as far as everybody may read them: a file with a password is
+ * not, and a folder that holds one is none of ours. */
+static bool
+is_public_tree (int dir_fd, const char *name, unsigned *left)
+{
+    struct stat st;
+    if (! *left || fstatat (dir_fd, name, &st, 0) < 0)
+        return false;
+    --*left;
+    if (S_ISREG (st.st_mode))
+        return st.st_mode & S_IROTH;
+    if (! S_ISDIR (st.st_mode) || (st.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH))
+        return false;
+    int fd = openat (dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    bool is_public = dir != NULL;
+    for (struct dirent *e; is_public && (e = readdir (dir));)
+        if (! str_eq (e->d_name, ".") && ! str_eq (e->d_name, ".."))
+            is_public = is_public_tree (dirfd (dir), e->d_name, left);
+    return is_public;
+}
+
+static void
+grant_settings (const struct recipe_use *use)
+{
+    static const char *const forms[] = { "", "rc", ".conf", ".d" };
+    for (size_t i = 0; i < ARRAY_LEN (forms); i++) {
+        _cleanup_free_ char *path = x_asprintf ("/etc/%s%s", use->name, forms[i]);
+        unsigned left = SETTINGS_MAX;
+        if (is_public_tree (AT_FDCWD, path, &left))
+            grant_read (use->list, path);
+    }
+}
+
+/* Files that a package's folder keeps elsewhere, by links directly inside it. */
+static void
+grant_linked (struct exec_allowlist *list, const char *path)
+{
+    _cleanup_closedir_ DIR *dir = opendir (path);
+    for (struct dirent *e; dir && (e = readdir (dir));) {
+        char target[PATH_MAX];
+        struct stat st;
+        _cleanup_free_ char *link = x_asprintf ("%s/%s", path, e->d_name);
+        if (e->d_type != DT_LNK || ! realpath (link, target) || str_starts (target, "/usr/") ||
+            stat (target, &st) < 0 || ! S_ISREG (st.st_mode) || ! (st.st_mode & S_IROTH))
+            continue;
+        strv_push_once (&list->readable, target);
+    }
+}
+
+/* What a starter of this name starts, in its own folder: /usr/bin/valgrind, /usr/bin/valgrind.bin.
+ */
+static void
+add_inner_programs (const struct recipe_use *use)
+{
+    static const char *const forms[] = { "%s.bin", "%s-bin", "%s.real", "%s.distrib" };
+    for (size_t i = 0; i < ARRAY_LEN (forms); i++) {
+        char path[PATH_MAX];
+        if (snprintf (path, sizeof path, forms[i], use->program) < (int)sizeof path)
+            use->add_helper (use->ctx, path);
+    }
+}
+
 /* Package folders named like it, the folder it lies in when that is no bin, and its version. */
 static void
 apply_rules (const struct recipe_use *use, const char *prefix)
@@ -151,29 +293,31 @@ apply_rules (const struct recipe_use *use, const char *prefix)
     for (size_t i = 0; i < ARRAY_LEN (places); i++) {
         _cleanup_free_ char *path = x_asprintf ("%s/%s", places[i], use->name);
         grant_run (use->list, path);
+        grant_linked (use->list, path);
+    }
+    if (use->is_own) {
+        grant_settings (use);
+        add_inner_programs (use);
     }
     static const char *const packages[] = { "/usr/lib", "/usr/libexec", "/usr/local/lib", "/opt",
                                             NULL };
     _cleanup_free_ char *dir = x_strdup (use->program);
     *strrchr (dir, '/') = '\0';
     const char *base = strrchr (dir, '/') ? strrchr (dir, '/') + 1 : "";
-    if (path_is_below_any (dir, packages) && ! is_package_root (dir, packages) &&
-        ! str_eq (base, "bin") && ! str_eq (base, "sbin") &&
-        ! strv_contains (&use->list->run_trees, dir))
+    bool is_package = path_is_below_any (dir, packages) && ! is_package_root (dir, packages) &&
+                      ! str_eq (base, "bin") && ! str_eq (base, "sbin");
+    bool is_own_libexec = str_eq (base, "libexec") && ! str_starts (dir, "/usr/");
+    if ((is_package || is_own_libexec) && ! strv_contains (&use->list->run_trees, dir))
         grant_run (use->list, dir);
-    char *modules = strstr (dir, "/node_modules/");
-    if (modules) {
-        modules[strlen ("/node_modules")] = '\0';
-        grant_read (use->list, dir);
-    }
-    if (! prefix)
-        return;
-    grant_read (use->list, prefix);
-    static const char *const parts[] = { "lib", "lib64", "libexec" };
-    for (size_t i = 0; i < ARRAY_LEN (parts); i++) {
-        _cleanup_free_ char *path = x_asprintf ("%s/%s", prefix, parts[i]);
-        grant_run (use->list, path);
-    }
+    if (str_eq (base, "bin"))
+        grant_siblings (use->list, dir);
+    grant_node_package (use->list, dir);
+    if (prefix)
+        grant_prefix (use->list, prefix);
+    /* The interpreter of a virtual environment is a link out of it. */
+    _cleanup_free_ char *environment = recipes_own_prefix (use->candidate);
+    if (environment)
+        grant_prefix (use->list, environment);
 }
 
 /* --- one recipe --- */
@@ -222,13 +366,37 @@ ask (const struct recipe_use *use, const struct recipe_question *q)
 }
 
 static void
+apply_places (const struct recipe_use *use, const struct recipe *r, const char *prefix)
+{
+    _cleanup_free_ char *bin = x_strdup (use->candidate);
+    *strrchr (bin, '/') = '\0';
+    _cleanup_strv_ struct strv run = { 0 }, read = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN (r->run) && r->run[i]; i++) {
+        _cleanup_free_ char *pattern = pattern_here (r->run[i], prefix, bin);
+        matches_of (pattern, &run);
+    }
+    for (size_t i = 0; i < ARRAY_LEN (r->read) && r->read[i]; i++) {
+        _cleanup_free_ char *pattern = pattern_here (r->read[i], prefix, bin);
+        matches_of (pattern, &read);
+    }
+    for (size_t i = 0; i < run.len; i++)
+        if (is_folder (run.items[i]))
+            grant_run (use->list, run.items[i]);
+        else
+            use->add_helper (use->ctx, run.items[i]);
+    for (size_t i = 0; i < read.len; i++)
+        grant_read (use->list, read.items[i]);
+}
+
+static void
 apply (const struct recipe_use *use, const struct recipe *r, const char *prefix)
 {
-    use->list->needs_sockets |= r->needs_sockets && str_eq (use->name, use->owner->name);
-    for (size_t i = 0; i < ARRAY_LEN (r->run) && r->run[i]; i++)
-        for_pattern (use->list, r->run[i], prefix, grant_run);
-    for (size_t i = 0; i < ARRAY_LEN (r->read) && r->read[i]; i++)
-        for_pattern (use->list, r->read[i], prefix, grant_read);
+    if (use->is_own) {
+        if (r->sockets > use->list->sockets)
+            use->list->sockets = r->sockets;
+        use->list->reads_interfaces |= r->reads_interfaces;
+    }
+    apply_places (use, r, prefix);
     for (size_t i = 0; i < ARRAY_LEN (r->env) && r->env[i]; i++)
         strv_push_once (&use->list->env, r->env[i]);
     /* The members of a family in one folder (gcc, g++, cc) have the same answers. */

@@ -13,6 +13,7 @@ struct recipe_use {
     const char *name;        /* as it was looked up */
     const char *program;     /* canonical */
     const char *candidate;   /* before links were resolved */
+    bool is_own;             /* it is the listed program, or what runs its script */
     bool is_shell_script;
     /* grants another program, by name or by path, with its own parts */
     void (*add_helper) (void *ctx, const char *name);
@@ -25,5 +26,6 @@ void recipes_apply (const struct recipe_use *use);
  * version of a version manager. Owned; NULL: none. */
 char *recipes_own_prefix (const char *program);
 
-/* What every program may read of this host. */
-void recipes_public (struct strv *out);
+/* What every program may read of this host, and the links (pairs, exec_allowlist.h) by which it is
+ * found. */
+void recipes_public (struct strv *out, struct strv *links);

@@ -48,25 +48,25 @@ struct confinement {
 /* Below sealed, too, once commands have unix sockets: the kernel asks nobody who connects to one
  * by its path, so those of the host must not be there. */
 static bool
-wants_root (const struct confinement_spec *s)
+wants_root (const struct confinement *c)
 {
+    const struct confinement_spec *s = c->spec;
     if (s->is_unconfined)
         return false;
     return s->tier == CONFINEMENT_SEALED ||
-           (s->tier == CONFINEMENT_LANDLOCK && s->allows_unix_sockets &&
-            s->probe->sealed.state == PROBE_SUCCEEDED);
+           (s->tier == CONFINEMENT_LANDLOCK && s->probe->sealed.state == PROBE_SUCCEEDED &&
+            (s->allows_unix_sockets || c->allowlist.sockets == SOCKETS_WITH_A_ROOT));
 }
-
-/* --- Landlock --- */
 
 /* Asked for; and without asking where a program needs sockets of its own and none of the host is
  * there to be reached. */
-static bool
-allows_sockets (const struct confinement *c)
+bool
+confinement_has_sockets (const struct confinement *c)
 {
-    return c->spec->allows_unix_sockets ||
-           (c->allowlist.needs_sockets && c->spec->tier == CONFINEMENT_SEALED);
+    return c->spec->allows_unix_sockets || (c->allowlist.sockets != SOCKETS_NONE && wants_root (c));
 }
+
+/* --- Landlock --- */
 
 static bool
 grant_folders (struct confinement *c, struct mur_error **err)
@@ -84,7 +84,7 @@ grant_folders (struct confinement *c, struct mur_error **err)
         if (! landlock_plan_add (&c->landlock, folders[i].path, folders[i].grant,
                                  c->spec->workdir_exec, true, err))
             return false;
-    for (size_t i = 0; i < ARRAY_LEN (folders) && allows_sockets (c); i++)
+    for (size_t i = 0; i < ARRAY_LEN (folders) && confinement_has_sockets (c); i++)
         if (folders[i].grant == LANDLOCK_WRITABLE_TREE)
             landlock_plan_add (&c->landlock, folders[i].path, LANDLOCK_SOCKETS, false, false, NULL);
     return true;
@@ -156,7 +156,7 @@ grant_own_mounts (struct confinement *c)
             LANDLOCK_READABLE_FILE);
     if (m->has_shm)
         landlock_plan_add_late (&c->landlock, "/dev/shm", LANDLOCK_WRITABLE_TREE);
-    if (m->has_shm && allows_sockets (c))
+    if (m->has_shm && confinement_has_sockets (c))
         landlock_plan_add_late (&c->landlock, "/dev/shm", LANDLOCK_SOCKETS);
     if (m->has_pts) {
         landlock_plan_add_late (&c->landlock, "/dev/pts", LANDLOCK_TERMINAL);
@@ -286,7 +286,7 @@ build_mounts (struct confinement *c, struct mur_error **err)
     static const char *const control_groups[] = { "/sys/fs/cgroup", NULL };
     if (c->spec->tier == CONFINEMENT_SECCOMP)
         folders.guarded = control_groups;
-    if (wants_root (c->spec))
+    if (wants_root (c))
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
     if (c->spec->probe->mounts.state == PROBE_SUCCEEDED && ! c->spec->is_unconfined)
         mount_plan_tmp (&c->mounts, &folders, c->arena);
@@ -324,7 +324,8 @@ build_filter (struct confinement *c, struct mur_error **err)
     const struct attempt_failure *missing = c->spec->probe->missing;
     const bool has_any = ! c->spec->is_unconfined;
     const struct syscall_surface surface = {
-        .allows_unix_sockets = allows_sockets (c),
+        .allows_unix_sockets = confinement_has_sockets (c),
+        .reads_interfaces = has_any && c->allowlist.reads_interfaces,
         .has_own_ipc = has_any && ! missing[WALL_IPC].step,
         .has_own_processes = has_any && ! missing[WALL_PROCESSES].step,
         .reads_attributes = c->spec->tier == CONFINEMENT_SEALED,
@@ -356,7 +357,7 @@ confinement_new (const struct confinement_spec *spec, struct mur_error **err)
         exec_allowlist_add_starters (&c->allowlist);
     if (spec->network->len && spec->shell_allow && spec->shell_allow[0])
         trust_store_paths (writable, &c->trust_store);
-    recipes_public (&c->public);
+    recipes_public (&c->public, &c->allowlist.links);
     if (! build_mounts (c, err) ||
         (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
         ! make_scope (c, err) || ! build_filter (c, err))

@@ -69,6 +69,8 @@ const struct strv *confinement_trust_store (const struct confinement *c);
 bool confinement_has_mounts (const struct confinement *c);
 /* Their root is composed: of the host only what was put there can be named. */
 bool confinement_has_root (const struct confinement *c);
+/* Its commands have unix sockets of their own. */
+bool confinement_has_sockets (const struct confinement *c);
 /* What every program may read, whatever is allowed. */
 const struct strv *confinement_public (const struct confinement *c);
 /* Why there is no control group although one was wanted (optional), or NULL. */

@@ -430,7 +430,7 @@ confine_refusal_walls (struct session *s, bool (*reaches) (void *, const char *)
                                    .read_only = names_of (s, &s->policy->files.read_only_paths),
                                    .path = list->path,
                                    .may_run_work = c->spec.workdir_exec,
-                                   .allows_unix_sockets = c->spec.allows_unix_sockets,
+                                   .allows_unix_sockets = confinement_has_sockets (c->confinement),
                                    .memory_bytes = confinement_memory_bytes (c->confinement),
                                    .is_sealed = confinement_has_root (c->confinement),
                                    .reaches = reaches,

@@ -12,6 +12,7 @@
 #include "session/commands/processes_internal.h"
 #include "session/commands/recipe_text.h"
 #include "session/commands/refusals_told.h"
+#include "session/commands/shell_signs.h"
 #include "session/state/command_line.h"
 #include "session/state/loop_lock.h"
 #include "session/state/refused.h"
@@ -139,6 +140,32 @@ is_cut (const struct command_result *r)
     return r->out.total_bytes > COMMAND_KEPT_BYTES || r->err.total_bytes > COMMAND_KEPT_BYTES;
 }
 
+/* A pipe or a list that no shell reads is a mistake the program cannot name. */
+static void
+add_shell_sign (const struct session *s, const char *name, const char *command, int exit_code,
+                struct buf *text)
+{
+    _cleanup_free_ char *sign = ! command || command_line_is_interpreter (name)
+                                    ? NULL
+                                    : shell_sign_of (command, exit_code != 0);
+    const char *shell = NULL;
+    for (size_t i = 0; sign && i < s->policy->commands.allow.len && ! shell; i++)
+        if (command_line_is_interpreter (s->policy->commands.allow.items[i]))
+            shell = s->policy->commands.allow.items[i];
+    if (sign && shell)
+        buf_printf (text,
+                    "\nNo shell read this command: %s went to %s as a plain word. Use the tool %s "
+                    "for pipes, lists, redirections, patterns and variables.",
+                    sign, name, shell);
+    else if (sign)
+        buf_printf (
+            text,
+            "\nNo shell read this command: %s went to %s as a plain word. Call each program "
+            "by itself; this capsule has no shell (shell.allow: [bash]).",
+            sign, name);
+}
+
+/* What the walls refused it, told to the model and kept for the trace. */
 static void
 add_refusals (struct session *s, const char *name, const struct command_result *r,
               struct call_outcome *out)
@@ -165,6 +192,7 @@ set_finished (struct session *s, const char *name, const char *line, struct comm
     append_notes (&notes, &r, log);
     if (notes.len)
         buf_append (&out->text, notes.data, notes.len);
+    add_shell_sign (s, name, out->shell.command, r.exit_code, &out->text);
     add_refusals (s, name, &r, out);
     out->runtime_error = limit_told (out->shell.binary, &r);
     out->is_truncated = is_cut (&r);
