@@ -192,6 +192,12 @@ static const struct cli_option eval_diff_options[] = {
 };
 
 static const struct cli_option eval_run_options[] = {
+    { .name = "--model",
+      .kind = CLI_VALUE,
+      .value_name = "<HOW>",
+      .fallback = "live",
+      .choices = "live|recorded",
+      .help = "recorded: answers come from each case's `record`, and no key is read" },
     { .name = "--dataset",
       .kind = CLI_VALUE,
       .value_name = "<DATASET>",
@@ -471,6 +477,10 @@ static const struct cli_command commands[] = {
       "and cause. Needs trace.capture: content.",
       "mur replay\nmur replay @2 --json\nmur replay --with-system-prompt new.txt", SESSION_POS,
       cli_replay_options, cmd_replay },
+    { "trace pack", "Pack a recorded session as one file",
+      "The trace, its bodies and the artifacts that ran, for `mur replay FILE` on another machine.",
+      "mur trace pack\nmur trace pack @2 -o failed.murtrace --redact", SESSION_POS,
+      cli_trace_pack_options, cmd_trace_pack },
     { "trace show", "Show what a recorded session did",
       "A report of one session: its grants, turns, tokens, calls and how it ended. With --body, "
       "the exact bytes of one "

@@ -10,17 +10,22 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/line/args.h"
-#include "cli/line/parse.h"
+#include "cli/replay/abilities.h"
+#include "cli/replay/children.h"
 #include "cli/replay/commands.h"
+#include "cli/replay/eval_export.h"
+#include "cli/replay/minimise.h"
 #include "cli/run/cmd_run.h"
+#include "cli/run/replay_launch.h"
+#include "cli/run/unpacked.h"
 #include "fs/paths.h"
 #include "home/paths.h"
 #include "home/running.h"
+#include "replay/bundle/bundle.h"
 #include "replay/play/play_guest.h"
 #include "replay/record/record_read.h"
 #include "replay/record/tape_read.h"
 #include "replay/tell/report.h"
-#include "sandbox/kernel/no_sockets.h"
 #include "trace/read/address.h"
 
 #include <libgen.h>
@@ -39,6 +44,9 @@ struct replay {
     struct buf prompt;
     char *artifact;   /* of --with-artifact, without its version */
     char *session_id; /* the replay's own; NULL: it never began */
+    struct unpacked unpacked;
+    json_t *children; /* of --deep; NULL: not asked for */
+    bool are_children_good;
 };
 
 static void
@@ -54,6 +62,8 @@ replay_clear (struct replay *r)
     buf_free (&r->prompt);
     free (r->artifact);
     free (r->session_id);
+    unpacked_close (&r->unpacked);
+    json_decref (r->children);
 }
 
 /* --- the record --- */
@@ -104,10 +114,19 @@ read_newest (struct replay *r, struct mur_error **err)
 }
 
 static bool
+read_bundle (struct replay *r, const char *path, struct mur_error **err)
+{
+    return unpacked_open (path, &r->unpacked, err) &&
+           (r->record = record_read (r->unpacked.dir, err)) && record_check (r->record, err);
+}
+
+static bool
 open_record (struct replay *r, struct mur_error **err)
 {
     const char *address = cli_positional (r->args, "SESSION");
     r->work_root = home_work_root (cli_value (r->args, "--workdir"), ".", err);
+    if (r->work_root && bundle_is_one (address))
+        return read_bundle (r, address, err);
     if (! r->work_root || ! (address ? read_record (r, address, err) : read_newest (r, err)))
         return false;
     return check_running (r, err) && record_check (r->record, err);
@@ -135,10 +154,11 @@ find_manifest (struct replay *r, struct mur_error **err)
                *old = r->record->code.manifest_path;
     if (named)
         return read_manifest_at (r, named, err);
-    if (old && access (old, R_OK) == 0)
+    if (old && ! r->unpacked.dir && access (old, R_OK) == 0)
         return read_manifest_at (r, old, err);
     if (r->record->code.manifest_sha) {
-        r->manifest_dir = fs_canonical_path (".", err);
+        r->manifest_dir =
+            r->unpacked.dir ? x_strdup (r->unpacked.dir) : fs_canonical_path (".", err);
         r->manifest_name = old ? x_strdup (strrchr (old, '/') + 1) : NULL;
         return r->manifest_dir &&
                record_body (r->record, r->record->code.manifest_sha, &r->manifest, err);
@@ -174,51 +194,6 @@ find_prompt (struct replay *r, struct run_replay *run, struct mur_error **err)
 
 /* --- running it --- */
 
-static bool
-on_staged (void *ctx, struct session *s, struct mur_error **err)
-{
-    struct replay *r = ctx;
-    (void)err;
-    r->session_id = x_strdup (session_id (s));
-    return true;
-}
-
-static void
-on_ended (void *ctx, struct session *s)
-{
-    (void)ctx;
-    (void)s;
-}
-
-/* An end that is a verdict is told by the report. */
-static bool
-is_told (const struct mur_error *e)
-{
-    return e->code == E_RPL_002 || e->code == E_RPL_003 || e->code == E_RUN_040 ||
-           e->code == E_RUN_053 || e->code == E_RPL_006 || e->code == E_RUN_007 ||
-           e->code == E_RUN_001;
-}
-
-static bool
-launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
-{
-    char *argv[] = { (char *)"mur", (char *)"run", (char *)"--no-env-file", NULL };
-    _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
-    const struct run_steps steps = {
-        .replay = run, .staged = on_staged, .ended = on_ended, .ctx = r
-    };
-    _cleanup_error_ struct mur_error *caught = NULL;
-    enum session_ending ending;
-    /* Its options are known: it cannot but be read. */
-    if (cli_parse (cli_table_of (r->args), run->needs_keys ? 2 : 3, argv, &args) != CLI_RUN)
-        return mur_fail (err, E_RPL_009, "the replay could not be put as a launch");
-    if (run_with_steps (args, &steps, &ending, &caught) || (r->session_id && is_told (caught)))
-        return true;
-    if (caught->code == E_RUN_008 || caught->code == E_REG_001)
-        caught->code = E_RPL_008;
-    return mur_propagate (err, steal_ptr (&caught));
-}
-
 static enum play_source
 source_of (const char *word)
 {
@@ -253,16 +228,6 @@ modes_of (const struct cli_args *args)
 
 /* --- whether it can be done --- */
 
-static size_t
-turns_of (const struct rec_task *t)
-{
-    size_t turns = 0;
-    for (size_t i = 0; i < t->models.count; i++)
-        if (! t->models.items[i].origin && t->models.items[i].turn >= turns)
-            turns = (size_t)t->models.items[i].turn + 1;
-    return turns;
-}
-
 /* A fork stands on the files of its turn. */
 static bool
 check_fork (const struct replay *r, const struct play_modes *m, struct mur_error **err)
@@ -271,28 +236,17 @@ check_fork (const struct replay *r, const struct play_modes *m, struct mur_error
     if (! m->has_from)
         return true;
     if (m->from_task >= record->task_count)
-        return mur_fail (err, E_RPL_007, "%s has no task %zu; its tasks are 0 to %zu",
-                         record->session_id, m->from_task, record->task_count - 1);
-    const struct rec_task *t = &record->tasks[m->from_task];
-    size_t turns = turns_of (t);
-    const char *why = NULL;
-    const struct rec_tree *tree = record_tree_before (record, m->from_task, m->from_turn);
-    if (m->from_turn >= turns)
-        why = "it lies past the end";
-    else if (! tree)
-        why = "the files of that turn are not on record (trace.capture: replay keeps them)";
-    else if (tree->left_out)
-        why = "files of that turn were left out of the record (trace.snapshot)";
-    else if (t->has_background)
-        why = "a command ran in the background, and what it did meanwhile is not on record";
+        return mur_fail (err, E_RPL_007, "%s has no task %zu; it has %zu", record->session_id,
+                         m->from_task, record->task_count);
+    const char *why = replay_no_fork (record, m->from_task, m->from_turn);
+    size_t turns = replay_turns_of (&record->tasks[m->from_task]);
     if (! why)
         return true;
     mur_fail (err, E_RPL_007, "%s cannot be forked at turn %llu of task %zu: %s",
               record->session_id, (unsigned long long)m->from_turn, m->from_task, why);
     if (m->from_turn >= turns && turns)
         return mur_hint (err, "the turns of that task are 0 to %zu", turns - 1);
-    return mur_hint (err, tree || ! record->tape ? "no turn of this task can be forked at"
-                                                 : "fork where its files are whole");
+    return mur_hint (err, "mur replay %s --can names the turns that can", record->session_id);
 }
 
 /* What runs again needs what it was given then. */
@@ -324,21 +278,14 @@ find_artifact (struct replay *r, struct run_replay *run, struct mur_error **err)
     return true;
 }
 
-/* Where nobody is asked for real, nobody can be. Commands that run again get walls first, which the
- * kernel wants a socket for: the launch closes behind them. */
-static bool
-close_network (const struct replay *r, struct mur_error **err)
-{
-    return player_is_live (r->player) || player_modes (r->player)->tools != PLAY_RECORDED ||
-           no_sockets_enter (false, err);
-}
-
 static void
 print_report (const struct replay *r)
 {
     const char *id = r->session_id ? r->session_id : "";
     if (cli_has (r->args, "--json")) {
         _cleanup_json_ json_t *o = replay_report_json (r->player, id);
+        if (r->children)
+            json_object_set (o, "children", r->children);
         _cleanup_free_ char *text = json_pretty (o, JSON_TEXT_ORDERED);
         out_printf ("%s\n", text);
         return;
@@ -346,6 +293,7 @@ print_report (const struct replay *r)
     _cleanup_buf_ struct buf text = { 0 };
     replay_report_text (r->player, id, &text);
     out_write (text.data, text.len);
+    children_print (r->children, 0);
 }
 
 /* A difference is an error of its own, after the report that shows it. */
@@ -354,18 +302,74 @@ judge (const struct replay *r, struct mur_error **err)
 {
     const struct play_difference *d = player_difference (r->player);
     if (player_verdict (r->player) != PLAY_DIVERGED)
-        return player_fail_unanswered (r->player, err);
+        return player_fail_unanswered (r->player, err) &&
+               (r->are_children_good ||
+                mur_fail (err, E_RPL_002, "a child of %s ran otherwise", r->record->session_id));
     mur_fail (err, E_RPL_002, "%s ran otherwise: %s at turn %llu (%s)", r->record->session_id,
               d->part, (unsigned long long)d->turn, d->cause);
     return false;
 }
 
+/* What can be done with a record beside running it. */
+static bool
+use_record (struct replay *r, const struct run_replay *run, bool *is_done, struct mur_error **err)
+{
+    const char *dir = cli_value (r->args, "--export-eval");
+    *is_done = true;
+    if (dir)
+        return eval_export (r->record, run->manifest, run->manifest_len, dir,
+                            cli_value (r->args, "--check"), err);
+    const struct minimise_request q = { .table = cli_table_of (r->args),
+                                        .record = r->record,
+                                        .run = *run,
+                                        .check = cli_value (r->args, "--check"),
+                                        .max_runs = cli_number (r->args, "--max-runs"),
+                                        .into = cli_value (r->args, "--work"),
+                                        .is_json = cli_has (r->args, "--json") };
+    if (cli_has (r->args, "--minimise"))
+        return minimise (&q, err);
+    *is_done = false;
+    return true;
+}
+
+static bool
+launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
+{
+    const struct replay_steps steps = { .ctx = NULL };
+    if (! replay_launch (cli_table_of (r->args), run, &steps, &r->session_id, err))
+        return false;
+    if (cli_has (r->args, "--deep"))
+        r->children = children_replay (r->record, cli_value (r->args, "--tools"),
+                                       &r->are_children_good);
+    print_report (r);
+    return judge (r, err);
+}
+
+/* A record that words were taken out of is another one: its answers are served whatever is asked.
+ */
+static void
+loosen (const struct replay *r, struct play_modes *modes)
+{
+    if (! r->unpacked.dir || r->unpacked.is_strict || modes->model != PLAY_RECORDED)
+        return;
+    diag_plain_warning ("the bundle was redacted: what is asked is not compared");
+    modes->model = PLAY_SERVED;
+}
+
 static bool
 run_replay (struct replay *r, struct mur_error **err)
 {
-    const struct play_modes modes = modes_of (r->args);
-    if (! open_record (r, err) || ! check_modes (r, &modes, err) || ! find_manifest (r, err))
+    struct play_modes modes = modes_of (r->args);
+    bool is_done;
+    if (! open_record (r, err))
         return false;
+    if (cli_has (r->args, "--can")) {
+        abilities_print (r->record, cli_has (r->args, "--json"));
+        return true;
+    }
+    if (! check_modes (r, &modes, err) || ! find_manifest (r, err))
+        return false;
+    loosen (r, &modes);
     r->player = player_new (r->record, &modes);
     struct run_replay run = {
         .player = r->player,
@@ -376,19 +380,20 @@ run_replay (struct replay *r, struct mur_error **err)
         .manifest_len = r->manifest.len,
         .context_id = r->record->context_id,
         .model = cli_value (r->args, "--with-model"),
-        .needs_host = modes.tools != PLAY_RECORDED || modes.has_from,
+        .needs_host = modes.tools != PLAY_RECORDED || modes.has_from ||
+                      cli_has (r->args, "--minimise"),
         .needs_keys = player_is_live (r->player),
     };
     if (! find_artifact (r, &run, err) || ! find_prompt (r, &run, err) ||
-        ! close_network (r, err) || ! launch (r, &run, err))
+        ! use_record (r, &run, &is_done, err))
         return false;
-    print_report (r);
-    return judge (r, err);
+    return is_done || launch (r, &run, err);
 }
 
 int
 cmd_replay (const struct cli_args *args, struct mur_error **err)
 {
-    __attribute__ ((cleanup (replay_clear))) struct replay r = { .args = args };
+    __attribute__ ((cleanup (replay_clear))) struct replay r = { .args = args,
+                                                            .are_children_good = true };
     return run_replay (&r, err) ? CLI_OK : CLI_FAILED;
 }

@@ -6,4 +6,4 @@
 
 #include "cli/line/command.h"
 
-cli_run_fn cmd_replay;
+cli_run_fn cmd_replay, cmd_trace_pack;

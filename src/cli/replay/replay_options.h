@@ -6,4 +6,4 @@
 
 #include "cli/line/command.h"
 
-extern const struct cli_option cli_replay_options[];
+extern const struct cli_option cli_replay_options[], cli_trace_pack_options[];

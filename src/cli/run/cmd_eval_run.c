@@ -17,10 +17,14 @@
 #include "cli/run/cmd_run.h"
 #include "cli/run/commands.h"
 #include "cli/run/eval_cases.h"
+#include "cli/run/replay_launch.h"
+#include "cli/run/unpacked.h"
 #include "fs/paths.h"
 #include "fs/replace.h"
 #include "home/paths.h"
 #include "manifest/capsule/capsule.h"
+#include "replay/bundle/bundle.h"
+#include "replay/record/record_read.h"
 #include "session/eval.h"
 #include "trace/read/reader.h"
 #include "trace/read/text.h"
@@ -54,6 +58,7 @@ struct eval {
     struct eval_cases cases;
     const char *dataset;
     uint64_t repeat;
+    bool is_recorded; /* answers come from records */
     struct id id;
     char *group;
     int group_fd;
@@ -150,6 +155,20 @@ check_models (const struct eval *e, struct mur_error **err)
 }
 
 static bool
+check_records (const struct eval *e, struct mur_error **err)
+{
+    for (size_t i = 0; e->is_recorded && i < e->cases.len; i++) {
+        const struct eval_case *c = &e->cases.items[i];
+        if (bundle_is_one (c->record))
+            continue;
+        mur_fail (err, E_EVAL_003, "case %s: %s%s", c->case_id,
+                  c->record ? "no bundle at " : "it has no record", c->record ? c->record : "");
+        return mur_hint (err, "`mur replay SESSION --export-eval DIR` makes a case with one");
+    }
+    return true;
+}
+
+static bool
 open_group (struct eval *e, struct mur_error **err)
 {
     _cleanup_free_ char *copy = x_strdup (e->arms[0].manifest_path);
@@ -169,10 +188,11 @@ prepare (struct eval *e, const struct cli_args *args, struct mur_error **err)
     e->table = cli_table_of (args);
     e->dataset = cli_value (args, "--dataset");
     e->repeat = cli_number (args, "--repeat");
+    e->is_recorded = str_eq (cli_value (args, "--model"), "recorded");
     return read_arm (e, "baseline", capsule ? capsule : ".", err) &&
            (! variant || read_arm (e, "variant", variant, err)) &&
            eval_cases_read (e->dataset, &e->cases, err) && check_checks (e, err) &&
-           check_models (e, err) && open_group (e, err);
+           check_models (e, err) && check_records (e, err) && open_group (e, err);
 }
 
 /* --- the record --- */
@@ -248,6 +268,7 @@ struct one_run {
     const struct arm *arm;
     const struct eval_case *one;
     int report_fd;
+    bool is_recorded;
     bool has_mismatch;
 };
 
@@ -336,6 +357,72 @@ launch (struct one_run *run)
     tell (run, o);
 }
 
+/* --- a session that was recorded --- */
+
+static void
+tell_verdict (const struct one_run *run, const struct player *p)
+{
+    static const char *const names[] = { "same", "diverged", "incomplete" };
+    const struct play_difference *d = player_difference (p);
+    json_t *o = json_object ();
+    json_set_string (o, "replay", names[player_verdict (p)]);
+    json_set_string (o, "replay_cause", d ? d->cause : NULL);
+    tell (run, o);
+    if (d)
+        diag_plain_warning ("case %s ran otherwise than its record: %s at turn %llu (%s)",
+                            run->one->case_id, d->part, (unsigned long long)d->turn, d->cause);
+}
+
+static bool
+replay_record (struct one_run *run, const struct record *record, const char *dir,
+               struct mur_error **err)
+{
+    const struct play_modes modes = { .model = PLAY_RECORDED,
+                                      .tools = record->tape ? PLAY_RERUN : PLAY_RECORDED,
+                                      .hooks = PLAY_RERUN };
+    _cleanup_buf_ struct buf manifest = { 0 };
+    _cleanup_free_ char *copy = x_strdup (run->arm->manifest_path);
+    _cleanup_free_ char *root = home_work_root (NULL, dirname (copy), err);
+    if (! root || ! fs_read_path (run->arm->manifest_path, MANIFEST_LIMIT, &manifest, err))
+        return false;
+    _cleanup_ (player_freep) struct player *player = player_new (record, &modes);
+    const struct run_replay replay = { .player = player,
+                                       .work_root = root,
+                                       .manifest_dir = dir,
+                                       .manifest_name =
+                                           strrchr (run->arm->manifest_path, '/') + 1,
+                                       .manifest = manifest.data,
+                                       .manifest_len = manifest.len,
+                                       .context_id = record->context_id,
+                                       .needs_host = true };
+    const struct replay_steps steps = {
+        .staged = on_staged, .ended = on_ended, .ctx = run, .case_id = run->one->case_id
+    };
+    char *id = NULL;
+    bool is_over = replay_launch (run->table, &replay, &steps, &id, err);
+    free (id);
+    tell_verdict (run, player);
+    return is_over && player_verdict (player) == PLAY_SAME;
+}
+
+static void
+launch_record (struct one_run *run)
+{
+    struct unpacked bundle = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    bool is_good = unpacked_open (run->one->record, &bundle, &err);
+    _cleanup_record_ struct record *record = is_good ? record_read (bundle.dir, &err) : NULL;
+    is_good = record && record_check (record, &err) &&
+              replay_record (run, record, bundle.dir, &err);
+    unpacked_close (&bundle);
+    if (err)
+        diag_error (err);
+    json_t *o = json_object ();
+    json_set_string (o, "ending",
+                     session_ending_name (is_good ? ENDING_OK : ENDING_FAILED));
+    tell (run, o);
+}
+
 static _Noreturn void
 be_child (struct one_run *run, pid_t parent)
 {
@@ -343,7 +430,9 @@ be_child (struct one_run *run, pid_t parent)
     int nowhere = open ("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0)
         dup2 (nowhere, STDOUT_FILENO);
-    if (getppid () == parent)
+    if (getppid () == parent && run->is_recorded)
+        launch_record (run);
+    else if (getppid () == parent)
         launch (run);
     _exit (0);
 }
@@ -441,12 +530,22 @@ run_record (const struct one_run *one, uint64_t repeat, size_t order, const json
                      : str_eq (ending, "ok") ? "completed"
                                              : "launch_failed");
     json_set_string (run, "exit_status", session && ! outcome ? ending : NULL);
-    json_set_string (run, "check_result", check ? check : one->one->check ? "not_run" : NULL);
+    bool has_diverged = str_eq (json_get_string (told, "replay"), "diverged");
+    json_set_string (run, "check_result",
+                     has_diverged       ? "fail"
+                     : check            ? check
+                     : one->one->check ? "not_run"
+                                       : NULL);
     json_t *report = json_object_get (told, "check");
     json_object_set (run, "check", report ? report : json_null ());
     for (size_t i = 0; i < ARRAY_LEN (later); i++)
         json_object_set_new (run, later[i], json_null ());
     json_set_string (run, "scores_overall", NULL);
+    const char *replay = json_get_string (told, "replay");
+    if (replay) {
+        json_set_string (run, "replay", replay);
+        json_set_string (run, "replay_cause", json_get_string (told, "replay_cause"));
+    }
     if (session && ! outcome)
         add_trace (run, json_get_string (told, "records_dir"));
     return run;
@@ -492,7 +591,9 @@ run_one (struct eval *e, size_t case_index, const struct arm *arm, uint64_t repe
          struct mur_error **err)
 {
     const struct eval_case *c = &e->cases.items[case_index];
-    struct one_run one = { .table = e->table, .arm = arm, .one = c };
+    struct one_run one = {
+        .table = e->table, .arm = arm, .one = c, .is_recorded = e->is_recorded
+    };
     _cleanup_json_ json_t *told = start_and_wait (&one, err);
     if (! told)
         return false;

@@ -26,6 +26,7 @@ eval_cases_clear (struct eval_cases *cases)
         struct eval_case *c = &cases->items[i];
         free (c->case_id);
         free (c->task_path);
+        free (c->record);
         free (c->start);
         free (c->check);
         free (c->check_files);
@@ -86,6 +87,8 @@ read_case (const json_t *o, const struct place *at, struct eval_case *c, struct 
         return refuse_line (at, err, "a case needs a string task_path");
     if (! read_text (o, "start", &c->start))
         return refuse_line (at, err, "start is the path of a directory");
+    if (! read_text (o, "record", &c->record))
+        return refuse_line (at, err, "record is the path of a bundle");
     return read_check (o, c) ||
            refuse_line (at, err,
                         "check is a command, or an object of command, files and timeout_secs");

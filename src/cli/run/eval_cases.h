@@ -20,6 +20,7 @@ struct eval_case {
     char *check_files;                     /* as written; NULL: none */
     struct fs_root *files_root;
     uint64_t timeout_secs;
+    char *record; /* bundle of the session it was made from; NULL: none */
 };
 
 struct eval_cases {

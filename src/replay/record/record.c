@@ -28,6 +28,7 @@ record_free (struct record *r)
         free (r->tasks[i].controls.items);
     }
     free (r->tasks);
+    free (r->children);
     if (r->tape)
         r->free_tape (r->tape);
     free (r->dir);

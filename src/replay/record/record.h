@@ -148,6 +148,11 @@ struct rec_code {
 
 struct rec_tape;
 
+/* A session that this one started. */
+struct rec_child {
+    const char *session_id, *records_dir;
+};
+
 struct record {
     struct arena *arena;
     char *dir; /* holds trace.jsonl, blobs/ */
@@ -160,6 +165,9 @@ struct record {
     bool is_complete;      /* session_end was read */
     const char *ending;    /* session_end.exit_status */
     const char *replay_of; /* it is a replay itself */
+    struct rec_child *children;
+    size_t child_count, child_cap;
+    const char *fence_word; /* ends of fences bear it; NULL: not known */
     void (*free_tape) (struct rec_tape *tape);
     struct rec_tape *tape;   /* tape_read.h; NULL: there is no replay.jsonl */
     const char *asked_rules; /* of the approval that was asked for last */

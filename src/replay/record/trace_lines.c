@@ -61,6 +61,7 @@ take_session_start (struct record *r, const json_t *line)
         { "model", &r->model },
         { "context_id", &r->context_id },
         { "capture", &r->capture },
+        { "fence_word", &r->fence_word },
         { "mur_version", &r->code.mur_version },
         { "arch", &r->code.arch },
         { "manifest_sha256", &r->code.manifest_sha },
@@ -432,6 +433,17 @@ take_harness (struct record *r, const json_t *line)
         t->has_harness = true;
 }
 
+static void
+take_delegation (struct record *r, const json_t *line)
+{
+    const char *dir = json_get_string (line, "child_records_dir");
+    if (! dir)
+        return;
+    x_grow (r->children, r->child_count, r->child_cap);
+    r->children[r->child_count++] =
+        (struct rec_child){ take_string (r, line, "child_session_id"), record_keep (r, dir) };
+}
+
 /* --- the table --- */
 
 static const struct {
@@ -456,6 +468,7 @@ static const struct {
     { "spend_ceiling_reached", take_refusal },
     { "control_applied", take_control },
     { "harness_start", take_harness },
+    { "delegation_start", take_delegation },
     { "session_start", take_session_start },
     { "session_end", take_session_end },
 };

@@ -154,6 +154,9 @@ make_fence_word (struct session *s, struct mur_error **err)
     const uint64_t key[] = { home_facts.stx_dev_major, home_facts.stx_dev_minor, home_facts.stx_ino,
                              (uint64_t)home_facts.stx_btime.tv_sec, home_facts.stx_btime.tv_nsec };
     s->fence_word = fence_word_of (key, sizeof key, s->manifest->name);
+    const char *then = s->asked->player ? player_record (s->asked->player)->fence_word : NULL;
+    if (then) /* of another installation, perhaps */
+        snprintf (s->fence_word.text, sizeof s->fence_word.text, "%s", then);
     return true;
 }
 

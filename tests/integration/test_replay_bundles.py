@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Records that leave and prove: bundles, cases of an evaluation, the smallest start that still fails, two sessions aligned,
+# what a record allows, sessions of children.
+
+import json
+import os
+import shutil
+import signal
+import stat
+import zipfile
+
+import pytest
+
+from tests.integration.test_replay_rerun import PROBE, do, probing, recorded
+from tests.support.commands import command_agent, run_commands
+from tests.support.delegation import Plane, delegate, reads, turn
+from tests.support.fixtures import own_component
+from tests.support.polling import eventually
+from tests.support.replays import CONTENT, FULL, edit_manifest, replay, same
+from tests.support.spawn import publish_agent
+
+
+def packed(project, session, *arguments):
+    path = project / "x.murtrace"
+    project.mur("trace", "pack", session.id, "--workdir", project / "work", "-o", path, *arguments).ok()
+    return path
+
+
+def probed(lab, **more):
+    project = probing(lab, [do("append log one", "time"), do("read log", "random 8")], **more)
+    return project, recorded(lab, project)
+
+
+def elsewhere(lab):
+    """Another machine: another home, no artifacts of ours in any store, another folder."""
+    home = lab.directory / "other-home"
+    home.mkdir()
+    folder = lab.directory / "other-place"
+    folder.mkdir()
+    return folder, {"HOME": str(home), "USER": "somebody"}
+
+
+@pytest.mark.parametrize("trace", [FULL, CONTENT], ids=["replay", "content"])
+def test_replay_bundle_runs_on_another_machine(lab, trace):
+    project, session = probed(lab, trace=trace)
+    bundle = packed(project, session)
+    folder, env = elsewhere(lab)
+    shutil.move(str(bundle), folder / "failed.murtrace")
+    shutil.rmtree((project / "x").parent)
+    shutil.rmtree(lab.murmur_home / "artifacts/local")
+    before = set(os.listdir("/tmp"))
+
+    for how in (["recorded", "rerun"] if trace is FULL else ["recorded"]):
+        result = lab.mur("replay", "failed.murtrace", "--tools", how, "--json", cwd=folder, env=env).ok()
+        assert result.json["verdict"] == "same" and result.json["replay_of"] == session.id
+    assert not [name for name in set(os.listdir("/tmp")) - before if name.startswith("murmur-bundle")]
+
+
+def rewritten(path, change):
+    """Packs the entries of a bundle again as `change` leaves them: a dict of name -> (bytes, mode)."""
+    with zipfile.ZipFile(path) as old:
+        entries = {info.filename: (old.read(info), 0o100644) for info in old.infolist()}
+    extra = change(entries) or []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, (data, mode) in [*entries.items(), *extra]:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            new.writestr(info, data, zipfile.ZIP_DEFLATED)
+
+
+HARMS = {
+    "outside": lambda e: e.update({"../../x": (b"x", 0o100644)}),
+    "absolute": lambda e: e.update({"/tmp/x": (b"x", 0o100644)}),
+    "dots": lambda e: e.update({"store/a/b/../c": (b"x", 0o100644)}),
+    "unknown": lambda e: e.update({"notes.txt": (b"x", 0o100644)}),
+    "link": lambda e: e.update({"blobs/" + "a" * 64: (b"/etc/passwd", stat.S_IFLNK | 0o777)}),
+    "twice": lambda e: [("trace.jsonl", e["trace.jsonl"])],
+    "altered": lambda e: e.update({next(n for n in e if n.startswith("blobs/")): (b"other", 0o100644)}),
+    "format": lambda e: e.update({"bundle.json": (b'{"format":9}', 0o100644)}),
+    "none": lambda e: e.pop("bundle.json") and None,
+    "missing": lambda e: e.pop(next(n for n in e if n.startswith("blobs/"))) and None,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_replay_bundle_that_holds_anything_else_is_refused_and_nothing_written(lab, harm):
+    project, session = probed(lab)
+    bundle = packed(project, session)
+    rewritten(bundle, HARMS[harm])
+    before, temporary = lab.records, set(os.listdir("/tmp"))
+
+    result = project.mur("replay", bundle).failed("E-RPL-004")
+
+    assert lab.records == before and ("format 9" in result.stderr) == (harm == "format")
+    assert not [name for name in set(os.listdir("/tmp")) - temporary if name.startswith("murmur-bundle")]
+
+
+def test_replay_bundle_bomb_is_refused_before_it_unpacks(lab):
+    project, session = probed(lab)
+    bundle = packed(project, session)
+    with zipfile.ZipFile(bundle, "a", zipfile.ZIP_DEFLATED) as z:
+        info = zipfile.ZipInfo("blobs/" + "b" * 64)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        with z.open(info, "w", force_zip64=True) as entry:
+            for _ in range(2100):
+                entry.write(bytes(1 << 20))
+    project.mur("replay", bundle, timeout=300).failed("E-RPL-004")
+
+
+def test_replay_bundle_redacted_holds_no_name_and_no_secret(lab):
+    project = probing(lab, [do("env", "append log x")], capabilities={"env": {"allow": ["PLACE"]}})
+    secret = "canary-of-the-day"
+    session = recorded(lab, project, env={"PLACE": secret})
+    path = project / "x.murtrace"
+    project.mur("trace", "pack", session.id, "--workdir", project / "work", "-o", path, "--redact",
+                env={"SOME_API_KEY": secret, "PLACE": secret}).ok()
+    with zipfile.ZipFile(path) as z:
+        for info in z.infolist():
+            if not info.filename.startswith("store/"):
+                data = z.read(info)
+                assert secret.encode() not in data and str(lab.home).encode() not in data, info.filename
+
+    result = project.mur("replay", path, "--json").ok()
+
+    assert result.json["verdict"] == "same" and result.json["modes"]["model"] == "served" and "redacted" in result.stderr
+
+
+def test_replay_23_an_exported_session_is_a_case_without_key_and_network(lab):
+    project = command_agent(lab, [do("append result 42")], ("bash", "cat", "grep"), trace=FULL,
+                            tools=[lab.publish("tool-probe", own_component("tool-probe"), **PROBE)])
+    (project / "work/notes").write_text("before\n")
+    session, _ = run_commands(project)
+    case = project / "case"
+
+    project.mur("replay", session.id, "--workdir", project / "work", "--export-eval", case, "--check", "grep 42 result").ok()
+
+    assert sorted(path.name for path in case.iterdir()) == ["eval.jsonl", "murmur.yaml", "record.murtrace", "start", "task.md"]
+    assert (case / "task.md").read_text() == "go" and (case / "start/notes").read_text() == "before\n"
+    line = json.loads((case / "eval.jsonl").read_text())
+    assert line["record"] == "record.murtrace" and line["check"] == "grep 42 result"
+    result = lab.mur("eval", "run", "--model", "recorded", cwd=case).ok()
+    assert "pass" in result.stdout
+    text = (case / "murmur.yaml").read_text()
+    (case / "murmur.yaml").write_text(text.replace("text: done", "text: other"))
+    lab.mur("eval", "run", "--model", "recorded", cwd=case)
+    record = json.loads(max((path for path in lab.murmur_home.rglob("evr_*.json")), key=lambda p: p.name).read_text())
+    assert record["cases"][0]["runs"][0]["replay"] == "diverged"
+
+
+def test_replay_23_a_case_without_a_record_is_refused(lab):
+    project, _ = probed(lab)
+    (project / "task.md").write_text("go")
+    (project / "eval.jsonl").write_text('{"case_id":"a","task_path":"task.md"}\n')
+
+    result = project.mur("eval", "run", "--model", "recorded").failed("E-EVAL-003")
+
+    assert "--export-eval" in result.stderr
+
+
+def failing(lab, lines=30):
+    """A session that fails when the one file of forty holds the one line."""
+    project = command_agent(lab, ["grep -rl BROKEN . > found || true"], ("bash", "grep", "cat"), trace=FULL)
+    for n in range(40):
+        text = "".join(f"line {k} of {n}\n" for k in range(lines))
+        (project / f"work/file-{n:02}").write_text(text)
+    broken = project / "work/file-23"
+    broken.write_text(broken.read_text().replace("line 17 of 23", "BROKEN line"))
+    session, _ = run_commands(project)
+    return project, session
+
+
+def minimised(project, session, into, *arguments):
+    return project.mur("replay", session.id, "--workdir", project / "work", "--minimise", "--check", "grep file-23 found", "--work", into,
+                       "--json", *arguments, timeout=280)
+
+
+def test_replay_22_the_one_file_and_the_one_line_are_found(lab):
+    project, session = failing(lab)
+    before = lab.records
+
+    first = minimised(project, session, project / "a").ok().json
+    second = minimised(project, session, project / "b").ok().json
+
+    assert first["files"] == {"before": 41 if first["files"]["before"] == 41 else 40, "after": 1}
+    assert first["lines"]["after"] == 1 and first["runs"] <= 60 and first["complete"]
+    assert (project / "a/file-23").read_text() == "BROKEN line\n" == (project / "b/file-23").read_text()
+    assert (second["runs"], second["kept"]) == (first["runs"], first["kept"]) == (first["runs"], ["file-23"])
+    assert lab.records == before
+
+
+def test_replay_22_a_bound_and_a_check_that_does_not_hold(lab):
+    project, session = failing(lab, 20)
+    report = minimised(project, session, project / "a", "--max-runs", "3").ok().json
+    assert report["runs"] == 3 and not report["complete"]
+    result = project.mur("replay", session.id, "--workdir", project / "work", "--minimise", "--check", "grep nothing found",
+                         "--work", project / "b").failed("E-RPL-003")
+    assert "does not exit with 0" in result.stderr and not (project / "b").exists()
+    project.mur("replay", "--minimise").failed(code=2)
+
+
+def test_replay_what_a_record_allows_is_said(lab):
+    project, session = probed(lab)
+    report = project.mur("replay", session.id, "--workdir", project / "work", "--can", "--json").ok().json
+    assert report["rerun"] and report["strict"] and report["tasks"] == [{"task": 0, "turns": 3, "from": [0, 1, 2], "why_not": None}]
+    plain = probing(lab, [do("say x")], trace=CONTENT, name="plain")
+    other = recorded(lab, plain)
+    text = plain.mur("replay", other.id, "--workdir", plain / "work", "--can").ok().stdout
+    assert "--tools rerun  no: trace.capture: replay was not set" in text and "not on record" in text
+
+
+def test_replay_17_a_delegation_is_served_and_the_child_replayed_when_asked(lab):
+    publish_agent(lab, "child-agent", [{"text": "hello from the child"}], trace=CONTENT)
+    with Plane(lab, "local/child-agent") as plane:
+        project = plane.parent(turn(delegate("child-agent")), {"text": "waiting"}, reads(), trace=FULL)
+        running = plane.start(project)
+        running.result(90)
+        session = lab.session(running)
+        launched = len(plane.launches)
+
+        report = replay(project, "--workdir", project / "work", expect="same", session=session)
+        assert len(plane.launches) == launched and "children" not in report
+
+        report = replay(project, "--workdir", project / "work", "--deep", expect="same", session=session)
+        assert [child["verdict"] for child in report["children"]] == ["same"] and len(plane.launches) == launched
+        text = project.mur("replay", session.id, "--workdir", project / "work", "--deep").ok().stdout
+        assert f"child {report['children'][0]['session_id']}: same" in text
