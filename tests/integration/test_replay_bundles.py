@@ -196,7 +196,7 @@ def test_replay_22_a_bound_and_a_check_that_does_not_hold(lab):
     result = project.mur("replay", session.id, "--workdir", project / "work", "--minimise", "--check", "grep nothing found",
                          "--work", project / "b").failed("E-RPL-003")
     assert "does not exit with 0" in result.stderr and not (project / "b").exists()
-    project.mur("replay", "--minimise").failed(code=2)
+    project.mur("replay", "--minimise").failed(exit_status=2)
 
 
 def test_replay_what_a_record_allows_is_said(lab):
