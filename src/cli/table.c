@@ -191,33 +191,6 @@ static const struct cli_option eval_diff_options[] = {
     NONE
 };
 
-static const struct cli_option eval_run_options[] = {
-    { .name = "--model",
-      .kind = CLI_VALUE,
-      .value_name = "<HOW>",
-      .fallback = "live",
-      .choices = "live|recorded",
-      .help = "recorded: answers come from each case's `record`, and no key is read" },
-    { .name = "--dataset",
-      .kind = CLI_VALUE,
-      .value_name = "<DATASET>",
-      .fallback = "./eval.jsonl",
-      .help = "the cases, one JSON object a line" },
-    { .name = "--variant",
-      .kind = CLI_VALUE,
-      .value_name = "<VARIANT>",
-      .help = "a second capsule folder or manifest to compare with" },
-    { .name = "--repeat",
-      .kind = CLI_VALUE,
-      .value_name = "<REPEAT>",
-      .fallback = "1",
-      .is_number = true,
-      .min = 1,
-      .max = UINT64_MAX,
-      .help = "how often each case is run" },
-    NONE
-};
-
 static const struct cli_option build_options[] = {
     { .name = "--output",
       .letter = 'o',
@@ -519,7 +492,7 @@ static const struct cli_command commands[] = {
     { "eval run", "Run a data set of cases against a capsule", NULL,
       "mur eval run --repeat 3 --variant ../other",
       POS ({ "CAPSULE", false, false, "capsule folder or manifest (default: .)" }),
-      eval_run_options, cmd_eval_run },
+      cli_eval_run_options, cmd_eval_run },
 
     { "conversation ls", "List conversation records", NULL, NULL, NO_POS, conversation_ls_options,
       cmd_conversation_ls },

@@ -23,6 +23,10 @@ from tests.support.spawn import publish_agent
 from http.server import ThreadingHTTPServer
 
 
+DENY = {"name": "std/hook-deny", "version": "0.1.0", "runtime": "hook",
+        "config": {"rules": [{"tool": "tool-probe", "input": {"do": "say one*"}, "reason": "by hand"}]}}
+
+
 def tool(lab, name="tool-probe"):
     return lab.publish(name, own_component("tool-probe"), **PROBE)
 
@@ -135,6 +139,12 @@ def planned(lab):
     return ran(lab, project)
 
 
+def refused(lab):
+    project = probing(lab, [do("say one a"), do("say b")])
+    edit_manifest(project, lambda m: m["artifacts"].append(DENY))
+    return ran(lab, project)
+
+
 def fetched(lab):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pieces)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -166,7 +176,7 @@ SESSIONS = {
     "a seed": hooked({"on-task-start": {"answer": "seed-context", "clock": True,
                                         "messages": [{"role": "user", "content": "It is {{asked}}."}]}}, do("say a")),
     "a reopened task": hooked({"on-task-end": {"answer": "reopen-task", "text": "Once more.", "times": 1}}, do("say a")),
-    "a denied call": hooked({"before-tool-call": {"answer": "deny", "text": "not that", "times": 1}}, do("say a"), do("say b")),
+    "a denied call": refused,
     "a hook that looks on": hooked({"on-inference": {"answer": "none"}}, do("say a")),
     "an answer of a provider": provided(call("tool-probe", {"do": "say a"}), answer("done")),
     "retries": provided(fault(500), fault(529), answer("at last"), retry={"initial_delay_ms": 10}),
@@ -260,8 +270,7 @@ def other_driver(lab, project, session):
 
 
 def denied(lab, project, session):
-    edit_manifest(project, lambda m: m["artifacts"][-1]["config"]["on"].update(
-        {"before-tool-call": {"answer": "deny", "text": "no", "times": 1}}))
+    edit_manifest(project, lambda m: m["artifacts"].append(DENY))
 
 
 def record_lines(change):
@@ -307,7 +316,7 @@ MUTATIONS = {
     "a byte of a seed": (seed("Known beforE."), "recorded", 0, "message", "manifest"),
     "a longer seed": (seed("Known before. And more."), "recorded", 0, "message", "manifest"),
     "a hook less": (no_hook, "recorded", 0, "message", "watch"),
-    "a hook that denies": (denied, "recorded", 0, "call", "manifest"),
+    "a hook that denies": (denied, "recorded", 1, "message", "hook std/hook-deny was not there then"),
     "a tool less": (no_tool, "recorded", 0, "system", "artifact local/tool-probe"),
     "a tool more": (another_tool, "recorded", 0, "system", "artifact local/second"),
     "a description": (republished(description="other"), "recorded", 0, "tools", "artifact local/tool-probe: digest"),

@@ -55,9 +55,10 @@ replay_child (const struct rec_child *c, const char *tools, bool *is_good)
 {
     _cleanup_buf_ struct buf out = { 0 }, complaint = { 0 };
     _cleanup_free_ char *path = x_asprintf ("%s/trace.jsonl", c->records_dir);
-    char *argv[] = { (char *)"mur",     (char *)"replay", path,
-                     (char *)"--json",  (char *)"--deep", (char *)"--tools",
-                     (char *)(uintptr_t)tools, NULL };
+    char *argv[] = {
+        (char *)"mur",     (char *)"replay",         path, (char *)"--json", (char *)"--deep",
+        (char *)"--tools", (char *)(uintptr_t)tools, NULL
+    };
     json_t *o = json_object ();
     json_set_string (o, "session_id", c->session_id);
     json_t *report = run_process (argv, &out, &complaint)
@@ -74,8 +75,8 @@ replay_child (const struct rec_child *c, const char *tools, bool *is_good)
     bool is_diverged = str_eq (json_get_string (report, "verdict"), "diverged");
     size_t i;
     const json_t *below;
-    json_array_foreach (json_object_get (report, "children"), i, below)
-        is_diverged = is_diverged || str_eq (json_get_string (below, "verdict"), "diverged");
+    json_array_foreach (json_object_get (report, "children"), i, below) is_diverged =
+        is_diverged || str_eq (json_get_string (below, "verdict"), "diverged");
     *is_good = *is_good && ! is_diverged;
     json_decref (report);
     return o;

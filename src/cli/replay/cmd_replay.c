@@ -339,8 +339,8 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
     if (! replay_launch (cli_table_of (r->args), run, &steps, &r->session_id, err))
         return false;
     if (cli_has (r->args, "--deep"))
-        r->children = children_replay (r->record, cli_value (r->args, "--tools"),
-                                       &r->are_children_good);
+        r->children =
+            children_replay (r->record, cli_value (r->args, "--tools"), &r->are_children_good);
     print_report (r);
     return judge (r, err);
 }
@@ -380,8 +380,8 @@ run_replay (struct replay *r, struct mur_error **err)
         .manifest_len = r->manifest.len,
         .context_id = r->record->context_id,
         .model = cli_value (r->args, "--with-model"),
-        .needs_host = modes.tools != PLAY_RECORDED || modes.has_from ||
-                      cli_has (r->args, "--minimise"),
+        .needs_host =
+            modes.tools != PLAY_RECORDED || modes.has_from || cli_has (r->args, "--minimise"),
         .needs_keys = player_is_live (r->player),
     };
     if (! find_artifact (r, &run, err) || ! find_prompt (r, &run, err) ||
@@ -394,6 +394,6 @@ int
 cmd_replay (const struct cli_args *args, struct mur_error **err)
 {
     __attribute__ ((cleanup (replay_clear))) struct replay r = { .args = args,
-                                                            .are_children_good = true };
+                                                                 .are_children_good = true };
     return run_replay (&r, err) ? CLI_OK : CLI_FAILED;
 }

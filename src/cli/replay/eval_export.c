@@ -87,7 +87,8 @@ eval_export (const struct record *r, const char *manifest, size_t manifest_len, 
 {
     bool has_start = false;
     _cleanup_free_ char *bundle = x_asprintf ("%s/record.murtrace", dir);
-    if (! make_dir (dir, err) || ! put_task (r, dir, err) || ! put_start (r, dir, &has_start, err) ||
+    if (! make_dir (dir, err) || ! put_task (r, dir, err) ||
+        ! put_start (r, dir, &has_start, err) ||
         ! put (dir, "murmur.yaml", manifest, manifest_len, err) ||
         ! packing_pack (r, bundle, false, err) || ! put_line (r, dir, has_start, check, err))
         return false;

@@ -80,10 +80,9 @@ on_ended (void *ctx, struct session *s)
 static _Noreturn void
 be_trial (struct trial *t, pid_t parent)
 {
-    const struct play_modes modes = { .model = PLAY_SERVED,
-                                      .tools = PLAY_RERUN,
-                                      .hooks = PLAY_RERUN,
-                                      .goes_on = true };
+    const struct play_modes modes = {
+        .model = PLAY_SERVED, .tools = PLAY_RERUN, .hooks = PLAY_RERUN, .goes_on = true
+    };
     const struct replay_steps steps = { .staged = on_staged, .ended = on_ended, .ctx = t };
     struct run_replay run = t->q->run;
     _cleanup_error_ struct mur_error *err = NULL;
@@ -262,10 +261,12 @@ print_result (const struct minimiser *m, size_t lines_before)
         json_set_string (o, "session_id", q->record->session_id);
         json_set_u64 (o, "runs", m->runs);
         json_set_bool (o, "complete", is_whole);
-        json_object_set_new (o, "files", json_pack ("{s:I,s:I}", "before", (json_int_t)m->files.len,
-                                                    "after", (json_int_t)kept_files (m)));
-        json_object_set_new (o, "lines", json_pack ("{s:I,s:I}", "before", (json_int_t)lines_before,
-                                                    "after", (json_int_t)lines));
+        json_object_set_new (o, "files",
+                             json_pack ("{s:I,s:I}", "before", (json_int_t)m->files.len, "after",
+                                        (json_int_t)kept_files (m)));
+        json_object_set_new (o, "lines",
+                             json_pack ("{s:I,s:I}", "before", (json_int_t)lines_before, "after",
+                                        (json_int_t)lines));
         for (size_t i = 0; i < m->files.len; i++)
             if (m->files.items[i].is_kept)
                 json_array_append_new (kept, json_string (m->files.items[i].path));
@@ -286,7 +287,8 @@ read_start (struct minimiser *m, struct mur_error **err)
     const struct record *r = m->q->record;
     const struct rec_tree *tree = r->tape ? record_tree_before (r, 0, 0) : NULL;
     if (! tree) {
-        mur_fail (err, E_RPL_001, "%s cannot be minimised: the files it began with are not on record",
+        mur_fail (err, E_RPL_001,
+                  "%s cannot be minimised: the files it began with are not on record",
                   r->session_id);
         return mur_hint (err, "record with trace.capture: replay");
     }
@@ -307,7 +309,8 @@ run (struct minimiser *m, struct mur_error **err)
     size_t lines = start_files_lines (&m->files);
     if (! still_fails (m)) {
         rmdir (q->into);
-        mur_fail (err, E_RPL_003, "with everything in place, \"%s\" does not exit with 0", q->check);
+        mur_fail (err, E_RPL_003, "with everything in place, \"%s\" does not exit with 0",
+                  q->check);
         return mur_hint (err, "the check says that the failure is there: it exits with 0 then, and "
                               "it runs in the session's own walls");
     }

@@ -72,7 +72,8 @@ start_files_read (const struct record *r, const char *tree_sha, struct start_fil
     if (! mkdtemp (name))
         return mur_fail_errno (err, E_IO_003, "cannot make a folder below /tmp");
     int fd = open (name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_good = fd >= 0 && tree_restore (r, tree_sha, fd, err) && take_folder (out, name, "", err);
+    bool is_good =
+        fd >= 0 && tree_restore (r, tree_sha, fd, err) && take_folder (out, name, "", err);
     if (fd >= 0)
         close (fd);
     fs_remove_tree_at (AT_FDCWD, name, NULL);

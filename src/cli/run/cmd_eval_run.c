@@ -23,7 +23,6 @@
 #include "fs/replace.h"
 #include "home/paths.h"
 #include "manifest/capsule/capsule.h"
-#include "replay/bundle/bundle.h"
 #include "replay/record/record_read.h"
 #include "session/eval.h"
 #include "trace/read/reader.h"
@@ -155,20 +154,6 @@ check_models (const struct eval *e, struct mur_error **err)
 }
 
 static bool
-check_records (const struct eval *e, struct mur_error **err)
-{
-    for (size_t i = 0; e->is_recorded && i < e->cases.len; i++) {
-        const struct eval_case *c = &e->cases.items[i];
-        if (bundle_is_one (c->record))
-            continue;
-        mur_fail (err, E_EVAL_003, "case %s: %s%s", c->case_id,
-                  c->record ? "no bundle at " : "it has no record", c->record ? c->record : "");
-        return mur_hint (err, "`mur replay SESSION --export-eval DIR` makes a case with one");
-    }
-    return true;
-}
-
-static bool
 open_group (struct eval *e, struct mur_error **err)
 {
     _cleanup_free_ char *copy = x_strdup (e->arms[0].manifest_path);
@@ -192,7 +177,8 @@ prepare (struct eval *e, const struct cli_args *args, struct mur_error **err)
     return read_arm (e, "baseline", capsule ? capsule : ".", err) &&
            (! variant || read_arm (e, "variant", variant, err)) &&
            eval_cases_read (e->dataset, &e->cases, err) && check_checks (e, err) &&
-           check_models (e, err) && check_records (e, err) && open_group (e, err);
+           check_models (e, err) &&
+           (! e->is_recorded || eval_cases_check_records (&e->cases, err)) && open_group (e, err);
 }
 
 /* --- the record --- */
@@ -389,8 +375,7 @@ replay_record (struct one_run *run, const struct record *record, const char *dir
     const struct run_replay replay = { .player = player,
                                        .work_root = root,
                                        .manifest_dir = dir,
-                                       .manifest_name =
-                                           strrchr (run->arm->manifest_path, '/') + 1,
+                                       .manifest_name = strrchr (run->arm->manifest_path, '/') + 1,
                                        .manifest = manifest.data,
                                        .manifest_len = manifest.len,
                                        .context_id = record->context_id,
@@ -412,14 +397,13 @@ launch_record (struct one_run *run)
     _cleanup_error_ struct mur_error *err = NULL;
     bool is_good = unpacked_open (run->one->record, &bundle, &err);
     _cleanup_record_ struct record *record = is_good ? record_read (bundle.dir, &err) : NULL;
-    is_good = record && record_check (record, &err) &&
-              replay_record (run, record, bundle.dir, &err);
+    is_good =
+        record && record_check (record, &err) && replay_record (run, record, bundle.dir, &err);
     unpacked_close (&bundle);
     if (err)
         diag_error (err);
     json_t *o = json_object ();
-    json_set_string (o, "ending",
-                     session_ending_name (is_good ? ENDING_OK : ENDING_FAILED));
+    json_set_string (o, "ending", session_ending_name (is_good ? ENDING_OK : ENDING_FAILED));
     tell (run, o);
 }
 
@@ -532,8 +516,8 @@ run_record (const struct one_run *one, uint64_t repeat, size_t order, const json
     json_set_string (run, "exit_status", session && ! outcome ? ending : NULL);
     bool has_diverged = str_eq (json_get_string (told, "replay"), "diverged");
     json_set_string (run, "check_result",
-                     has_diverged       ? "fail"
-                     : check            ? check
+                     has_diverged      ? "fail"
+                     : check           ? check
                      : one->one->check ? "not_run"
                                        : NULL);
     json_t *report = json_object_get (told, "check");
@@ -591,9 +575,7 @@ run_one (struct eval *e, size_t case_index, const struct arm *arm, uint64_t repe
          struct mur_error **err)
 {
     const struct eval_case *c = &e->cases.items[case_index];
-    struct one_run one = {
-        .table = e->table, .arm = arm, .one = c, .is_recorded = e->is_recorded
-    };
+    struct one_run one = { .table = e->table, .arm = arm, .one = c, .is_recorded = e->is_recorded };
     _cleanup_json_ json_t *told = start_and_wait (&one, err);
     if (! told)
         return false;

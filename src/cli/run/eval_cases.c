@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/eval_cases.h"
 #include "fs/paths.h"
+#include "replay/bundle/bundle.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -177,5 +178,19 @@ eval_cases_read (const char *path, struct eval_cases *out, struct mur_error **er
     for (size_t i = 0; i < out->len; i++)
         if (! judge_case (&out->items[i], err))
             return false;
+    return true;
+}
+
+bool
+eval_cases_check_records (const struct eval_cases *cases, struct mur_error **err)
+{
+    for (size_t i = 0; i < cases->len; i++) {
+        const struct eval_case *c = &cases->items[i];
+        if (bundle_is_one (c->record))
+            continue;
+        mur_fail (err, E_EVAL_003, "case %s: %s%s", c->case_id,
+                  c->record ? "no bundle at " : "it has no record", c->record ? c->record : "");
+        return mur_hint (err, "`mur replay SESSION --export-eval DIR` makes a case with one");
+    }
     return true;
 }

@@ -32,4 +32,6 @@ struct eval_cases {
  * such file), E-IO-003 (unreadable, empty), E-EVAL-001 (<path>:<line>), E-EVAL-003 (a case that
  * cannot be run). */
 bool eval_cases_read (const char *path, struct eval_cases *out, struct mur_error **err);
+/* Every case has the record it was made from. E-EVAL-003. */
+bool eval_cases_check_records (const struct eval_cases *cases, struct mur_error **err);
 void eval_cases_clear (struct eval_cases *cases);

@@ -57,11 +57,9 @@ replay_launch (const struct cli_table *table, const struct run_replay *run,
     char *argv[] = { (char *)"mur", (char *)"run", (char *)"--no-env-file", NULL };
     _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
     struct watching w = { .steps = steps };
-    const struct run_steps around = { .case_id = steps->case_id,
-                                      .replay = run,
-                                      .staged = on_staged,
-                                      .ended = on_ended,
-                                      .ctx = &w };
+    const struct run_steps around = {
+        .case_id = steps->case_id, .replay = run, .staged = on_staged, .ended = on_ended, .ctx = &w
+    };
     _cleanup_error_ struct mur_error *caught = NULL;
     enum session_ending ending;
     if (! close_network (run->player, err))

@@ -182,3 +182,30 @@ cli_run_check (const struct cli_args *args)
         is_report = is_report && json_is_integer (json_object_get (report, counts[i]));
     return is_report ? NULL : x_strdup ("--parent-workdir-snapshot is no report of a snapshot");
 }
+
+const struct cli_option cli_eval_run_options[] = {
+    { .name = "--model",
+      .kind = CLI_VALUE,
+      .value_name = "<HOW>",
+      .fallback = "live",
+      .choices = "live|recorded",
+      .help = "recorded: answers come from each case's `record`, and no key is read" },
+    { .name = "--dataset",
+      .kind = CLI_VALUE,
+      .value_name = "<DATASET>",
+      .fallback = "./eval.jsonl",
+      .help = "the cases, one JSON object a line" },
+    { .name = "--variant",
+      .kind = CLI_VALUE,
+      .value_name = "<VARIANT>",
+      .help = "a second capsule folder or manifest to compare with" },
+    { .name = "--repeat",
+      .kind = CLI_VALUE,
+      .value_name = "<REPEAT>",
+      .fallback = "1",
+      .is_number = true,
+      .min = 1,
+      .max = UINT64_MAX,
+      .help = "how often each case is run" },
+    { 0 },
+};

@@ -7,7 +7,8 @@
 
 #include "cli/line/command.h"
 
-extern const struct cli_option cli_run_options[]; /* ends with a NULL name */
+extern const struct cli_option cli_run_options[],
+    cli_eval_run_options[]; /* ends with a NULL name */
 /* A launcher's word on what the work folder is a copy of is the whole report, or a usage error
  * (owned). */
 char *cli_run_check (const struct cli_args *args);

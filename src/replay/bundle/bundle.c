@@ -127,8 +127,9 @@ static bool
 refuse (const char *label, const char *name, const char *why, struct mur_error **err)
 {
     mur_fail (err, E_RPL_004, "%s: \"%s\" %s", label, name, why);
-    return mur_hint (err, "take the bundle from where it was packed again; nothing of it was run or "
-                          "written");
+    return mur_hint (err,
+                     "take the bundle from where it was packed again; nothing of it was run or "
+                     "written");
 }
 
 /* <count> plain components after a prefix. */

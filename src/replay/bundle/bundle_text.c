@@ -55,8 +55,7 @@ static void
 rewrite (struct renaming *x, struct buf *data)
 {
     size_t len;
-    _cleanup_free_ char *text =
-        x->replace (x->ctx, data->data ? data->data : "", data->len, &len);
+    _cleanup_free_ char *text = x->replace (x->ctx, data->data ? data->data : "", data->len, &len);
     struct buf out = { 0 };
     for (size_t i = 0; i < len;) {
         size_t body = is_digest_at (text + i, len - i) ? find_body (x, text + i) : x->all->len;

@@ -328,7 +328,8 @@ start_line_write (struct session *s, struct mur_error **err)
         .formation_callees = m ? (callees.items ? callees.items : none) : NULL,
         .mur_version = MUR_VERSION, .arch = ran.host.machine,
         .capture = capture_name (session_capture (s)),
-        .fence_word = session_capture (s) >= CAPTURE_CONTENT ? s->fence_word.text : NULL, .manifest_sha256 = ran.manifest_sha,
-        .manifest_path = ran.path, .lock_sha256 = ran.lock_sha[0] ? ran.lock_sha : NULL,
-        .artifacts = ran.artifacts, .replay_of = ran.replay_of);
+        .fence_word = session_capture (s) >= CAPTURE_CONTENT ? s->fence_word.text : NULL,
+        .manifest_sha256 = ran.manifest_sha, .manifest_path = ran.path,
+        .lock_sha256 = ran.lock_sha[0] ? ran.lock_sha : NULL, .artifacts = ran.artifacts,
+        .replay_of = ran.replay_of);
 }

@@ -394,8 +394,10 @@ test_the_table_is_the_chapters (void **state)
         { "conversation rm", "--record" },
         { "conversation truncate", "--keep --record" },
         { "replay", "--workdir --with-manifest --with-model --with-artifact "
-                    "--with-system-prompt --model --tools --from --each-turn --until --task "
+                    "--with-system-prompt --model --tools --from --each-turn --deep --can "
+                    "--export-eval --minimise --check --max-runs --work --until --task "
                     "--keep-going --json" },
+        { "trace pack", "--output --redact --workdir" },
         { "trace show", "--workdir --body --turn" },
         { "trace steps", "--verbose --workdir" },
         { "trace diff", "--workdir --steps --json" },
@@ -405,7 +407,7 @@ test_the_table_is_the_chapters (void **state)
         { "trace rm", "--workdir --json" },
         { "eval show", "--workdir --json" },
         { "eval diff", "--workdir --run --json" },
-        { "eval run", "--dataset --variant --repeat" },
+        { "eval run", "--model --dataset --variant --repeat" },
         { "mcp add",
           "--name --version --env --key-header --bin --with --allow-scripts --accept --scope --network --key-env --startup-secs" },
         { "mcp show", "--json" },
