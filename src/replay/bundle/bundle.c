@@ -171,15 +171,39 @@ check_entry (struct zip *z, size_t i, const char *label, struct mur_error **err)
     return zip_find (z, e->name) == e || refuse (label, e->name, "is there twice", err);
 }
 
-/* All of it in memory: bounded as a whole, whatever its headers say. */
+static void
+count_piece (void *ctx, const void *data, size_t len)
+{
+    uint64_t *left = ctx;
+    (void)data;
+    *left -= len < *left ? len : *left;
+}
+
+/* Bounded as a whole, whatever its headers say, and seen to be so before any of it is kept. */
+static bool
+check_sizes (struct zip *z, const char *label, struct mur_error **err)
+{
+    uint64_t left = LARGEST_BUNDLE;
+    for (size_t i = 0; i < zip_count (z); i++) {
+        bool is_over = false;
+        const struct zip_entry *e = zip_at (z, i);
+        _cleanup_error_ struct mur_error *caught = NULL;
+        if (! check_entry (z, i, label, err))
+            return false;
+        if (! zip_stream (z, e, left, count_piece, &left, &is_over, &caught))
+            return refuse (label, e->name,
+                           is_over ? "unpacks to more than a bundle may hold" : "cannot be read",
+                           err);
+    }
+    return true;
+}
+
 static bool
 read_entries (struct zip *z, const char *label, struct bundle_files *all, struct mur_error **err)
 {
     uint64_t left = LARGEST_BUNDLE;
     for (size_t i = 0; i < zip_count (z); i++) {
         bool is_over = false;
-        if (! check_entry (z, i, label, err))
-            return false;
         const struct zip_entry *e = zip_at (z, i);
         struct buf *data = add_file (all, x_strdup (e->name));
         _cleanup_error_ struct mur_error *caught = NULL;
@@ -252,7 +276,8 @@ bundle_unpack (const char *path, const char *dir, bool *is_strict, struct mur_er
         zip_open (packed.data ? packed.data : "", packed.len, path, &caught);
     if (! z)
         return refuse (path, "", caught->message, err);
-    if (! read_entries (z, path, &all, err) || ! check_about (&all, path, is_strict, err))
+    if (! check_sizes (z, path, err) || ! read_entries (z, path, &all, err) ||
+        ! check_about (&all, path, is_strict, err))
         return false;
     for (size_t i = 0; i < all.len; i++)
         if (! put_file (dir, &all.items[i], err))
