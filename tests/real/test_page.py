@@ -402,6 +402,7 @@ def test_B6_21_search_finds_and_can_be_stopped(lab, page, browser):
         recorded(lab, f"ses_{n:032x}", [event("session_start", 0, capsule_name="made"), event("tool_call", 1, tool_name="t", input={"said": '日本語 ä "quoted"'})])
     with browser.window(page) as window:
         tab = window.tab()
+        tab.wait_for_selector("table.list")  # the page listens to keys
         tab.keyboard.press("/")
         for text in ("日本語", "ä", 'ä "quoted"'):
             tab.fill("#search-text", text)
