@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     pthread_mutex_t lock;
@@ -20,6 +21,7 @@ static struct {
     int line_errno;     /* the same of a line on stdout that is no report */
     size_t lost;        /* records that could not be kept */
     char first_lost[512];
+    struct buf *aside; /* where report output goes in place of stdout; NULL: nowhere else */
 } sink = { .lock = PTHREAD_MUTEX_INITIALIZER, .fallback_fd = -1 };
 
 static const char *const prefixes[] = {
@@ -61,12 +63,23 @@ note_failure (int fd, int error)
         sink.line_errno = error;
 }
 
+/* Our signs are for terminals that have them. */
+static bool
+write_shown (int fd, const char *data, size_t len)
+{
+    if (! locale_lacks_utf8 () || ! isatty (fd))
+        return fd_write_all (fd, data, len);
+    _cleanup_buf_ struct buf plain = { 0 };
+    buf_append_ascii_signs (&plain, data, len);
+    return fd_write_all (fd, plain.data, plain.len);
+}
+
 /* <plain>: what goes to the fallback when the stream refuses; NULL: nothing does. */
 static void
 emit_as (int fd, const struct buf *shown, const struct buf *plain)
 {
     pthread_mutex_lock (&sink.lock);
-    bool is_written = fd_write_all (fd, shown->data, shown->len);
+    bool is_written = write_shown (fd, shown->data, shown->len);
     if (! is_written)
         note_failure (fd, errno);
     if (! is_written && plain && sink.fallback_fd >= 0)
@@ -267,12 +280,23 @@ void
 out_raw (const char *data, size_t len)
 {
     pthread_mutex_lock (&sink.lock);
-    if (! sink.out_is_closed && ! sink.out_errno && ! fd_write_all (STDOUT_FILENO, data, len)) {
+    if (sink.aside) {
+        buf_append (sink.aside, data, len);
+    } else if (! sink.out_is_closed && ! sink.out_errno &&
+               ! write_shown (STDOUT_FILENO, data, len)) {
         if (errno == EPIPE)
             sink.out_is_closed = true;
         else
             sink.out_errno = errno;
     }
+    pthread_mutex_unlock (&sink.lock);
+}
+
+void
+out_set_aside (struct buf *into)
+{
+    pthread_mutex_lock (&sink.lock);
+    sink.aside = into;
     pthread_mutex_unlock (&sink.lock);
 }
 

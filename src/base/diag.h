@@ -43,6 +43,10 @@ void out_puts (const char *s);
  * no text. */
 void out_raw (const char *data, size_t len);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
+/* Report output goes into <into> from now on, for who decides later what of it is shown; NULL: to
+ * stdout again. */
+struct buf;
+void out_set_aside (struct buf *into);
 /* True once the reader of stdout has left, or a write to it failed. */
 bool out_is_refused (void);
 /* The remembered failure, of a report or a line, as E-IO-003 naming the OS error; true when there

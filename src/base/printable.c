@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Right-to-left marks, embeddings, overrides and isolates, and the two separators that break a line
@@ -99,4 +100,52 @@ text_is_direction_mark (const char *c)
 {
     size_t n = utf8_char_len ((const unsigned char *)c, strlen (c));
     return n && turns_order (point_of ((const unsigned char *)c, n));
+}
+
+/* --- signs --- */
+
+bool
+locale_lacks_utf8 (void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (size_t i = 0; i < ARRAY_LEN (names); i++) {
+        const char *value = getenv (names[i]);
+        if (value && *value)
+            return ! strcasestr (value, "utf-8") && ! strcasestr (value, "utf8");
+    }
+    return false;
+}
+
+static const struct {
+    const char *sign; /* three bytes, or two */
+    char plain;
+} signs[] = {
+    { "\u2192", '>' }, { "\u2190", '<' }, { "\u2191", '^' },  { "\u2193", 'v' }, { "\u2500", '-' },
+    { "\u2501", '-' }, { "\u2502", '|' }, { "\u2503", '|' },  { "\u251c", '|' }, { "\u2514", '`' },
+    { "\u2510", '.' }, { "\u250c", '.' }, { "\u2518", '\'' }, { "\u256d", '.' }, { "\u2570", '`' },
+    { "\u2022", '*' }, { "\u25cf", '*' }, { "\u25cb", 'o' },  { "\u2713", '+' }, { "\u2714", '+' },
+    { "\u2717", 'x' }, { "\u2718", 'x' }, { "\u2026", '.' },  { "\u2014", '-' }, { "\u2013", '-' },
+    { "\u00b7", '.' }, { "\u00d7", 'x' }, { "\u2248", '~' },  { "\u2265", '>' }, { "\u2264", '<' },
+    { "\u21b3", '`' }, { "\u23f5", '>' }, { "\u25b8", '>' },  { "\u2588", '#' }, { "\u2591", '.' },
+    { "\u2212", '-' }, { "\u25a0", '#' }, { "\u26a0", '!' },  { "\u201c", '"' }, { "\u201d", '"' },
+    { "\u203a", '>' }, { "\u2039", '<' },
+};
+
+void
+buf_append_ascii_signs (struct buf *out, const char *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t sign_len = 0;
+        for (size_t i = 0; (unsigned char)text[at] >= 0xc2 && i < ARRAY_LEN (signs); i++) {
+            size_t n = strlen (signs[i].sign);
+            if (n > len - at || memcmp (text + at, signs[i].sign, n) != 0)
+                continue;
+            buf_putc (out, signs[i].plain);
+            sign_len = n;
+            break;
+        }
+        if (! sign_len)
+            buf_putc (out, text[at]);
+        at += sign_len ? sign_len : 1;
+    }
 }

@@ -28,3 +28,9 @@ bool text_is_printable (const char *text, enum text_kind kind);
 /* Whether the character at <c> (NUL-terminated text) is a direction mark; all have three bytes but
  * U+061C, which has two. */
 bool text_is_direction_mark (const char *c);
+/* True when the environment's locale names characters other than UTF-8: a terminal of it shows our
+ * signs as rubbish. An unset locale says nothing. */
+bool locale_lacks_utf8 (void);
+/* Appends <len> bytes with the signs that our own reports draw with (arrows, ticks, lines, dashes)
+ * as one ASCII character each, so that columns stay; all else as it is. */
+void buf_append_ascii_signs (struct buf *out, const char *text, size_t len);

@@ -13,6 +13,7 @@
 #include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
 #include "cli/packages/new_options.h"
+#include "cli/packages/package_options.h"
 #include "cli/records/commands.h"
 #include "cli/records/trace_options.h"
 #include "cli/replay/commands.h"
@@ -143,9 +144,12 @@ static const struct cli_option conversation_ls_options[] = {
     NONE
 };
 
-static const struct cli_option conversation_show_options[] = { OPT_RECORD,
-                                                               OPT_JSON ("the record as JSON"),
-                                                               NONE };
+static const struct cli_option conversation_show_options[] = {
+    OPT_RECORD,
+    { .name = "--full", .help = "all lines of each message, not the first alone" },
+    OPT_JSON ("the record as JSON"),
+    NONE
+};
 
 static const struct cli_option conversation_truncate_options[] = {
     { .name = "--keep",
@@ -188,30 +192,6 @@ static const struct cli_option eval_diff_options[] = {
       .conflicts = "A",
       .help = "compare the arms of one `mur eval run` instead" },
     OPT_JSON ("with --run: the answer as JSON"),
-    NONE
-};
-
-static const struct cli_option build_options[] = {
-    { .name = "--output",
-      .letter = 'o',
-      .kind = CLI_VALUE,
-      .value_name = "<OUTPUT>",
-      .help = "file or folder to write (default: beside the manifest)" },
-    { .name = "--skill",
-      .kind = CLI_VALUE_OR_NONE,
-      .value_name = "[<NAME>]",
-      .none_value = "",
-      .help = "pack a skill: SOURCE is a folder or zip with SKILL.md" },
-    { .name = "--version",
-      .kind = CLI_VALUE,
-      .value_name = "<VERSION>",
-      .requires = "--skill",
-      .help = "the skill's version (default: 0.1.0)" },
-    { .name = "--summary",
-      .kind = CLI_VALUE,
-      .value_name = "<TEXT>",
-      .requires = "--skill",
-      .help = "the skill's summary" },
     NONE
 };
 
@@ -267,31 +247,9 @@ static const struct cli_option search_options[] = {
     NONE
 };
 
-static const struct cli_option index_options[] = {
-    { .name = "--repo",
-      .kind = CLI_VALUE,
-      .value_name = "<OWNER/REPO>",
-      .is_required = true,
-      .help = "the repository whose release holds the files" },
-    { .name = "--release",
-      .kind = CLI_VALUE,
-      .value_name = "<TAG>",
-      .is_required = true,
-      .help = "the release's tag" },
-    { .name = "--merge",
-      .kind = CLI_VALUE,
-      .value_name = "<INDEX>",
-      .help = "an older index whose entries stay" },
-    { .name = "--output",
-      .letter = 'o',
-      .kind = CLI_VALUE,
-      .value_name = "<FILE>",
-      .fallback = "artifacts-index.json",
-      .help = "file to write" },
-    NONE
-};
-
 static const struct cli_option doctor_options[] = {
+    { .name = "--verbose",
+      .help = "on a terminal too: all that was looked at, not only what is wrong" },
     { .name = "--bind",
       .kind = CLI_VALUE,
       .value_name = "<ADDR>",
@@ -387,7 +345,8 @@ static const struct cli_command commands[] = {
       cli_chat_options, cmd_chat },
     { "ps", "List running capsules",
       "Asks each recorded door whether it still answers. Records whose process is gone are "
-      "removed, unless --json.",
+      "removed, unless --json. DETACHED: yes when it goes on after whoever started it has ended; "
+      "UPTIME: hours, minutes, seconds.",
       NULL, NO_POS, ps_options, cmd_ps },
     { "top", "Watch all running capsules",
       "One row a session of this host, those that ask something first: what it does, what it has "
@@ -582,7 +541,8 @@ static const struct cli_command commands[] = {
       "Packs murmur.yaml and exactly the files it lists under requires_files into "
       "<name>-<version>.mur.zip; the manifest's `build:` command, if it has one, runs first.",
       "mur build\nmur build --skill ./notes-skill",
-      POS ({ "SOURCE", false, false, "folder to pack (default: .)" }), build_options, cmd_build },
+      POS ({ "SOURCE", false, false, "folder to pack (default: .)" }), cli_build_options,
+      cmd_build },
     { "publish", "Put a packed artifact into the global store", NULL,
       "mur publish bot-0.1.0.mur.zip",
       POS ({ "ARTIFACT_PATH", false, false,
@@ -605,7 +565,8 @@ static const struct cli_command commands[] = {
       "published one" },
     { "index", "Write the index of a folder of packed artifacts", NULL,
       "mur index dist --repo acme/tools --release v3",
-      POS ({ "DIR", true, false, "folder with the .mur.zip files" }), index_options, cmd_index },
+      POS ({ "DIR", true, false, "folder with the .mur.zip files" }), cli_index_options,
+      cmd_index },
     { "precompile", "Compile components before their first run", NULL, NULL,
       POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile },
 
@@ -622,6 +583,22 @@ static const struct cli_command commands[] = {
              "credentials.<NAME>" },
            { "VALUE", true, false, "its value" }),
       config_set_options, cmd_config_set },
+    { "config get", "Show the value of one configuration key",
+      "The project's where it has one, else the global one. A credential is never shown, only said to "
+      "be set.",
+      "mur config get registry.index_url",
+      POS ({ "KEY", true, false, "as `mur config list` names it" }), no_options, cmd_config_get },
+    { "config list", "Show what is configured and where",
+      "One row a key: the project's file first, whose values hold, then the global one. Secrets are "
+      "not shown.",
+      NULL, NO_POS, no_options, cmd_config_list },
+    { "config unset", "Take one configuration key out", NULL,
+      "mur config unset -g credentials.ANTHROPIC_API_KEY",
+      POS ({ "KEY", true, false, "a key that `mur config set` takes" }), config_set_options,
+      cmd_config_unset },
+    { "config path", "Show which files are read",
+      "The project's, then the global one; both are optional.", NULL, NO_POS, no_options,
+      cmd_config_path },
     { "beta list", "List features that must be enabled", NULL, NULL, NO_POS, no_options,
       cmd_beta_list },
     { "beta enable", "Enable a feature", NULL, NULL, POS ({ "FEATURE", true, false, "its name" }),

@@ -129,7 +129,7 @@ def test_chat_screen_says_what_was_spent_and_opens_calls(lab, model, columns):
     chat.type("/open\n/tools\n/model\n/resume\n")
     chat.wait_shown("claude-test")
     assert "untrusted-content source=tool:files" in chat.shown.replace("\n", "") and "  files" in chat.lines
-    eventually(lambda: "mur chat --context ID" in chat.text)
+    eventually(lambda: "This conversation is ctx_" in chat.text)
     leave(chat)
 
 

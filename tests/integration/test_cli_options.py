@@ -12,7 +12,7 @@ COMMANDS = {
     "search": (["<QUERY>"], ["--index <PATH|URL|local>", "--limit <LIMIT>"]),
     "index": (["<DIR>"], ["--repo <OWNER/REPO>", "--release <TAG>", "--merge <INDEX>", "-o, --output <FILE>"]),
     "version": ([], ["--json"]),
-    "doctor": (["[ARGS]"], ["--bind <ADDR>", "--learn <PROGRAM>"]),
+    "doctor": (["[ARGS]"], ["--verbose", "--bind <ADDR>", "--learn <PROGRAM>"]),
     "build": (["[SOURCE]"], ["-o, --output <OUTPUT>", "--skill [<NAME>]", "--version <VERSION>", "--summary <TEXT>"]),
     "publish": (["[ARTIFACT_PATH]"], ["--platform <PLATFORM>"]),
     "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),
@@ -22,7 +22,7 @@ COMMANDS = {
                  "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment", "--unconfined",
                  "--explain-scope"]),
     "conversation ls": ([], ["--record <NAME>", "--message <MSG-ID>", "--json"]),
-    "conversation show": (["<CONTEXT_ID>"], ["--record <NAME>", "--json"]),
+    "conversation show": (["<CONTEXT_ID>"], ["--record <NAME>", "--full", "--json"]),
     "conversation rm": (["<CONTEXT_ID>"], ["--record <NAME>"]),
     "conversation truncate": (["<CONTEXT_ID>"], ["--keep <N>", "--record <NAME>"]),
     "trace show": (["[SESSION]"], ["--workdir <WORKDIR>", "--body <SELECTOR>", "--turn <N>"]),
@@ -47,6 +47,8 @@ COMMANDS = {
     "stop": (["<SESSION>"], ["--timeout <SECONDS>"]),
     "beta list": ([], []), "beta enable": (["<FEATURE>"], []), "beta disable": (["<FEATURE>"], []),
     "config set": (["<KEY>", "<VALUE>"], ["-g, --global"]),
+    "config get": (["<KEY>"], []), "config list": ([], []), "config path": ([], []),
+    "config unset": (["<KEY>"], ["-g, --global"]),
     "explain": (["[CODE]"], []),
 }
 HIDDEN = ["--capsule-sha256", "--store-root", "--inherited-deadline", "--readiness-tokens", "--workdir-identity",
@@ -84,7 +86,7 @@ def test_cli_12_a_command_takes_what_the_table_says(lab, command):
 @pytest.mark.parametrize("group,members", [
     ("trace", ["show", "steps", "diff", "report", "export", "list", "rm"]), ("eval", ["show", "diff", "run"]),
     ("conversation", ["ls", "show", "rm", "truncate"]), ("control", ["show", "set", "secret", "forget"]),
-    ("beta", ["list", "enable", "disable"]), ("config", ["set"]),
+    ("beta", ["list", "enable", "disable"]), ("config", ["set", "get", "list", "unset", "path"]),
 ])
 def test_cli_12_a_group_lists_its_members_and_help(lab, group, members):
     text = lab.mur(group, "--help").ok().stdout

@@ -125,6 +125,124 @@ load_script (char **error)
     return script;
 }
 
+/* --- What a script may say --- */
+
+static const char *const script_keys[] = { "steps", "scripts", "file", NULL };
+static const char *const choice_keys[] = { "when", "steps", NULL };
+static const char *const step_keys[] = {
+    "text",  "thinking", "tool_calls",   "content",        "stop_reason",
+    "usage", "stream",   "chunk_bytes",  "chunk_delay_ms", "delay_ms",
+    "error", "metadata", "continuation", "save_request",   "raw",
+    "trap",  NULL
+};
+static const char *const call_keys[] = { "name", "input", "id", NULL };
+static const char *const error_keys[] = { "message", "status",      "transient",
+                                          "times",   "stop_reason", NULL };
+
+/* True when the two differ by case, by '_' and '-' or by at most one letter. */
+static bool
+is_near (const char *typed, const char *known)
+{
+    int spare = 1;
+    while (*typed || *known) {
+        if (*typed == '_' || *typed == '-') {
+            typed++;
+        } else if (*known == '_') {
+            known++;
+        } else if (*typed && *known && (*typed | 0x20) == (*known | 0x20)) {
+            typed++, known++;
+        } else {
+            if (spare-- == 0)
+                return false;
+            size_t typed_len = strlen (typed), known_len = strlen (known);
+            typed += typed_len >= known_len && typed_len > 0;
+            known += known_len >= typed_len && known_len > 0;
+        }
+    }
+    return true;
+}
+
+/* Says which member of a mapping has a key that none of `known` is; true when there is none. */
+static bool
+has_known_keys (const struct mur_json *script, mur_node mapping, const char *where,
+                const char *const *known, char **error)
+{
+    if (mur_json_kind (script, mapping) != MUR_JSON_OBJECT)
+        return true;
+    for (mur_node n = mur_json_first (script, mapping); n >= 0; n = mur_json_next (script, n)) {
+        char *key = mur_json_key (script, n);
+        const char *near = NULL;
+        bool is_known = false;
+        for (size_t i = 0; known[i] != NULL && ! is_known; i++) {
+            is_known = strcmp (key, known[i]) == 0;
+            if (is_near (key, known[i]))
+                near = known[i];
+        }
+        struct mur_text all = { 0 };
+        for (size_t i = 0; ! is_known && near == NULL && known[i] != NULL; i++)
+            mur_text_printf (&all, "%s%s", i ? ", " : "; known are ", known[i]);
+        if (! is_known)
+            *error = mur_format ("%s: unknown key '%s'%s%s%s%s", where, key,
+                                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                                 near != NULL ? "'?" : "", all.data != NULL ? all.data : "");
+        mur_text_free (&all);
+        free (key);
+        if (! is_known)
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_step_known (const struct mur_json *script, mur_node step, const char *where, char **error)
+{
+    bool is_good = has_known_keys (script, step, where, step_keys, error);
+    char *of_call = mur_format ("%s.tool_calls", where), *of_error = mur_format ("%s.error", where);
+    mur_node calls = mur_json_get (script, step, "tool_calls");
+    for (mur_node c = mur_json_first (script, calls); is_good && c >= 0;
+         c = mur_json_next (script, c))
+        is_good = has_known_keys (script, c, of_call, call_keys, error);
+    is_good = is_good && has_known_keys (script, mur_json_get (script, step, "error"), of_error,
+                                         error_keys, error);
+    free (of_call);
+    free (of_error);
+    return is_good;
+}
+
+static bool
+are_steps_known (const struct mur_json *script, mur_node steps, const char *where, char **error)
+{
+    bool is_good = true;
+    size_t number = 0;
+    for (mur_node s = mur_json_first (script, steps); is_good && s >= 0;
+         s = mur_json_next (script, s)) {
+        char *name = mur_format ("%s[%zu]", where, number++);
+        is_good = is_step_known (script, s, name, error);
+        free (name);
+    }
+    return is_good;
+}
+
+/* Looked at once, before the first step: a script is the same at each. */
+static bool
+is_script_known (const struct mur_json *script, char **error)
+{
+    static const char config[] = "inference.driver.config";
+    if (mur_json_kind (script, 0) == MUR_JSON_ARRAY)
+        return are_steps_known (script, 0, "the script", error);
+    mur_node scripts = mur_json_get (script, 0, "scripts");
+    bool is_good = has_known_keys (script, 0, config, script_keys, error) &&
+                   are_steps_known (script, mur_json_get (script, 0, "steps"),
+                                    "inference.driver.config.steps", error);
+    for (mur_node s = mur_json_first (script, scripts); is_good && s >= 0;
+         s = mur_json_next (script, s))
+        is_good =
+            has_known_keys (script, s, "inference.driver.config.scripts", choice_keys, error) &&
+            are_steps_known (script, mur_json_get (script, s, "steps"),
+                             "inference.driver.config.scripts.steps", error);
+    return is_good;
+}
+
 /* The steps of the first of `scripts` whose `when` occurs in the task, else `steps`, else the whole
  * file when it is a list. */
 static mur_node
@@ -493,7 +611,8 @@ mur_tool (const struct mur_input *in, struct mur_result *out)
     read_messages (&call);
     struct mur_json *script = load_script (&error);
     call.script = script;
-    if (script == NULL || ! choose_step (&call, &error)) {
+    if (script == NULL || (call.number == 0 && ! is_script_known (script, &error)) ||
+        ! choose_step (&call, &error)) {
         mur_failed (out, "%s", error);
     } else {
         save_request (&call, in);

@@ -16,6 +16,7 @@
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/literals.h"
 #include "manifest/text/yaml.h"
+#include "manifest/text/yaml_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -278,7 +279,9 @@ pick_component (const struct planning *p, const struct artifact_manifest *m,
     for (size_t i = 0; i < p->plan.len; i++)
         names[i] = p->plan.items[i].name;
     int picked = package_pick_root_wasm (names, p->plan.len, E_BLD_003, m->name, err);
-    if (picked < 0)
+    if (picked < 0 && yaml_get (m->root, "inference"))
+        mur_hint (err, "an agent has no component of its own: add the line execution: static");
+    else if (picked < 0)
         mur_hint (err, "name exactly one root *.wasm in requires_files, or call it capsule.wasm");
     else
         *component = &p->plan.items[picked];

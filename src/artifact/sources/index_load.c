@@ -7,6 +7,8 @@
 #include "manifest/settings/config.h"
 #include "net/http_fetch.h"
 
+#include <sys/stat.h>
+
 static bool
 fetch_text (const char *url, struct buf *text, struct mur_error **err)
 {
@@ -51,7 +53,11 @@ index_load (const char *path_or_url, struct mur_error **err)
             return NULL;
     } else {
         _cleanup_error_ struct mur_error *caught = NULL;
-        if (! fs_read_path (path_or_url, INDEX_BYTES_MAX, &text, &caught))
+        struct stat st;
+        _cleanup_free_ char *inside = stat (path_or_url, &st) == 0 && S_ISDIR (st.st_mode)
+                                          ? x_asprintf ("%s/" INDEX_FILE_NAME, path_or_url)
+                                          : NULL;
+        if (! fs_read_path (inside ? inside : path_or_url, INDEX_BYTES_MAX, &text, &caught))
             return mur_fail (err, E_IO_003, "%s", caught->message), NULL;
     }
     return index_parse (text.data ? text.data : "", text.len, path_or_url, err);

@@ -15,6 +15,7 @@ struct chat_talk {
     json_t *asked;  /* what it asks, when only some answers are taken; NULL: any text is one */
     json_t *calls;  /* what the last calls of tools came to, the newest last; NULL: none yet */
     struct token_tally tally;
+    const char *with;     /* the provider that was asked for by --with, or NULL */
     int signals_fd;       /* -1: signals end the program */
     const char *argument; /* of the command that runs; borrowed */
     bool is_terminal;     /* a person sees it */

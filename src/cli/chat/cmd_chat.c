@@ -17,9 +17,12 @@
 #include "cli/line/line_reader.h"
 #include "cli/line/own_command.h"
 #include "cli/running/stop_session.h"
+#include "cli/running/watch_text.h"
 #include "fs/paths.h"
 #include "fs/root.h"
+#include "home/conversations.h"
 #include "home/paths.h"
+#include "trace/read/text.h"
 
 #include <signal.h>
 #include <string.h>
@@ -27,8 +30,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MENTION_LIMIT ((size_t)1 << 20)
-#define STOP_S        10
+#define MENTION_LIMIT   ((size_t)1 << 20)
+#define STOP_S          10
+#define MOST_LISTED     12 /* conversations that /resume shows */
+#define SUBJECT_COLUMNS 40
 
 /* --- with whom --- */
 
@@ -68,7 +73,7 @@ meet (const struct cli_args *args, struct chat_talk *t, struct mur_error **err)
         return mur_hint (err, "`mur ps` lists what is running; a capsule is named by its folder or "
                               "manifest");
     }
-    const char *with = cli_value (args, "--with");
+    const char *with = t->with = cli_value (args, "--with");
     _cleanup_free_ char *manifest =
         with ? bundled_agent (with, cli_value (args, "--model"), err) : manifest_of (target, err);
     struct chat_launch launch = { .manifest = manifest,
@@ -170,14 +175,54 @@ do_tools (struct chat_talk *t)
         out_puts ("It has no tools.\n");
 }
 
+/* The session ends and one with the other model goes on with the conversation. */
+static void
+change_model (struct chat_talk *t, const char *model)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    _cleanup_free_ char *manifest = bundled_agent (t->with, model, &err);
+    const struct chat_launch launch = { .manifest = manifest,
+                                        .workdir = t->session->workdir,
+                                        .signals_fd = t->signals_fd };
+    if (manifest) {
+        chat_drop_question (t);
+        token_tally_clear (&t->tally);
+        chat_session_clear (t->session);
+        *t->session = (struct chat_session){ .lifeline_fd = -1, .errors_fd = -1 };
+    }
+    if (manifest && chat_session_launch (t->session, &launch, &err)) {
+        t->tally = (struct token_tally){ .fd = -1 };
+        token_tally_open (&t->tally, t->session->record->records_dir);
+        out_printf ("%s answers from now on; the conversation goes on.\n", model);
+        return;
+    }
+    t->is_over = manifest != NULL; /* the one that was is gone */
+    if (err)
+        diag_error (err);
+}
+
 static void
 do_model (struct chat_talk *t)
 {
     token_tally_read (&t->tally);
     const char *model = json_get_string (t->tally.start, "model");
-    out_printf ("%s\n", model ? model : "not known");
-    out_puts ("Another one: `mur chat --with PROVIDER --model NAME`, or inference.model of its "
-              "manifest.\n");
+    const char *session = t->session->record->session_id;
+    if (! t->argument[0]) {
+        out_printf ("%s\n", model ? model : "not known");
+        out_puts (t->with ? "/model NAME lets another model of this provider answer.\n"
+                          : "/model NAME chooses among inference.alternates of its manifest.\n");
+        return;
+    }
+    if (t->with)
+        change_model (t, t->argument);
+    else if (! own_command_run ((const char *const[]){ "control", "set", "inference.driver",
+                                                       t->argument, session, NULL }))
+        out_printf (
+            "Not changed. A manifest says who may answer: a name of inference.alternates, with "
+            "inference.driver under control.settings, is chosen here; else change "
+            "inference.model and start anew. `mur chat --with PROVIDER --model NAME --context "
+            "%s` asks a model about the same conversation.\n",
+            t->context_id);
 }
 
 /* What a call returned, counted from the newest. */
@@ -198,31 +243,119 @@ do_open (struct chat_talk *t)
     out_puts ("\n");
 }
 
+static int
+newest_first (const void *x, const void *y)
+{
+    const struct conversation_file *a = *(const struct conversation_file *const *)x;
+    const struct conversation_file *b = *(const struct conversation_file *const *)y;
+    return (a->touched_ms < b->touched_ms) - (a->touched_ms > b->touched_ms);
+}
+
+/* Whose it is: a store has the capsule's name, unless a header says otherwise. */
+static const char *
+capsule_of (const struct conversation_file *f)
+{
+    const char *capsule = json_get_string (f->header, "capsule");
+    return capsule ? capsule : f->record;
+}
+
+/* The first words that a person said. Owned. */
+static char *
+subject_of (const struct conversation_file *f)
+{
+    for (size_t i = 0; i < f->len; i++) {
+        const json_t *message = f->lines[i].message;
+        const json_t *content = json_object_get (message, "content");
+        const char *text = json_string_value (content);
+        if (! text)
+            text = json_get_string (json_array_get (content, 0), "text");
+        if (text && str_eq (json_get_string (message, "role"), "user"))
+            return text_first_words (text_behind_fence (text), SUBJECT_COLUMNS);
+    }
+    return x_strdup ("");
+}
+
+/* By its number in the list, or by the beginning or the end of its id. NULL: none, or several. */
+static const struct conversation_file *
+conversation_meant (struct conversation_file **list, size_t len, const char *typed)
+{
+    const struct conversation_file *found = NULL;
+    char *end;
+    unsigned long number = strtoul (typed, &end, 10);
+    if (! *end && number >= 1 && number <= len)
+        return list[number - 1];
+    for (size_t i = 0; i < len; i++) {
+        const char *id = list[i]->context_id;
+        bool is_meant = str_starts (id, typed) || str_ends (id, typed) ||
+                        (str_starts (id, "ctx_") && str_starts (id + 4, typed));
+        if (str_eq (id, typed) || (is_meant && ! found))
+            found = list[i];
+        else if (is_meant && ! str_eq (found->context_id, typed))
+            return NULL;
+    }
+    return found;
+}
+
+static void
+list_conversations (const struct chat_talk *t, struct conversation_file **list, size_t len)
+{
+    out_printf ("This conversation is %s.%s\n", t->context_id,
+                len ? "" : " There is no earlier one of this capsule.");
+    for (size_t i = 0; i < len && i < MOST_LISTED; i++) {
+        _cleanup_free_ char *subject = subject_of (list[i]);
+        struct small_text when = time_text (list[i]->touched_ms);
+        out_printf ("%3zu  %.10s %.5s  %3zu messages  %.12s  %s\n", i + 1, when.text,
+                    when.text + 11, list[i]->len, list[i]->context_id, subject);
+    }
+    if (len)
+        out_puts ("/resume NUMBER goes on with one, so does the beginning of an id.\n");
+}
+
 static void
 do_resume (struct chat_talk *t)
 {
+    _cleanup_ (conversation_files_free) struct conversation_files all = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! conversation_files_read (NULL, NULL, &all, &err)) {
+        diag_error (err);
+        return;
+    }
+    _cleanup_free_ struct conversation_file **list =
+        x_new_array (struct conversation_file *, all.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; i < all.len; i++)
+        if (str_eq (capsule_of (&all.items[i]), t->session->record->capsule_name) &&
+            ! str_eq (all.items[i].context_id, t->context_id) && all.items[i].len)
+            list[len++] = &all.items[i];
+    qsort (list, len, sizeof *list, newest_first);
     if (! t->argument[0]) {
-        out_printf ("This conversation is %s; `/resume ID` or `mur chat --context ID` goes on with "
-                    "one.\n",
-                    t->context_id);
+        list_conversations (t, list, len);
+        return;
+    }
+    const struct conversation_file *meant = conversation_meant (list, len, t->argument);
+    if (! meant && ! id_is_valid (t->argument, "ctx_")) {
+        out_printf ("No single conversation of this capsule is meant by %s; /resume alone lists "
+                    "them.\n",
+                    t->argument);
         return;
     }
     chat_drop_question (t);
+    _cleanup_free_ char *chosen = x_strdup (meant ? meant->context_id : t->argument);
     free (t->context_id);
-    t->context_id = x_strdup (t->argument);
+    t->context_id = steal_ptr (&chosen);
     out_printf ("The next message goes on with %s.\n", t->context_id);
 }
 
 static const struct chat_command commands[] = {
     { "/help", "this list", do_help },
     { "/new", "begin a new conversation with the same capsule", do_new },
-    { "/resume", "go on with an earlier conversation by its id; alone: the id of this one",
+    { "/resume", "earlier conversations; with a number or the beginning of an id: go on with one",
       do_resume },
     { "/open", "what the last call of a tool returned; with a number, one before it", do_open },
     { "/trace", "what it did so far", do_trace },
     { "/grants", "what it may do", do_grants },
     { "/tools", "what it may call", do_tools },
-    { "/model", "who answers", do_model },
+    { "/model", "who answers; with a name: another from the next message on", do_model },
     { "/stop", "end the session, also one that was joined, and leave", do_stop },
     { "/quit", "leave; a session that was launched here ends, one that was joined goes on",
       do_quit },

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define HISTORY_LINES 500
@@ -55,7 +56,9 @@ struct line_editor {
     int signals_fd;
     const char *prompt;
     bool is_interrupted;
-    struct buf in; /* read and not handed to the library; what stands before <at> was */
+    struct termios before;
+    bool is_terminal; /* its mode is <before> again in the end */
+    struct buf in;    /* read and not handed to the library; what stands before <at> was */
     size_t at;
     struct strv pastes; /* by number of their marks */
 };
@@ -213,6 +216,21 @@ keep (struct line_editor *e, const char *line)
     umask (before);
 }
 
+/* --- the terminal --- */
+
+/* Ctrl-D typed while no line is edited waits as what was typed; as the terminal's mark of an end it
+ * would mean nothing any more when the editor comes to it. The library leaves it a mark each time.
+ */
+static void
+keep_end_as_key (void)
+{
+    struct termios mode;
+    if (tcgetattr (STDIN_FILENO, &mode) != 0)
+        return;
+    mode.c_cc[VEOF] = _POSIX_VDISABLE;
+    (void)tcsetattr (STDIN_FILENO, TCSANOW, &mode);
+}
+
 /* --- lines --- */
 
 /* Appends a line with the pastes its marks stand for. */
@@ -245,6 +263,7 @@ line_editor_next (struct line_editor *e, const char *prompt, struct buf *line)
         (void)! write (STDOUT_FILENO, begin, sizeof begin - 1);
         int len = 0;
         const char *got = api.el_gets (e->el, &len);
+        keep_end_as_key ();
         (void)! write (STDOUT_FILENO, end, sizeof end - 1);
         if (! got || len <= 0) {
             how = e->is_interrupted ? LINE_INTERRUPTED : line->len ? LINE_READ : LINE_OVER;
@@ -278,6 +297,7 @@ line_editor_new (int signals_fd, const char *history)
         (void)setlocale (LC_CTYPE, "C.UTF-8");
     struct line_editor *e = x_new0 (struct line_editor);
     e->signals_fd = signals_fd;
+    e->is_terminal = tcgetattr (STDIN_FILENO, &e->before) == 0;
     e->el = api.el_init ("mur", stdin, stdout, stderr);
     if (! e->el) {
         free (e);
@@ -300,6 +320,8 @@ line_editor_free (struct line_editor *e)
     if (e->history)
         api.history_end (e->history);
     api.el_end (e->el);
+    if (e->is_terminal)
+        (void)tcsetattr (STDIN_FILENO, TCSADRAIN, &e->before);
     buf_free (&e->in);
     strv_free (&e->pastes);
     free (e->history_path);

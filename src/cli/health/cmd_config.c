@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur config set` and `mur beta`: the commands that write configuration (spec/cli.md 4).
+ * `mur config` and `mur beta`: configuration read and written (spec/cli.md 4). A secret is never
+ * shown.
  */
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "manifest/settings/config.h"
+#include "manifest/settings/config_entries.h"
 #include "manifest/settings/config_write.h"
+
+#include <unistd.h>
 
 /* Features a build may hide until they are enabled; this one has none. Ends with NULL. */
 static const char *const features[] = { NULL };
@@ -24,6 +28,86 @@ cmd_config_set (const struct cli_args *args, struct mur_error **err)
     if (str_eq (key, "inference.api_key"))
         diag_note ("`mur run` does not read inference.api_key: a manifest names its key as "
                    "${NAME}, answered by credentials.<NAME>");
+    return CLI_OK;
+}
+
+/* --- reading back --- */
+
+struct reading {
+    const char *wanted; /* NULL: all */
+    bool is_found;
+};
+
+static void
+list_entry (void *ctx, const struct config_entry *e)
+{
+    struct reading *r = ctx;
+    r->is_found = true;
+    out_printf ("%-30s %-40s %s\n", e->key, e->value ? e->value : "(set; not shown)", e->file);
+}
+
+/* The first that has the key is the one that holds. */
+static void
+print_wanted (void *ctx, const struct config_entry *e)
+{
+    struct reading *r = ctx;
+    if (r->is_found || ! str_eq (r->wanted, e->key))
+        return;
+    r->is_found = true;
+    if (e->value)
+        out_printf ("%s\n", e->value);
+    else
+        diag_note ("%s is set in %s; a secret is not shown", e->key, e->file);
+}
+
+int
+cmd_config_list (const struct cli_args *args, struct mur_error **err)
+{
+    (void)args;
+    struct reading r = { 0 };
+    if (! config_entries (list_entry, &r, err))
+        return CLI_FAILED;
+    if (! r.is_found)
+        diag_note ("nothing is configured; `mur config set -g KEY VALUE` begins");
+    return CLI_OK;
+}
+
+int
+cmd_config_get (const struct cli_args *args, struct mur_error **err)
+{
+    struct reading r = { .wanted = cli_positional (args, "KEY") };
+    if (! config_entries (print_wanted, &r, err))
+        return CLI_FAILED;
+    if (r.is_found)
+        return CLI_OK;
+    mur_fail (err, E_CFG_002, "%s is not set", r.wanted);
+    mur_hint (err, "`mur config list` shows what is");
+    return CLI_FAILED;
+}
+
+int
+cmd_config_unset (const struct cli_args *args, struct mur_error **err)
+{
+    const char *key = cli_positional (args, "KEY");
+    _cleanup_free_ char *written = NULL;
+    if (! config_set (key, NULL, cli_has (args, "--global"), &written, err))
+        return CLI_FAILED;
+    out_printf ("Unset %s in %s\n", key, written);
+    return CLI_OK;
+}
+
+int
+cmd_config_path (const struct cli_args *args, struct mur_error **err)
+{
+    (void)args;
+    _cleanup_config_ struct config *config = config_load (err);
+    if (! config)
+        return CLI_FAILED;
+    if (config->project_path)
+        out_printf ("%s%s\n", config->project_path,
+                    access (config->project_path, F_OK) == 0 ? "" : "  (absent)");
+    out_printf ("%s%s\n", config->global_path,
+                access (config->global_path, F_OK) == 0 ? "" : "  (absent)");
     return CLI_OK;
 }
 

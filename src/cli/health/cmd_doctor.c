@@ -10,6 +10,7 @@
 #include "cli/health/doctor_internal.h"
 #include "cli/health/doctor_learn.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_programs.h"
 #include "home/paths.h"
 #include "manifest/settings/config.h"
 #include "policy/warn.h"
@@ -17,6 +18,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static enum containment_class
 config_class (enum config_floor floor)
@@ -42,7 +44,7 @@ bearer_line (const struct door_authentication *a)
 }
 
 static void
-door_line (const struct doctor *d)
+door_line (struct doctor *d)
 {
     const struct door_network *network = d->manifest->network;
     const struct door_authentication *a = network ? network->authentication : NULL;
@@ -76,23 +78,53 @@ summary (struct doctor *d)
     return d->errors ? CLI_FAILED : CLI_OK;
 }
 
-static int
-report (struct doctor *d, const char *home)
+struct part {
+    const char *title; /* for a person: what was looked at */
+    void (*tell) (struct doctor *d);
+};
+
+static const struct part parts[] = {
+    { "the door", door_line },
+    { "namespaces, Landlock", doctor_namespaces },
+    { "the murmur home", doctor_home },
+    { "grants", doctor_grants },
+    { "memory bound", doctor_memory },
+    { "environment", doctor_environment },
+    { "control secrets", doctor_control_secrets },
+    { "interfaces", doctor_wit_level },
+    { "leftovers of sessions", doctor_leftovers },
+    { "artifacts", doctor_checklist },
+    { "limits of models", doctor_model_limits },
+    { "folders of a session", doctor_directories },
+    { "what a launch would refuse", doctor_concerns },
+};
+
+/* One part for a person: a line where all is well, else all that it says. */
+static void
+tell_shortly (struct doctor *d, const struct part *part)
 {
-    door_line (d);
-    doctor_namespaces (d);
-    doctor_home (d, home);
-    doctor_grants (d);
-    doctor_memory (d);
-    doctor_environment (d);
-    doctor_control_secrets (d);
-    doctor_wit_level (d);
-    doctor_leftovers (d);
-    doctor_checklist (d);
-    doctor_model_limits (d);
-    doctor_directories (d);
-    doctor_concerns (d);
+    _cleanup_buf_ struct buf said = { 0 };
+    size_t faults = d->errors + d->warnings;
+    out_set_aside (&said);
+    part->tell (d);
+    out_set_aside (NULL);
+    if (faults == d->errors + d->warnings)
+        out_printf ("\u2713  %s\n", part->title);
+    else
+        out_raw (said.data ? said.data : "", said.len);
+}
+
+static int
+report (struct doctor *d, bool is_short)
+{
+    for (size_t i = 0; i < ARRAY_LEN (parts); i++)
+        if (is_short)
+            tell_shortly (d, &parts[i]);
+        else
+            parts[i].tell (d);
     int status = summary (d);
+    if (is_short)
+        out_puts ("(all that was looked at: mur doctor --verbose)\n");
     strv_free (&d->fixes);
     strv_free (&d->natives);
     return status;
@@ -100,7 +132,7 @@ report (struct doctor *d, const char *home)
 
 /* A malformed manifest, lock or configuration is the answer: no checklist then. */
 static int
-check_project (const char *project, const char *bind, struct mur_error **err)
+check_project (const char *project, const struct cli_args *args, struct mur_error **err)
 {
     _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", project);
     _cleanup_free_ char *home = home_path (err);
@@ -117,18 +149,20 @@ check_project (const char *project, const char *bind, struct mur_error **err)
         .manifest_dir = project,
         .config_floor = config ? config_class (config->containment) : CONTAINMENT_ADVISORY,
         .flag_floor = CONTAINMENT_ADVISORY,
-        .bind_addr = bind,
+        .bind_addr = cli_value (args, "--bind"),
     };
     struct policy *policy = stores ? policy_lower (manifest, &request, err) : NULL;
     int status = CLI_FAILED;
     if (policy) {
         policy_warn_parse (policy, config_credential_copy, config);
+        missing_programs_note (policy);
         struct host_containment host = host_containment_facts ();
         struct capsule_containment capsule = { .workdir_exec = policy->files.exec_allowed &&
                                                                ! policy->files.exec_is_walled };
         struct containment containment = { 0 };
         containment_decide (&host, policy->containment_floor, &capsule, &containment);
-        struct doctor d = { .project = project,
+        struct doctor d = { .home = home,
+                            .project = project,
                             .manifest_path = path,
                             .manifest = manifest,
                             .policy = policy,
@@ -136,7 +170,7 @@ check_project (const char *project, const char *bind, struct mur_error **err)
                             .config = config,
                             .stores = stores,
                             .lock = lock };
-        status = report (&d, home);
+        status = report (&d, isatty (STDOUT_FILENO) && ! cli_has (args, "--verbose"));
         containment_clear (&containment);
     }
     policy_free (policy);
@@ -170,7 +204,7 @@ cmd_doctor (const struct cli_args *args, struct mur_error **err)
         return check_roster (cwd, err);
     _cleanup_free_ char *project = project_root_find (cwd);
     if (project)
-        return check_project (project, cli_value (args, "--bind"), err);
+        return check_project (project, args, err);
     mur_fail (err, E_IO_001, "there is no murmur.yaml at or above %s, and no roster.yaml in it",
               cwd);
     mur_hint (err, "run it in a project's folder; `mur new agent hello` creates one");

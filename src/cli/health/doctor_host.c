@@ -173,8 +173,9 @@ static const struct {
 };
 
 void
-doctor_home (struct doctor *d, const char *home)
+doctor_home (struct doctor *d)
 {
+    const char *home = d->home;
     out_printf ("\nMurmur home (%s)\n", home);
     for (size_t i = 0; i < ARRAY_LEN (home_entries); i++) {
         bool is_top = str_eq (home_entries[i].name, ".");

@@ -14,6 +14,7 @@
 #include "policy/policy.h"
 
 struct doctor {
+    const char *home;    /* the murmur home */
     const char *project; /* the project folder, absolute */
     const char *manifest_path;
     const struct capsule_manifest *manifest;
@@ -29,7 +30,7 @@ struct doctor {
 
 /* doctor_host.c */
 void doctor_namespaces (struct doctor *d); /* and Landlock: one probe feeds both */
-void doctor_home (struct doctor *d, const char *home);
+void doctor_home (struct doctor *d);
 void doctor_memory (struct doctor *d);
 /* doctor_grants.c */
 void doctor_grants (struct doctor *d);      /* preopens, protected paths, install grant */

@@ -18,7 +18,7 @@ own_command_default_signals (void)
     (void)sigprocmask (SIG_SETMASK, &none, NULL);
 }
 
-void
+bool
 own_command_run (const char *const *words)
 {
     _cleanup_strv_ struct strv argv = { 0 };
@@ -32,9 +32,10 @@ own_command_run (const char *const *words)
         execv (argv.items[0], argv.items);
         _exit (127);
     }
-    int status;
+    int status = -1;
     while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (err)
         diag_error (err);
+    return pid > 0 && WIFEXITED (status) && WEXITSTATUS (status) == 0;
 }

@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /* Runs it with the streams of this one and waits. <words> are its arguments without the program;
- * NULL ends them. */
-void own_command_run (const char *const *words);
+ * NULL ends them. True when it ended well. */
+bool own_command_run (const char *const *words);
 /* Between fork and exec: signals as a new program expects them. */
 void own_command_default_signals (void);

@@ -254,6 +254,65 @@ static const char example[] = "name: acme/greeter\n"
                               "  driver: {artifact: std/driver-anthropic}\n"
                               "  max_turns: 20\n";
 
+/* The keys that mur build reads: what is packed says them of itself. */
+static const struct {
+    const char *key, *value, *meaning;
+} packed_keys[] = {
+    { "name", "text", "Required. Without a scope: whoever publishes gives it one." },
+    { "version", "text", "Required: three numbers, such as \"0.1.0\"." },
+    { "runtime", "tool, driver, hook, skill, capsule", "Required: what it is." },
+    { "execution", "wasm, native, static",
+      "How it is packed; follows from the rest where it is left out. An agent, which has no "
+      "component of its own, says static." },
+    { "implementation", "native",
+      "A native program, packed as bin/<name>, in place of a component." },
+    { "requires_files", "list of text",
+      "The files of the folder that are packed beside murmur.yaml; nothing else is." },
+    { "description", "text", "What a model, mur search and an index are told." },
+    { "input_schema", "map", "Of a tool: what its input must be, as JSON Schema." },
+    { "output_schema", "map", "Of a tool: what its output is, as JSON Schema." },
+    { "tags", "list of text", "Words for an index." },
+    { "models", "map", "Of a driver: each model's max_output_tokens and context_window." },
+    { "upstream_auth", "map", "Of a driver: the header its provider wants the key in." },
+    { "upstream", "none", "Of a driver that calls no provider." },
+    { "binding", "map", "Of a hook: the events it is asked about." },
+};
+
+static const char packed_intro[] =
+    "A folder that mur build packs has a murmur.yaml with these keys at its top level; one of an "
+    "agent has the keys above beside them.";
+
+static void
+markdown_packed (struct page *p)
+{
+    buf_printf (
+        &p->out,
+        "\n## A manifest that is packed\n\n%s\n\n| Key | Value | Meaning |\n|---|---|---|\n",
+        packed_intro);
+    for (size_t i = 0; i < ARRAY_LEN (packed_keys); i++) {
+        buf_printf (&p->out, "| `%s` | %s | ", packed_keys[i].key, packed_keys[i].value);
+        put_cell (&p->out, packed_keys[i].meaning);
+        buf_puts (&p->out, " |\n");
+    }
+}
+
+static void
+man_packed (struct page *p)
+{
+    buf_puts (&p->out, ".SH A MANIFEST THAT IS PACKED\n");
+    roff_put (&p->out, packed_intro);
+    buf_putc (&p->out, '\n');
+    for (size_t i = 0; i < ARRAY_LEN (packed_keys); i++) {
+        buf_puts (&p->out, ".TP\n.B ");
+        roff_put (&p->out, packed_keys[i].key);
+        buf_puts (&p->out, "\n(");
+        roff_put (&p->out, packed_keys[i].value);
+        buf_puts (&p->out, ") ");
+        roff_put (&p->out, packed_keys[i].meaning);
+        buf_putc (&p->out, '\n');
+    }
+}
+
 static void
 markdown_page (struct page *p)
 {
@@ -271,6 +330,7 @@ markdown_page (struct page *p)
     buf_puts (&p->out, "```\n");
     for (size_t i = 0; i < p->len; i++)
         markdown_block (p, &p->blocks[i]);
+    markdown_packed (p);
 }
 
 static void
@@ -289,6 +349,7 @@ man_page (struct page *p)
     buf_puts (&p->out, ".fi\n.SH KEYS\n");
     for (size_t i = 0; i < p->len; i++)
         man_block (p, &p->blocks[i]);
+    man_packed (p);
     buf_puts (&p->out, ".SH SEE ALSO\n.BR mur (1)\n");
 }
 

@@ -238,17 +238,44 @@ message_text (const json_t *message)
     return buf_steal (&text);
 }
 
+/* How many lines follow the first, but for the mark that ends untrusted text. */
+static size_t
+lines_more (const char *text)
+{
+    size_t count = 0;
+    for (const char *at = text; (at = strchr (at, '\n'));)
+        count += *++at && ! str_starts (at, "</untrusted-content>");
+    return count;
+}
+
 static void
-show_text (const struct conversation_file *f)
+show_message (struct report *r, size_t number, const char *role, const char *text, bool is_whole)
+{
+    size_t first = strcspn (text, "\n"), more = lines_more (text);
+    _cleanup_free_ char *line = x_strndup (text, first);
+    _cleanup_free_ char *cut = is_whole ? x_strdup (line) : cut_text (line, LINE_COLUMNS);
+    report_text (r, "%4zu  %-10s %s", number, role, cut);
+    if (more && ! is_whole)
+        report_text (r, "  (%zu more line%s)", more, more == 1 ? "" : "s");
+    report_text (r, "\n");
+    for (const char *at = text + first; is_whole && *at;) {
+        size_t len = strcspn (++at, "\n");
+        if (len && ! str_starts (at, "</untrusted-content>"))
+            report_text (r, "%17s%.*s\n", "", (int)len, at);
+        at += len;
+    }
+}
+
+static void
+show_text (const struct conversation_file *f, bool is_whole)
 {
     struct report r = { 0 };
     report_text (&r, "record:   %s\ncontext:  %s\nmessages: %zu\n", f->record, f->context_id,
                  f->len);
     for (size_t i = 0; i < f->len; i++) {
         _cleanup_free_ char *text = message_text (f->lines[i].message);
-        text[strcspn (text, "\n")] = '\0';
-        _cleanup_free_ char *cut = cut_text (text, LINE_COLUMNS);
-        report_text (&r, "%4zu  %-10s %s\n", i + 1, member_text (f->lines[i].message, "role"), cut);
+        show_message (&r, i + 1, member_text (f->lines[i].message, "role"),
+                      text_behind_fence (text), is_whole);
     }
     _cleanup_buf_ struct buf out = { 0 };
     report_finish (&r, false, &out);
@@ -291,7 +318,7 @@ cmd_conversation_show (const struct cli_args *args, struct mur_error **err)
     if (cli_has (args, "--json"))
         show_json (&all.items[0]);
     else
-        show_text (&all.items[0]);
+        show_text (&all.items[0], cli_has (args, "--full"));
     return CLI_OK;
 }
 

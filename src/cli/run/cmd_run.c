@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_programs.h"
 #include "cli/run/commands.h"
 #include "cli/run/launcher_inputs.h"
 #include "cli/run/roster_run.h"
@@ -218,8 +219,8 @@ read_file_manifest (struct run *r, struct mur_error **err)
     r->request.file.len = r->manifest_text.len;
     r->request.file.mode = stat (path, &st) == 0 ? st.st_mode : 0644;
     _cleanup_free_ char *shown = fs_shown_path (path);
-    r->manifest = capsule_manifest_parse (r->manifest_text.data, r->manifest_text.len, shown,
-                                          MANIFEST_WITH_SECRETS, err);
+    r->manifest = capsule_manifest_parse_aloud (r->manifest_text.data, r->manifest_text.len, shown,
+                                                MANIFEST_WITH_SECRETS, err);
     return r->manifest != NULL;
 }
 
@@ -340,6 +341,7 @@ lower_policy (struct run *r, struct mur_error **err)
     policy_warn_door (p, false);
     policy_warn_parse (p, config_credential_copy, r->config);
     note_unread_blocks (r->manifest);
+    missing_programs_note (p);
     if (! policy_check_tool_names (r->manifest, err) ||
         (cli_has (r->args, "--containment") &&
          ! containment_flag (cli_value (r->args, "--containment"), &flag, err)))

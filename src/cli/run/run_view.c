@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/line_reader.h"
+#include "cli/line/terminal_width.h"
 #include "cli/running/watch_view.h"
 #include "door/tasks/question.h"
 #include "door/tasks/streams.h"
@@ -15,7 +16,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 struct run_view {
@@ -294,13 +294,6 @@ follow (void *ctx)
 
 /* --- the outside --- */
 
-static unsigned
-terminal_width (void)
-{
-    struct winsize size = { 0 };
-    return ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 struct run_view *
 run_view_start (const struct run_view_style *style, struct session *s)
 {
@@ -317,7 +310,7 @@ run_view_start (const struct run_view_style *style, struct session *s)
     struct watch_style watch = { .is_terminal = true,
                                  .has_colour = diag_wants_colour (STDOUT_FILENO),
                                  .is_own = true,
-                                 .width = terminal_width () };
+                                 .width = terminal_width };
     if (style->mode == RUN_VIEW_LIVE)
         v->watch = watch_view_new (&watch);
     v->watcher = watcher_new (streams, on_wake, v, &v->before_live);

@@ -59,7 +59,11 @@ find_target (const struct cli_args *args, struct target *t, struct mur_error **e
         t->token = t->own_token = door_token_of_environment ();
         return true;
     }
-    const struct running_entry *e = running_session (session_of (args), &t->scan, err);
+    const char *session = session_of (args);
+    const struct running_entry *e = running_session (session, &t->scan, err);
+    if (! e && session && session[0] != '@' && ! str_starts (session, "ses_"))
+        return mur_hint (err, "a text of several words is quoted: mur %s \"%s ...\"",
+                         cli_command_of (args)->name, session);
     if (! e)
         return false;
     const struct running_record *r = &e->record;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
+#include "cli/line/terminal_width.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_stream.h"
 #include "cli/running/running_session.h"
@@ -20,7 +21,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MOST_RESUMES 3 /* in a row without a new event */
@@ -122,13 +122,6 @@ watch (struct door_stream *s, struct watch *w, const struct running_record *reco
     }
 }
 
-static unsigned
-terminal_width (void)
-{
-    struct winsize size = { 0 };
-    return ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 /* Watches what <record> names, or the bare address. */
 static bool
 watch_door (const char *url, const struct secret *token, const struct running_record *record,
@@ -139,7 +132,7 @@ watch_door (const char *url, const struct secret *token, const struct running_re
     struct watch_style style = {
         .is_terminal = isatty (STDOUT_FILENO) && ! str_eq (terminal, "dumb"),
         .has_colour = diag_wants_colour (STDOUT_FILENO),
-        .width = terminal_width (),
+        .width = terminal_width,
         .spent = record ? token_tally_words : NULL,
         .spent_ctx = &tally,
     };

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/ids.h"
+#include "cli/line/terminal_width.h"
 #include "cli/running/door_stream.h"
 #include "client/door_client.h"
 #include "client/door_message.h"
@@ -11,7 +12,6 @@
 #include "door/tasks/question.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MOST_RESUMES 3
@@ -22,12 +22,10 @@ door_task_view (void)
 {
     if (! isatty (STDOUT_FILENO) || str_eq (getenv ("TERM"), "dumb"))
         return NULL;
-    struct winsize size = { 0 };
     struct watch_style style = { .is_terminal = true,
                                  .has_colour = diag_wants_colour (STDOUT_FILENO),
-                                 .is_own = true };
-    if (ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        style.width = size.ws_col;
+                                 .is_own = true,
+                                 .width = terminal_width };
     return watch_view_new (&style);
 }
 
@@ -130,7 +128,10 @@ follow (struct door_task *t, struct door_stream *stream, struct mur_error **err)
         if (end == DOOR_STREAM_DONE || end == DOOR_STREAM_REFUSED)
             return end == DOOR_STREAM_DONE;
         if (! t->task_id || end == DOOR_STREAM_UNREACHABLE || tries >= MOST_RESUMES)
-            return mur_fail (err, E_IO_003, "the connection to %s was lost: %s", t->url, why);
+            return mur_fail (err, E_IO_003,
+                             t->task_id ? "the connection to %s was lost: %s"
+                                        : "nothing answers at %s: %s",
+                             t->url, why);
         if (! again) {
             again = json_object ();
             json_set_string (again, "id", t->task_id);

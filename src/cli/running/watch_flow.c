@@ -39,6 +39,13 @@ view_put_inked (struct watch_view *v, enum ink which, const char *text)
 
 #define FLOW_INDENT "  "
 
+size_t
+view_width (const struct watch_view *v)
+{
+    size_t width = v->style.width ? v->style.width () : 0;
+    return width ? width : COLUMNS_UNKNOWN;
+}
+
 void
 view_flow_begin (struct watch_view *v)
 {
@@ -52,7 +59,7 @@ view_flow_word (struct watch_view *v)
 {
     if (! v->word.len)
         return;
-    size_t width = v->style.width ? v->style.width : COLUMNS_UNKNOWN;
+    size_t width = view_width (v);
     size_t columns = text_columns (v->word.data, v->word.len);
     if (v->column > strlen (FLOW_INDENT) && v->column + v->blanks + columns >= width) {
         buf_putc (v->out, '\n');

@@ -54,6 +54,8 @@ enum ink { INK_PLAIN, INK_BOLD, INK_DIM, INK_GOOD, INK_BAD, INK_ASKING, INK_CALL
 void view_ink (struct watch_view *v, enum ink which);
 void view_ink_end (struct watch_view *v, enum ink which);
 void view_put_inked (struct watch_view *v, enum ink which, const char *text);
+/* Of the terminal now. */
+size_t view_width (const struct watch_view *v);
 void view_flow_begin (struct watch_view *v);
 void view_flow_word (struct watch_view *v);
 /* Controls are shown as "·"; a word is written once it is known to have ended. */

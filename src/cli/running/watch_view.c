@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CONTEXT_SHOWN   12
-#define COLUMNS_UNKNOWN 80
+#define CONTEXT_SHOWN 12
 
 /* --- what was seen --- */
 
@@ -371,7 +370,7 @@ on_artifact (struct watch_view *v, struct watched_task *task, const json_t *fram
     _cleanup_buf_ struct buf safe = { 0 };
     text_put_safe (&safe, name, "");
     view_put_inked (v, INK_CALL, safe.data ? safe.data : "");
-    unsigned width = v->style.width ? v->style.width : COLUMNS_UNKNOWN;
+    size_t width = view_width (v);
     size_t used = text_columns (name, strlen (name)) + strlen (words) + 12;
     _cleanup_free_ char *first = text_first_words (content, used + 8 < width ? width - used : 8);
     _cleanup_free_ char *rest = x_asprintf ("  [%s]  %s", words, first);

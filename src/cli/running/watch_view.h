@@ -13,8 +13,8 @@
 struct watch_style {
     bool is_terminal; /* the live view; else plain lines */
     bool has_colour;
-    bool is_own;    /* the view of who started the session: no task is named */
-    unsigned width; /* of the terminal, in columns; 0: 80 */
+    bool is_own;              /* the view of who started the session: no task is named */
+    unsigned (*width) (void); /* of the terminal now, in columns, 0: 80; NULL: always 80 */
     /* "1,234 tokens in, 56 out", or NULL when it is not known; the view frees it. May be NULL. */
     char *(*spent) (void *ctx);
     void *spent_ctx;

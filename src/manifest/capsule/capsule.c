@@ -198,29 +198,63 @@ wipe_literals (struct capsule_manifest *m)
     }
 }
 
+/* What is read goes to <*out> also when it is refused, as far as it was read. */
+static bool
+parse (const char *text, size_t len, const char *file, enum manifest_reading how,
+       struct capsule_manifest **out, struct mur_error **err)
+{
+    struct arena *arena = arena_new ();
+    struct capsule_manifest *m = *out = arena_new0 (arena, struct capsule_manifest);
+    m->arena = arena;
+    m->file = arena_strdup (arena, file);
+    m->root = yaml_parse (arena, text, len, file, E_MAN_002, err);
+    if (! m->root)
+        return false;
+    struct reading rd = { .m = m, .how = how };
+    rd.r = (struct schema_reader){
+        .arena = arena, .file = m->file, .root = m->root, .code = E_MAN_002
+    };
+    schema_read (&rd.r, capsule_schema (), m->root, "", m);
+    bool ok = judge_all (&rd, err);
+    keep_unknown (&rd);
+    schema_reader_clear (&rd.r);
+    wipe_literals (m);
+    return ok;
+}
+
 struct capsule_manifest *
 capsule_manifest_parse (const char *text, size_t len, const char *file, enum manifest_reading how,
                         struct mur_error **err)
 {
-    struct arena *arena = arena_new ();
-    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
-        arena_new0 (arena, struct capsule_manifest);
-    m->arena = arena;
-    m->file = arena_strdup (arena, file);
-    struct yaml_node *root = yaml_parse (arena, text, len, file, E_MAN_002, err);
-    if (! root)
-        return NULL;
-    m->root = root;
-    struct reading rd = { .m = m, .how = how };
-    rd.r =
-        (struct schema_reader){ .arena = arena, .file = m->file, .root = root, .code = E_MAN_002 };
-    schema_read (&rd.r, capsule_schema (), root, "", m);
-    bool ok = judge_all (&rd, err);
-    if (ok)
-        keep_unknown (&rd);
-    schema_reader_clear (&rd.r);
-    wipe_literals (m);
-    return ok ? steal_ptr (&m) : NULL;
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m = NULL;
+    return parse (text, len, file, how, &m, err) ? steal_ptr (&m) : NULL;
+}
+
+static void
+warn_unknown_key (const struct unknown_key *u)
+{
+    const char *where = *u->path ? u->path : "the manifest at its top level";
+    if (u->suggestion)
+        diag_warn (DIAG_MANIFEST, W_SEC_019,
+                   "unknown key '%s' in %s has no effect; did you mean '%s'?", u->key, where,
+                   u->suggestion);
+    else
+        diag_warn (DIAG_MANIFEST, W_SEC_019,
+                   "unknown key '%s' in %s has no effect; it may come from a newer release", u->key,
+                   where);
+}
+
+struct capsule_manifest *
+capsule_manifest_parse_aloud (const char *text, size_t len, const char *file,
+                              enum manifest_reading how, struct mur_error **err)
+{
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m = NULL;
+    if (parse (text, len, file, how, &m, err))
+        return steal_ptr (&m);
+    for (size_t i = 0; i < m->unknown_len; i++)
+        if (m->unknown_keys[i].suggestion)
+            warn_unknown_key (&m->unknown_keys[i]);
+    return NULL;
 }
 
 struct capsule_manifest *
@@ -231,7 +265,7 @@ capsule_manifest_read (const char *path, enum manifest_reading how, struct mur_e
         return NULL;
     _cleanup_free_ char *shown = fs_shown_path (path);
     struct capsule_manifest *m =
-        capsule_manifest_parse (text.data ? text.data : "", text.len, shown, how, err);
+        capsule_manifest_parse_aloud (text.data ? text.data : "", text.len, shown, how, err);
     if (text.data)
         secret_wipe (text.data, text.len);
     return m;
@@ -253,18 +287,8 @@ capsule_manifest_free (struct capsule_manifest *m)
 void
 capsule_manifest_warn_unknown (const struct capsule_manifest *m)
 {
-    for (size_t i = 0; i < m->unknown_len; i++) {
-        const struct unknown_key *u = &m->unknown_keys[i];
-        const char *where = *u->path ? u->path : "the manifest at its top level";
-        if (u->suggestion)
-            diag_warn (DIAG_MANIFEST, W_SEC_019,
-                       "unknown key '%s' in %s has no effect; did you mean '%s'?", u->key, where,
-                       u->suggestion);
-        else
-            diag_warn (DIAG_MANIFEST, W_SEC_019,
-                       "unknown key '%s' in %s has no effect; it may come from a newer release",
-                       u->key, where);
-    }
+    for (size_t i = 0; i < m->unknown_len; i++)
+        warn_unknown_key (&m->unknown_keys[i]);
     if (m->unknown_total > m->unknown_len)
         diag_warn (DIAG_MANIFEST, W_SEC_019, "%zu more unknown keys have no effect",
                    m->unknown_total - m->unknown_len);

@@ -545,7 +545,12 @@ enum manifest_reading {
  * listed in the result. E-MAN-001/002/003, E-CAP-018. */
 struct capsule_manifest *capsule_manifest_parse (const char *text, size_t len, const char *file,
                                                  enum manifest_reading how, struct mur_error **err);
-/* The same of a file: also E-IO-001 (missing), E-IO-003. */
+/* The same; of a manifest that is refused it prints the unknown keys that are near a known one:
+ * what is spelled wrongly is often why another is missing. */
+struct capsule_manifest *
+capsule_manifest_parse_aloud (const char *text, size_t len, const char *file,
+                              enum manifest_reading how, struct mur_error **err);
+/* That of a file: also E-IO-001 (missing), E-IO-003. */
 struct capsule_manifest *
 capsule_manifest_read (const char *path, enum manifest_reading how, struct mur_error **err);
 void capsule_manifest_free (struct capsule_manifest *m);

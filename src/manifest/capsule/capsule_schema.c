@@ -572,7 +572,9 @@ static const struct schema deploy_schema = SCHEMA (deploy_keys, deploy);
 
 static const struct schema_key capsule_keys[] = {
     KEY (capsule_manifest, name, KEY_TEXT, .doc = "Required."),
-    KEY (capsule_manifest, version, KEY_TEXT, .doc = "Required."),
+    KEY (capsule_manifest, version, KEY_TEXT,
+         .doc = "Required. Three numbers where it is packed, such as 0.1.0; a bare number is taken "
+                "as its text."),
     KEY (capsule_manifest, artifacts, KEY_BLOCKS, .block = &artifact_schema,
          .doc = "What the capsule is made of."),
     KEY (capsule_manifest, capabilities, KEY_BLOCK, .block = &capabilities_schema,

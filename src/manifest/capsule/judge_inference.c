@@ -204,8 +204,10 @@ judge_inference (struct reading *rd, struct mur_error **err)
                                                                         : TOOL_REFRESH_COMPACTION;
     if (inf->transport == TRANSPORT_PROCESS && ! refuse_http_only (rd, inf, err))
         return false;
-    if (inf->transport == TRANSPORT_HTTP && ! inf->model)
-        return refuse_value (rd, err, "inference.model", "a model is required");
+    if (inf->transport == TRANSPORT_HTTP && ! inf->model) {
+        refuse_value (rd, err, "inference.model", "a model is required");
+        return mur_hint (err, "name it as the provider does: model: NAME");
+    }
     return judge_prompt_sources (rd, inf, err) && judge_driver (rd, inf, err) &&
            judge_compaction (rd, inf->compaction, err) && judge_retry (rd, inf->retry, err) &&
            judge_alternates (rd, err);

@@ -54,8 +54,17 @@ take_string (struct artifact_manifest *m, const char *key, bool is_required, con
         return yaml_is_scalar (n) ? mur_hint (err, "quote it: %s: \"%s\"", key, n->text) : false;
     }
     bool is_blank = ! n || n->text[strspn (n->text, " \t\r\n")] == '\0';
-    if (is_blank && is_required)
-        return refuse (m, err, E_MAN_001, key, "the required field '%s' is missing or blank", key);
+    if (is_blank && is_required) {
+        refuse (m, err, E_MAN_001, key, "the required field '%s' is missing or blank", key);
+        if (! str_eq (key, "runtime"))
+            return mur_hint (err, "add a line such as %s: %s", key,
+                             str_eq (key, "name") ? "my-tool" : "0.1.0");
+        return yaml_get (m->root, "inference")
+                   ? mur_hint (err, "an agent is packed with two more lines, runtime: capsule and "
+                                    "execution: static")
+                   : mur_hint (err, "say what is packed: runtime: tool, driver, hook, skill or "
+                                    "capsule");
+    }
     *out = n ? n->text : NULL;
     return true;
 }

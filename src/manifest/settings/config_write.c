@@ -38,7 +38,7 @@ static const struct {
 struct change {
     const char *block;
     const char *key;
-    const char *value;          /* NULL when beta is changed */
+    const char *value;          /* NULL: the key is taken out, or beta is changed */
     const struct strv *enabled; /* beta.enabled, or NULL */
 };
 
@@ -98,10 +98,10 @@ put_value (struct yaml_writer *w, const char *key, const struct yaml_node *old,
             yaml_add_node (w, key, old);
         return;
     }
-    if (change->value) {
+    if (change->value)
         yaml_add_text (w, key, change->value);
+    if (change->value || ! change->enabled)
         return;
-    }
     yaml_open_list (w, key);
     for (size_t i = 0; i < change->enabled->len; i++)
         yaml_add_text (w, NULL, change->enabled->items[i]);
@@ -141,7 +141,7 @@ put_credentials (struct yaml_writer *w, const struct yaml_node *root, const stru
             put_value (w, name, old->pairs[i].value, change, is_this);
         is_written |= is_this;
     }
-    if (is_ours && ! is_written)
+    if (is_ours && ! is_written && change->value)
         yaml_add_text (w, change->key, change->value);
     yaml_close (w);
 }
@@ -158,6 +158,8 @@ rewritten (const struct yaml_node *root, const struct change *change)
     put_value (&w, "containment", yaml_get (root, "containment"), change, false);
     put_block (&w, root, "spend", change);
     put_block (&w, root, "resources", change);
+    put_block (&w, root, "observability", change);
+    put_value (&w, "unconfined", yaml_get (root, "unconfined"), change, false);
     return yaml_writer_finish (&w);
 }
 

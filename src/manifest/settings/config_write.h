@@ -13,7 +13,7 @@
 /* Writes one supported key into the project file (<cwd>/.murmur/config.yaml) or the global one,
  * keeping every other known key; temp + rename, the global file 0600 before its name is visible.
  * E-CFG-002 (unsupported key, or credentials without is_global), E-IO-003. *written receives the
- * path to show ("~/.murmur/config.yaml" for the global file). */
+ * path to show ("~/.murmur/config.yaml" for the global file). A NULL value takes the key out. */
 bool config_set (const char *key, const char *value, bool is_global, char **written,
                  struct mur_error **err);
 /* Adds or removes a name of beta.enabled in the global file; *changed tells whether it was

@@ -80,6 +80,50 @@ type_fault (struct schema_reader *r, const struct yaml_node *at, const struct pl
     return false;
 }
 
+/* What to write in place, where the fault at <at> is the one that is told. */
+static void
+fault_hint (struct schema_reader *r, const struct yaml_node *at, const char *hint)
+{
+    if (hint && at->line == r->fault_line && at->column == r->fault_column && ! r->fault->hint)
+        mur_hint (&r->fault, "%s", hint);
+}
+
+/* One text where a list belongs, as the list that was meant. NULL: no short text. */
+static const char *
+as_list (struct schema_reader *r, const struct schema_key *k, const struct yaml_node *n)
+{
+    bool is_short = yaml_is_scalar (n) && n->kind != YAML_NULL && n->len && n->len <= 60;
+    return is_short && text_is_printable (n->text, TEXT_NAME)
+               ? arena_printf (r->arena, "a list: %s: [%s]", k->name, n->text)
+               : NULL;
+}
+
+/* The keys of a block. */
+static const char *
+its_keys (struct schema_reader *r, const struct schema *schema)
+{
+    _cleanup_buf_ struct buf names = { 0 };
+    for (const struct schema_key *k = schema->keys; k->name; k++)
+        if (! (k->flags & KEY_HIDDEN))
+            buf_printf (&names, "%s%s", names.len ? ", " : "", k->name);
+    return arena_printf (r->arena, "its keys are %s", names.data ? names.data : "none");
+}
+
+static const char *
+nearest_word (struct schema_reader *r, const struct schema_key *k, const struct yaml_node *n)
+{
+    const char *nearest = NULL;
+    size_t distance = 3; /* what is farther is another word */
+    for (uint64_t i = 0; yaml_is_scalar (n) && k->words[i]; i++) {
+        size_t d = schema_distance (n->text, k->words[i]);
+        if (d < distance && d < strlen (k->words[i])) {
+            distance = d;
+            nearest = k->words[i];
+        }
+    }
+    return nearest ? arena_printf (r->arena, "did you mean %s?", nearest) : NULL;
+}
+
 bool
 schema_take_fault (struct schema_reader *r, struct mur_error **err)
 {
@@ -173,6 +217,7 @@ read_enum (struct schema_reader *r, const struct schema_key *k, const struct yam
     }
     type_fault (r, n, place,
                 arena_printf (r->arena, "one of %s", schema_words (r->arena, k->words)));
+    fault_hint (r, n, nearest_word (r, k, n));
 }
 
 static void
@@ -181,6 +226,7 @@ read_texts (struct schema_reader *r, const struct schema_key *k, const struct ya
 {
     if (n->kind != YAML_LIST) {
         type_fault (r, n, place, "a list of texts");
+        fault_hint (r, n, as_list (r, k, n));
         return;
     }
     out->is_set = true;
@@ -406,6 +452,7 @@ read_block (struct schema_reader *r, const struct schema *schema, const struct y
         set_default (k, (char *)out + k->offset);
     if (map && map->kind != YAML_MAP) {
         type_fault (r, map, place, "a map of keys");
+        fault_hint (r, map, its_keys (r, schema));
         return;
     }
     if (map)

@@ -62,6 +62,38 @@ schema_distance (const char *a, const char *b)
     return distance (x, x_len, y, y_len);
 }
 
+/* Words of other programs for what a block of ours is called. */
+static const char *
+of_other_programs (const struct schema *schema, const char *key)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } words[] = {
+        { "tools", "artifacts" },
+        { "plugins", "artifacts" },
+        { "skills", "artifacts" },
+        { "mcp_servers", "artifacts" },
+        { "mcpServers", "artifacts" },
+        { "dependencies", "artifacts" },
+        { "model", "inference" },
+        { "provider", "inference" },
+        { "llm", "inference" },
+        { "prompt", "inference" },
+        { "system_prompt", "inference" },
+        { "instructions", "inference" },
+        { "permissions", "capabilities" },
+        { "allow", "capabilities" },
+        { "env", "capabilities" },
+        { "timeout", "capabilities" },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (const struct schema_key *k = schema->keys;
+             strcmp (key, words[i].theirs) == 0 && k->name; k++)
+            if (strcmp (k->name, words[i].ours) == 0)
+                return k->name;
+    return NULL;
+}
+
 const char *
 schema_suggest (const struct schema *schema, const char *key)
 {
@@ -84,5 +116,5 @@ schema_suggest (const struct schema *schema, const char *key)
             nearest_distance = d;
         }
     }
-    return nearest;
+    return nearest ? nearest : of_other_programs (schema, key);
 }

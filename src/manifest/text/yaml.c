@@ -401,6 +401,30 @@ take_event (struct builder *b, const yaml_event_t *e)
     }
 }
 
+/* The library's words name what it looked for; these say what is usually wrong. */
+static void
+hint_at_syntax (const struct builder *b)
+{
+    static const struct {
+        const char *words, *hint;
+    } known[] = {
+        { "mapping values are not allowed",
+          "is this line indented like its neighbours? A text that "
+          "holds a colon and a blank is quoted" },
+        { "while scanning a quoted scalar", "a quote is not closed" },
+        { "while parsing a flow", "a bracket or a comma is missing" },
+        { "did not find expected key", "is this line indented like its neighbours?" },
+        { "expected <block end>", "is this line indented like its neighbours?" },
+        { "could not find expected ':'", "a key ends with a colon and a blank" },
+        { "found character that cannot start", "a text that begins so is quoted" },
+    };
+    for (size_t i = 0; b->err && *b->err && i < ARRAY_LEN (known); i++)
+        if (strstr ((*b->err)->message, known[i].words)) {
+            mur_hint (b->err, "%s", known[i].hint);
+            return;
+        }
+}
+
 /* Whether line <line> (from 0) is indented with a tab, or has one at <column>. */
 static bool
 has_tab_at (const struct builder *b, size_t line, size_t column)
@@ -434,9 +458,11 @@ fail_syntax (struct builder *b)
         return mur_fail (b->err, b->code, "%s:%zu:%zu: not UTF-8 text: %s", b->name,
                          p->mark.line + 1, p->mark.column + 1,
                          p->problem ? p->problem : "unreadable byte");
-    return mur_fail (b->err, b->code, "%s:%zu:%zu: %s%s%s", b->name, p->problem_mark.line + 1,
-                     p->problem_mark.column + 1, p->problem ? p->problem : "not YAML",
-                     p->context ? " " : "", p->context ? p->context : "");
+    mur_fail (b->err, b->code, "%s:%zu:%zu: %s%s%s", b->name, p->problem_mark.line + 1,
+              p->problem_mark.column + 1, p->problem ? p->problem : "not YAML",
+              p->context ? " " : "", p->context ? p->context : "");
+    hint_at_syntax (b);
+    return false;
 }
 
 static bool

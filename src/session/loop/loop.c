@@ -207,7 +207,9 @@ loop_run (struct session *s, bool has_own, struct launch_outcome *out)
         if (! s->asked->player)
             warm_client (s);
         run_task (s, task, &run);
-        runs++;
+        if (! runs++ && has_own && ! s->asked->player &&
+            wait_for_next (s, has_own, 1) == UINT64_MAX)
+            tell_waiting (s, UINT64_MAX);
         bool is_own_failure = ! s->asked->player && task->origin == ORIGIN_USER &&
                               ending_of (run.ending) != ENDING_OK;
         bool is_fatal = ends_session (run.error);

@@ -184,3 +184,20 @@ credential_event (void *ctx, const struct gateway_event *e)
            .change = line.change, .trigger = line.trigger, .status = line.status,
            .retried = line.retried, .reason = line.reason);
 }
+
+const char *
+credential_name (const struct credential *c)
+{
+    return c->name;
+}
+
+const char *
+credential_place (struct credential *c)
+{
+    if (! c->name)
+        return "written in the manifest";
+    if (c->is_controllers)
+        return "supplied by a controller";
+    return credential_source (c) == GATEWAY_SOURCE_CONFIG ? "of the configuration's credentials"
+                                                          : "of the environment or .env";
+}

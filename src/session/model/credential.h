@@ -26,3 +26,7 @@ gateway_read_key_fn credential_read;
 gateway_event_fn credential_event;
 /* The source the key has now, for session_start. */
 enum gateway_source credential_source (struct credential *c);
+/* Where a person finds the key: its name, and in words where it is kept. Borrowed name, NULL for a
+ * key that the manifest holds. */
+const char *credential_name (const struct credential *c);
+const char *credential_place (struct credential *c);

@@ -12,6 +12,7 @@
 #include "net/guest_http.h"
 #include "net/http_client.h"
 #include "session/guests/guest_store.h"
+#include "session/model/credential.h"
 #include "session/model/played_answer.h"
 #include "session/model/retry.h"
 #include "session/model/steering.h"
@@ -219,9 +220,17 @@ static void
 warn_credential (const struct choice *d)
 {
     struct mur_error *error = NULL;
+    struct credential *key = d->artifact->guest.credential;
+    const char *name = key ? credential_name (key) : NULL;
     mur_fail (&error, E_RUN_027,
-              "the provider refused the credential of %s after it was read again",
-              d->artifact->full_name);
+              "the provider refused the credential of %s after it was read again: %s%s%s",
+              d->artifact->full_name, name ? name : "the key", key ? ", " : "",
+              key ? credential_place (key) : "");
+    if (name)
+        mur_hint (&error,
+                  "`mur config set -g credentials.%s KEY` sets it for every project; a "
+                  "variable of that name is read where the configuration has none",
+                  name);
     diag_error (error);
     mur_error_free (error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/stage_artifacts.h"
 #include "fs/paths.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "manifest/text/yaml_tree.h"
 #include "manifest/text/yaml_write.h"
 #include "policy/check.h"
@@ -118,6 +119,27 @@ find_skill_file (const char *dir_path)
     return NULL;
 }
 
+/* A package or a component is no text, and what is no tool or skill is no skill either. */
+static bool
+is_skill_text (struct staged_artifact *a, const char *path, struct mur_error **err)
+{
+    bool is_binary =
+        a->skill_text.len && memchr (a->skill_text.data, '\0', a->skill_text.len) != NULL;
+    if (! is_binary && (a->role == ROLE_SKILL || a->role == ROLE_TOOL)) {
+        a->role = ROLE_SKILL;
+        return true;
+    }
+    if (is_binary)
+        mur_fail (err, E_IO_001, "the source of %s: %s is no skill text", a->tool_name, path);
+    else
+        mur_fail (err, E_IO_001, "%s: a source holds a skill, and this is declared as a %s",
+                  a->tool_name, artifact_role_name (a->role));
+    return mur_hint (err,
+                     "a source is a skill.md or its folder; `mur publish` puts a package into the "
+                     "store, where `name: local/%s` with its version finds it",
+                     a->tool_name);
+}
+
 static bool
 read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
@@ -137,6 +159,8 @@ read_local_skill (struct session *s, struct staged_artifact *a, struct mur_error
     }
     if (! fs_read_path (path, SKILL_LIMIT_BYTES, &a->skill_text, err))
         return mur_context (err, "while reading skill %s", a->tool_name);
+    if (! is_skill_text (a, path, err))
+        return false;
     text_form_normalise (&a->skill_text);
     sha256_hex (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len, a->sha256);
     struct yaml_writer w;

@@ -237,3 +237,10 @@ member_json (const json_t *object, const char *key, size_t limit)
     _cleanup_free_ char *text = value ? json_text (value, JSON_TEXT_ORDERED) : x_strdup ("—");
     return cut_text (text, limit);
 }
+
+const char *
+text_behind_fence (const char *text)
+{
+    const char *end = str_starts (text, "<untrusted-content ") ? strchr (text, '\n') : NULL;
+    return end ? end + 1 : text;
+}

@@ -46,6 +46,8 @@ struct small_text count_text (uint64_t n);
 struct small_text short_text (const char *text);
 /* "2026-11-29T16:43:51.896Z". */
 struct small_text time_text (uint64_t unix_ms);
+/* What a message of a record says behind the mark of untrusted text it may begin with. */
+const char *text_behind_fence (const char *text);
 
 /* A string member, or "—". Borrowed. */
 const char *member_text (const json_t *object, const char *key);

@@ -377,7 +377,7 @@ test_the_table_is_the_chapters (void **state)
         { "index", "--repo --release --merge --output" },
         { "version", "--json" },
         { "self", "--json" },
-        { "doctor", "--bind --learn" },
+        { "doctor", "--verbose --bind --learn" },
         { "build", "--output --skill --version --summary" },
         { "publish", "--platform" },
         { "install", "--global --all-platforms --no-precompile --resolve" },
@@ -390,7 +390,7 @@ test_the_table_is_the_chapters (void **state)
           "--lifecycle-after-task --workdir --json --verbose --bind --no-env-file --containment --unconfined "
           "--explain-scope --print --quiet" },
         { "conversation ls", "--record --message --json" },
-        { "conversation show", "--record --json" },
+        { "conversation show", "--record --full --json" },
         { "conversation rm", "--record" },
         { "conversation truncate", "--keep --record" },
         { "replay", "--workdir --with-manifest --with-model --with-artifact "
@@ -438,6 +438,10 @@ test_the_table_is_the_chapters (void **state)
         { "beta enable", "" },
         { "beta disable", "" },
         { "config set", "--global" },
+        { "config get", "" },
+        { "config list", "" },
+        { "config unset", "--global" },
+        { "config path", "" },
     };
     assert_int_equal (cli_table.command_count,
                       ARRAY_LEN (chapter) + 2); /* and explain, completions: ours */

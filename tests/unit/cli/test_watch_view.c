@@ -136,12 +136,18 @@ test_an_unstreamed_answer_is_shown_once (void **state)
     watch_view_free (v);
 }
 
+static unsigned
+twenty (void)
+{
+    return 20;
+}
+
 static void
 test_streamed_text_is_wrapped_between_words_as_it_comes (void **state)
 {
     (void)state;
     struct watch_view *v =
-        watch_view_new (&(struct watch_style){ .is_terminal = true, .width = 20 });
+        watch_view_new (&(struct watch_style){ .is_terminal = true, .width = twenty });
     assert_shows (v, FRAME ("\"frame\":\"text\",\"text\":\"one two thr\",\"final\":false"),
                   "● tsk_a\n  one two");
     assert_shows (v, FRAME ("\"frame\":\"text\",\"text\":\"ee fourteen  x\",\"final\":false"),
