@@ -8,7 +8,7 @@ import pytest
 
 COMMANDS = {
     "list": ([], ["-g, --global", "--all", "--contract <PREFIX>"]),
-    "new": (["[TEMPLATE]", "[NAME]"], ["--roster <NAME>", "--index <PATH|URL>"]),
+    "new": (["[TEMPLATE]", "[NAME]"], ["--roster <NAME>", "--language <LANGUAGE>", "--index <PATH|URL>"]),
     "search": (["<QUERY>"], ["--index <PATH|URL|local>", "--limit <LIMIT>"]),
     "index": (["<DIR>"], ["--repo <OWNER/REPO>", "--release <TAG>", "--merge <INDEX>", "-o, --output <FILE>"]),
     "version": ([], ["--json"]),
@@ -27,7 +27,7 @@ COMMANDS = {
     "conversation truncate": (["<CONTEXT_ID>"], ["--keep <N>", "--record <NAME>"]),
     "trace show": (["[SESSION]"], ["--workdir <WORKDIR>", "--body <SELECTOR>", "--turn <N>"]),
     "trace steps": (["[SESSION]"], ["--verbose", "--workdir"]),
-    "trace diff": (["[BEFORE]", "[AFTER]"], ["--workdir"]),
+    "trace diff": (["[BEFORE]", "[AFTER]"], ["--workdir", "--steps", "--json"]),
     "trace report": (["[SESSIONS]"], ["--last <LAST>", "--since <SINCE>", "--workdir"]),
     "trace list": ([], ["--workdir", "--json"]),
     "trace rm": (["<SESSION>"], ["--workdir", "--json"]),
