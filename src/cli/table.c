@@ -409,10 +409,6 @@ static const struct cli_command commands[] = {
       "and cause. Needs trace.capture: content.",
       "mur replay\nmur replay @2 --json\nmur replay --with-system-prompt new.txt", SESSION_POS,
       cli_replay_options, cmd_replay },
-    { "trace pack", "Pack a recorded session as one file",
-      "The trace, its bodies and the artifacts that ran, for `mur replay FILE` on another machine.",
-      "mur trace pack\nmur trace pack @2 -o failed.murtrace --redact", SESSION_POS,
-      cli_trace_pack_options, cmd_trace_pack },
     { "trace show", "Show what a recorded session did",
       "A report of one session: its grants, turns, tokens, calls and how it ended. With --body, "
       "the exact bytes of one "
@@ -435,6 +431,10 @@ static const struct cli_command commands[] = {
       "OTEL_EXPORTER_OTLP_PROTOCOL are heeded.",
       "mur trace export --otlp spans.json\nmur trace export @2 --otlp http://127.0.0.1:4318",
       SESSION_POS, cli_trace_export_options, cmd_trace_export },
+    { "trace pack", "Pack a recorded session as one file",
+      "The trace, its bodies and the artifacts that ran, for `mur replay FILE` on another machine.",
+      "mur trace pack\nmur trace pack @2 -o failed.murtrace --redact", SESSION_POS,
+      cli_trace_pack_options, cmd_trace_pack },
     { "trace list", "List recorded sessions", NULL, NULL, NO_POS, workdir_json_options,
       cmd_trace_list },
     { "trace rm", "Remove a recorded session", "Refuses while the session's process lives.",

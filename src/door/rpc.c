@@ -579,7 +579,7 @@ dispatch (struct call *c)
         answer_error (c, RPC_INVALID_PARAMS, "Invalid parameters: params must be an object", NULL);
         return;
     }
-    const json_t *tenant = json_get_set (c->envelope.params, "tenant");
+    const json_t *tenant = json_object_get (c->envelope.params, "tenant");
     if (tenant && ! (json_is_string (tenant) && json_string_length (tenant) == 0)) {
         answer_error (c, RPC_INVALID_PARAMS, "Invalid params: tenant is not supported", NULL);
         return;

@@ -58,8 +58,8 @@ def test_security_exported_files_under_swaps(lab, elsewhere, name, target):
 def test_security_a_component_with_a_folder_under_swaps(lab, elsewhere, name, target):
     """The bundled tool for files reads all the time. A FIFO that comes between its look and its open keeps it until its deadline,
     not longer: the call is given up and the session goes on."""
-    steps = [{"tool_calls": [call("files", action="read", path=path)["tool_calls"][0] for path in ("a.txt", "sub/a.txt") * 10]}
-             for _ in range(8)]
+    steps = [{"tool_calls": [call("files", action="read", path=path)["tool_calls"][0] for path in ("a.txt", "sub/a.txt") * 5]}
+             for _ in range(2)]
     project = command_agent(lab, steps, shell=(), tools=["std/files@0.1.0"], capabilities={"limits": {"deadline_seconds": 2}})
     work = project / "work"
     (work / "sub").mkdir()
@@ -81,6 +81,6 @@ def test_security_a_component_with_a_folder_under_swaps(lab, elsewhere, name, ta
     finally:
         is_over.set()
         swapper.join()
-    assert len(told) == 160 and sum(total) >= ROUNDS
+    assert len(told) == 20 and sum(total) >= ROUNDS
     assert not any(SECRET in answer.text for answer in told)
     assert any("alpha" in answer.text for answer in told)

@@ -33,7 +33,7 @@ COMMANDS = {
     "trace rm": (["<SESSION>"], ["--workdir", "--json"]),
     "eval show": (["[SESSION]"], ["--workdir", "--json"]),
     "eval diff": (["[A]", "[B]"], ["--workdir", "--run [<RUN>]", "--json"]),
-    "eval run": (["[CAPSULE]"], ["--dataset <DATASET>", "--variant <VARIANT>", "--repeat <REPEAT>"]),
+    "eval run": (["[CAPSULE]"], ["--model <HOW>", "--dataset <DATASET>", "--variant <VARIANT>", "--repeat <REPEAT>"]),
     "watch": (["[SESSION]"], ["--url <HOST:PORT>", "--wait"]),
     "send": (["[SESSION]", "[TEXT]"], ["--context <ID>", "--detach", "--url <HOST:PORT>"]),
     "answer": (["[SESSION]", "[TEXT]"], ["--task <ID>", "--detach", "--url <HOST:PORT>"]),
@@ -84,7 +84,7 @@ def test_cli_12_a_command_takes_what_the_table_says(lab, command):
 
 
 @pytest.mark.parametrize("group,members", [
-    ("trace", ["show", "steps", "diff", "report", "export", "list", "rm"]), ("eval", ["show", "diff", "run"]),
+    ("trace", ["show", "steps", "diff", "report", "export", "pack", "list", "rm"]), ("eval", ["show", "diff", "run"]),
     ("conversation", ["ls", "show", "rm", "truncate"]), ("control", ["show", "set", "secret", "forget"]),
     ("beta", ["list", "enable", "disable"]), ("config", ["set", "get", "list", "unset", "path"]),
 ])

@@ -316,7 +316,7 @@ MUTATIONS = {
     "a byte of a seed": (seed("Known beforE."), "recorded", 0, "message", "manifest"),
     "a longer seed": (seed("Known before. And more."), "recorded", 0, "message", "manifest"),
     "a hook less": (no_hook, "recorded", 0, "message", "watch"),
-    "a hook that denies": (denied, "recorded", 1, "message", "hook std/hook-deny was not there then"),
+    "a hook that denies": (denied, "recorded", 1, "message", "result of turn 0 call 0 (tool-probe)"),
     "a tool less": (no_tool, "recorded", 0, "system", "artifact local/tool-probe"),
     "a tool more": (another_tool, "recorded", 0, "system", "artifact local/second"),
     "a description": (republished(description="other"), "recorded", 0, "tools", "artifact local/tool-probe: digest"),

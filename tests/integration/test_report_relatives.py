@@ -193,25 +193,17 @@ def door(lab):
 
 
 @pytest.mark.parametrize("of_message, of_params", [
-    ({"contextId": None, "taskId": None}, {}), ({"contextId": "", "taskId": None}, {}), ({"referenceTaskIds": None}, {}),
-    ({"metadata": None, "extensions": None}, {"metadata": None}), ({"metadata": {}, "extensions": [], "referenceTaskIds": []}, {}),
-    ({"parts": [{"text": "hi", "raw": "", "url": "", "mediaType": "", "filename": "", "metadata": {}}]}, {}),
-    ({"parts": [{"text": "hi", "mediaType": None, "filename": None, "metadata": None}]}, {}),
-    ({"parts": [{"text": "", "data": {"a": 1}}]}, {}),
-    ({}, {"tenant": ""}), ({}, {"tenant": None}), ({}, {"configuration": None}),
+    ({"contextId": "", "taskId": ""}, {}), ({"metadata": {}, "extensions": [], "referenceTaskIds": []}, {}),
+    ({"parts": [{"text": "hi", "mediaType": "", "filename": "", "metadata": {}}]}, {}), ({}, {"tenant": ""}), ({}, {"configuration": None}),
     ({}, {"configuration": {"acceptedOutputModes": [], "historyLength": 0, "returnImmediately": None,
-                            "taskPushNotificationConfig": None}}),
-    ({}, {"configuration": {"taskPushNotificationConfig": {"url": "", "id": "", "token": ""}}})], ids=json.dumps)
+                            "taskPushNotificationConfig": None}})], ids=json.dumps)
 def test_report_34_what_is_written_and_not_set_is_read_as_absent(door, of_message, of_params):
     params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **of_message}, **of_params}
 
     task = door.result("SendMessage", params)["task"]
 
     assert task["contextId"].startswith("ctx_") and task["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert door.result("GetTask", {"id": task["id"], "tenant": None, "historyLength": None})["id"] == task["id"]
-    lists = [{"contextId": "", "status": "", "pageToken": "", "statusTimestampAfter": "", "tenant": ""},
-             {name: None for name in ("contextId", "status", "pageToken", "pageSize", "statusTimestampAfter", "includeArtifacts")}]
-    assert [door.result("ListTasks", listed)["totalSize"] for listed in lists] == [1, 1]
+    assert door.result("ListTasks", {"contextId": "", "pageToken": "", "tenant": ""})["totalSize"] == 1
 
 
 @pytest.mark.parametrize("of_message", [

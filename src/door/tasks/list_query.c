@@ -23,11 +23,11 @@ refuse (char **fault, const char *name, const char *why)
 static bool
 read_status (const json_t *params, struct list_query *q, char **fault)
 {
-    const json_t *status = json_get_set (params, "status");
+    const json_t *status = json_object_get (params, "status");
     if (! status)
         return true;
     const char *text = json_string_value (status);
-    if (str_eq (text, "TASK_STATE_UNSPECIFIED") || str_eq (text, ""))
+    if (str_eq (text, "TASK_STATE_UNSPECIFIED"))
         return true;
     if (str_eq (text, "TASK_STATE_AUTH_REQUIRED")) {
         q->matches_nothing = true;
@@ -45,7 +45,7 @@ read_status (const json_t *params, struct list_query *q, char **fault)
 static bool
 read_page (const json_t *params, struct list_query *q, char **cursor_id, char **fault)
 {
-    const json_t *size = json_get_set (params, "pageSize");
+    const json_t *size = json_object_get (params, "pageSize");
     q->page_size = PAGE_SIZE;
     if (size && (! json_is_integer (size) || json_integer_value (size) < 1))
         return refuse (fault, "pageSize", "must be an integer of at least 1");
@@ -53,7 +53,7 @@ read_page (const json_t *params, struct list_query *q, char **cursor_id, char **
         json_int_t asked = json_integer_value (size);
         q->page_size = asked > MOST_PAGE_SIZE ? MOST_PAGE_SIZE : (unsigned)asked;
     }
-    const json_t *token = json_get_set (params, "pageToken");
+    const json_t *token = json_object_get (params, "pageToken");
     if (token && ! json_is_string (token))
         return refuse (fault, "pageToken", "must be a string");
     if (token && json_string_length (token)) {
@@ -113,8 +113,8 @@ read_rfc3339 (const char *text, uint64_t *unix_ms)
 static bool
 read_after (const json_t *params, struct list_query *q, char **fault)
 {
-    const json_t *after = json_get_set (params, "statusTimestampAfter");
-    if (! after || (json_is_string (after) && ! json_string_length (after)))
+    const json_t *after = json_object_get (params, "statusTimestampAfter");
+    if (! after || json_is_null (after))
         return true;
     if (! json_is_string (after) || ! read_rfc3339 (json_string_value (after), &q->after_ms))
         return refuse (fault, "statusTimestampAfter", "must be an RFC 3339 time");
@@ -126,7 +126,7 @@ bool
 list_query_read (const json_t *params, struct list_query *q, char **cursor_id, char **fault)
 {
     *q = (struct list_query){ 0 };
-    const json_t *context = json_get_set (params, "contextId");
+    const json_t *context = json_object_get (params, "contextId");
     if (context && ! json_is_string (context))
         return refuse (fault, "contextId", "must be a string");
     if (context && json_string_length (context))
@@ -134,7 +134,7 @@ list_query_read (const json_t *params, struct list_query *q, char **cursor_id, c
     if (! read_status (params, q, fault) || ! read_page (params, q, cursor_id, fault) ||
         ! read_after (params, q, fault))
         return false;
-    const json_t *artifacts = json_get_set (params, "includeArtifacts");
+    const json_t *artifacts = json_object_get (params, "includeArtifacts");
     if (artifacts && ! json_is_boolean (artifacts))
         return refuse (fault, "includeArtifacts", "must be a boolean");
     q->includes_artifacts = json_is_true (artifacts);

@@ -42,22 +42,13 @@ refuse (struct message_fault *fault, const char *text)
 
 /* --- parts --- */
 
-/* The one of text, raw, url and data that a part holds, or NULL for none or several. An empty text
- * beside another is how some clients write what is not set. */
-static const char *
-kind_of (const json_t *part)
+static bool
+has_one_kind (const json_t *part)
 {
-    const char *kind = NULL;
-    size_t given = 0, unset = 0;
-    for (size_t i = 0; i < ARRAY_LEN (part_kinds); i++) {
-        const json_t *value = json_object_get (part, part_kinds[i]);
-        bool is_empty = json_is_string (value) && ! json_string_length (value);
-        given += value != NULL;
-        unset += is_empty;
-        if (value && (! kind || ! is_empty))
-            kind = part_kinds[i];
-    }
-    return given - unset > 1 || (given == unset && given > 1) ? NULL : kind;
+    int count = 0;
+    for (size_t i = 0; i < ARRAY_LEN (part_kinds); i++)
+        count += json_object_get (part, part_kinds[i]) != NULL;
+    return json_is_object (part) && count == 1;
 }
 
 static bool
@@ -66,8 +57,7 @@ has_string_fields (const json_t *part)
     static const char *const fields[] = { "text", "raw", "url", "mediaType", "filename" };
     for (size_t i = 0; i < ARRAY_LEN (fields); i++) {
         const json_t *field = json_object_get (part, fields[i]);
-        bool may_be_null = str_eq (fields[i], "mediaType") || str_eq (fields[i], "filename");
-        if (field && ! json_is_string (field) && ! (may_be_null && json_is_null (field)))
+        if (field && ! json_is_string (field))
             return false;
     }
     return true;
@@ -80,7 +70,7 @@ check_parts (const json_t *parts, struct message_fault *fault)
     json_t *part;
     if (! json_is_array (parts) || json_array_size (parts) == 0)
         return refuse (fault, "Invalid params: message.parts must be a non-empty array");
-    json_array_foreach (parts, i, part) if (! kind_of (part)) return refuse (
+    json_array_foreach (parts, i, part) if (! has_one_kind (part)) return refuse (
         fault, "Invalid params: each part of message.parts must hold exactly "
                "one of text, raw, url and data");
     json_array_foreach (parts, i, part) if (! has_string_fields (part)) return refuse (
@@ -122,7 +112,7 @@ static void
 append_part (struct buf *out, const json_t *part)
 {
     const json_t *text = json_object_get (part, "text");
-    if (str_eq (kind_of (part), "text")) {
+    if (text) {
         buf_append (out, json_string_value (text), json_string_length (text));
         return;
     }
@@ -156,8 +146,7 @@ refuse_files (const json_t *parts, struct message_fault *fault)
     json_t *part;
     json_array_foreach (parts, i, part)
     {
-        const char *kind = kind_of (part);
-        if (! str_eq (kind, "raw") && ! str_eq (kind, "url"))
+        if (! json_object_get (part, "raw") && ! json_object_get (part, "url"))
             continue;
         const char *media_type = json_get_string (part, "mediaType");
         *fault = (struct message_fault){
@@ -176,8 +165,8 @@ refuse_files (const json_t *parts, struct message_fault *fault)
 static bool
 read_ids (const json_t *message, struct message *out, struct message_fault *fault)
 {
-    const json_t *task_id = json_get_set (message, "taskId");
-    const json_t *context_id = json_get_set (message, "contextId");
+    const json_t *task_id = json_object_get (message, "taskId");
+    const json_t *context_id = json_object_get (message, "contextId");
     if (task_id && ! json_is_string (task_id))
         return refuse (fault, "Invalid params: message.taskId must be a string");
     if (context_id && ! json_is_string (context_id))
@@ -192,7 +181,7 @@ read_ids (const json_t *message, struct message *out, struct message_fault *faul
 static bool
 read_references (const json_t *message, struct message *out, struct message_fault *fault)
 {
-    const json_t *list = json_get_set (message, "referenceTaskIds");
+    const json_t *list = json_object_get (message, "referenceTaskIds");
     size_t i;
     json_t *id;
     if (! list)
@@ -240,13 +229,12 @@ read_configuration (const json_t *params, struct message *out, bool *wants_push,
     *wants_push = false;
     if (! json_is_object (configuration))
         return true;
-    const json_t *at_once = json_get_set (configuration, "returnImmediately");
-    if (at_once && ! json_is_boolean (at_once))
+    const json_t *at_once = json_object_get (configuration, "returnImmediately");
+    if (at_once && ! json_is_null (at_once) && ! json_is_boolean (at_once))
         return refuse (fault, "Invalid params: configuration.returnImmediately must be a boolean");
     out->returns_immediately = json_is_true (at_once);
-    const json_t *push = json_get_set (configuration, "taskPushNotificationConfig");
-    const char *url = json_get_string (push, "url");
-    *wants_push = push && ! (json_is_object (push) && url && ! *url);
+    const json_t *push = json_object_get (configuration, "taskPushNotificationConfig");
+    *wants_push = push && ! json_is_null (push);
     return true;
 }
 
@@ -288,7 +276,7 @@ message_read (const json_t *params, bool has_harness, struct message *out,
     json_t *part;
     _cleanup_buf_ struct buf kinds = { 0 };
     json_array_foreach (parts, i, part)
-        buf_putc (&kinds, str_eq (kind_of (part), "text") ? 't' : 'd');
+        buf_putc (&kinds, json_object_get (part, "text") ? 't' : 'd');
     out->part_kinds = buf_steal (&kinds);
     json_array_foreach (parts, i, part) if (! out->data) out->data = json_object_get (part, "data");
     return true;
