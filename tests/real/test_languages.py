@@ -15,7 +15,7 @@ LANGUAGES = ["c", "python", "javascript", "rust"]
 QUESTIONS = [
     ({"name": "Ada"}, "Hello, Ada!"),
     ({"name": "Zoë 木 \U0001f600"}, "Hello, Zoë 木 \U0001f600!"),
-    ({"name": "x" * 100_000}, "Hello, " + "x" * 100_000 + "!"),
+    ({"name": "x" * 20_000}, "Hello, " + "x" * 20_000 + "!"),
     ({"name": ""}, "Hello, !"),
     ({"name": 'quo"te\\ and\nline'}, 'Hello, quo"te\\ and\nline!'),
 ]
