@@ -27,7 +27,7 @@ door_token_of_environment (void)
 
 /* --- one call --- */
 
-char *
+static char *
 door_call_text (const char *method, const json_t *params)
 {
     _cleanup_json_ json_t *request = json_object ();
@@ -101,6 +101,46 @@ door_call (struct http_client *client, const struct door_call *call, int *rpc_co
     mur_fail (err, E_IO_003, "what answers at %s is no capsule (HTTP %d)", call->url,
               response.status);
     return NULL;
+}
+
+/* --- a stream --- */
+
+struct http_transfer *
+door_subscribe (struct http_client *client, const struct door_subscription *d,
+                const struct http_events *events, void *ctx)
+{
+    static const char extension[] = CARD_STREAM_URI;
+    _cleanup_free_ char *url = x_asprintf ("http://%s/", d->url);
+    _cleanup_free_ char *body = door_call_text (d->method, d->params);
+    char *bearer = d->token ? x_asprintf ("Bearer %s", secret_reveal (d->token)) : NULL;
+    struct http_header headers[6] = {
+        { "content-type", "application/json", strlen ("application/json") },
+        { "accept", "text/event-stream", strlen ("text/event-stream") },
+        { "a2a-version", "1.0", strlen ("1.0") },
+    };
+    size_t count = 3;
+    if (d->last_id && *d->last_id)
+        headers[count++] = (struct http_header){ "last-event-id", d->last_id, strlen (d->last_id) };
+    if (d->is_extended)
+        headers[count++] =
+            (struct http_header){ "a2a-extensions", extension, sizeof (extension) - 1 };
+    if (bearer)
+        headers[count++] = (struct http_header){ "authorization", bearer, strlen (bearer) };
+    struct http_request request = { .method = "POST",
+                                    .url = url,
+                                    .headers = headers,
+                                    .header_count = count,
+                                    .body_kind = HTTP_BODY_BUFFER,
+                                    .body = body,
+                                    .body_len = strlen (body),
+                                    .connect_timeout_ms = d->connect_timeout_ms,
+                                    .first_byte_timeout_ms = d->first_byte_timeout_ms,
+                                    .between_bytes_timeout_ms = d->between_bytes_timeout_ms };
+    struct http_transfer *transfer = http_start (client, &request, events, ctx);
+    if (bearer)
+        secret_wipe (bearer, strlen (bearer));
+    free (bearer);
+    return transfer;
 }
 
 /* --- who is there --- */

@@ -27,10 +27,24 @@ struct door_call {
     uint64_t timeout_ms;
 };
 
-/* The body of a call. <params> NULL: none. Owned. */
-char *door_call_text (const char *method, const json_t *params);
 /* Calls and returns the result (owned). NULL with E-IO-003: the door did not answer, refused (401
  * and 403 are named with MURMUR_DOOR_TOKEN), or answered an error, whose code is left in *rpc_code
  * (else 0). */
 json_t *door_call (struct http_client *client, const struct door_call *call, int *rpc_code,
                    struct mur_error **err);
+
+/* A streaming call. Times as in struct http_request: 0 is its default. */
+struct door_subscription {
+    const char *url;            /* "host:port" */
+    const struct secret *token; /* NULL: none is sent */
+    const char *method;
+    const json_t *params; /* NULL: none */
+    const char *last_id;  /* the event after which it goes on; NULL or "": from the beginning */
+    bool is_extended;     /* the frames of a running task are wanted, too */
+    uint64_t connect_timeout_ms, first_byte_timeout_ms, between_bytes_timeout_ms;
+};
+
+/* Starts it; everything arrives through <events>, on the network's thread. Released by the caller.
+ */
+struct http_transfer *door_subscribe (struct http_client *client, const struct door_subscription *d,
+                                      const struct http_events *events, void *ctx);

@@ -6,7 +6,6 @@
 #include "base/condition.h"
 #include "base/fdio.h"
 #include "client/door_client.h"
-#include "door/card/card.h"
 #include "lib/credentials.h"
 #include "lib/event.h"
 #include "lib/request.h"
@@ -95,26 +94,10 @@ static void
 watch_begin (struct mur_session *s)
 {
     static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
-    _cleanup_free_ char *url = x_asprintf ("http://%s/", s->ready.address);
-    _cleanup_free_ char *body = door_call_text ("murmur.WatchSession", NULL);
-    char *bearer = s->ready.token ? x_asprintf ("Bearer %s", secret_reveal (s->ready.token)) : NULL;
-    struct http_header headers[] = {
-        { "content-type", "application/json", strlen ("application/json") },
-        { "accept", "text/event-stream", strlen ("text/event-stream") },
-        { "a2a-version", "1.0", strlen ("1.0") },
-        { "authorization", bearer, bearer ? strlen (bearer) : 0 },
-    };
-    struct http_request request = { .method = "POST",
-                                    .url = url,
-                                    .headers = headers,
-                                    .header_count = ARRAY_LEN (headers) - (bearer ? 0 : 1),
-                                    .body_kind = HTTP_BODY_BUFFER,
-                                    .body = body,
-                                    .body_len = strlen (body) };
-    s->watch.transfer = http_start (s->client, &request, &events, s);
-    if (bearer)
-        secret_wipe (bearer, strlen (bearer));
-    free (bearer);
+    const struct door_subscription d = { .url = s->ready.address,
+                                         .token = s->ready.token,
+                                         .method = "murmur.WatchSession" };
+    s->watch.transfer = door_subscribe (s->client, &d, &events, s);
 }
 
 /* --- the process, on the session's thread --- */

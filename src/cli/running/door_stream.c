@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "client/door_client.h"
-#include "door/card/card.h"
 #include "net/sse.h"
 
 #include <errno.h>
@@ -135,39 +134,17 @@ wait_for_bytes (const struct door_stream *s, const struct feed *f)
 static struct http_transfer *
 subscribe (const struct door_stream *s, struct http_client *client, struct feed *feed)
 {
-    static const char extension[] = CARD_STREAM_URI;
     static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
-    _cleanup_free_ char *url = x_asprintf ("http://%s/", s->url);
-    char *bearer = s->token ? x_asprintf ("Bearer %s", secret_reveal (s->token)) : NULL;
-    _cleanup_free_ char *body = door_call_text (s->method, s->params);
-    struct http_header headers[6] = {
-        { "content-type", "application/json", strlen ("application/json") },
-        { "accept", "text/event-stream", strlen ("text/event-stream") },
-        { "a2a-version", "1.0", strlen ("1.0") },
-    };
-    size_t count = 3;
-    if (*s->last_id)
-        headers[count++] = (struct http_header){ "last-event-id", s->last_id, strlen (s->last_id) };
-    if (s->is_extended)
-        headers[count++] =
-            (struct http_header){ "a2a-extensions", extension, sizeof (extension) - 1 };
-    if (bearer)
-        headers[count++] = (struct http_header){ "authorization", bearer, strlen (bearer) };
-    struct http_request request = { .method = "POST",
-                                    .url = url,
-                                    .headers = headers,
-                                    .header_count = count,
-                                    .body_kind = HTTP_BODY_BUFFER,
-                                    .body = body,
-                                    .body_len = strlen (body),
-                                    .connect_timeout_ms = 2000,
-                                    .first_byte_timeout_ms = 30000,
-                                    .between_bytes_timeout_ms = SILENCE_MS };
-    struct http_transfer *transfer = http_start (client, &request, &events, feed);
-    if (bearer)
-        secret_wipe (bearer, strlen (bearer));
-    free (bearer);
-    return transfer;
+    const struct door_subscription d = { .url = s->url,
+                                         .token = s->token,
+                                         .method = s->method,
+                                         .params = s->params,
+                                         .last_id = s->last_id,
+                                         .is_extended = s->is_extended,
+                                         .connect_timeout_ms = 2000,
+                                         .first_byte_timeout_ms = 30000,
+                                         .between_bytes_timeout_ms = SILENCE_MS };
+    return door_subscribe (client, &d, &events, feed);
 }
 
 static enum door_stream_end

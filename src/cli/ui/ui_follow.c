@@ -201,31 +201,12 @@ static void
 subscribe (struct ui_follow *f)
 {
     static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
-    _cleanup_free_ char *url = x_asprintf ("http://%s/", f->url);
-    _cleanup_free_ char *body = door_call_text ("murmur.WatchSession", NULL);
-    char *bearer = f->token ? x_asprintf ("Bearer %s", secret_reveal (f->token)) : NULL;
-    struct http_header headers[5] = {
-        { "content-type", "application/json", strlen ("application/json") },
-        { "accept", "text/event-stream", strlen ("text/event-stream") },
-        { "a2a-version", "1.0", strlen ("1.0") },
-    };
-    size_t count = 3;
-    if (*f->last_id)
-        headers[count++] = (struct http_header){ "last-event-id", f->last_id, strlen (f->last_id) };
-    if (bearer)
-        headers[count++] = (struct http_header){ "authorization", bearer, strlen (bearer) };
-    struct http_request request = { .method = "POST",
-                                    .url = url,
-                                    .headers = headers,
-                                    .header_count = count,
-                                    .body_kind = HTTP_BODY_BUFFER,
-                                    .body = body,
-                                    .body_len = strlen (body),
-                                    .connect_timeout_ms = 2000 };
-    f->transfer = http_start (f->client, &request, &events, f);
-    if (bearer)
-        secret_wipe (bearer, strlen (bearer));
-    free (bearer);
+    const struct door_subscription d = { .url = f->url,
+                                         .token = f->token,
+                                         .method = "murmur.WatchSession",
+                                         .last_id = f->last_id,
+                                         .connect_timeout_ms = 2000 };
+    f->transfer = door_subscribe (f->client, &d, &events, f);
 }
 
 struct ui_follow *
