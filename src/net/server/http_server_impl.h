@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-/* What is still read from a connection that is refused. */
+/* What is read of a body that nobody wants, so that its connection lives on. */
 #define DRAIN_BYTES ((size_t)64 << 10)
 
 struct MHD_Connection;

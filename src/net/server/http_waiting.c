@@ -9,7 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define DRAIN_MS 500
+/* A connection that closes is read on for a while: a client that is still sending when its last
+ * descriptor here closes is told of a reset and not of the refusal (RFC 9112, 9.6). */
+#define DRAIN_MS            500
+#define CLOSING_DRAIN_BYTES ((size_t)64 << 20)
+#define DRAIN_READS         16 /* at a time: the other connections wait meanwhile */
 
 void
 http_line_leave (struct connection *c)
@@ -104,7 +108,7 @@ http_drain_begin (struct http_server *s, int fd)
         return;
     shutdown (fd, SHUT_WR);
     struct drain *d = x_new0 (struct drain);
-    *d = (struct drain){ WATCHED_DRAIN, fd, DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS,
+    *d = (struct drain){ WATCHED_DRAIN, fd, CLOSING_DRAIN_BYTES, clock_monotonic_ms () + DRAIN_MS,
                          s->own.drains };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = d };
     epoll_ctl (s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
@@ -114,16 +118,17 @@ http_drain_begin (struct http_server *s, int fd)
 void
 http_drain_some (struct drain *d)
 {
-    char sink[4096];
-    for (;;) {
+    char sink[16 << 10];
+    for (int i = 0; i < DRAIN_READS; i++) {
         ssize_t n = recv (d->fd, sink, sizeof sink, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (n <= 0 || (size_t)n >= d->left)
-            break;
+        if (n <= 0 || (size_t)n >= d->left) {
+            d->until_ms = 0; /* reaped below, when no event can name it any more */
+            return;
+        }
         d->left -= (size_t)n;
     }
-    d->until_ms = 0; /* reaped below, when no event can name it any more */
 }
 
 void

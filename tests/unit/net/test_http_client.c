@@ -205,11 +205,12 @@ test_redirects_are_not_followed_and_cookies_not_kept (void **state)
     seen_init (&seen);
     t = http_start (c, &(struct http_request){ .method = "GET", .url = url }, &events, &seen);
     wait_until (&seen, atomic_load (&log.requests) == 2 || seen.ends);
-    assert_null (strcasestr (log.head, "cookie"));
     http_transfer_release (t);
     seen_free (&seen);
     http_client_free (c);
     loop_server_free (server);
+    /* After the server's threads: a request that is made once more is kept, too. */
+    assert_null (strcasestr (log.head, "cookie"));
 }
 
 static void
