@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program `mur`: parse, run one command, print its error, exit (spec/cli.md 1).
+ * The program `mur`: parse, run one command, print its error, exit (spec/cli.md 1); or the compiler
+ * that a launch of its own asked for.
  *
  * Always true: 0 success, 1 any error[CODE], 2 a usage error; a standard output that took less than
  * it was given (other than a reader that went away) is an error of its own.
@@ -9,6 +10,7 @@
 #include "base/diag.h"
 #include "cli/line/parse.h"
 #include "cli/table.h"
+#include "engine/compiler_process.h"
 #include "home/roost_socket.h"
 #include "sandbox/kernel/cgroup_sweep.h"
 
@@ -64,6 +66,8 @@ main (int argc, char **argv)
     alloc_init ();
     diag_init ();
     harden_process ();
+    if (argc == 2 && strcmp (argv[1], COMPILER_ARGUMENT) == 0)
+        return compiler_process_serve ();
     find_roost ();
     _cleanup_ (cli_args_freep) struct cli_args *args = NULL;
     int status = CLI_OK;

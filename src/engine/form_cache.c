@@ -10,13 +10,16 @@
 #include "base/digest.h"
 #include "base/fdio.h"
 #include "base/ids.h"
+#include "engine/compiler_process.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +29,8 @@
 #define SIDECAR_LIMIT 4096
 #define UNUSED_DAYS   30
 #define TMP_AGE_S     3600
+#define TURN_LOOK_MS  10
+#define TURN_WAIT_MS  30000
 
 /* --- where forms lie --- */
 
@@ -293,12 +298,44 @@ load (struct engine *e, const struct form_cache_spec *spec, const char *key)
     return component_deserialize (e, form.data, form.len, NULL);
 }
 
+/* Sessions that begin together find the same form missing: the first compiles, the others need not.
+ * The lock is the directory's, held as long as the returned descriptor; -1: nobody to wait for, or
+ * waited for long enough. */
+static int
+take_turn (const struct form_cache_spec *spec, bool *has_waited)
+{
+    _cleanup_close_ int dir_fd = make_private_dir (spec);
+    if (dir_fd < 0)
+        return -1;
+    for (int waited_ms = 0; flock (dir_fd, LOCK_EX | LOCK_NB) < 0; waited_ms += TURN_LOOK_MS) {
+        if (errno != EWOULDBLOCK || waited_ms >= TURN_WAIT_MS)
+            return -1;
+        *has_waited = true;
+        (void)poll (NULL, 0, TURN_LOOK_MS);
+    }
+    return steal_fd (&dir_fd);
+}
+
+static bool
+compile (const struct form_cache_spec *spec, const void *wasm, size_t len, struct buf *form,
+         struct mur_error **err)
+{
+    bool is_there = false;
+    bool ok =
+        spec->compiler && compiler_process_run (spec->compiler, wasm, len, form, &is_there, err);
+    return is_there ? ok : component_precompile_apart (wasm, len, form, err);
+}
+
 struct component *
 form_cache_load (struct engine *e, const struct form_cache_spec *spec, const char *key,
                  form_wasm_fn *wasm, void *ctx, enum form_outcome *outcome, struct mur_error **err)
 {
     bool is_usable = may_use (spec, key);
     struct component *hit = is_usable ? load (e, spec, key) : NULL;
+    bool has_waited = false;
+    _cleanup_close_ int turn = hit || ! is_usable ? -1 : take_turn (spec, &has_waited);
+    if (has_waited)
+        hit = load (e, spec, key);
     if (outcome)
         *outcome = hit ? FORM_HIT : FORM_COMPILED;
     if (hit)
@@ -309,7 +346,7 @@ form_cache_load (struct engine *e, const struct form_cache_spec *spec, const cha
     if (! wasm (ctx, &bytes, &len, err))
         return NULL;
     _cleanup_buf_ struct buf form = { 0 };
-    if (! component_precompile_apart (bytes, len, &form, err))
+    if (! compile (spec, bytes, len, &form, err))
         return NULL;
     if (is_usable)
         store (spec, key, &form);

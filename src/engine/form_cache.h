@@ -24,13 +24,16 @@ struct form_cache_spec {
     const char *writable_root; /* the capsule's work folder (absolute); NULL when no capsule is
                                   about to run */
     uint64_t ceiling_bytes;    /* decompression ceiling, part of the engine key */
+    const char *compiler;      /* program that compiles in a process of its own
+                                  (engine/compiler_process.h); NULL: here */
 };
 
 /* Gives the inflated wasm on a miss. Returns false with *err set (E-IO-003 for an archive defect).
  * The bytes stay the caller's and must live until form_cache_load returns. */
 typedef bool form_wasm_fn (void *ctx, const void **wasm, size_t *len, struct mur_error **err);
 
-/* Loads the form named by <key> or compiles what <wasm> gives, storing the form for next time.
+/* Loads the form named by <key> or compiles what <wasm> gives, storing the form for next time. One
+ * compiles at a time for a directory of forms; the others wait, for a while, and load.
  * <key>: 64 lower-case hex digits, the digest of the verified payload; anything else bypasses the
  * cache. *outcome may be NULL. Returns a component the caller frees, or NULL with *err from <wasm>,
  * or E-RUN-001 from the compiler. */

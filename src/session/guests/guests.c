@@ -53,7 +53,7 @@ guests_compile (struct session *s, const char *sha256, form_wasm_fn *give, void 
                 struct mur_error **err)
 {
     const struct form_cache_spec spec = { s->policy->request->home_dir, s->asked->work.root,
-                                          zip_ceiling () };
+                                          zip_ceiling (), "/proc/self/exe" };
     sigset_t before;
     signals_hold (&before);
     struct component *c =

@@ -8,14 +8,17 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fdio.h"
+#include "engine/compiler_process.h"
 #include "engine/form_cache.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -381,11 +384,96 @@ test_loading_sweeps_nothing (void **state)
     assert_int_equal (access (old, F_OK), 0);
 }
 
+/* --- the compiler in a process of its own: this program, asked as main below says --- */
+
+/* A program that is asked to be the compiler and is none. */
+static char *
+no_compiler (struct home *h, const char *script)
+{
+    char *path = x_asprintf ("%s/compiler", h->dir);
+    _cleanup_close_ int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    assert_true (fd_write_all (fd, script, strlen (script)));
+    return path;
+}
+
+static void
+expect_refusal (struct home *h, const char *says)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    assert_null (form_cache_load (test_engine, &h->spec, h->key, give_wasm, h, NULL, &err));
+    assert_int_equal (err->code, E_RUN_001);
+    assert_non_null (strstr (err->message, says));
+    assert_false (form_cache_has (&h->spec, h->key));
+}
+
+static void
+test_F10_another_process_compiles_what_this_one_loads (void **state)
+{
+    struct home *h = home_of (state);
+    h->spec.compiler = "/proc/self/exe";
+    assert_int_equal (load (h), FORM_COMPILED);
+    assert_int_equal (load (h), FORM_HIT);
+    h->wasm.data[h->wasm.len / 2] ^= 0x55;
+    h->wasm.len -= 9;
+    sha256_hex (h->wasm.data, h->wasm.len, h->key);
+    expect_refusal (h, "does not compile");
+}
+
+static void
+test_F10_a_compiler_that_dies_or_is_mute_costs_one_error (void **state)
+{
+    struct home *h = home_of (state);
+    _cleanup_free_ char *killed = no_compiler (h, "#!/bin/sh\nkill -9 $$\n");
+    h->spec.compiler = killed;
+    expect_refusal (h, "the compiler was ended by signal 9 (Killed)");
+    _cleanup_free_ char *mute = no_compiler (h, "#!/bin/sh\nexit 2\n");
+    expect_refusal (h, "gave no answer");
+    _cleanup_free_ char *refusing = no_compiler (h, "#!/bin/sh\nprintf 'no such thing'\nexit 1\n");
+    expect_refusal (h, "no such thing");
+}
+
+static void
+test_F10_without_such_a_program_it_compiles_here (void **state)
+{
+    struct home *h = home_of (state);
+    h->spec.compiler = "/nowhere/mur";
+    assert_int_equal (load (h), FORM_COMPILED);
+}
+
+static void *
+load_in_turn (void *ctx)
+{
+    return load (ctx) == FORM_HIT ? ctx : NULL;
+}
+
+static void
+test_F10_who_comes_second_waits_and_loads (void **state)
+{
+    struct home *h = home_of (state);
+    assert_int_equal (load (h), FORM_COMPILED);
+    _cleanup_free_ char *form = form_path (h, "");
+    _cleanup_free_ char *aside = x_asprintf ("%s/aside", h->dir);
+    assert_int_equal (rename (form, aside), 0);
+    _cleanup_close_ int turn = open (h->compiled, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal (flock (turn, LOCK_EX), 0);
+    pthread_t second;
+    assert_int_equal (pthread_create (&second, NULL, load_in_turn, h), 0);
+    /* Whether it has looked by now or looks later: it finds the form and compiles nothing. */
+    assert_int_equal (rename (aside, form), 0);
+    assert_int_equal (flock (turn, LOCK_UN), 0);
+    void *hit = NULL;
+    assert_int_equal (pthread_join (second, &hit), 0);
+    assert_ptr_equal (hit, h);
+    assert_int_equal (h->inflated, 1);
+}
+
 #define form_test(name) cmocka_unit_test_setup_teardown (name, home_up, home_down)
 
 int
-main (void)
+main (int argc, char **argv)
 {
+    if (argc == 2 && strcmp (argv[1], COMPILER_ARGUMENT) == 0)
+        return compiler_process_serve ();
     const struct CMUnitTest tests[] = {
         form_test (test_the_second_load_is_a_hit_and_inflates_nothing),
         form_test (test_a_warm_load_takes_less_than_a_millisecond),
@@ -404,6 +492,10 @@ main (void)
         form_test (test_a_component_that_does_not_compile_is_told_so_with_or_without_a_cache),
         form_test (test_a_store_sweeps_what_was_not_used_for_thirty_days),
         form_test (test_loading_sweeps_nothing),
+        form_test (test_F10_another_process_compiles_what_this_one_loads),
+        form_test (test_F10_a_compiler_that_dies_or_is_mute_costs_one_error),
+        form_test (test_F10_without_such_a_program_it_compiles_here),
+        form_test (test_F10_who_comes_second_waits_and_loads),
     };
     return cmocka_run_group_tests_name ("compiled forms", tests, test_engine_up, test_engine_down);
 }
