@@ -43,7 +43,7 @@ ROOMS = {
     "manifest": [{"text"}, {"capsule"}, {"settings"}],
     "sandbox": [{"programs"}, {"kernel"}, {"space"}, {"host"}, {"run"}],
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
-    "net": [{""}, {"server", "oauth"}],
+    "net": [{""}, {"server", "oauth", "kube"}],
     "base": [{""}, {"keys"}],
     "spawn": [{"child"}, {"report"}, {"formation"}],
 }
@@ -109,6 +109,7 @@ ABOUT = {
     "door/": "the listener, the order of decisions, JSON-RPC",
     "net/": "allow rules, the HTTP client, gateway, guests' HTTP",
     "net/server": "the HTTP server",
+    "net/kube": "the API server of a cluster: access, calls, watches",
     "net/oauth": "logins to servers far away: who gives tokens, asking for one, keeping it fresh",
     "base/": "errors and codes, strings, JSON, ids, clocks, digests, secrets",
     "base/keys": "signatures and tokens",

@@ -23,6 +23,19 @@ http_client_new (void)
     return c;
 }
 
+void
+http_client_trust (struct http_client *c, const char *ca, const char *cert, const char *key)
+{
+    const struct {
+        char **to;
+        const char *text;
+    } all[] = { { &c->ca_pem, ca }, { &c->cert_pem, cert }, { &c->key_pem, key } };
+    for (size_t i = 0; i < ARRAY_LEN (all); i++) {
+        free (*all[i].to);
+        *all[i].to = all[i].text ? x_strdup (all[i].text) : NULL;
+    }
+}
+
 /* Under the client's lock. Signals stay with the threads that expect them. */
 static void
 ensure_thread (struct http_client *c)

@@ -55,6 +55,11 @@ struct http_transfer;
 
 /* Makes a client. Loads nothing and starts nothing yet. */
 struct http_client *http_client_new (void);
+/* Whom this client believes and how it names itself over https, PEM texts, each NULL for none: <ca>
+ * in place of the system's authorities, a certificate and its key. Copied; before the first
+ * request.
+ */
+void http_client_trust (struct http_client *c, const char *ca, const char *cert, const char *key);
 /* Ends every transfer still running (end callback HTTP_INTERNAL) and the thread. Released transfers
  * may follow. */
 void http_client_free (struct http_client *c);

@@ -99,6 +99,7 @@ struct http_client {
     CURLM *multi; /* set once by the thread */
     const struct curl_api *api;
     const char *load_fault;
+    char *ca_pem, *cert_pem, *key_pem; /* NULL: none; never change after the first request */
     /* The thread's own. */
     struct http_names *names; /* NULL until a name is needed */
     bool is_ending;

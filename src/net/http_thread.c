@@ -36,6 +36,25 @@ set_body_options (struct http_client *c, struct http_transfer *t)
 }
 
 static void
+set_blob (const struct curl_api *api, CURL *easy, CURLoption option, char *pem)
+{
+    struct curl_blob blob = { pem, pem ? strlen (pem) : 0, CURL_BLOB_NOCOPY };
+    if (pem)
+        api->easy_setopt (easy, option, &blob);
+}
+
+static void
+set_trust (struct http_client *c, CURL *easy)
+{
+    const char *authorities = getenv ("SSL_CERT_FILE");
+    if (authorities && *authorities && ! c->ca_pem)
+        c->api->easy_setopt (easy, CURLOPT_CAINFO, authorities);
+    set_blob (c->api, easy, CURLOPT_CAINFO_BLOB, c->ca_pem);
+    set_blob (c->api, easy, CURLOPT_SSLCERT_BLOB, c->cert_pem);
+    set_blob (c->api, easy, CURLOPT_SSLKEY_BLOB, c->key_pem);
+}
+
+static void
 set_options (struct http_client *c, struct http_transfer *t)
 {
     const struct curl_api *api = c->api;
@@ -61,9 +80,7 @@ set_options (struct http_client *c, struct http_transfer *t)
     api->easy_setopt (easy, CURLOPT_CONNECTTIMEOUT_MS, (long)t->asked.connect_timeout_ms);
     api->easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
     http_transfer_hook (api, t);
-    const char *authorities = getenv ("SSL_CERT_FILE");
-    if (authorities && *authorities)
-        api->easy_setopt (easy, CURLOPT_CAINFO, authorities);
+    set_trust (c, easy);
     set_body_options (c, t);
 }
 

@@ -19,6 +19,11 @@ http_client_unref (struct http_client *c)
         return;
     pthread_cond_destroy (&c->woken);
     pthread_mutex_destroy (&c->lock);
+    free (c->ca_pem);
+    free (c->cert_pem);
+    if (c->key_pem)
+        explicit_bzero (c->key_pem, strlen (c->key_pem));
+    free (c->key_pem);
     free (c);
 }
 
