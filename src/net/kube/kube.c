@@ -86,9 +86,9 @@ kube_bearer (const struct kube *k)
     return x_asprintf ("Bearer %.*s", (int)strcspn (text.data, "\r\n"), text.data);
 }
 
-bool
-kube_read_answer (const struct kube *k, int status, const char *text, size_t len,
-                  struct kube_answer *out, struct mur_error **err)
+static bool
+read_answer (const struct kube *k, int status, const char *text, size_t len,
+             struct kube_answer *out, struct mur_error **err)
 {
     *out = (struct kube_answer){ .status = status, .reason = "", .message = "" };
     out->body = json_loadb (text ? text : "", len, 0, NULL);
@@ -147,7 +147,7 @@ call_once (struct kube *k, const struct kube_call *call, const char *text, struc
     bool is_heard = http_fetch (k->http, &fetch, &response, NULL, &fault);
     if (is_heard) {
         is_heard =
-            kube_read_answer (k, response.status, response.body.data, response.body.len, out, err);
+            read_answer (k, response.status, response.body.data, response.body.len, out, err);
         out->retry_after_ms = retry_after_of (&response);
     } else {
         mur_fail (err, E_KUB_002, "%s: %s", k->access.server, fault->message);

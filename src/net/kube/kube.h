@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A client of a cluster's API server: one call and its answer, and watching a list.
+ * A client of a cluster's API server: one call and its answer.
  *
  * Whatever the server answers is a value; an error is only that it was not heard. A call that was
  * told 429 waits as long as it was told and is sent again, ten seconds in all: it was not carried
@@ -52,20 +52,3 @@ bool kube_call (struct kube *k, const struct kube_call *call, struct kube_answer
 
 /* Text as a part of a path or a query. Owned. */
 char *kube_escape (const char *text);
-
-/* What a watcher is told, one thing at a time, on the thread that watches or the client's own, so
- * that no call may be made and nothing waited for: begin, each object, end; then changes, until
- * the server has forgotten how far we were and all begins anew. What was there before a `begin` and
- * is not named until its `end` is gone. */
-struct kube_watcher {
-    const char *path;  /* of the list, without a query */
-    const char *query; /* "labelSelector=..." escaped; NULL: none */
-    void (*begin) (void *ctx);
-    void (*object) (void *ctx, const json_t *object);
-    void (*end) (void *ctx);
-    void (*gone) (void *ctx, const json_t *object);
-    void (*trouble) (void *ctx, const char *why); /* not heard; it tries again. May be NULL */
-    void *ctx;
-};
-/* Watches until <cancel> is raised. */
-void kube_watch (struct kube *k, const struct kube_watcher *w, struct cancel *cancel);

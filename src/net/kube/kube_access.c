@@ -148,8 +148,6 @@ read_kubeconfig (const char *path, struct kube_access *out, struct mur_error **e
     struct kubeconfig c = { path, yaml_read_file (arena, path, E_KUB_001, err) };
     if (! c.root)
         return false;
-    if (c.root->kind != YAML_MAP)
-        return mur_fail (err, E_KUB_001, "%s is no kubeconfig", path);
     const struct yaml_node *context =
         named (&c, "contexts", "context", text_of (c.root, "current-context"), err);
     const struct yaml_node *cluster =

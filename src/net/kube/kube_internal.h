@@ -16,6 +16,3 @@ struct kube {
 /* The URL of a path, and the header that says who we are (owned; NULL: a certificate does). */
 char *kube_url (const struct kube *k, const char *path);
 char *kube_bearer (const struct kube *k);
-/* Fills the answer from a response's status and text. False: E-KUB-002. */
-bool kube_read_answer (const struct kube *k, int status, const char *text, size_t len,
-                       struct kube_answer *out, struct mur_error **err);

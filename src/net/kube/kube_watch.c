@@ -3,6 +3,8 @@
  * A list and what changes in it: pages first, then a stream of lines from there on, taken up again
  * where it broke off. 410 says the server no longer knows that place: then from the beginning.
  */
+#include "net/kube/kube_watch.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "net/kube/kube_internal.h"
