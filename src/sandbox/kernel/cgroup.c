@@ -23,7 +23,7 @@
 struct group {
     char *path; /* NULL: not used */
     int dir_fd;
-    int procs_fd; /* cgroup.procs, for joining */
+    int join_fd; /* who writes "0" there is in it */
 };
 
 struct cgroup_scope {
@@ -70,18 +70,28 @@ keyed_number (const char *text, const char *key)
 static void
 group_close (struct group *g)
 {
-    if (g->procs_fd >= 0)
-        close (g->procs_fd);
+    if (g->join_fd >= 0)
+        close (g->join_fd);
     if (g->dir_fd >= 0)
         close (g->dir_fd);
-    g->dir_fd = g->procs_fd = -1;
+    g->dir_fd = g->join_fd = -1;
+}
+
+/* By hierarchy. Version 1 takes a single thread, which is all of who joins, without the lock over
+ * every fork of the host that moving a process waits for: a grace period of 5 to 20 ms. */
+static const char *
+join_file (int hierarchy)
+{
+    return hierarchy == H_UNIFIED ? "cgroup.procs" : "tasks";
 }
 
 /* Creates <mount><own>/<name> and opens what joining needs. A path seen from another namespace
  * ("/../x") falls back to the mount point itself. */
 static bool
-group_make (struct group *g, const struct cgroup_place *place, const char *name)
+group_make (struct cgroup_scope *s, int hierarchy, const struct cgroup_place *place,
+            const char *name)
 {
+    struct group *g = &s->groups[hierarchy];
     const char *own = place->own && ! strstr (place->own, "/..") ? place->own : "";
     const char *bases[] = { own, "" };
     for (size_t i = 0; i < ARRAY_LEN (bases); i++) {
@@ -90,9 +100,10 @@ group_make (struct group *g, const struct cgroup_place *place, const char *name)
         if (mkdir (path, 0755) == 0) {
             g->path = path;
             g->dir_fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            g->procs_fd =
-                g->dir_fd < 0 ? -1 : openat (g->dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-            if (g->procs_fd >= 0)
+            g->join_fd = g->dir_fd < 0
+                             ? -1
+                             : openat (g->dir_fd, join_file (hierarchy), O_WRONLY | O_CLOEXEC);
+            if (g->join_fd >= 0)
                 return true;
             int saved = errno;
             group_close (g);
@@ -234,7 +245,7 @@ try_v2 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const
     if (! hand_down (dir, base, why))
         return false;
     (void)write_at (dir, "cgroup.subtree_control", "+io");
-    if (! group_make (&s->groups[H_UNIFIED], p, name)) {
+    if (! group_make (s, H_UNIFIED, p, name)) {
         buf_printf (why, "version 2: cannot create a group in %s: %s", base, strerror (errno));
         return false;
     }
@@ -255,7 +266,7 @@ try_v1 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const
             buf_printf (why, "; version 1: no %s hierarchy", cgroup_hierarchy_names[h]);
             return false;
         }
-        if (! group_make (&s->groups[h], &places[h], name)) {
+        if (! group_make (s, h, &places[h], name)) {
             buf_printf (why, "; version 1: cannot create a group in %s: %s", places[h].mount,
                         strerror (errno));
             return false;
@@ -263,7 +274,7 @@ try_v1 (struct cgroup_scope *s, const struct cgroup_place places[H_COUNT], const
     }
     for (int h = H_BLKIO; h < H_COUNT; h++)
         if (places[h].mount)
-            (void)group_make (&s->groups[h], &places[h], name);
+            (void)group_make (s, h, &places[h], name);
     if (set_v1_limits (s, l))
         return true;
     buf_printf (why, "; version 1: cannot set a limit: %s", strerror (errno));
@@ -340,20 +351,9 @@ int
 cgroup_scope_join (const struct cgroup_scope *s)
 {
     for (int h = 0; h < H_UNIFIED; h++)
-        if (s->groups[h].procs_fd >= 0 && write (s->groups[h].procs_fd, "0", 1) != 1)
+        if (s->groups[h].join_fd >= 0 && write (s->groups[h].join_fd, "0", 1) != 1)
             return -1;
     return 0;
-}
-
-int
-cgroup_scope_enter (const struct cgroup_scope *s)
-{
-    if (cgroup_scope_join (s) < 0)
-        return -1;
-    int dir = s->groups[H_UNIFIED].dir_fd;
-    if (dir < 0)
-        return 0;
-    return child_enter_group (dir);
 }
 
 /* Signals every process listed in a group. */
@@ -446,8 +446,8 @@ cgroup_scope_fds (const struct cgroup_scope *s, int fds[CGROUP_MAX_FDS])
     for (int h = 0; h < H_COUNT; h++) {
         if (s->groups[h].dir_fd >= 0)
             fds[count++] = s->groups[h].dir_fd;
-        if (s->groups[h].procs_fd >= 0)
-            fds[count++] = s->groups[h].procs_fd;
+        if (s->groups[h].join_fd >= 0)
+            fds[count++] = s->groups[h].join_fd;
     }
     if (s->kill_fd >= 0)
         fds[count++] = s->kill_fd;

@@ -49,8 +49,6 @@ int cgroup_scope_clone_fd (const struct cgroup_scope *s);
 /* Joins this process to the hierarchies cgroup_scope_clone_fd does not cover. Async-signal-safe. 0,
  * or -1 with errno. */
 int cgroup_scope_join (const struct cgroup_scope *s);
-/* Joins this process to all of them. Async-signal-safe. 0, or -1 with errno. */
-int cgroup_scope_enter (const struct cgroup_scope *s);
 /* Kills every process of the scope, however it tried to get away. Async-signal-safe but for version
  * 1 without freezer. */
 void cgroup_scope_kill (const struct cgroup_scope *s);

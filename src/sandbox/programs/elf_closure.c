@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_HEADERS 256
 #define MAX_TABLE   (16 << 20) /* bytes of a dynamic or string table worth reading */
@@ -187,7 +188,9 @@ add_file (struct strv *out, const char *path)
 {
     char resolved[PATH_MAX];
     struct stat st;
-    if (! realpath (path, resolved) || stat (resolved, &st) < 0 || ! S_ISREG (st.st_mode))
+    /* Most folders have no such library: one look is less than the way to it. */
+    if (access (path, F_OK) < 0 || ! realpath (path, resolved) || stat (resolved, &st) < 0 ||
+        ! S_ISREG (st.st_mode))
         return false;
     if (! strv_contains (out, resolved))
         strv_push (out, resolved);

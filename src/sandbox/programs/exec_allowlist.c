@@ -50,12 +50,38 @@ exec_find_on_path (const char *name, const char *path)
 struct search {
     struct exec_allowlist *list;
     struct exec_name *owner; /* the listed name on whose behalf it is looked */
-    const char *path;
+    struct strv dirs;        /* of PATH, where listed names are looked for */
+    struct strv helper_dirs; /* and those beside them where helpers are */
     const char *const *writable_roots;
     struct strv seen;
     bool is_asked; /* its owner's programs may be run for their answers */
     bool is_own;   /* what is added next is the listed program itself: what runs its script */
 };
+
+/* The folders of a PATH that are there, each once: /bin is often a link to /usr/bin. What such a
+ * link is stays known. */
+static void
+add_dirs (struct search *s, const char *path, struct strv *out)
+{
+    _cleanup_free_ char *dirs = x_strdup (path ? path : "");
+    _cleanup_free_ struct stat *known = x_new_array (struct stat, strlen (dirs) + out->len + 1);
+    for (size_t i = 0; i < out->len; i++)
+        if (stat (out->items[i], &known[i]) < 0)
+            known[i] = (struct stat){ 0 };
+    char *rest = dirs;
+    for (char *dir; (dir = strsep (&rest, ":"));) {
+        struct stat *st = &known[out->len];
+        if (dir[0] != '/' || stat (dir, st) < 0 || ! S_ISDIR (st->st_mode))
+            continue;
+        bool is_known = false;
+        for (size_t i = 0; i < out->len && ! is_known; i++)
+            is_known = known[i].st_ino == st->st_ino && known[i].st_dev == st->st_dev;
+        if (is_known)
+            link_chain_of (dir, &s->list->links);
+        else
+            strv_push (out, dir);
+    }
+}
 
 static const char *
 work_dir_of (const struct search *s)
@@ -97,17 +123,21 @@ static void
 add_helper (void *ctx, const char *name)
 {
     struct search *s = ctx;
-    static const char extra[] = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
     if (name[0] == '/') {
         add_program (s, strrchr (name, '/') + 1, name);
         return;
     }
-    _cleanup_free_ char *dirs = x_asprintf ("%s:%s", s->path ? s->path : "", extra);
-    char *rest = dirs;
-    for (char *dir; (dir = strsep (&rest, ":"));) {
+    /* For one owner it is looked for once. */
+    _cleanup_free_ char *key =
+        x_asprintf ("%s for %s%s", name, s->owner->name, s->is_own ? "!" : "");
+    if (strv_contains (&s->seen, key))
+        return;
+    strv_push (&s->seen, key);
+    for (size_t i = 0; i < s->helper_dirs.len; i++) {
         char resolved[PATH_MAX];
+        const char *dir = s->helper_dirs.items[i];
         _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, name);
-        if (dir[0] != '/' || ! is_program (candidate, resolved))
+        if (! is_program (candidate, resolved))
             continue;
         _cleanup_free_ char *real = NULL, *why = NULL;
         enum shim_kind kind = shim_resolve (name, candidate, work_dir_of (s), &real, &why);
@@ -206,15 +236,11 @@ take_match (struct search *s, const char *dir, const char *candidate)
 static void
 resolve_name (struct search *s)
 {
-    _cleanup_free_ char *dirs = x_strdup (s->path ? s->path : "");
-    char *rest = dirs;
-    for (char *dir; (dir = strsep (&rest, ":"));) {
+    for (size_t i = 0; i < s->dirs.len; i++) {
         char resolved[PATH_MAX];
-        if (dir[0] != '/')
-            continue;
-        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", dir, s->owner->name);
+        _cleanup_free_ char *candidate = x_asprintf ("%s/%s", s->dirs.items[i], s->owner->name);
         if (is_program (candidate, resolved))
-            take_match (s, dir, candidate);
+            take_match (s, s->dirs.items[i], candidate);
     }
 }
 
@@ -232,7 +258,11 @@ exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, c
                         const char *const *writable_roots, const char *const *unasked)
 {
     *list = (struct exec_allowlist){ .path = x_strdup (path ? path : "") };
-    struct search s = { .list = list, .path = path, .writable_roots = writable_roots };
+    static const char extra[] = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+    struct search s = { .list = list, .writable_roots = writable_roots };
+    add_dirs (&s, path, &s.dirs);
+    add_dirs (&s, path, &s.helper_dirs);
+    add_dirs (&s, extra, &s.helper_dirs);
     size_t count = 0;
     while (names && names[count])
         count++;
@@ -245,6 +275,8 @@ exec_allowlist_resolve (struct exec_allowlist *list, const char *const *names, c
         if (! strchr (n->name, '/'))
             resolve_name (&s);
     }
+    strv_free (&s.dirs);
+    strv_free (&s.helper_dirs);
     strv_free (&s.seen);
 }
 

@@ -122,7 +122,7 @@ static void
 grant_run (struct exec_allowlist *list, const char *path)
 {
     char resolved[PATH_MAX];
-    if (realpath (path, resolved) && is_folder (resolved) && ! str_eq (resolved, "/") &&
+    if (is_folder (path) && realpath (path, resolved) && ! str_eq (resolved, "/") &&
         ! str_eq (resolved, "/usr") && ! str_eq (resolved, "/usr/bin"))
         strv_push_once (&list->run_trees, resolved);
 }

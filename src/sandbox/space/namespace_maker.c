@@ -267,21 +267,44 @@ start_init (struct attempt_failure missing[WALL_COUNT], int *pidfd)
     return child_clone (&args, &is_outside);
 }
 
-/* The last of them begins at the session's own group, which this process enters for the purpose. */
-static void
-finish (const struct maker *m, int init_fd)
+/* Begins the view of control groups where this process is, and ends it. */
+static _noreturn_ void
+tell_group (const struct maker *m, int init_fd, bool is_inside)
 {
     struct maker_report report = { 0 };
     int fds[MAKER_MAX_FDS];
     add_fd (&report, fds, NS_INIT, init_fd);
-    const struct cgroup_scope *scope = m->request->scope;
-    if (scope && cgroup_scope_enter (scope) < 0)
+    if (! is_inside)
         miss (report.missing, WALL_CONTROL_GROUP, "join the control group");
     else if (unshare (CLONE_NEWCGROUP) < 0)
         miss (report.missing, WALL_CONTROL_GROUP, "unshare(CLONE_NEWCGROUP)");
     else
         add_fd (&report, fds, NS_CONTROL_GROUP, open_ns ("cgroup"));
     (void)tell (m, &report, fds, report.slot_count);
+    _exit (0);
+}
+
+/* The last of them begins at the session's own group. A process is born there for the purpose:
+ * moving one waits until no process of the host is forking. */
+static _noreturn_ void
+finish (const struct maker *m, int init_fd)
+{
+    const struct cgroup_scope *scope = m->request->scope;
+    int group_fd = scope ? cgroup_scope_clone_fd (scope) : -1;
+    if (group_fd < 0)
+        tell_group (m, init_fd, ! scope || cgroup_scope_join (scope) == 0);
+    struct clone_args args = { .flags = CLONE_INTO_CGROUP,
+                               .cgroup = (__u64)group_fd,
+                               .exit_signal = SIGCHLD };
+    bool is_outside;
+    pid_t pid = child_clone (&args, &is_outside);
+    if (pid <= 0)
+        tell_group (m, init_fd,
+                    pid == 0 && cgroup_scope_join (scope) == 0 &&
+                        (! is_outside || child_enter_group (group_fd) == 0));
+    while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    _exit (0);
 }
 
 void
@@ -312,5 +335,4 @@ namespace_maker_run (const struct maker *m)
     if (pid < 0)
         give_up (m, "fork", false, NULL);
     finish (m, init_fd);
-    _exit (0);
 }
