@@ -48,6 +48,10 @@ AGENTS = pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda agent: age
 ASKING = replace(CODEX, config={**CODEX.config, "approval_policy": "on-request"})  # runs as its app server
 MODES = pytest.mark.parametrize("agent", [CLAUDE, CODEX, ASKING], ids=["claude-code", "codex", "codex-asking"])
 CLASSES = pytest.mark.parametrize("containment", ["scoped", "sealed"])
+# Every program in both classes; Codex as its app server, which differs in what it says and not in its walls, in one of them.
+PLACES = pytest.mark.parametrize("agent, containment", [
+    (CLAUDE, "scoped"), (CLAUDE, "sealed"), (CODEX, "scoped"), (CODEX, "sealed"), (ASKING, "sealed")],
+    ids=["claude-code-scoped", "claude-code-sealed", "codex-scoped", "codex-sealed", "codex-asking-sealed"])
 
 
 class Driven:
@@ -219,20 +223,20 @@ def test_agents_what_is_outside_cannot_be_read_or_reached(lab, agent):
     assert "over" in provider.results[0] and "kept private" not in provider.results[0]
 
 
-@MODES
-def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent):
+@PLACES
+def test_agents_a_tool_of_the_capsule_is_called_through_the_bridge(lab, agent, containment):
     called = {"action": "write", "path": "by-bridge.txt", "content": "x"}
     step = {"tool": "mcp__murmur__files", "input": called} if agent is CLAUDE else {"tool": "files", "namespace": "mcp__murmur", "input": called}
     with AgentProvider(step, {"text": "done"}) as provider:
-        driven = Driven(lab, agent, provider)
+        driven = Driven(lab, agent, provider, containment)
         driven.run("use it").ok()
     assert [path.read_text() for path in driven.project.directory.rglob("by-bridge.txt")] == ["x"]
 
 
-@MODES
-def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
+@PLACES
+def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent, containment):
     with AgentProvider({"text": "one"}, {"text": "two"}) as provider:
-        driven = Driven(lab, agent, provider)
+        driven = Driven(lab, agent, provider, containment)
         work = driven.project.directory / "work"  # conversations of some programs belong to a folder
         work.mkdir()
         first = lab.session(driven.run("remember blue", "--workdir", work).ok())
@@ -242,11 +246,11 @@ def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent):
     assert "remember blue" in str(provider.requests[-1][2])
 
 
-@MODES
-def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
+@PLACES
+def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent, containment):
     held = threading.Event()
     with AgentProvider({"text": "too late", "wait": held}) as provider:
-        driven = Driven(lab, agent, provider, lifecycle={"conversation": "threaded", **SLEEPER})
+        driven = Driven(lab, agent, provider, containment, lifecycle={"conversation": "threaded", **SLEEPER})
         running = driven.start()
         door = Door(running)
         task = door.send_at_once("go")
@@ -259,20 +263,33 @@ def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent):
         running.result()
 
 
-@MODES
-@pytest.mark.parametrize("status, word", [(401, "auth"), (400, "harness-error")])
-def test_agents_a_providers_refusal_is_the_tasks_failure(lab, agent, status, word):
-    with AgentProvider(*[{"status": status, "message": "scripted refusal"}] * 20) as provider:
-        failed = Driven(lab, agent, provider).run("go")
+def refusal(status, **headers):
+    return {"status": status, "message": "scripted refusal", "headers": headers}
+
+
+def is_refused(lab, agent, containment, status, word):
+    with AgentProvider(*[refusal(status)] * 20) as provider:
+        failed = Driven(lab, agent, provider, containment).run("go")
     assert failed.code == 1 and "error[E-RUN-033]" in failed.stderr
     assert lab.session(failed).trace.one("harness_failed")["kind"] == word
+    assert lab.session(failed).trace.one("session_start")["containment_achieved"] == containment
+
+
+@PLACES
+def test_agents_a_provider_that_refuses_the_key_is_the_tasks_failure(lab, agent, containment):
+    is_refused(lab, agent, containment, 401, "auth")
 
 
 @MODES
-def test_agents_a_spent_budget_stops_it_in_the_providers_words(lab, agent):
+def test_agents_a_providers_refusal_is_the_tasks_failure(lab, agent):
+    is_refused(lab, agent, "scoped", 400, "harness-error")
+
+
+@PLACES
+def test_agents_a_spent_budget_stops_it_in_the_providers_words(lab, agent, containment):
     steps = [agent.shell("true")] * 30
     with AgentProvider(*steps) as provider:
-        failed = Driven(lab, agent, provider, inference={"max_session_tokens": 60}).run("go on and on")
+        failed = Driven(lab, agent, provider, containment, inference={"max_session_tokens": 60}).run("go on and on")
     assert failed.code != 0 and len(provider.requests) < 20
 
 
@@ -291,18 +308,17 @@ def test_agents_nothing_is_left_after_the_runtime_is_killed(lab, agent):
         eventually(lambda: not sleepers(), 10 * SLOWER, "everything is gone")
 
 
-def refusal(status, **headers):
-    return {"status": status, "message": "scripted refusal", "headers": headers}
-
-
-@MODES
-@pytest.mark.parametrize("step", [refusal(429, **{"retry-after": "1"}), refusal(529), {"text": "cut off", "cut": True}],
-                         ids=["429", "529", "cut"])
-def test_agents_a_provider_that_fails_once_is_asked_again(lab, agent, step):
-    with AgentProvider(step, {"text": "after all"}, {"text": "after all"}) as provider:
-        session = lab.session(Driven(lab, agent, provider).run("go").ok())
-        assert len(provider.requests) >= 2
+@PLACES
+def test_agents_a_provider_that_fails_now_and_then_is_asked_again(lab, agent, containment):
+    """A limit, an overload and a stream that breaks off, in the three turns of one task."""
+    steps = [refusal(429, **{"retry-after": "1"}), agent.shell("echo one > made.txt"), refusal(529), agent.shell("echo two >> made.txt"),
+             {"text": "cut off", "cut": True}, {"text": "after all"}, {"text": "after all"}]
+    with AgentProvider(*steps) as provider:
+        driven = Driven(lab, agent, provider, containment)
+        session = lab.session(driven.run("go").ok())
+        assert len(provider.requests) >= 6
     assert session.result_text == "after all"
+    assert [path.read_text() for path in driven.project.directory.rglob("made.txt")] == ["one\ntwo\n"]
 
 
 def begin(lab, driven):
@@ -457,7 +473,8 @@ def test_agents_a_real_acp_agent_does_a_task_inside(lab, agent, containment):
         session = lab.session(driven.run("do it").ok())
     assert "All done." in session.result_text and nowhere(lab, KEY)
     assert provider.shown == {agent.shown}
-    assert session.trace.one("harness_start")["harness"] == "acp" and session.trace.one("session_start")["containment_achieved"] == containment
+    start = session.trace.one("harness_start")
+    assert start["harness"] == "acp" and start["version_tested"] is True and session.trace.one("session_start")["containment_achieved"] == containment
     assert len(session.trace.all("tool_call")) == 1 and "root:" not in str(provider.results)
     assert [path.read_text() for path in driven.project.directory.rglob("made.txt")] == ["made\n"]
 
@@ -469,14 +486,21 @@ def test_agents_a_budget_stops_an_acp_agent(lab, agent):
     assert failed.code != 0 and len(provider.requests) < 20
 
 
-def test_agents_opencode_calls_a_tool_of_the_capsule(lab):
-    opencode, = [agent for agent in ACP if agent.program == "opencode"]
-    step = {"tool": "murmur_files", "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
+BRIDGED = {"opencode": "murmur_files", "gemini": "mcp_murmur_files"}  # how they call the capsule's tool
+
+
+@pytest.mark.parametrize("agent", [agent for agent in ACP if agent.program in BRIDGED], ids=lambda agent: agent.program)
+def test_agents_an_acp_agent_calls_a_tool_of_the_capsule(lab, agent):
+    step = {"tool": BRIDGED[agent.program], "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
     with AgentProvider(step, {"text": "done"}) as provider:
-        driven = acp(lab, opencode, provider)
+        driven = acp(lab, agent, provider)
         session = lab.session(driven.run("use it").ok())
     assert [path.read_text() for path in driven.project.directory.rglob("by-bridge.txt")] == ["x"]
     assert "files" in [line["tool_name"].rpartition("__")[2] for line in session.trace.all("tool_call")]
+    start = session.trace.one("harness_start")
+    assert start["version_tested"] is True and start["harness_version"] in agent.package
+    # What it used is its provider's own word, whether it reports any or none.
+    assert session.trace.one("task_end")["output_tokens"] == 9 * len(provider.requests)
 
 
 def member(lab, driven, name, **manifest):

@@ -12,6 +12,8 @@
 /* The manifest's rules as the runtime hands them ("$rules" of the config), and the config's own
  * allow and deny. Kept for the run. */
 void acp_rules_begin (const struct mur_json *config);
+/* True when it runs inside walls. */
+bool acp_rules_are_walled (void);
 /* Where the agent works. */
 const char *acp_rules_folder (void);
 /* session/request_permission: answered at once. */

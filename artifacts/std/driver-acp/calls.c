@@ -67,7 +67,8 @@ acp_calls_begin (const struct mur_bridge *served)
 char *
 acp_capsule_tool (const char *title)
 {
-    static const char *const forms[] = { "mcp__%s__%s", "mcp_%s_%s", "%s__%s", "%s_%s" };
+    static const char *const forms[] = { "mcp__%s__%s", "mcp_%s_%s", "%s__%s", "%s_%s",
+                                         "%2$s (%1$s MCP Server)" };
     for (size_t i = 0; bridge != NULL && title != NULL && bridge->tool_names[i] != NULL; i++) {
         bool is_it = false;
         for (size_t k = 0; k < sizeof forms / sizeof *forms && ! is_it; k++) {

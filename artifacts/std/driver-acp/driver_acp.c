@@ -41,10 +41,13 @@ void
 mur_process_describe (struct mur_harness *harness)
 {
     static const char *const version_args[] = { "--version", NULL };
+    /* claude-code-acp, Gemini CLI, opencode, codex-acp */
+    static const char *const tested[] = { "0.16.2", "0.61.0", "1.18.33", "0.16.0", NULL };
     *harness = (struct mur_harness){
         .harness = "acp",
         .binary = "acp-agent",
         .version_args = version_args,
+        .tested_versions = tested,
         .interrupt = MUR_INTERRUPT_STDIN,
         .streams_text = true,
     };
@@ -97,6 +100,15 @@ add_arguments (struct mur_plan *plan, const struct mur_json *config)
     return is_fine;
 }
 
+/* Agents that leave MCP servers alone in a folder nobody said they trust. Inside walls the folder
+ * is the capsule's; config.env may say otherwise. */
+static void
+add_trust (struct mur_plan *plan)
+{
+    if (acp_rules_are_walled ())
+        mur_plan_env (plan, "GEMINI_CLI_TRUST_WORKSPACE", "true");
+}
+
 static void
 add_environment (struct mur_plan *plan, const struct mur_json *config)
 {
@@ -146,8 +158,9 @@ mur_process_launch (const struct mur_launch *launch, struct mur_plan *plan)
     if (! mur_harness_known (plan, launch->config, config_members) ||
         ! add_arguments (plan, launch->config))
         return;
-    add_environment (plan, launch->config);
     acp_rules_begin (launch->config);
+    add_trust (plan);
+    add_environment (plan, launch->config);
     acp_calls_begin (run.launch.bridge);
     struct mur_text line = { 0 };
     ask (&line, ASKED_INITIALIZE, "initialize");

@@ -18,6 +18,12 @@ acp_rules_begin (const struct mur_json *given)
     rules = mur_json_get (given, 0, "$rules");
 }
 
+bool
+acp_rules_are_walled (void)
+{
+    return mur_json_bool (config, mur_json_get (config, rules, "walls"), false);
+}
+
 const char *
 acp_rules_folder (void)
 {
@@ -171,7 +177,7 @@ judge_change (const struct mur_json *line, mur_node call, enum verdict *verdict)
 {
     mur_node protected_paths = mur_json_get (config, rules, "read_only"),
              locations = mur_json_get (line, call, "locations");
-    bool is_walled = mur_json_bool (config, mur_json_get (config, rules, "walls"), false);
+    bool is_walled = acp_rules_are_walled ();
     for (mur_node n = mur_json_first (line, locations); n >= 0; n = mur_json_next (line, n)) {
         char *path = mur_json_text (line, mur_json_get (line, n, "path"));
         for (mur_node r = mur_json_first (config, protected_paths); path != NULL && r >= 0;

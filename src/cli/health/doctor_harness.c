@@ -10,6 +10,7 @@
 #include "manifest/text/yaml_tree.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/programs/host_query.h"
+#include "sandbox/programs/package_version.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -73,6 +74,13 @@ doctor_harness (struct doctor *d, const struct artifact_manifest *driver)
     }
     /* Nothing of the project's own is run to be asked. */
     _cleanup_free_ char *version = str_starts (path, d->project) ? NULL : doctor_version_of (path);
+    if (! version || ! version_line_has_one (version)) {
+        char *of_package = package_version_of (path);
+        if (of_package) {
+            free (version);
+            version = of_package;
+        }
+    }
     bool is_good = version && is_tested (yaml_get (harness, "tested"), version);
     if (is_good)
         d->passed++;

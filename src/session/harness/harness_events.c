@@ -16,14 +16,32 @@
 
 /* --- turns --- */
 
-static uint64_t
-growth_of (struct harness_run *run, enum process_usage_member m)
+/* What its provider told the gateway in this run; nothing where a stream told none. */
+static struct process_usage
+provider_told (const struct harness_run *run)
 {
-    uint64_t now = run->seen.value[m], before = run->attributed.value[m];
-    if (! run->seen.is_set[m] || now <= before)
-        return 0;
-    run->attributed.value[m] = now;
-    return now - before;
+    struct process_usage told = { 0 };
+    struct gateway_door *door = run->session->rooms.harness->door;
+    const struct gateway_usage *began = &run->provider_began,
+                               now = door ? gateway_door_usage (door) : *began;
+    if (now.answers == began->answers || now.estimates > began->estimates)
+        return told;
+    told.value[USAGE_INPUT] = now.input - began->input;
+    told.value[USAGE_OUTPUT] = now.output - began->output;
+    told.value[USAGE_CACHE_READ] = now.cache_read - began->cache_read;
+    told.value[USAGE_CACHE_CREATION] = now.cache_creation - began->cache_creation;
+    for (int m = USAGE_INPUT; m <= USAGE_CACHE_CREATION; m++)
+        told.is_set[m] = true;
+    return told;
+}
+
+static bool
+is_told (const struct process_usage *u)
+{
+    for (int m = 0; m < USAGE_MEMBERS; m++)
+        if (u->is_set[m])
+            return true;
+    return false;
 }
 
 /* What the turn used, by growth; a member that was never reported stays absent. */
@@ -31,14 +49,21 @@ struct turn_usage {
     struct trace_num of[USAGE_MEMBERS];
 };
 
+/* As the harness reports it; of one that reports nothing, as its provider does. */
 static struct turn_usage
 attribute (struct harness_run *run)
 {
     struct turn_usage u = { 0 };
+    const struct process_usage seen =
+        is_told (&run->seen) || run->session->rooms.harness->is.reports_usage ? run->seen
+                                                                              : provider_told (run);
     for (int m = 0; m < USAGE_MEMBERS; m++) {
-        if (! run->seen.is_set[m])
+        if (! seen.is_set[m])
             continue;
-        u.of[m] = TRACE_NUM (growth_of (run, (enum process_usage_member)m));
+        uint64_t before = run->attributed.value[m];
+        if (seen.value[m] > before)
+            run->attributed.value[m] = seen.value[m];
+        u.of[m] = TRACE_NUM (seen.value[m] > before ? seen.value[m] - before : 0);
     }
     return u;
 }

@@ -8,6 +8,7 @@
 #include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
+#include "sandbox/programs/package_version.h"
 #include "session/guests/guest_env.h"
 #include "session/harness/harness_gateway.h"
 #include "session/harness/harness_memory.h"
@@ -156,7 +157,12 @@ probe_version (struct harness_run *run)
     if (! line)
         line = first_line (c.errors.data ? c.errors.data : "", c.errors.len);
     harness_child_clear (s, &c);
-    return line;
+    char *of_package =
+        line && version_line_has_one (line) ? NULL : package_version_of (s->rooms.harness->binary);
+    if (! of_package)
+        return line;
+    free (line);
+    return of_package;
 }
 
 /* One word of the line is a tested version, a leading v aside. */
