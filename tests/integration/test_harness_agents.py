@@ -104,12 +104,30 @@ def test_harness_a_program_that_is_none_is_refused_at_launch(lab, driver, progra
     assert "stand-in" in failed.stderr and "inference.command" in failed.stderr
 
 
-@DRIVERS
+@EVERY
 def test_harness_doctor_says_program_version_and_walls(lab, driver):
-    tested = {"claude-code": "2.1.197 (Claude Code)", "codex": "codex-cli 0.171.0"}[driver]
+    tested = {"claude-code": "2.1.197 (Claude Code)", "codex": "codex-cli 0.171.0", "acp": "0.61.0"}[driver]
     agent = project(lab, driver, f"#!/bin/sh\necho '{tested}'\n", containment="scoped")
     shown = agent.mur("doctor").stdout
     assert f"stand-in   {tested}   tested with this driver" in shown and "confined by: scoped" in shown
+
+
+def test_harness_a_program_that_says_no_version_has_its_packages(lab):
+    """Some agents know no --version: one prints nothing, another complains of the option."""
+    package = lab.directory / "node_modules/@some/agent"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "@some/agent", "version": "0.16.2"}')
+    program = package / "agent.sh"
+    for says in "", "echo 'WARNING: no such option' >&2; exit 2":
+        program.write_text(f"#!/bin/sh\n{says}\n")
+        program.chmod(0o755)
+        agent = project(lab, "acp", command=str(program), containment="scoped")
+        assert f"{program}   0.16.2   tested with this driver" in agent.mur("doctor").stdout
+    start = lab.session(agent.run("--task", "go")).trace.one("harness_start")
+    assert start["harness_version"] == "0.16.2" and start["version_tested"] is True
+    # A package.json that is none is passed over.
+    (package / "package.json").write_text('{"version": ["0.16.2"]}')
+    assert "says no version   not tested with this driver" in agent.mur("doctor").stdout
 
 
 @DRIVERS
