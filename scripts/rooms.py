@@ -45,7 +45,7 @@ ROOMS = {
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
     "net": [{""}, {"server", "oauth", "kube"}],
     "base": [{""}, {"keys"}],
-    "spawn": [{"child"}, {"report"}, {"formation"}],
+    "spawn": [{"child"}, {"report"}, {"formation", "remote"}],
 }
 ROW = {(folder, room): row for folder, rows in ROOMS.items() for row, rooms in enumerate(rows) for room in rooms}
 
@@ -115,6 +115,7 @@ ABOUT = {
     "base/keys": "signatures and tokens",
     "spawn/child": "launching and ending a child, its approval and lifeline",
     "spawn/report": "how a child's end is told",
+    "spawn/remote": "the process that stands for a child on another machine",
     "spawn/formation": "members that run together",
 }
 

@@ -39,6 +39,9 @@ struct mur_child_launch {
      */
     const char *snapshot_source;
     uint64_t snapshot_limit_bytes; /* what the copy's files may come to */
+    /* mur-roost started the child on another machine: the process only stands for it, and the
+     * approval is what it asks after it with. */
+    bool is_remote;
 };
 
 /* Makes the lifeline, then the work folder, starts `mur run`, hands the approval over and waits

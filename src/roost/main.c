@@ -10,6 +10,7 @@
 #include "home/roost_socket.h"
 #include "roost/callers.h"
 #include "roost/census.h"
+#include "roost/fleet.h"
 #include "roost/server.h"
 
 #include <errno.h>
@@ -29,6 +30,9 @@ struct arguments {
     struct strv spawn_allow;
     uint32_t max_depth, max_concurrent, max_live;
     bool prints_version;
+    bool is_over_cluster;     /* --backend kubernetes */
+    const char *cluster_only; /* a flag of it that was given */
+    struct fleet_options fleet;
 };
 
 static bool
@@ -64,6 +68,48 @@ read_number (const char *flag, const char *text, uint64_t max, uint64_t *value)
     return true;
 }
 
+/* Texts of the cluster's side. */
+static const char **
+fleet_text (struct arguments *a, const char *flag)
+{
+    const struct {
+        const char *flag;
+        const char **field;
+    } texts[] = {
+        { "--kubeconfig", &a->fleet.kubeconfig }, { "--namespace", &a->fleet.namespace },
+        { "--image", &a->fleet.image },           { "--queue", &a->fleet.queue },
+        { "--key-file", &a->fleet.key_file },     { "--roost-url", &a->fleet.roost_url },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (texts); i++)
+        if (str_eq (flag, texts[i].flag))
+            return texts[i].field;
+    return NULL;
+}
+
+/* One of two words. */
+static bool
+read_word (const char *flag, const char *value, const char *no, const char *yes, bool *is_yes)
+{
+    *is_yes = str_eq (value, yes);
+    return *is_yes || str_eq (value, no) ||
+           fail ("invalid %s: %s is neither %s nor %s", flag, value, no, yes);
+}
+
+static bool
+set_fleet_option (struct arguments *a, const char *flag, const char *value)
+{
+    const char **text = fleet_text (a, flag);
+    if (str_eq (flag, "--backend"))
+        return read_word (flag, value, "local", "kubernetes", &a->is_over_cluster);
+    a->cluster_only = flag;
+    if (str_eq (flag, "--placement"))
+        return read_word (flag, value, "local-first", "fleet", &a->fleet.places_all);
+    if (str_eq (flag, "--queue-timeout"))
+        return read_number (flag, value, 86400 * 7, &a->fleet.queue_timeout_s);
+    *text = value;
+    return true;
+}
+
 static bool
 set_option (struct arguments *a, const char *flag, const char *value)
 {
@@ -94,8 +140,10 @@ set_option (struct arguments *a, const char *flag, const char *value)
     } else if (str_eq (flag, "--registry-path")) {
         free (a->registry_path);
         a->registry_path = x_strdup (value);
-    } else {
+    } else if (str_eq (flag, "--spawn-allow")) {
         strv_push (&a->spawn_allow, value);
+    } else {
+        return set_fleet_option (a, flag, value);
     }
     return true;
 }
@@ -104,8 +152,10 @@ static bool
 takes_value (const char *flag)
 {
     static const char *const flags[] = {
-        "--port",      "--socket",         "--registry-path",    "--spawn-allow",
-        "--max-depth", "--max-concurrent", "--max-live-capsules"
+        "--port",      "--socket",         "--registry-path",     "--spawn-allow",
+        "--max-depth", "--max-concurrent", "--max-live-capsules", "--backend",
+        "--placement", "--kubeconfig",     "--namespace",         "--image",
+        "--queue",     "--queue-timeout",  "--key-file",          "--roost-url"
     };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (str_eq (flag, flags[i]))
@@ -114,10 +164,24 @@ takes_value (const char *flag)
 }
 
 static bool
+check_fleet (const struct arguments *a)
+{
+    if (! a->is_over_cluster)
+        return ! a->cluster_only || fail ("%s needs --backend kubernetes", a->cluster_only);
+    if (! a->fleet.image || ! a->fleet.roost_url)
+        return fail ("--backend kubernetes needs --image, of the children, and --roost-url, the "
+                     "URL at which pods find this referee");
+    return true;
+}
+
+static bool
 parse (int argc, char **argv, struct arguments *a)
 {
     static const char equals[] = "--spawn-allow=";
-    *a = (struct arguments){ .max_depth = 3, .max_concurrent = 4, .max_live = default_max_live () };
+    *a = (struct arguments){ .max_depth = 3,
+                             .max_concurrent = 4,
+                             .max_live = default_max_live (),
+                             .fleet.queue_timeout_s = 600 };
     for (int i = 1; i < argc; i++) {
         if (str_eq (argv[i], "--version")) {
             a->prints_version = true;
@@ -135,7 +199,7 @@ parse (int argc, char **argv, struct arguments *a)
             return false;
         i++;
     }
-    return true;
+    return check_fleet (a);
 }
 
 static int
@@ -161,12 +225,15 @@ open_stop_fd (void)
     return signalfd (-1, &stop, SFD_CLOEXEC);
 }
 
+/* Over a cluster nothing of this machine counts. */
 static struct census *
-take_census (const char *home)
+take_census (const char *home, bool is_over_cluster)
 {
     struct mur_error *err = NULL;
     struct census_facts f;
     _cleanup_free_ char *dir = x_asprintf ("%s/.murmur/running", home);
+    if (is_over_cluster)
+        return census_take ("/nonexistent", &f, NULL);
     struct census *c = census_take (dir, &f, &err);
     if (! c) {
         fail ("%s: the live capsules of this machine cannot be counted", err->message);
@@ -211,6 +278,21 @@ listen_somewhere (struct arguments *a, const char *home, struct place *place,
     return place->fd >= 0;
 }
 
+/* The list of what runs there comes before the first request. */
+static bool
+join_cluster (struct arguments *a, struct referee *referee, struct fleet **fleet,
+              struct mur_error **err)
+{
+    if (! a->is_over_cluster)
+        return true;
+    *fleet = fleet_new (&a->fleet, err);
+    if (! *fleet || ! fleet_start (*fleet, referee, err))
+        return false;
+    if (! a->fleet.key_file)
+        diag_stderr_line ("mur-roost: no --key-file: a restart revokes every credential");
+    return true;
+}
+
 static int
 serve (struct arguments *a)
 {
@@ -220,7 +302,7 @@ serve (struct arguments *a)
         return fail ("HOME is not set, so the live capsules of this machine cannot be counted"), 1;
     if (! a->registry_path)
         a->registry_path = x_asprintf ("%s/.murmur/artifacts", home);
-    struct census *census = take_census (home);
+    struct census *census = take_census (home, a->is_over_cluster);
     if (! census)
         return 1;
     const struct referee_options options = { .registry_path = a->registry_path,
@@ -231,7 +313,9 @@ serve (struct arguments *a)
     _cleanup_ (referee_freep) struct referee *referee = referee_new (&options, census);
     _cleanup_close_ int stop_fd = open_stop_fd ();
     struct place place = { .fd = -1 };
-    bool is_listening = listen_somewhere (a, home, &place, &err);
+    struct fleet *fleet = NULL;
+    bool is_listening =
+        join_cluster (a, referee, &fleet, &err) && listen_somewhere (a, home, &place, &err);
     if (! is_listening) {
         fail ("%s", err->message);
         mur_error_free (err);
@@ -246,6 +330,7 @@ serve (struct arguments *a)
     }
     free (place.words);
     free (place.token);
+    fleet_free (fleet);
     return is_listening ? 0 : 1;
 }
 

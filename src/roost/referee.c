@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/secret.h"
+#include "roost/fleet_ask.h"
 #include "roost/referee_internal.h"
 
 static const char *const job_state_names[] = {
@@ -39,6 +40,12 @@ referee_free (struct referee *r)
     free (r);
 }
 
+bool
+referee_has_fleet (const struct referee *r)
+{
+    return r->fleet != NULL;
+}
+
 static bool
 read_outcome (const char *text, enum job_state *state)
 {
@@ -64,10 +71,13 @@ referee_deregister (struct referee *r, const char *credential, const char *body,
                               outcome);
     pthread_mutex_lock (&r->lock);
     struct job *j = referee_holder (r, credential);
+    _cleanup_free_ char *session_id = j ? x_strdup (j->session_id) : NULL;
     if (j)
         referee_finish (r, j, state);
     pthread_mutex_unlock (&r->lock);
-    return j ? (struct verdict){ 200, json_object () } : verdict_not_you ();
+    if (session_id && r->fleet)
+        fleet_deregister (r, session_id, body, body_len);
+    return session_id ? (struct verdict){ 200, json_object () } : verdict_not_you ();
 }
 
 struct verdict

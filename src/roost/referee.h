@@ -29,6 +29,9 @@ struct referee *referee_new (const struct referee_options *options, struct censu
 void referee_free (struct referee *r);
 DEFINE_CLEANUP (struct referee, referee_free)
 
+/* Whether its children are Jobs of a cluster (roost/fleet.h). */
+bool referee_has_fleet (const struct referee *r);
+
 /* POST /deregister. */
 struct verdict
 referee_deregister (struct referee *r, const char *credential, const char *body, size_t body_len);

@@ -29,8 +29,12 @@ struct spent {
     uint64_t expires_ms;
 };
 
+struct fleet;
+
 struct referee {
     struct referee_options options;
+    struct fleet
+        *fleet; /* NULL: children are processes of this machine. Never changes once it serves */
     unsigned char key[TOKEN_KEY_LEN];
     pthread_mutex_t lock; /* guards everything below */
     struct census *census;

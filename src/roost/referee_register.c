@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "roost/referee_internal.h"
+#include "roost/referee_register_internal.h"
 
 #include <string.h>
 
@@ -51,21 +52,9 @@ spend (struct referee *r, const struct approval *a, struct verdict *refusal)
     return true;
 }
 
-static struct verdict
-admit (struct referee *r, const char *session_id, const char *parent, const char *name,
-       uint32_t depth, struct resolved_capsule *capsule, const struct caller *caller)
+struct verdict
+referee_credential_of (struct referee *r, const char *session_id)
 {
-    struct job *j = x_new0 (struct job);
-    *j = (struct job){ .session_id = x_strdup (session_id),
-                       .parent = parent ? x_strdup (parent) : NULL,
-                       .name = x_strdup (name),
-                       .state = JOB_RUNNING,
-                       .depth = depth,
-                       .pid = caller->pid,
-                       .registered_ms = clock_monotonic_ms (),
-                       .manifest = steal_ptr (&capsule->manifest) };
-    memcpy (j->start, caller->start, sizeof j->start);
-    job_table_add (&r->jobs, j);
     unsigned char raw[16];
     char nonce[33];
     random_bytes (raw, sizeof raw);
@@ -78,6 +67,24 @@ admit (struct referee *r, const char *session_id, const char *parent, const char
     secret_wipe (credential, strlen (credential));
     free (credential);
     return (struct verdict){ 200, body };
+}
+
+struct verdict
+referee_admit (struct referee *r, const char *session_id, const char *parent, const char *name,
+               uint32_t depth, struct resolved_capsule *capsule, const struct caller *caller)
+{
+    struct job *j = x_new0 (struct job);
+    *j = (struct job){ .session_id = x_strdup (session_id),
+                       .parent = parent ? x_strdup (parent) : NULL,
+                       .name = x_strdup (name),
+                       .state = JOB_RUNNING,
+                       .depth = depth,
+                       .pid = caller->pid,
+                       .registered_ms = clock_monotonic_ms (),
+                       .manifest = steal_ptr (&capsule->manifest) };
+    memcpy (j->start, caller->start, sizeof j->start);
+    job_table_add (&r->jobs, j);
+    return referee_credential_of (r, session_id);
 }
 
 static struct verdict
@@ -107,15 +114,19 @@ register_approved (struct referee *r, const char *token, const char *session_id,
             referee_drop_reservation (r, i);
             break;
         }
-    return admit (r, session_id, a.session_id, name, (uint32_t)a.depth, capsule, caller);
+    return referee_admit (r, session_id, a.session_id, name, (uint32_t)a.depth, capsule, caller);
 }
 
-static bool
-is_root_allowed (const struct referee *r, const char *name)
+bool
+referee_is_root_allowed (const struct referee *r, const char *name, struct verdict *refusal)
 {
     for (size_t i = 0; r->options.spawn_allow && r->options.spawn_allow[i]; i++)
         if (str_eq (r->options.spawn_allow[i], name))
             return true;
+    *refusal = verdict_error (403,
+                              "%s may not register without an approval: start mur-roost with "
+                              "--spawn-allow %s",
+                              name, name);
     return false;
 }
 
@@ -124,25 +135,22 @@ judge_registration (struct referee *r, const char *approval, const char *session
                     const char *name, const char *version, const struct caller *caller)
 {
     /* Gated before the registry is read. */
-    if (! approval && ! is_root_allowed (r, name))
-        return verdict_error (403,
-                              "%s may not register without an approval: start mur-roost with "
-                              "--spawn-allow %s",
-                              name, name);
+    struct verdict v;
+    if (! approval && ! referee_is_root_allowed (r, name, &v))
+        return v;
     if (! name_is_full (name))
         return verdict_error (400, "\"%s\" is not a full name: write <scope>/<name>", name);
     struct mur_error *err = NULL;
     struct resolved_capsule capsule = { 0 };
     if (! referee_resolve (r, name, version, &capsule, &err))
         return verdict_from_error (500, err);
-    struct verdict v;
     pthread_mutex_lock (&r->lock);
     if (approval)
         v = register_approved (r, approval, session_id, name, version, &capsule, caller);
     else if (job_table_find (&r->jobs, session_id))
         v = verdict_not_you ();
     else if (referee_has_room_for_root (r, &v))
-        v = admit (r, session_id, NULL, name, r->options.max_depth, &capsule, caller);
+        v = referee_admit (r, session_id, NULL, name, r->options.max_depth, &capsule, caller);
     pthread_mutex_unlock (&r->lock);
     capsule_manifest_free (capsule.manifest);
     return v;

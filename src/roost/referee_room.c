@@ -87,6 +87,8 @@ static bool
 bury_the_killed (struct referee *r, const struct job *asking)
 {
     uint64_t now_ms = clock_monotonic_ms (), before = r->jobs.running;
+    if (r->fleet) /* pods, whose end the cluster tells */
+        return false;
     if (r->jobs.running > OFTEN_UP_TO && now_ms - r->looked_ms < LOOK_AGAIN_MS)
         return false;
     r->looked_ms = now_ms;

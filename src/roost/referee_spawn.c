@@ -6,11 +6,19 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "roost/envelope.h"
+#include "roost/fleet_spawn.h"
 #include "roost/referee_internal.h"
 
 #include <string.h>
 
 #define APPROVAL_MS 60000
+
+/* Who asks, and where the child is to be. */
+struct placing {
+    char *session_id; /* owned */
+    bool is_elsewhere;
+    struct fleet_ask ask;
+};
 
 static char *
 join_list (const struct str_list *list)
@@ -76,18 +84,37 @@ approve (struct referee *r, const struct job *parent, const char *name, const ch
     return (struct verdict){ 200, body };
 }
 
+/* Steps 2 to 6, and what a repeat of an ask for another machine is answered (status 200). Status 0:
+ * it goes on, for *session_id (owned). */
 static struct verdict
-judge_spawn (struct referee *r, const char *credential, const char *name, const char *version)
+judge_asking (struct referee *r, const char *credential, const char *name, const json_t *body,
+              struct placing *placing)
 {
-    struct verdict refusal;
+    struct verdict v = { 0, NULL };
     pthread_mutex_lock (&r->lock);
-    struct job *parent = referee_holder (r, credential);
-    _cleanup_free_ char *session_id = parent ? x_strdup (parent->session_id) : NULL;
-    bool goes_on = parent && may_ask (r, parent, name, &refusal);
+    const struct job *parent = referee_holder (r, credential);
+    placing->session_id = parent ? x_strdup (parent->session_id) : NULL;
+    placing->is_elsewhere = parent && fleet_places (r, parent);
+    if (! parent)
+        v = verdict_not_you ();
+    else if (placing->is_elsewhere && ! fleet_read_ask (body, &placing->ask, &v))
+        ;
+    else if (placing->is_elsewhere)
+        v = fleet_repeat (r, parent, &placing->ask);
+    if (! v.status)
+        may_ask (r, parent, name, &v);
     pthread_mutex_unlock (&r->lock);
-    if (! session_id)
-        return verdict_not_you ();
-    if (! goes_on)
+    return v;
+}
+
+static struct verdict
+judge_spawn (struct referee *r, const char *credential, const char *name, const char *version,
+             const json_t *body)
+{
+    struct placing placing = { 0 };
+    struct verdict refusal = judge_asking (r, credential, name, body, &placing);
+    _cleanup_free_ char *session_id = placing.session_id;
+    if (refusal.status)
         return refusal;
     if (! name_is_full (name))
         return verdict_error (400, "\"%s\" is not a full name: write <scope>/<name>", name);
@@ -100,13 +127,15 @@ judge_spawn (struct referee *r, const char *credential, const char *name, const 
     /* Again, under the lock that records the reservation: the first look alone would race. */
     struct verdict v;
     pthread_mutex_lock (&r->lock);
-    parent = job_table_find (&r->jobs, session_id);
+    const struct job *parent = job_table_find (&r->jobs, session_id);
     if (parent->state != JOB_RUNNING)
         v = verdict_not_you ();
     else if (! envelope_check (parent->manifest, child.manifest, &err))
         v = verdict_from_error (403, err);
     else if (! referee_has_room (r, parent, &v))
         ;
+    else if (placing.is_elsewhere)
+        v = fleet_place (r, parent, &child, name, version, &placing.ask);
     else
         v = approve (r, parent, name, version, child.sha256);
     pthread_mutex_unlock (&r->lock);
@@ -121,5 +150,5 @@ referee_spawn (struct referee *r, const char *credential, const char *body, size
     _cleanup_json_ json_t *o = request_body (body, body_len, &refusal);
     const char *name = o ? request_text (o, "name", &refusal) : NULL;
     const char *version = name ? request_text (o, "version", &refusal) : NULL;
-    return version ? judge_spawn (r, credential, name, version) : refusal;
+    return version ? judge_spawn (r, credential, name, version, o) : refusal;
 }

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/fdio.h"
 #include "roost/callers.h"
+#include "roost/fleet_ask.h"
+#include "roost/fleet_register.h"
 #include "roost/referee_register.h"
 #include "roost/referee_spawn.h"
 
@@ -52,6 +54,7 @@ struct connection {
 struct request {
     char *method, *path;
     const char *credential, *approval; /* NULL: header absent */
+    const char *pod_token, *ticket;
     const char *origin, *content_type, *host, *length, *token;
     const char *fault; /* what is wrong with the head, NULL: nothing */
     size_t content_length;
@@ -103,6 +106,8 @@ parse_line (struct request *r, char *line)
         { "x-murmur-spawn-credential", &r->credential },
         { "x-murmur-spawn-approval", &r->approval },
         { "x-murmur-roost-token", &r->token },
+        { "x-murmur-pod-token", &r->pod_token },
+        { "x-murmur-child-ticket", &r->ticket },
         { "content-length", &r->length },
         { "content-type", &r->content_type },
         { "origin", &r->origin },
@@ -223,6 +228,8 @@ spawn (struct referee *referee, const struct request *r)
 static struct verdict
 register_session (struct referee *referee, const struct request *r)
 {
+    if (r->pod_token && referee_has_fleet (referee))
+        return fleet_register (referee, r->pod_token, r->body, r->body_len);
     return referee_register (referee, r->approval, r->body, r->body_len, r->caller);
 }
 
@@ -294,6 +301,12 @@ route (const struct server *s, const struct request *r)
             return routes[i].handle (referee, r);
     if (str_eq (r->method, "GET") && r->path && strncmp (r->path, status, sizeof status - 1) == 0)
         return referee_status (referee, r->path + sizeof status - 1);
+    if (r->path && referee_has_fleet (referee) && str_starts (r->path, "/children/")) {
+        if (str_eq (r->method, "GET"))
+            return fleet_children (referee, r->ticket, r->path);
+        if (str_eq (r->method, "POST") && str_ends (r->path, "/end"))
+            return fleet_children_end (referee, r->ticket, r->path);
+    }
     return verdict_error (404, "not found");
 }
 

@@ -61,6 +61,7 @@ struct asked_launcher {
     const struct spawner *spawner;    /* its session_id NULL: not delegated */
     const char *formation_id;         /* NULL: none */
     struct membership *membership;    /* spawn/formation/membership.h; NULL: no member */
+    const char *fleet_token;          /* file of the pod's projected token; NULL: no pod */
 };
 
 struct asked_time {
@@ -89,6 +90,7 @@ struct stage_request {
     struct asked_launcher launcher;
     struct asked_time time;
     const char *bind_addr;
+    unsigned bind_port;  /* 0: the manifest's, else a free one */
     const char *case_id; /* of an eval run, for hooks; NULL: none */
     /* A record runs again (replay/play/player.h): what came from outside then is served, and
      * nothing outside the session's own records changes. NULL: an ordinary session. */

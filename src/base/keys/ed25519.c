@@ -64,8 +64,15 @@ bool
 ed25519_new_pair (unsigned char private_key[ED25519_KEY_LEN],
                   unsigned char public_key[ED25519_KEY_LEN])
 {
-    size_t len = ED25519_KEY_LEN;
     random_bytes (private_key, ED25519_KEY_LEN);
+    return ed25519_public_of (private_key, public_key);
+}
+
+bool
+ed25519_public_of (const unsigned char private_key[ED25519_KEY_LEN],
+                   unsigned char public_key[ED25519_KEY_LEN])
+{
+    size_t len = ED25519_KEY_LEN;
     EVP_PKEY *key =
         api.pkey_new_raw_private_key (EVP_PKEY_ED25519, NULL, private_key, ED25519_KEY_LEN);
     bool is_made = key && api.pkey_get_raw_public_key (key, public_key, &len) == 1;

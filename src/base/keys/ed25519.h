@@ -19,6 +19,9 @@ bool ed25519_load (struct mur_error **err);
 /* A new key pair. False when the library refuses. */
 bool ed25519_new_pair (unsigned char private_key[ED25519_KEY_LEN],
                        unsigned char public_key[ED25519_KEY_LEN]);
+/* The public key of a private one. False when the library refuses. */
+bool ed25519_public_of (const unsigned char private_key[ED25519_KEY_LEN],
+                        unsigned char public_key[ED25519_KEY_LEN]);
 bool ed25519_sign (const unsigned char private_key[ED25519_KEY_LEN], const void *data, size_t len,
                    unsigned char signature[ED25519_SIGNATURE_LEN]);
 bool ed25519_verify (const unsigned char public_key[ED25519_KEY_LEN], const void *data, size_t len,

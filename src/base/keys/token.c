@@ -11,6 +11,7 @@ const struct token_family token_spawn_credential = { "msc1", "murmur-spawn-crede
 const struct token_family token_spawn_approval = { "msa1", "murmur-spawn-approval-v1" };
 const struct token_family token_door = { "mdt1", "murmur-door-token-v1" };
 const struct token_family token_peer_handle = { "mh1", "murmur-peer-handle-v1" };
+const struct token_family token_child_ticket = { "mct1", "murmur-child-ticket-v1" };
 const struct token_family token_control = { "ctl1", "murmur-control-token-v1" };
 
 #define SEPARATOR '\x1f'

@@ -20,6 +20,7 @@ extern const struct token_family token_spawn_credential; /* msc1 */
 extern const struct token_family token_spawn_approval;   /* msa1 */
 extern const struct token_family token_door;             /* mdt1 */
 extern const struct token_family token_peer_handle;      /* mh1 */
+extern const struct token_family token_child_ticket;     /* mct1 */
 extern const struct token_family token_control;          /* ctl1 */
 
 #define TOKEN_KEY_LEN 32

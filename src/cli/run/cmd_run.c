@@ -16,6 +16,7 @@
 #include "cli/line/missing_programs.h"
 #include "cli/run/commands.h"
 #include "cli/run/launcher_inputs.h"
+#include "cli/run/remote_stand.h"
 #include "cli/run/roster_run.h"
 #include "cli/run/run_explain.h"
 #include "cli/run/run_inputs.h"
@@ -162,6 +163,8 @@ read_launcher (struct run *r, struct mur_error **err)
     q->time.own_deadline_secs =
         cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
     q->bind_addr = cli_value (r->args, "--bind");
+    q->bind_port = cli_has (r->args, "--port") ? (unsigned)cli_number (r->args, "--port") : 0;
+    q->launcher.fleet_token = cli_value (r->args, "--fleet-token");
     q->case_id = r->steps ? r->steps->case_id : NULL;
     return true;
 }
@@ -652,6 +655,8 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
 {
     if (cli_has (args, "--roster"))
         return roster_run (args, err);
+    if (cli_has (args, "--remote-child"))
+        return remote_stand_run (args, err);
     struct run r = { .args = args,
                      .is_json = cli_has (args, "--json"),
                      .is_print = cli_has (args, "--print"),

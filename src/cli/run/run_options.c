@@ -60,6 +60,21 @@ const struct cli_option cli_run_options[] = {
       .value_name = "<ADDR>",
       .fallback = "127.0.0.1",
       .help = "address the capsule's door listens on" },
+    { .name = "--port",
+      .kind = CLI_VALUE,
+      .value_name = "<PORT>",
+      .is_number = true,
+      .min = 1,
+      .max = 65535,
+      .conflicts = "--roster",
+      .help = "port the capsule's door listens on (default: the manifest's, else a free one)" },
+    { .name = "--fleet-token",
+      .kind = CLI_VALUE,
+      .value_name = "<FILE>",
+      .conflicts = "--roster --spawn-grant-stdin",
+      .help =
+          "in a pod of a fleet: register with mur-roost as the pod whose projected token this is, "
+          "and let nobody in at the door without one" },
     { .name = "--context",
       .kind = CLI_VALUE,
       .value_name = "<ID>",
@@ -164,6 +179,10 @@ const struct cli_option cli_run_options[] = {
       .is_hidden = true,
       .help = "what the delegating session's work folder held" },
     { .name = "--contained-launch", .is_hidden = true, .help = "this launch is a delegated child" },
+    { .name = "--remote-child",
+      .requires = "--capsule --capsule-version --workdir --spawn-grant-stdin",
+      .is_hidden = true,
+      .help = "stand for a child that mur-roost started elsewhere" },
     { 0 },
 };
 

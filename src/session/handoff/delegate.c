@@ -19,6 +19,8 @@
 
 #include <string.h>
 
+#define START_MARGIN_S 60 /* beyond what mur-roost lets the start of a child elsewhere take */
+
 static const char *const status_names[] = { "started",  "completed", "timed_out",
                                             "canceled", "failed",    "refused" };
 
@@ -121,6 +123,25 @@ check_addressable (struct handing *h)
     return delegate_end (h, DELEGATE_FAILED, reason);
 }
 
+static uint64_t
+deadline_for_child (const struct session *s)
+{
+    if (! s->deadline->is_set)
+        return 0;
+    return s->deadline->is_inherited ? s->asked->time.inherited_deadline_ms
+                                     : clock_unix_ms () + deadline_left_ms (s->deadline);
+}
+
+static bool
+wants_snapshot (const struct handing *h)
+{
+    const struct str_list *listed = &h->s->policy->files.snapshot;
+    for (size_t i = 0; i < listed->len; i++)
+        if (str_eq (listed->items[i], h->d->capsule))
+            return true;
+    return false;
+}
+
 static bool
 ask_roost (struct handing *h)
 {
@@ -130,8 +151,21 @@ ask_roost (struct handing *h)
         return delegate_end (h, DELEGATE_REFUSED,
                              "this session is not registered with mur-roost, as "
                              "capabilities.spawn.allow would have it");
+    bool is_elsewhere = handoff_is_elsewhere (s);
+    if (is_elsewhere && wants_snapshot (h))
+        return delegate_end (
+            h, DELEGATE_FAILED,
+            "capabilities.spawn.workdir_snapshot: the work folder is not carried to "
+            "a child on another machine");
+    const struct approval_elsewhere elsewhere = {
+        .delegation_id = h->d->id.text,
+        .context_id = h->ask->running->context_id,
+        .bound_secs = delegation_bound_secs (s),
+        .deadline_ms = deadline_for_child (s),
+    };
     if (approval_ask (s->http, handoff_roost_url (s), handoff_credential (s), h->d->capsule,
-                      h->d->version, h->ask->cancel, &h->approval, &err)) {
+                      h->d->version, is_elsewhere ? &elsewhere : NULL, h->ask->cancel, &h->approval,
+                      &err)) {
         h->has_id = true;
         return true;
     }
@@ -154,25 +188,6 @@ read_packed (struct handing *h)
 }
 
 /* --- the launch --- */
-
-static uint64_t
-deadline_for_child (const struct session *s)
-{
-    if (! s->deadline->is_set)
-        return 0;
-    return s->deadline->is_inherited ? s->asked->time.inherited_deadline_ms
-                                     : clock_unix_ms () + deadline_left_ms (s->deadline);
-}
-
-static bool
-wants_snapshot (const struct handing *h)
-{
-    const struct str_list *listed = &h->s->policy->files.snapshot;
-    for (size_t i = 0; i < listed->len; i++)
-        if (str_eq (listed->items[i], h->d->capsule))
-            return true;
-    return false;
-}
 
 /* The door this session hears completions at. Owned. */
 static char *
@@ -208,6 +223,9 @@ launch (struct handing *h)
         .inherited_deadline_ms = deadline_for_child (s),
         .snapshot_source = wants_snapshot (h) ? s->places.work_path : NULL,
         .snapshot_limit_bytes = h->packed.workdir_max_bytes,
+        .is_remote = h->approval.is_launched,
+        .readiness_timeout_ms =
+            h->approval.is_launched ? (h->approval.wait_secs + START_MARGIN_S) * 1000 : 0,
     };
     d->child = child_launch (&l, h->ask->cancel, &err);
     d->ready_ms = clock_monotonic_ms ();

@@ -11,6 +11,7 @@ struct handoff {
     struct member_calls *member_calls;
     struct secret *roost_credential;
     const char *roost_url;
+    bool is_elsewhere; /* mur-roost starts this session's children on other machines */
 };
 
 void
@@ -65,6 +66,18 @@ handoff_join (struct session *s, const char *url, struct secret *credential)
 {
     s->rooms.handoff->roost_url = url;
     s->rooms.handoff->roost_credential = credential;
+}
+
+void
+handoff_join_elsewhere (struct session *s)
+{
+    s->rooms.handoff->is_elsewhere = true;
+}
+
+bool
+handoff_is_elsewhere (const struct session *s)
+{
+    return s->rooms.handoff->is_elsewhere;
 }
 
 void

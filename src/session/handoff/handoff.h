@@ -9,6 +9,8 @@
 
 #include "base/secret.h"
 
+#include <stdbool.h>
+
 struct delegations;
 struct member_calls;
 struct session;
@@ -28,6 +30,9 @@ struct member_calls *handoff_member_calls (const struct session *s);
 /* Registered with the mur-roost at <url> (borrowed); the credential is taken over. */
 void handoff_join (struct session *s, const char *url, struct secret *credential);
 void handoff_leave (struct session *s);
+/* Its children are started on other machines, by mur-roost. */
+void handoff_join_elsewhere (struct session *s);
+bool handoff_is_elsewhere (const struct session *s);
 /* NULL: not registered. Borrowed. */
 const struct secret *handoff_credential (const struct session *s);
 const char *handoff_roost_url (const struct session *s);

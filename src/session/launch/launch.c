@@ -135,6 +135,8 @@ static unsigned
 declared_port (const struct session *s)
 {
     const struct door_network *network = s->manifest->network;
+    if (s->asked->bind_port)
+        return s->asked->bind_port;
     return network && network->internal_port.is_set ? (unsigned)network->internal_port.value : 0;
 }
 

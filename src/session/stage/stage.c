@@ -113,9 +113,10 @@ mint_tokens (struct session *s, struct mur_error **err)
     for (size_t i = 0; m && i < membership_callee_count (m); i++)
         redactor_add (s->redactor, membership_token (m, membership_callee (m, i)));
     stage_controller (s);
-    if (! a || ! s->manifest->inference)
+    /* A pod's door is asked by other machines: never an open one. */
+    if ((! a && ! s->asked->launcher.fleet_token) || ! s->manifest->inference)
         return true;
-    size_t count = a->credentials.len;
+    size_t count = a ? a->credentials.len : 0;
     struct auth_declaration *declared =
         arena_new_array (s->arena, struct auth_declaration, count + 1);
     for (size_t i = 0; i < count; i++) {

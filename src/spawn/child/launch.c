@@ -26,6 +26,16 @@ build_argv (const struct mur_child_launch *l, const struct work_folder *folder,
 {
     if (! program_push (argv, err))
         return false;
+    if (l->is_remote) {
+        const char *const remote[] = { "run",           "--capsule",
+                                       l->capsule,      "--capsule-version",
+                                       l->version,      "--workdir",
+                                       folder->path,    "--spawn-grant-stdin",
+                                       "--remote-child" };
+        for (size_t i = 0; i < ARRAY_LEN (remote); i++)
+            strv_push (argv, remote[i]);
+        return true;
+    }
     const char *const words[] = { "run",      "--capsule", l->capsule,  "--capsule-version",
                                   l->version, "--workdir", folder->path };
     for (size_t i = 0; i < ARRAY_LEN (words); i++)

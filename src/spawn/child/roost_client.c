@@ -76,8 +76,8 @@ find_place (const struct roost_request *request, struct place *place, struct roo
         place->url = x_asprintf ("http://localhost%s", request->path);
         return true;
     }
-    if (! str_starts (base, "http://")) {
-        *refusal = (struct roost_refusal){ x_strdup ("it is asked over http only"), true };
+    if (! str_starts (base, "http://") && ! str_starts (base, "https://")) {
+        *refusal = (struct roost_refusal){ x_strdup ("it is asked over http or https only"), true };
         return false;
     }
     size_t len = strlen (base);

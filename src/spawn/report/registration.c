@@ -54,14 +54,18 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
     json_set_string (body, "version", who->capsule_version);
     const struct roost_request request = { .url = roost_url,
                                            .path = "/register",
-                                           .header = who->grant ? "x-murmur-spawn-approval" : NULL,
-                                           .token = who->grant,
+                                           .header = who->pod_token ? "x-murmur-pod-token"
+                                                     : who->grant   ? "x-murmur-spawn-approval"
+                                                                    : NULL,
+                                           .token = who->pod_token ? who->pod_token : who->grant,
                                            .body = body,
                                            .total_timeout_ms = REGISTER_TIMEOUT_MS };
     struct roost_refusal refusal = { 0 };
     _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
     _cleanup_free_ char *reason = refusal.text;
     const char *credential = json_get_string (answer, "credential");
+    if (credential && *credential && who->fleet)
+        *who->fleet = json_incref (json_object_get (answer, "fleet"));
     if (credential && *credential)
         return secret_new (credential, strlen (credential));
     registration_refuse (roost_url, reason ? reason : "its answer has no field credential", err);
@@ -70,10 +74,12 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
 
 bool
 registration_end (struct http_client *http, const char *roost_url, const struct secret *credential,
-                  bool is_complete, uint64_t timeout_ms, char **reason)
+                  bool is_complete, const json_t *completion, uint64_t timeout_ms, char **reason)
 {
     _cleanup_json_ json_t *body = json_object ();
     json_set_string (body, "outcome", is_complete ? "complete" : "failed");
+    if (completion)
+        json_object_set (body, "completion", (json_t *)(uintptr_t)completion);
     const struct roost_request request = { .url = roost_url,
                                            .path = "/deregister",
                                            .header = "x-murmur-spawn-credential",

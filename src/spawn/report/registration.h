@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/secret.h"
 #include "net/http_client.h"
 
@@ -15,6 +16,9 @@ struct registrant {
     const char *capsule_name; /* full */
     const char *capsule_version;
     const struct secret *grant; /* the approval that was handed over; NULL: none */
+    const struct secret
+        *pod_token; /* a fleet's pod: its projected token, in place of one; or NULL */
+    json_t **fleet; /* a pod's: what the answer says of the fleet, owned; or NULL */
 };
 
 /* POST <roost_url>/register; the credential (msc1), owned. NULL with E-RUN-019: the URL is not set,
@@ -22,11 +26,11 @@ struct registrant {
 struct secret *registration_ask (struct http_client *http, const char *roost_url,
                                  const struct registrant *who, struct mur_error **err);
 
-/* POST <roost_url>/deregister with "complete" or "failed", waiting at most that long. False with
- * *reason owned. */
+/* POST <roost_url>/deregister with "complete" or "failed" and, of a delegated pod, how it ended
+ * (else NULL), waiting at most that long. False with *reason owned. */
 bool
 registration_end (struct http_client *http, const char *roost_url, const struct secret *credential,
-                  bool is_complete, uint64_t timeout_ms, char **reason);
+                  bool is_complete, const json_t *completion, uint64_t timeout_ms, char **reason);
 
 /* Whether a daemon answers there (GET <roost_url>/health, waiting 2 s); registers nothing.
  * E-RUN-019.

@@ -38,7 +38,7 @@ ask (const char *status, const char *answer, struct approval *out)
     struct secret *credential = secret_new (CREDENTIAL, strlen (CREDENTIAL));
     _cleanup_free_ char *url = x_asprintf ("http://127.0.0.1:%d/", loop_server_port (server));
     struct mur_error *err = NULL;
-    bool is_granted = approval_ask (http, url, credential, "a/b", "1", NULL, out, &err);
+    bool is_granted = approval_ask (http, url, credential, "a/b", "1", NULL, NULL, out, &err);
     assert_true (is_granted == ! err);
     http_client_free (http);
     loop_server_free (server);
@@ -112,12 +112,12 @@ test_spawn_S8_a_daemon_that_is_not_there_is_named_and_no_token (void **state _un
     struct http_client *http = http_client_new ();
     struct secret *credential = secret_new (CREDENTIAL, strlen (CREDENTIAL));
     assert_false (
-        approval_ask (http, "http://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &said));
+        approval_ask (http, "http://127.0.0.1:1", credential, "a/b", "1", NULL, NULL, &a, &said));
     assert_non_null (strstr (said->message, "http://127.0.0.1:1"));
     assert_null (strstr (said->message, CREDENTIAL));
     mur_error_free (said);
     assert_fails (
-        approval_ask (http, "https://127.0.0.1:1", credential, "a/b", "1", NULL, &a, &err),
+        approval_ask (http, "https://127.0.0.1:1", credential, "a/b", "1", NULL, NULL, &a, &err),
         E_RUN_007);
     secret_free (credential);
     http_client_free (http);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "roost/fleet_job.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "roost/fleet_internal.h"
+
+#include <string.h>
+
+#define MARGIN_S  60 /* beyond the deadlines the session keeps itself */
+#define TTL_S     600
+#define TOKEN_DIR "/var/run/secrets/murmur"
+
+char *
+fleet_job_name (const char *delegation)
+{
+    return x_asprintf ("mur-%s", delegation + strlen (delegation) - 16);
+}
+
+static const char *
+bare (const char *name)
+{
+    const char *slash = strrchr (name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static json_t *
+metadata_of (const struct job_facts *j)
+{
+    _cleanup_free_ char *name = fleet_job_name (j->delegation);
+    char depth[16];
+    snprintf (depth, sizeof depth, "%u", j->depth);
+    json_t *labels = json_pack ("{s:s,s:s,s:s,s:s}", FLEET_PREFIX "root", j->root,
+                                FLEET_PREFIX "parent", j->parent_job, FLEET_PREFIX "capsule",
+                                bare (j->name), FLEET_PREFIX "depth", depth);
+    if (j->queue)
+        json_set_string (labels, "kueue.x-k8s.io/queue-name", j->queue);
+    json_t *annotations = json_pack (
+        "{s:s,s:s,s:s,s:s,s:s,s:s}", FLEET_PREFIX "delegation", j->delegation, FLEET_PREFIX "name",
+        j->name, FLEET_PREFIX "version", j->version, FLEET_PREFIX "sha256", j->sha256,
+        FLEET_PREFIX "grant", j->grant, FLEET_PREFIX "parent-session", j->parent_session);
+    /* The pod, not its Job: one that takes its place takes no children over. No controller: a queue
+     * would pass over what has one. */
+    json_t *owner = json_pack ("[{s:s,s:s,s:s,s:s,s:b,s:b}]", "apiVersion", "v1", "kind", "Pod",
+                               "name", j->parent_pod, "uid", j->parent_pod_uid, "controller", 0,
+                               "blockOwnerDeletion", 0);
+    return json_pack ("{s:s,s:s,s:o,s:o,s:o}", "name", name, "namespace", j->namespace, "labels",
+                      labels, "annotations", annotations, "ownerReferences", owner);
+}
+
+/* No value of the parent's travels: names, and where the cluster keeps their values. */
+static json_t *
+environment_of (const struct job_facts *j)
+{
+    _cleanup_json_ json_t *spawner =
+        json_pack ("{s:s,s:s,s:s}", "session_id", j->parent_session, "context_id", j->context_id,
+                   "delegation_id", j->delegation);
+    _cleanup_free_ char *spawner_text = json_text (spawner, JSON_TEXT_ORDERED);
+    json_t *env = json_array ();
+    for (size_t i = 0; i < j->env->len; i++)
+        json_array_append_new (env,
+                               json_pack ("{s:s,s:{s:{s:s,s:s,s:b}}}", "name", j->env->items[i],
+                                          "valueFrom", "configMapKeyRef", "name", "murmur-env",
+                                          "key", j->env->items[i], "optional", 1));
+    const struct {
+        const char *name, *value;
+    } fixed[] = { { "HOME", "/home/murmur" },
+                  { "MURMUR_ROOST_URL", j->roost_url },
+                  { "MURMUR_SPAWNER", spawner_text } };
+    for (size_t i = 0; i < ARRAY_LEN (fixed); i++)
+        json_array_append_new (
+            env, json_pack ("{s:s,s:s}", "name", fixed[i].name, "value", fixed[i].value));
+    json_array_append_new (env, json_pack ("{s:s,s:{s:{s:s}}}", "name", "POD_IP", "valueFrom",
+                                           "fieldRef", "fieldPath", "status.podIP"));
+    return env;
+}
+
+static json_t *
+arguments_of (const struct job_facts *j)
+{
+    char port[8], deadline[24];
+    snprintf (port, sizeof port, "%d", FLEET_DOOR_PORT);
+    snprintf (deadline, sizeof deadline, "%llu", (unsigned long long)j->inherited_deadline_ms);
+    json_t *args = json_pack ("[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s]", "run", "--capsule", j->name,
+                              "--capsule-version", j->version, "--workdir", "/work", "--bind",
+                              "$(POD_IP)", "--port", port, "--fleet-token", TOKEN_DIR "/token",
+                              "--no-env-file", "--contained-launch");
+    if (j->inherited_deadline_ms) {
+        json_array_append_new (args, json_string ("--inherited-deadline"));
+        json_array_append_new (args, json_string (deadline));
+    }
+    return args;
+}
+
+static json_t *
+container_of_child (const struct job_facts *j)
+{
+    json_t *mounts =
+        json_pack ("[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b},{s:s,s:s,s:s,s:b}]", "name", "home",
+                   "mountPath", "/home/murmur", "name", "work", "mountPath", "/work", "name",
+                   "token", "mountPath", TOKEN_DIR, "readOnly", 1, "name", "capsules", "mountPath",
+                   "/home/murmur/.murmur/artifacts", "subPath", "artifacts", "readOnly", 1);
+    json_t *security =
+        json_pack ("{s:b,s:b,s:b,s:{s:[s]}}", "runAsNonRoot", 1, "readOnlyRootFilesystem", 1,
+                   "allowPrivilegeEscalation", 0, "capabilities", "drop", "ALL");
+    json_t *resources = json_pack ("{s:{s:s,s:s},s:{s:s}}", "requests", "cpu", "100m", "memory",
+                                   "512Mi", "limits", "memory", "512Mi");
+    return json_pack ("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:s}", "name", "mur", "image", j->image, "args",
+                      arguments_of (j), "env", environment_of (j), "volumeMounts", mounts,
+                      "securityContext", security, "resources", resources,
+                      "terminationMessagePolicy", "FallbackToLogsOnError");
+}
+
+static json_t *
+pod_of (const struct job_facts *j)
+{
+    json_t *volumes = json_pack (
+        "[{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s,s:s}},{s:s,s:{s:i,s:[{s:{s:s,s:i,s:s}}]}}]",
+        "name", "home", "emptyDir", "sizeLimit", "1Gi", "name", "work", "emptyDir", "sizeLimit",
+        "10Gi", "name", "capsules", "image", "reference", j->image, "pullPolicy", "IfNotPresent",
+        "name", "token", "projected", "defaultMode", 0440, "sources", "serviceAccountToken",
+        "audience", FLEET_AUDIENCE, "expirationSeconds", 600, "path", "token");
+    json_t *security =
+        json_pack ("{s:b,s:i,s:i,s:i,s:{s:s}}", "runAsNonRoot", 1, "runAsUser", 10001, "runAsGroup",
+                   10001, "fsGroup", 10001, "seccompProfile", "type", "RuntimeDefault");
+    json_t *labels =
+        json_pack ("{s:s,s:s,s:s}", FLEET_PREFIX "root", j->root, FLEET_PREFIX "capsule",
+                   bare (j->name), FLEET_PREFIX "fleet", "session");
+    json_t *spec =
+        json_pack ("{s:s,s:b,s:b,s:s,s:i,s:o,s:[o],s:o}", "restartPolicy", "Never",
+                   "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName",
+                   "murmur-session", "terminationGracePeriodSeconds", 25, "securityContext",
+                   security, "containers", container_of_child (j), "volumes", volumes);
+    return json_pack ("{s:{s:o},s:o}", "metadata", "labels", labels, "spec", spec);
+}
+
+/* The least of its own time and what is left of an inherited deadline. */
+static uint64_t
+longest_s (const struct job_facts *j)
+{
+    uint64_t now = clock_unix_ms (), least = j->run_s;
+    if (j->inherited_deadline_ms) {
+        uint64_t left =
+            j->inherited_deadline_ms > now ? (j->inherited_deadline_ms - now) / 1000 : 0;
+        least = left < least ? left : least;
+    }
+    return least + MARGIN_S + (j->queue ? 0 : j->start_s);
+}
+
+json_t *
+fleet_job_object (const struct job_facts *j)
+{
+    json_t *fail_job = json_pack ("{s:[{s:s,s:{s:s,s:[i]}}]}", "rules", "action", "FailJob",
+                                  "onExitCodes", "operator", "NotIn", "values", 0);
+    json_t *spec = json_pack (
+        "{s:i,s:i,s:i,s:s,s:o,s:I,s:i,s:o}", "backoffLimit", 0, "completions", 1, "parallelism", 1,
+        "podReplacementPolicy", "Failed", "podFailurePolicy", fail_job, "activeDeadlineSeconds",
+        (json_int_t)longest_s (j), "ttlSecondsAfterFinished", TTL_S, "template", pod_of (j));
+    if (j->queue)
+        json_set_bool (spec, "suspend", true);
+    return json_pack ("{s:s,s:s,s:o,s:o}", "apiVersion", "batch/v1", "kind", "Job", "metadata",
+                      metadata_of (j), "spec", spec);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Jobs as last heard of: finding one, and the few ways one changes.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "roost/fleet_internal.h"
+
+#include <string.h>
+
+/* --- finding --- */
+
+struct placed *
+fleet_find_job (const struct fleet *f, const char *job)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (str_eq (f->items[i]->job, job))
+            return f->items[i];
+    return NULL;
+}
+
+struct placed *
+fleet_find_session (const struct fleet *f, const char *session)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (session && str_eq (f->items[i]->session, session))
+            return f->items[i];
+    return NULL;
+}
+
+struct placed *
+fleet_find_delegation (const struct fleet *f, const char *delegation)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (*delegation && str_eq (f->items[i]->delegation, delegation))
+            return f->items[i];
+    return NULL;
+}
+
+struct placed *
+fleet_add (struct fleet *f, const char *job)
+{
+    struct placed *p = x_new0 (struct placed);
+    p->job = x_strdup (job);
+    p->created_ms = clock_unix_ms ();
+    x_grow (f->items, f->len, f->cap);
+    f->items[f->len++] = p;
+    return p;
+}
+
+void
+fleet_placed_free (struct placed *p)
+{
+    char *const all[] = { p->job,       p->uid,        p->root,       p->parent,     p->name,
+                          p->version,   p->session,    p->pod.name,   p->pod.uid,    p->pod.ip,
+                          p->pod.fault, p->end.status, p->end.detail, p->end.answer, p->doom };
+    for (size_t i = 0; i < ARRAY_LEN (all); i++)
+        free (all[i]);
+    free (p);
+}
+
+void
+fleet_remove (struct fleet *f, struct placed *p)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (f->items[i] == p) {
+            f->items[i] = f->items[--f->len];
+            fleet_placed_free (p);
+            return;
+        }
+}
+
+/* --- changing --- */
+
+void
+fleet_tell (struct fleet *f, struct placed *p)
+{
+    if (p)
+        p->news++;
+    pthread_cond_broadcast (&f->changed);
+}
+
+void
+fleet_doom (struct fleet *f, struct placed *p, const char *why)
+{
+    if (p->doom || p->is_deleted)
+        return;
+    p->doom = x_strdup (why);
+    pthread_cond_broadcast (&f->changed);
+}
+
+static const char *
+hex_of (const struct placed *p)
+{
+    return p->delegation + strlen ("dlg_");
+}
+
+void
+fleet_reserve (struct fleet *f, const struct placed *p)
+{
+    struct referee *r = f->referee;
+    fleet_unreserve (f, p);
+    struct reservation reserved = { .parent = x_strdup (p->parent), .expires_ms = UINT64_MAX };
+    memcpy (reserved.jti, hex_of (p), sizeof reserved.jti);
+    x_grow (r->reservations, r->reservation_len, r->reservation_cap);
+    r->reservations[r->reservation_len++] = reserved;
+}
+
+void
+fleet_unreserve (struct fleet *f, const struct placed *p)
+{
+    struct referee *r = f->referee;
+    for (size_t i = 0; *p->delegation && i < r->reservation_len; i++)
+        if (str_eq (r->reservations[i].jti, hex_of (p))) {
+            referee_drop_reservation (r, i);
+            return;
+        }
+}
+
+/* With those that ran in the same pod. */
+static void
+finish_session (struct fleet *f, const char *session)
+{
+    struct referee *r = f->referee;
+    struct job *j = job_table_find (&r->jobs, session);
+    if (j && j->state == JOB_RUNNING)
+        referee_finish (r, j, JOB_FAILED);
+    for (size_t i = 0; i < r->jobs.size; i++) {
+        const struct job *below = r->jobs.slots[i];
+        if (below && below->state == JOB_RUNNING && str_eq (below->parent, session) &&
+            ! fleet_find_session (f, below->session_id))
+            finish_session (f, below->session_id);
+    }
+}
+
+void
+fleet_end (struct fleet *f, struct placed *p, const char *status, const char *detail)
+{
+    if (p->state == PLACED_ENDED)
+        return;
+    p->state = PLACED_ENDED;
+    if (! p->end.status) {
+        p->end.status = x_strdup (status);
+        p->end.detail = detail ? x_strdup (detail) : NULL;
+        p->end.duration_ms = p->registered_ms ? clock_unix_ms () - p->registered_ms : 0;
+    }
+    fleet_unreserve (f, p);
+    if (p->session)
+        finish_session (f, p->session);
+    for (size_t i = 0; i < f->len; i++)
+        if (p->session && str_eq (f->items[i]->parent, p->session) &&
+            f->items[i]->state != PLACED_ENDED)
+            fleet_doom (f, f->items[i], "the session that started it has ended");
+    fleet_tell (f, p);
+}
+
+/* --- doors --- */
+
+char *
+fleet_formation (const struct fleet *f, const char *root)
+{
+    char hex[SHA256_HEX_LEN + 1];
+    _cleanup_free_ char *text = x_asprintf ("%s/%s", f->namespace, root);
+    sha256_hex (text, strlen (text), hex);
+    return x_asprintf ("frm_%.32s", hex);
+}
+
+/* A member's name is a letter and 31 more. */
+char *
+fleet_member (const struct placed *p)
+{
+    return *p->delegation ? x_asprintf ("d%.31s", hex_of (p) + 1) : x_strdup ("root");
+}
+
+/* --- objects --- */
+
+char *
+fleet_path (const struct fleet *f, const char *kind, const char *name)
+{
+    bool is_job = str_eq (kind, "jobs");
+    return x_asprintf ("/%s/namespaces/%s/%s%s%s", is_job ? "apis/batch/v1" : "api/v1",
+                       f->namespace, kind, name ? "/" : "", name ? name : "");
+}
+
+static const char *
+member_of (const json_t *object, const char *map, const char *name)
+{
+    char key[100];
+    snprintf (key, sizeof key, FLEET_PREFIX "%s", name);
+    return json_get_string (json_object_get (json_object_get (object, "metadata"), map), key);
+}
+
+const char *
+fleet_annotation (const json_t *object, const char *name)
+{
+    return member_of (object, "annotations", name);
+}
+
+const char *
+fleet_label (const json_t *object, const char *name)
+{
+    return member_of (object, "labels", name);
+}
