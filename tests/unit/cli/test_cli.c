@@ -387,7 +387,7 @@ test_the_table_is_the_chapters (void **state)
           "--system-prompt "
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "
-          "--lifecycle-after-task --workdir --json --verbose --bind --no-env-file --containment --unconfined "
+          "--lifecycle-after-task --workdir --json --verbose --bind --port --fleet-token --no-env-file --containment --unconfined "
           "--explain-scope --print --quiet" },
         { "conversation ls", "--record --message --json" },
         { "conversation show", "--record --full --json" },

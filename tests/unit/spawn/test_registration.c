@@ -199,8 +199,9 @@ test_the_end_is_told_with_the_credential (void **state _unused_)
         struct secret *credential = secret_new ("msc1.a.b", 8);
         _cleanup_free_ char *url = x_asprintf ("http://127.0.0.1:%d", loop_server_port (server));
         _cleanup_free_ char *reason = NULL;
-        assert_int_equal (registration_end (http, url, credential, is_complete, NULL, 5000, &reason),
-                          is_complete);
+        assert_int_equal (
+            registration_end (http, url, credential, is_complete, NULL, 5000, &reason),
+            is_complete);
         assert_true (str_eq (reason, is_complete ? NULL : "who?"));
         assert_memory_equal (w.head.data, "POST /deregister HTTP/1.1\r\n", 27);
         assert_non_null (strstr (w.head.data, "x-murmur-spawn-credential: msc1.a.b\r\n"));
