@@ -60,6 +60,8 @@ struct placed {
     bool was_asked_for;     /* by its parent, of this process */
     bool is_failed;         /* its doom is a failure of its start */
     uint64_t ended_ms;      /* Unix: since when it is over and deleted; 0: it is not */
+    char *job_fault;        /* what its Job says of its end, until the pod has; NULL: nothing */
+    uint64_t job_over_ms;   /* Unix: since when */
     bool is_to_be_restored; /* registered before this process began */
     bool is_new;            /* being created: the server need not have it yet */
     unsigned round;         /* of the list it was last seen in */

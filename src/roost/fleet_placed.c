@@ -42,7 +42,7 @@ fleet_add (struct fleet *f, const char *job)
 {
     struct placed *p = x_new0 (struct placed);
     p->job = x_strdup (job);
-    p->created_ms = clock_unix_ms ();
+    p->created_ms = p->news = clock_unix_ms (); /* so news of a later referee is news, too */
     x_grow (f->items, f->len, f->cap);
     f->items[f->len++] = p;
     return p;
@@ -51,9 +51,10 @@ fleet_add (struct fleet *f, const char *job)
 void
 fleet_placed_free (struct placed *p)
 {
-    char *const all[] = { p->job,       p->uid,        p->root,       p->parent,     p->name,
-                          p->version,   p->session,    p->pod.name,   p->pod.uid,    p->pod.ip,
-                          p->pod.fault, p->end.status, p->end.detail, p->end.answer, p->doom };
+    char *const all[] = { p->job,        p->uid,        p->root,      p->parent,
+                          p->name,       p->version,    p->session,   p->pod.name,
+                          p->pod.uid,    p->pod.ip,     p->pod.fault, p->end.status,
+                          p->end.detail, p->end.answer, p->doom,      p->job_fault };
     for (size_t i = 0; i < ARRAY_LEN (all); i++)
         free (all[i]);
     free (p);

@@ -13,6 +13,7 @@
 #define POD_GRACE_S 5
 #define ASKED_MS    120000 /* a parent that never asks after its child has died before it could */
 #define KEPT_MS     900000 /* an ended one is remembered that long, its parent may still ask */
+#define POD_WORD_MS 3000   /* a Job's end may be seen before its pod's, which says more */
 #define AT_ONCE     16     /* deletions of one look */
 
 /* --- what is due --- */
@@ -23,6 +24,8 @@ look_at_one (struct fleet *f, struct placed *p, uint64_t now)
     char why[200];
     uint64_t queue_ms = f->options.queue_timeout_s * 1000;
     bool is_child = *p->delegation != '\0';
+    if (p->job_fault && now > p->job_over_ms + POD_WORD_MS)
+        fleet_end (f, p, "crashed", p->job_fault);
     if (p->state == PLACED_ENDED || p->doom || p->is_new || ! is_child)
         return;
     if (p->state == PLACED_QUEUED && now > p->created_ms + queue_ms) {
@@ -39,7 +42,7 @@ look_at_one (struct fleet *f, struct placed *p, uint64_t now)
                clock_monotonic_ms () - f->started_ms > ASKED_MS &&
                now > p->registered_ms + ASKED_MS) {
         fleet_doom (f, p, "the session that started it never asked after it");
-    } else {
+    } else if (p->parent) {
         const struct job *parent = job_table_find (&f->referee->jobs, p->parent);
         const struct placed *by = fleet_find_session (f, p->parent);
         if (parent ? parent->state != JOB_RUNNING : ! by)

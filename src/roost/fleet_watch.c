@@ -2,6 +2,7 @@
 #include "roost/fleet_watch.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "net/kube/kube_watch.h"
 #include "roost/fleet_internal.h"
@@ -102,6 +103,20 @@ take_session (struct placed *p, const json_t *job)
     p->is_to_be_restored = true;
 }
 
+/* The pod of a Job that failed says why, and is heard of on another stream. */
+static void
+take_job_end (struct fleet *f, struct placed *p, bool is_well, const char *detail)
+{
+    if (is_well)
+        fleet_end (f, p, "ok", "it ended well and its answer was not heard");
+    else if (p->pod.is_over || ! p->pod.name)
+        fleet_end (f, p, "crashed", p->pod.fault ? p->pod.fault : detail);
+    else if (! p->job_fault) {
+        p->job_fault = x_strdup (detail ? detail : "its Job failed");
+        p->job_over_ms = clock_unix_ms ();
+    }
+}
+
 static void
 on_job (void *ctx, const json_t *job)
 {
@@ -121,10 +136,7 @@ on_job (void *ctx, const json_t *job)
     p->round = f->round;
     const char *how = finished (job, &detail);
     if (how)
-        fleet_end (f, p, str_eq (how, "Complete") ? "ok" : "crashed",
-                   p->pod.fault ? p->pod.fault
-                   : detail     ? detail
-                                : "it ended well and its answer was not heard");
+        take_job_end (f, p, str_eq (how, "Complete"), detail);
     else if (! is_known && *p->delegation && ! p->session && p->parent)
         fleet_reserve (f, p);
     if (json_object_get (json_object_get (job, "metadata"), "deletionTimestamp"))

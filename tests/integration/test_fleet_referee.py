@@ -1,22 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # mur-roost over a cluster, against a scripted API server and a node that runs real capsules: a child becomes one Job, its answer
-# comes home, and it lives no longer than its parent (docs/fleet.md). The same cases against the real control plane are in
-# tests/real/test_fleet.py.
+# comes home, and it lives no longer than its parent (docs/fleet.md). tests/real/test_fleet.py has them on the real control plane.
 
 import json
+import os
+import re
+import signal
+import time
+import urllib.error
+import urllib.request
 
+import pytest
+
+from tests.support.cluster import root_job
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
+from tests.support.lab import SLOWER
+from tests.support.polling import eventually
 
 HELLO = [{"text": "hello from afar"}]
+SLOW = [{"text": "never said", "delay_ms": 120_000}]
 WAITING = {"text": "waiting"}
+
+
+def slow_tree(fleet, *arguments):
+    """A root at work whose one child never answers; the child's Job."""
+    fleet.publish("child", SLOW)
+    fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+    fleet.start_root(arguments=arguments)
+    [job] = fleet.registered()
+    return job
+
+
+def gone(fleet, job, within_s=20):
+    def is_gone():
+        return fleet.api.get("jobs", job["metadata"]["name"]) is None and all(
+            process.poll() is not None for uid, process in fleet.node.running.items() if uid == fleet.annotation(job, "pod-uid"))
+    eventually(is_gone, within_s * SLOWER, f"{job['metadata']['name']} is gone: {fleet.logs()}")
+
+
+def kill_referee(fleet):
+    os.kill(fleet.roost.process.pid, signal.SIGKILL)
+    fleet.roost.process.wait()
+
+
+def root_process(fleet):
+    return fleet.node.process_of(fleet.pods_of("root-1")[0])
+
+
+def ask(fleet, method, path, body=None, **headers):
+    request = urllib.request.Request(fleet.roost.url + path, None if body is None else json.dumps(body).encode(), method=method, headers={
+        "content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}})
+    try:
+        with urllib.request.urlopen(request, timeout=30 * SLOWER) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())
 
 
 def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(lab):
     with Fleet(lab) as fleet:
-        fleet.publish("child", HELLO)
-        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.publish("child", HELLO, capabilities={"env": {"allow": ["COLOUR", "SHAPE"]}})
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads(), capabilities={"env": {"allow": ["COLOUR", "SHAPE", "SIZE"]}})
         fleet.start_root()
 
         pod = fleet.wait_end("root-1")
@@ -24,7 +70,136 @@ def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(la
         assert pod["status"]["phase"] == "Succeeded", fleet.logs()
         [job] = fleet.children()
         meta, spec = job["metadata"], job["spec"]
-        print(json.dumps(job, indent=1))
-        delegation = fleet.annotation(job, "delegation")
-        assert meta["name"] == "mur-" + delegation[-16:]
+        inner = spec["template"]["spec"]
+        [container] = inner["containers"]
+        assert meta["name"] == "mur-" + fleet.annotation(job, "delegation")[-16:]
+        assert meta["labels"] == {"murmur.dev/root": "root-1", "murmur.dev/parent": "root-1", "murmur.dev/capsule": "child",
+                                  "murmur.dev/depth": "2"}
+        [owner] = meta["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", pod["metadata"]["uid"], False)
+        assert (spec["backoffLimit"], spec["ttlSecondsAfterFinished"], inner["restartPolicy"]) == (0, 600, "Never")
+        assert 600 < spec["activeDeadlineSeconds"] <= 600 + 60 + 600
+        assert inner["automountServiceAccountToken"] is False and container["securityContext"]["readOnlyRootFilesystem"] is True
+        names = {one["name"]: one for one in container["env"]}
+        assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_ROOST_URL", "MURMUR_SPAWNER", "POD_IP"}
+        assert names["COLOUR"]["valueFrom"]["configMapKeyRef"] == {"name": "murmur-env", "key": "COLOUR", "optional": True}
+        # No token is in any object but the grant, which is nobody's to use.
+        assert not re.search(r"ms[c]1\.|mct1\.|mft1\.|mdt1\.", json.dumps(job))
+        assert json.loads(fleet.annotation(job, "outcome"))["status"] == "ok"
         assert "hello from afar" in fleet.work_file(pod).read_text()
+        # Brought home: the record and the answer are in the parent's own records.
+        [record] = fleet.home_of(pod).glob(".murmur/records/**/completion.json")
+        found = json.loads(record.read_text())
+        assert (found["status"], found["reported_by"], found["delegation_id"]) == ("ok", "child", fleet.annotation(job, "delegation"))
+        assert (record.parent / "out/result.txt").read_text().strip() == "hello from afar"
+
+
+def test_fleet_9_13_19_a_repeat_and_a_restart_make_no_second_job_and_no_second_session(lab):
+    with Fleet(lab) as fleet:
+        lost = []
+
+        def lose_the_first_answer(method, path):
+            if method == "POST" and path.endswith("/jobs") and lost == ["armed"]:
+                lost[:] = ["lost"]
+                kill_referee(fleet)
+
+        fleet.publish("child", SLOW)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.server.before = lose_the_first_answer
+        fleet.start_root()
+        lost.append("armed")
+        # The referee is killed while the Job is being created; the parent repeats its ask at the next one.
+        eventually(lambda: fleet.roost.process.poll() is not None, 30 * SLOWER, f"the referee was killed: {fleet.logs()}")
+        fleet.start_roost()
+        [job] = fleet.registered()
+        assert fleet.server.creations == 2, "one root, one child"
+        status = eventually(lambda: ask(fleet, "GET", f"/status/{fleet.annotation(job, 'parent-session')}")[1], 20, "known again")
+        assert (status["live_children"], status["live_capsules"]) == (1, 2)
+
+        # 13: another pod of the same Job presents a genuine token of its own.
+        name = job["metadata"]["name"]
+        with fleet.server.lock:
+            other = fleet.server.create("pods", {"metadata": {"name": "second", "labels": {"job-name": name}, "ownerReferences": [
+                {"kind": "Job", "name": name, "uid": job["metadata"]["uid"], "controller": True}]},
+                "spec": {"containers": [{"args": ["--version"]}]}, "status": {"phase": "Unknown"}})
+        token = fleet.server.issue({"spec": {"audiences": ["mur-roost"], "boundObjectRef": other["metadata"]}})["status"]["token"]
+        body = {"session_id": "ses_" + "a" * 12 + "7" + "a" * 3 + "8" + "a" * 15, "name": "local/child", "version": "0.1.0"}
+        refusals = [ask(fleet, "POST", "/register", body, x_murmur_pod_token=token),
+                    ask(fleet, "POST", "/register", body, x_murmur_pod_token="forged"),
+                    ask(fleet, "GET", f"/children/{fleet.annotation(job, 'delegation')}?wait=0", x_murmur_child_ticket="mct1.e30.e30")]
+        # 12: one refusal for every fault of identity.
+        assert {(status, answer["error"]) for status, answer in refusals} == {
+            (403, "the credential presented is not valid for this request")}
+
+
+@pytest.mark.parametrize("end", ["parent_killed", "pod_deleted", "canceled"])
+def test_fleet_22_23_a_child_ends_with_its_parent(lab, end):
+    with Fleet(lab) as fleet:
+        job = slow_tree(fleet)
+        pod = fleet.pods_of("root-1")[0]
+        if end == "parent_killed":
+            os.killpg(root_process(fleet).pid, signal.SIGKILL)
+        elif end == "pod_deleted":  # with the referee away: the cluster's own garbage collector
+            kill_referee(fleet)
+            fleet.api.call("DELETE", fleet.api.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
+        else:
+            os.kill(root_process(fleet).pid, signal.SIGTERM)
+        gone(fleet, job)
+
+
+def test_fleet_17_a_full_quota_is_a_refusal_that_names_it_and_leaves_nothing(lab):
+    with Fleet(lab) as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), reads())
+        fleet.server.job_quota = 1
+        fleet.start_root()
+        pod = fleet.wait_end("root-1")
+        assert "ResourceQuota allows no further child" in fleet.work_file(pod).read_text(), fleet.logs()
+        assert fleet.children() == []
+
+
+def test_fleet_16_11_10_what_waits_too_long_or_was_edited_is_refused_and_goes(lab):
+    with Fleet(lab, "--queue-timeout", "1") as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), turn(delegate("nobody")), reads())
+        fleet.start_root()
+        eventually(lambda: fleet.node.running, 20 * SLOWER, "the root runs")
+        fleet.server.is_holding = True
+        pod = fleet.wait_end("root-1")
+        request = fleet.work_file(pod).read_text()
+        assert "no place for it was free within 1 s (--queue-timeout)" in request, fleet.logs()
+        assert "nobody is not in capabilities.spawn.allow of local/parent, which lists: local/child" in request
+        assert fleet.children() == []
+
+        # 11: the depth on the Job is the referee's word, not the editor's.
+        fleet.server.is_holding = False
+        job = root_job("forged", "local/child", "0.1.0", roost_url=fleet.roost.url)
+        job["metadata"]["annotations"]["murmur.dev/grant"] = "msa1.e30.e30"
+        job["metadata"]["annotations"]["murmur.dev/delegation"] = "dlg_" + "0" * 32
+        fleet.api.call("POST", fleet.api.path("jobs"), job)
+        ended = fleet.wait_end("forged")
+        assert ended["status"]["phase"] == "Failed"
+        assert "the credential presented is not valid" in fleet.node.logs[ended["metadata"]["name"]].read_text()
+
+
+def test_fleet_20_27_32_the_referee_may_be_away_and_an_end_is_told_in_words(lab):
+    with Fleet(lab) as fleet:
+        job = slow_tree(fleet)
+        kill_referee(fleet)
+        time.sleep(1)
+        uid = fleet.annotation(job, "pod-uid")
+        assert fleet.node.running[uid].poll() is None and root_process(fleet).poll() is None
+        fleet.start_roost()
+
+        # 32: the child's door lets nobody in without a token made for it.
+        [pod] = fleet.pods_of(job["metadata"]["name"])
+        request = urllib.request.Request(f"http://{pod['status']['podIP']}:8080/", b'{"jsonrpc":"2.0","id":1,"method":"ListTasks"}',
+                                         headers={"content-type": "application/json", "a2a-version": "1.0"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=20 * SLOWER)
+        assert refused.value.code == 401
+
+        os.killpg(fleet.node.running[uid].pid, signal.SIGKILL)
+        root = fleet.wait_end("root-1")
+        text = fleet.work_file(root).read_text()
+        assert "crashed" in text and "exit code 137" in text, text

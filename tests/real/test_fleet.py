@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The fleet on a real control plane (etcd, kube-apiserver, kube-controller-manager; scripts/fleet-programs), with real capsules on a
+# node of the tests' own. Numbers are those of the design's cases.
+
+import json
+import os
+import signal
+import statistics
+import time
+
+import pytest
+
+from tests.support.control_plane import ControlPlane, missing
+from tests.support.delegation import delegate, reads, turn
+from tests.support.fleet import Fleet
+from tests.support.lab import SLOWER
+from tests.support.polling import eventually
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+
+HELLO = [{"text": "hello from afar"}]
+SLOW = [{"text": "never said", "delay_ms": 240_000}]
+WAITING = {"text": "waiting"}
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory):
+    with ControlPlane(tmp_path_factory.mktemp("plane") / "control") as plane:
+        yield plane
+
+
+@pytest.fixture
+def started(lab, plane):
+    """Starts a fleet with these arguments of the referee; afterwards nothing of it is in the cluster."""
+    open_ones = []
+
+    def start(*arguments, **options):
+        fleet = Fleet(lab, *arguments, cluster=plane.cluster, **options)
+        open_ones.append(fleet)
+        return fleet.__enter__()
+    yield start
+    for fleet in open_ones:
+        fleet.__exit__(None, None, None)
+    wipe(plane)
+
+
+def wipe(plane):
+    for kind in ("jobs", "pods"):
+        for one in plane.api.list(kind):
+            plane.api.call("DELETE", plane.api.path(kind, one["metadata"]["name"]),
+                           {"propagationPolicy": "Background", "gracePeriodSeconds": 0})
+    eventually(lambda: not plane.api.list("jobs") and not plane.api.list("pods"), 60, "nothing is left")
+
+
+def slow_tree(fleet, levels=1, **root):
+    """A root at work above so many levels of sessions that never answer; the Jobs, top down."""
+    fleet.publish(f"level-{levels}", SLOW)
+    for level in range(levels - 1, 0, -1):
+        fleet.publish_parent(turn(delegate(f"level-{level + 1}")), WAITING, reads(), name=f"level-{level}",
+                             children=[f"local/level-{level + 1}"])
+    fleet.publish_parent(turn(delegate("level-1")), WAITING, reads(), children=["local/level-1"])
+    fleet.start_root(**root)
+    return sorted(fleet.registered(levels, 90), key=lambda job: job["metadata"]["labels"]["murmur.dev/capsule"])
+
+
+def are_gone(fleet, jobs):
+    uids = [fleet.annotation(job, "pod-uid") for job in jobs]
+    return all(fleet.api.get("jobs", job["metadata"]["name"]) is None for job in jobs) and all(
+        fleet.node.running[uid].poll() is not None for uid in uids)
+
+
+def root_pod(fleet):
+    return fleet.pods_of("root-1")[0]
+
+
+def kill_referee(fleet):
+    os.kill(fleet.roost.process.pid, signal.SIGKILL)
+    fleet.roost.process.wait()
+
+
+def test_fleet_8_21_an_answer_comes_home_and_sessions_cannot_read_the_api(started, plane):
+    fleet = started()
+    fleet.publish("child", HELLO)
+    fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+    fleet.start_root()
+    pod = fleet.wait_end("root-1", 90)
+    assert pod["status"]["phase"] == "Succeeded", fleet.logs()
+    assert "hello from afar" in fleet.work_file(pod).read_text()
+    [job] = fleet.children()
+    assert job["metadata"]["ownerReferences"][0]["uid"] == pod["metadata"]["uid"]
+    # 5: a namespace of the restricted level takes the child's pod as it is.
+    plane.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "strict", "labels": {
+        "pod-security.kubernetes.io/enforce": "restricted"}}})
+    plane.api.call("POST", "/api/v1/namespaces/strict/serviceaccounts", {"metadata": {"name": "murmur-session"}})
+    status, answer = plane.api.call("POST", "/api/v1/namespaces/strict/pods?dryRun=All", {
+        "metadata": {"name": "like-a-child"}, "spec": job["spec"]["template"]["spec"]})
+    assert status == 201, answer
+    # 21: the token of a session opens nothing there.
+    token = (fleet.home_of(pod) / "token").read_text()
+    from tests.support.cluster import Api
+    theirs = Api(plane.url, token, plane.ca)
+    assert {theirs.call("GET", theirs.path(kind))[0] for kind in ("pods", "jobs", "secrets")} <= {401, 403}
+
+
+def test_fleet_17_a_full_quota_is_named_and_leaves_nothing(started, plane):
+    fleet = started()
+    fleet.publish("child", HELLO)
+    fleet.publish_parent(turn(delegate("child")), reads())
+    quotas = "/api/v1/namespaces/tenant/resourcequotas"
+    assert plane.api.call("POST", quotas, {"metadata": {"name": "sessions"}, "spec": {"hard": {"count/jobs.batch": "1"}}})[0] == 201
+    try:
+        eventually(lambda: plane.api.call("GET", f"{quotas}/sessions")[1].get("status", {}).get("hard"), 30, "the quota is known")
+        fleet.start_root()
+        pod = fleet.wait_end("root-1", 90)
+        assert "ResourceQuota allows no further child" in fleet.work_file(pod).read_text(), fleet.logs()
+        assert fleet.children() == []
+    finally:
+        plane.api.call("DELETE", f"{quotas}/sessions")
+
+
+def test_fleet_22_three_levels_end_with_their_root(started, figures):
+    fleet = started()
+    jobs = slow_tree(fleet, 3)
+    began = time.monotonic()
+    os.killpg(fleet.node.process_of(root_pod(fleet)).pid, signal.SIGKILL)
+    eventually(lambda: are_gone(fleet, jobs[:1]), 20 * SLOWER, f"the first level is gone: {fleet.logs()}")
+    eventually(lambda: are_gone(fleet, jobs), 60 * SLOWER, f"all levels are gone: {fleet.logs()}")
+    figures["three levels gone after the root's SIGKILL, s"] = round(time.monotonic() - began, 2)
+    figures["orphans after a parent's death"] = 0
+
+
+@pytest.mark.parametrize("what", ["pod", "job"])
+def test_fleet_23_24_the_garbage_collector_alone_ends_children(started, figures, what):
+    fleet = started()
+    jobs = slow_tree(fleet)
+    kill_referee(fleet)
+    began = time.monotonic()
+    name = root_pod(fleet)["metadata"]["name"] if what == "pod" else "root-1"
+    fleet.api.call("DELETE", fleet.api.path(f"{what}s", name), {"propagationPolicy": "Background", "gracePeriodSeconds": 0})
+    eventually(lambda: are_gone(fleet, jobs), 60 * SLOWER, f"its children are gone: {fleet.logs()}")
+    figures[f"child gone after the {what} of its parent, referee dead, s"] = round(time.monotonic() - began, 2)
+    figures[f"orphans after the {what}'s deletion (node death)"] = 0
+
+
+def test_fleet_19_20_a_dead_referee_ends_nothing_and_counts_once_when_it_is_back(started, figures):
+    fleet = started()
+    [job] = slow_tree(fleet)
+    kill_referee(fleet)
+    time.sleep(2)
+    assert not are_gone(fleet, [job]) and fleet.node.process_of(root_pod(fleet)).poll() is None
+    fleet.start_roost()
+    os.killpg(fleet.node.process_of(root_pod(fleet)).pid, signal.SIGKILL)
+    eventually(lambda: are_gone(fleet, [job]), 30 * SLOWER, "the new referee ends the child")
+    figures["orphans after a referee's death"] = 0
+
+
+def test_fleet_control_plane_dies_and_returns(started, plane, figures):
+    fleet = started()
+    [job] = slow_tree(fleet)
+    plane.stop("kube-apiserver")
+    time.sleep(2)
+    assert fleet.node.process_of(root_pod_process(fleet)).poll() is None
+    os.killpg(fleet.node.process_of(root_pod_process(fleet)).pid, signal.SIGKILL)
+    plane.start_server()
+    eventually(lambda: are_gone(fleet, [job]), 60 * SLOWER, "the child of a parent that died meanwhile is ended")
+    figures["orphans after the control plane's death"] = 0
+
+
+def root_pod_process(fleet):
+    """The root's pod as the node knows it: the API server is not asked."""
+    uid = next(uid for uid in fleet.node.running)
+    return {"metadata": {"uid": uid}}
+
+
+def test_fleet_26_27_a_deadline_and_a_crash_are_told(started):
+    fleet = started()
+    [job] = slow_tree(fleet)
+    os.killpg(fleet.node.running[fleet.annotation(job, "pod-uid")].pid, signal.SIGKILL)
+    root = fleet.wait_end("root-1", 60)
+    text = fleet.work_file(root).read_text()
+    assert "crashed" in text and "exit code 137" in text, text
+
+
+def test_fleet_figures_of_starting(started, figures):
+    """How long a child takes from the model's call to its registration, one after another."""
+    fleet = started("--max-concurrent", "8", "--max-live-capsules", "64")
+    fleet.publish("child", HELLO)
+    count = 12
+    fleet.publish_parent(*[turn(delegate("child", call_id=f"c{i}")) for i in range(count)], WAITING, reads())
+    fleet.start_root()
+    pod = fleet.wait_end("root-1", 180)
+    [trace] = [path for path in fleet.home_of(pod).glob(".murmur/records/**/trace.jsonl")]
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    calls = sorted(line["duration_ms"] for line in lines if line.get("event", line.get("type")) == "tool_call")
+    figures["delegate-task to readiness, ms, p50"] = statistics.median(calls)
+    figures["delegate-task to readiness, ms, p99"] = calls[-1]
+    [size] = {len(json.dumps(job)) for job in fleet.children()[:1]}
+    figures["bytes of a finished Job in the store (JSON)"] = size
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """What was measured, printed at the end."""
+    found = {}
+    yield found
+    print()
+    for name, value in found.items():
+        print(f"{name:70} {value}")
