@@ -8,6 +8,7 @@
  */
 #include "murmur_model.h"
 #include "murmur_internal.h"
+#include "murmur_names.h"
 #include "murmur_refusal.h"
 
 #include <ctype.h>
@@ -492,6 +493,9 @@ mur_provider_call (const struct mur_provider *provider, const struct mur_json *r
     } else {
         mur_refusal_of_connection (&answer, call.url, error);
     }
+    for (size_t i = 0; provider->has_narrow_names && i < answer.count; i++)
+        if (answer.blocks[i].name != NULL && mur_block_is_whole (&answer.blocks[i]))
+            mur_widen_input (request, answer.blocks[i].name, &answer.blocks[i].text);
     mur_answer_hand_over (&answer, out);
 }
 

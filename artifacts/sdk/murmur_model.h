@@ -22,6 +22,7 @@ struct mur_provider {
     void (*take_whole) (struct mur_answer *answer, const struct mur_json *json);
     const char *path;               /* below the endpoint, such as "/messages" */
     const char *version;            /* path of the version, such as "/v1" */
+    bool has_narrow_names;          /* inputs' names were narrowed (murmur_names.h) */
     bool is_versioned;              /* endpoints with a path name the version themselves */
     const char *header[2];          /* one more request header, or NULL */
     const char *const *own_members; /* members of the request that config may not set; NULL ends */

@@ -10,6 +10,7 @@
  */
 #include "murmur_schema.h"
 #include "murmur_internal.h"
+#include "murmur_names.h"
 
 #define DEPTH_LIMIT      12    /* references within references */
 #define ROOT_DEPTH_LIMIT 4     /* alternatives within alternatives */
@@ -239,7 +240,7 @@ lower_required (struct lowering *l, mur_node schema, mur_node names)
         char *name = mur_json_text (l->json, n);
         mur_node own = name != NULL ? member (l, properties, name) : -1;
         if (name != NULL &&
-            (l->form == MUR_SCHEMA_COMMON || (own >= 0 && ! takes_nothing (l, own)))) {
+            (l->form != MUR_SCHEMA_SMALL || (own >= 0 && ! takes_nothing (l, own)))) {
             if (! has_any)
                 mur_text_key (l->to, "required");
             mur_text_puts (l->to, has_any ? "," : "[");
@@ -273,7 +274,7 @@ lower_bound (struct lowering *l, mur_node schema, const char *key, mur_node valu
         if (strcmp (key, pairs[i][1]) == 0 && is_kind (l, value, MUR_JSON_BOOL))
             return true;
         if (strcmp (key, pairs[i][0]) == 0 && mur_json_bool (l->json, exclusive, false) &&
-            l->form == MUR_SCHEMA_COMMON) {
+            l->form != MUR_SCHEMA_SMALL) {
             mur_text_node (l->to, pairs[i][1], l->json, value);
             return true;
         }
@@ -431,6 +432,18 @@ gather (struct lowering *l, mur_node found, void *context)
     add_choice (l, &wanted->choices, member (l, member (l, found, "properties"), wanted->key));
 }
 
+/* An input's name as the form spells it. */
+static char *
+name_of (const struct lowering *l, const char *key)
+{
+    struct mur_text name = { 0 };
+    if (l->form == MUR_SCHEMA_NARROW)
+        mur_narrow_name (key, &name);
+    else
+        mur_text_puts (&name, key);
+    return name.data;
+}
+
 /* One property of the root: what any of the alternatives takes. */
 static void
 add_property (struct lowering *l, const char *key)
@@ -439,7 +452,9 @@ add_property (struct lowering *l, const char *key)
     walk_root (l, l->root, 0, gather, &wanted);
     if (wanted.choices.count == 0)
         return;
-    mur_text_key (l->to, key);
+    char *name = name_of (l, key);
+    mur_text_key (l->to, name);
+    free (name);
     if (wanted.choices.count == 1) {
         lower (l, wanted.choices.items[0], 0);
         return;
@@ -503,7 +518,9 @@ add_required (struct lowering *l, const struct mur_text *seen)
         char *key = copy_bytes (at + 1, len);
         if (is_required (l, l->root, key, 0)) {
             mur_text_puts (l->to, has_any ? "," : ",\"required\":[");
-            mur_text_json (l->to, key);
+            char *name = name_of (l, key);
+            mur_text_json (l->to, name);
+            free (name);
             has_any = true;
         }
         free (key);
@@ -548,6 +565,21 @@ is_in_order (const struct lowering *l, mur_node node, bool is_map)
     return true;
 }
 
+/* True when an input's name has to be narrowed. */
+static bool
+has_wide_names (const struct lowering *l)
+{
+    bool is_wide = false;
+    mur_node properties = member (l, l->root, "properties");
+    for (mur_node n = mur_json_first (l->json, properties); n >= 0 && ! is_wide;
+         n = mur_json_next (l->json, n)) {
+        char *key = mur_json_key (l->json, n);
+        is_wide = l->form == MUR_SCHEMA_NARROW && ! mur_is_narrow (key);
+        free (key);
+    }
+    return is_wide;
+}
+
 static bool
 has_alternatives (const struct lowering *l)
 {
@@ -569,9 +601,9 @@ mur_schema_lower (const struct mur_json *json, mur_node schema, enum mur_schema_
         mur_text_puts (to, "{\"type\":\"object\",\"properties\":{}}");
         return;
     }
-    if (form == MUR_SCHEMA_COMMON && mur_json_is (json, member (&l, schema, "type"), "object") &&
+    if (form != MUR_SCHEMA_SMALL && mur_json_is (json, member (&l, schema, "type"), "object") &&
         is_kind (&l, member (&l, schema, "properties"), MUR_JSON_OBJECT) &&
-        ! has_alternatives (&l) && is_in_order (&l, schema, false)) {
+        ! has_alternatives (&l) && ! has_wide_names (&l) && is_in_order (&l, schema, false)) {
         mur_text_node (to, NULL, json, schema);
         return;
     }

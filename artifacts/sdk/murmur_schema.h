@@ -9,6 +9,7 @@
 
 enum mur_schema_form {
     MUR_SCHEMA_COMMON, /* an object at the root, no references: what every provider takes */
+    MUR_SCHEMA_NARROW, /* the same, with the names of inputs narrowed (murmur_names.h) */
     MUR_SCHEMA_SMALL,  /* Gemini's subset: the few keywords it knows */
 };
 

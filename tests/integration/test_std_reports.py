@@ -4,6 +4,7 @@
 # textbook. A number is that of the report.
 
 import json
+import re
 import ssl
 import subprocess
 import threading
@@ -582,6 +583,38 @@ def test_report_13_gemini_knows_few_words(lab, model):
     assert asked_schema(lab, model, "openai", schema, model_name="gemini-3-flash") == {"type": "object", "properties": {
         "a": {"type": "string", "nullable": True}, "k": {"enum": ["one"]},
         "o": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}}
+
+
+def narrowed(name):
+    check = 2166136261
+    for byte in name.encode():
+        check = (check ^ byte) * 16777619 % 2**32
+    return f"{re.sub('[^a-zA-Z0-9_.-]', '', name)[:55]}_{check:08x}"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_report_13_names_of_inputs_in_the_letters_that_anthropic_takes(lab, model, wrapped):
+    """`Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`: one such tool refuses the whole request."""
+    from tests.support.fixtures import own_component
+    odd = ["$filter", "page[size]", "größe", "", "x" * 65, "a b"]
+    schema = {"type": "object", "properties": {"plain": {"type": "string"}, **{name: {"type": "string"} for name in odd}},
+              "required": ["plain", "$filter"]}
+    if wrapped:
+        schema = {"allOf": [schema]}
+    name, version = lab.publish("odd", own_component("echo"), "tool", input_schema=schema).split("@")
+    sent = {"plain": "1", narrowed("$filter"): "2", narrowed("größe"): "3", narrowed(""): "4", "new_0123abcd": "5"}
+    task = Desk(lab, model, "anthropic", tools=[{"name": name, "version": version}])
+    session = task.script(events(*message(tool_use(json.dumps(sent), name="odd"), stop="tool_use"), done=False)).ends()
+
+    asked = next(tool["input_schema"] for tool in model.requests[0].json["tools"] if tool["name"] == "odd")
+    assert set(asked["properties"]) == {"plain", *map(narrowed, odd)}
+    assert set(asked["required"]) == {"plain", narrowed("$filter")}
+    assert all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in asked["properties"])
+    given = {"plain": "1", "$filter": "2", "größe": "3", "": "4", "new_0123abcd": "5"}
+    said = model.requests[1].json["messages"]
+    assert said[1]["content"][0]["input"] == sent
+    assert session.trace.one("tool_call")["input"] == given
+    assert '"größe":"3"' in said[2]["content"][0]["content"][0]["text"]
 
 
 def test_report_claude_behind_chat_completions_is_asked_to_remember(lab, model):

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "murmur_model.h"
+#include "murmur_names.h"
 
 /* --- The request --- */
 
@@ -70,6 +71,17 @@ is_wanted (const struct request *r, mur_node block)
 }
 
 static void
+add_input (struct request *r, mur_node input)
+{
+    if (mur_json_kind (r->json, input) != MUR_JSON_OBJECT) {
+        mur_text_node (&r->text, "input", r->json, input);
+        return;
+    }
+    mur_text_key (&r->text, "input");
+    mur_narrow_input (r->json, input, &r->text);
+}
+
+static void
 add_block (struct request *r, mur_node block)
 {
     mur_text_comma (&r->text);
@@ -77,7 +89,7 @@ add_block (struct request *r, mur_node block)
         mur_text_puts (&r->text, "{\"type\":\"tool_use\"");
         add_id (r, "id", member (r, block, "id"));
         mur_text_node (&r->text, "name", r->json, member (r, block, "name"));
-        mur_text_node (&r->text, "input", r->json, member (r, block, "input"));
+        add_input (r, member (r, block, "input"));
         end_block (r);
         return;
     }
@@ -174,7 +186,7 @@ static void
 add_tools (struct request *r)
 {
     size_t before = r->text.len;
-    mur_driver_tools (r->json, &r->text, "{", "input_schema", MUR_SCHEMA_COMMON, "}");
+    mur_driver_tools (r->json, &r->text, "{", "input_schema", MUR_SCHEMA_NARROW, "}");
     r->last_block = r->text.len > before ? r->text.len - strlen ("}]") : 0;
 }
 
@@ -366,6 +378,7 @@ static const struct mur_provider provider = {
     .take_whole = take_whole,
     .path = "/messages",
     .version = "/v1",
+    .has_narrow_names = true,
     .header = { "anthropic-version", "2023-06-01" },
     .own_members = own_members,
 };
