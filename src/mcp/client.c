@@ -122,6 +122,22 @@ mcp_client_take_discover (struct mcp_client *c, const json_t *result, char **sai
 }
 
 bool
+mcp_client_names_legacy (const json_t *versions)
+{
+    bool is_legacy = false;
+    size_t i;
+    json_t *version;
+    json_array_foreach (versions, i, version)
+    {
+        const struct mcp_revision *r = mcp_revision_find (json_string_value (version));
+        if (r && r->era == MCP_MODERN)
+            return false;
+        is_legacy |= r != NULL;
+    }
+    return is_legacy;
+}
+
+bool
 mcp_client_is_version_error (const json_t *error)
 {
     return json_integer_value (json_object_get (error, "code")) == MCP_VERSION_UNSERVED;

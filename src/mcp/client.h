@@ -29,6 +29,8 @@ json_t *mcp_client_discover_params (const struct mcp_client *c);
  * is what the server named. */
 bool mcp_client_take_initialize (struct mcp_client *c, const json_t *result, char **said);
 bool mcp_client_take_discover (struct mcp_client *c, const json_t *result, char **said);
+/* True when it names revisions of the older era and none of the modern one. */
+bool mcp_client_names_legacy (const json_t *versions);
 /* True for an error that only a modern server gives: it serves another version. */
 bool mcp_client_is_version_error (const json_t *error);
 

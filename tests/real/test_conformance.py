@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The official conformance suite of the Model Context Protocol against a capsule's door: each scenario of a revision is a test.
+# The official conformance suite of the Model Context Protocol: its server scenarios against a capsule's door, and its client
+# scenarios, those without OAuth, against a capsule that uses the suite's server (conformance/client.py).
 #
 # What is expected to fail stands in conformance/expected.yml, each with its reason; a scenario that passes although it stands
 # there fails, so the list cannot grow old.
@@ -10,6 +11,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -66,11 +69,22 @@ def checks_of(folder):
     """{scenario: {check: worst status}} of one run's results."""
     worst, found = ("INFO", "SKIPPED", "SUCCESS", "WARNING", "FAILURE"), {}
     for path in folder.glob("*/checks.json"):
-        checks = found.setdefault(path.parent.name.split("-", 1)[1].rsplit("-20", 1)[0], {})
+        checks = found.setdefault(path.parent.name.removeprefix("server-").rsplit("-20", 1)[0], {})
         for check in json.loads(path.read_text()):
             name, status = check["id"], check["status"]
             checks[name] = max(checks.get(name, "INFO"), status, key=worst.index)
     return found
+
+
+def judge(revision, found, expected):
+    """What failed is listed, and what is listed failed."""
+    failed = {f"{scenario}:{check}" for scenario, checks in found.items() for check, status in checks.items() if status == "FAILURE"}
+    listed = {item for item in expected if item.split(":")[0] in found}
+    excused = {check for check in failed if check in listed or check.split(":")[0] in listed}
+    old = {item for item in listed if not any(check == item or check.split(":")[0] == item for check in failed)}
+    passed = sum(status == "SUCCESS" for checks in found.values() for status in checks.values())
+    print(f"{revision}: {passed} checks of {len(found)} scenarios hold, {len(excused)} are excused")
+    assert sorted(failed - excused) == [] and sorted(old) == []
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -83,11 +97,33 @@ def test_mcp_20_the_conformance_suite_passes_but_for_what_is_listed(lab, revisio
                           env={**os.environ, "HOME": str(lab.home)})
 
     found = checks_of(results)
-    failed = {f"{scenario}:{check}" for scenario, checks in found.items() for check, status in checks.items() if status == "FAILURE"}
     assert len(found) > 25, done.stdout[-2000:] + done.stderr[-2000:]
-    listed = {item for item in expected if item.split(":")[0] in found}
-    excused = {check for check in failed if check in listed or check.split(":")[0] in listed}
-    old = {item for item in listed if not any(check == item or check.split(":")[0] == item for check in failed)}
-    passed = sum(status == "SUCCESS" for checks in found.values() for status in checks.values())
-    print(f"{revision}: {passed} checks of {len(found)} scenarios hold, {len(excused)} are excused")
-    assert sorted(failed - excused) == [] and sorted(old) == []
+    judge(revision, found, expected)
+
+
+def client_scenarios(command, revision):
+    """What the suite requires of a client of that revision, and what it reports beside; logins are of another test."""
+    required = yaml.safe_load((Path(command[1]).parents[1] / f"requirements/{revision}.yaml").read_text())
+    beside = [item["scenario"] for item in required["not_scored"] if item["leg"] == "client" and item["reason"] != "extension"]
+    return [name for name in required["client"] + beside if not name.startswith("auth/")]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_mcp_40_the_conformance_suite_is_pleased_with_the_client(lab, revision):
+    expected = yaml.safe_load((HERE / "expected.yml").read_text())["client"]
+    command, results = program(), lab.directory / "results"
+
+    def run(scenario):
+        return scenario, subprocess.run(
+            [*command, "client", "--command", f"{sys.executable} {HERE / 'client.py'}", "--scenario", scenario, "--spec-version", revision,
+             "-o", results], capture_output=True, text=True, timeout=120, cwd=lab.directory, env={**os.environ, "HOME": str(lab.home)})
+
+    scenarios = client_scenarios(command, revision)
+    with ThreadPoolExecutor(2) as pool:
+        ended = dict(pool.map(run, scenarios))
+
+    found = checks_of(results)
+    assert set(found) == set(scenarios) and all(found.values()), found
+    judge(revision, found, expected)
+    for scenario, done in ended.items():
+        assert done.returncode == 0 or scenario in expected, done.stdout[-2000:] + done.stderr[-4000:]

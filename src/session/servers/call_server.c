@@ -57,6 +57,21 @@ typed_answer (const char *text, const json_t *schema)
     return value ? value : json_string_lossy (text, strlen (text));
 }
 
+/* What was left out is what the schema proposes. */
+static json_t *
+with_defaults (json_t *content, const json_t *schema)
+{
+    const char *key;
+    json_t *property;
+    json_object_foreach (json_object_get (schema, "properties"), key, property)
+    {
+        json_t *proposed = json_object_get (property, "default");
+        if (proposed && ! json_object_get (content, key))
+            json_object_set (content, key, proposed);
+    }
+    return content;
+}
+
 /* What a person wrote as the content of an elicitation: JSON, or the one value that is asked for.
  */
 static json_t *
@@ -101,7 +116,7 @@ ask_operator (void *ctx, const json_t *params)
     if (strcasecmp (reply.text, "decline") == 0 || strcasecmp (reply.text, "cancel") == 0)
         return json_pack ("{s:s}", "action", "decline");
     return json_pack ("{s:s, s:o}", "action", "accept", "content",
-                      answer_content (reply.text, schema));
+                      with_defaults (answer_content (reply.text, schema), schema));
 }
 
 /* --- asking --- */

@@ -147,6 +147,14 @@ open_legacy (struct opening *o, json_t **error, struct mur_error **err)
     return true;
 }
 
+/* Some answer whatever they do not know with an empty result. */
+static bool
+is_discovery (const json_t *result)
+{
+    const json_t *versions = json_object_get (result, "supportedVersions");
+    return json_is_array (versions) && ! mcp_client_names_legacy (versions);
+}
+
 /* *error: what it answered instead; *status: of HTTP, when it failed with one. */
 static bool
 open_modern (struct opening *o, uint64_t wait_ms, json_t **error, int *status,
@@ -164,6 +172,10 @@ open_modern (struct opening *o, uint64_t wait_ms, json_t **error, int *status,
     *status = ask.status;
     if (! result)
         return false;
+    if (! is_discovery (result)) {
+        *error = json_pack ("{s:i, s:s}", "code", MCP_NO_METHOD, "message", "no discovery");
+        return false;
+    }
     return mcp_client_take_discover (&s->client, result, &said) || fail_version (s, said, err);
 }
 
@@ -194,13 +206,17 @@ initialize (struct opening *o, struct mur_error **err)
     return open_legacy (o, &error, err) || (error && fail_answer (o->s, "initialize", error, err));
 }
 
+static json_t *
+supported (const json_t *error)
+{
+    return json_object_get (json_object_get (error, "data"), "supported");
+}
+
 /* What it said of versions, when it said that. */
 static bool
 take_versions (struct opening *o, const json_t *error, struct mur_error **err)
 {
-    json_t *data = json_object_get (error, "data");
-    _cleanup_json_ json_t *named =
-        json_pack ("{s:O?}", "supportedVersions", json_object_get (data, "supported"));
+    _cleanup_json_ json_t *named = json_pack ("{s:O?}", "supportedVersions", supported (error));
     char *said = NULL;
     return mcp_client_take_discover (&o->s->client, named, &said) || fail_version (o->s, said, err);
 }
@@ -223,7 +239,8 @@ find_era (struct opening *o, struct mur_error **err)
         wait_ms = left (o);
     if (open_modern (o, wait_ms, &error, &status, &why))
         return true;
-    if (error && mcp_client_is_version_error (error))
+    if (error && mcp_client_is_version_error (error) &&
+        ! mcp_client_names_legacy (supported (error)))
         return take_versions (o, error, err);
     if (why &&
         (why->code == E_MCP_006 || why->code == E_MCP_009 || ! may_be_legacy (o->s, error, status)))
@@ -425,12 +442,20 @@ speak (struct opening *o, struct mur_error **err)
     return error && fail_answer (s, is_modern ? "server/discover" : "initialize", error, err);
 }
 
+/* It tells of its changes, or may ask outside of any call's own stream, as older ones do. */
+static bool
+has_news (const struct mcp_server *s)
+{
+    const json_t *tools = json_object_get (s->client.capabilities, "tools");
+    bool may_ask = s->client.can_elicit && s->client.revision->era == MCP_LEGACY;
+    return may_ask || json_is_true (json_object_get (tools, "listChanged"));
+}
+
 static void
 listen (struct mcp_server *s)
 {
-    const json_t *tools = json_object_get (s->client.capabilities, "tools");
     pthread_mutex_lock (&s->lock);
-    if (json_is_true (json_object_get (tools, "listChanged")) && s->state == SERVER_UP)
+    if (has_news (s) && s->state == SERVER_UP)
         s->way->listen (s);
     pthread_mutex_unlock (&s->lock);
 }
