@@ -19,7 +19,7 @@ def meta(version=MODERN, capabilities=None, **more):
 class StdioClient:
     """One running `mur mcp serve`; answers are found by id, everything else is in `notices`."""
 
-    def __init__(self, lab, *arguments, cwd=None, era="modern"):
+    def __init__(self, lab, *arguments, cwd=None, era="modern", capabilities=None):
         read_end, write_end = os.pipe()
         self.running = lab.start("mcp", "serve", *arguments, cwd=cwd, stdin=True, stdout=write_end)
         os.close(write_end)
@@ -28,7 +28,7 @@ class StdioClient:
         self._news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
         if era != "modern":
-            self.opened = self.ask("initialize", protocolVersion=era, capabilities={}, clientInfo={"name": "t", "version": "1"})
+            self.opened = self.ask("initialize", protocolVersion=era, capabilities=capabilities or {}, clientInfo={"name": "t", "version": "1"})
             self.notify("notifications/initialized")
 
     def _read(self):
@@ -59,6 +59,8 @@ class StdioClient:
             id = self.next_id
         if self.era == "modern":
             params.setdefault("_meta", meta(capabilities=capabilities))
+        elif capabilities is not None:
+            params["capabilities"] = capabilities
         if token is not None:
             params.setdefault("_meta", {})["progressToken"] = token
         self.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}) + "\n")

@@ -8,6 +8,7 @@
 #include "session/commands/shell.h"
 #include "session/state/command_line.h"
 #include "session/state/held_hosts.h"
+#include "session/state/person.h"
 #include "session/state/running_task.h"
 
 #include <errno.h>
@@ -324,7 +325,7 @@ ask (struct asking *a, struct call_outcome *out)
 {
     struct session *s = a->s;
     a->rules = describe_rules (s, a->hits);
-    if (! registry_can_ask (s->registry, a->t->task)) {
+    if (! person_may_approve (s, a->t)) {
         refuse (out, a->call, a->rules, "there is nobody here who could be asked");
         return false;
     }
@@ -339,8 +340,7 @@ ask (struct asking *a, struct call_outcome *out)
     const struct question question = { text, data };
     uint64_t from_ms = clock_monotonic_ms ();
     bool was_mine = loop_lock_pause (&s->loop_lock);
-    registry_ask (s->registry, a->t->task, &question, s->policy->approvals.timeout_secs * 1000,
-                  &a->reply);
+    person_ask (s, a->t, &question, s->policy->approvals.timeout_secs * 1000, &a->reply);
     loop_lock_resume (&s->loop_lock, was_mine);
     a->waited_ms = clock_monotonic_ms () - from_ms;
     return settle (a, out);

@@ -16,6 +16,7 @@
 #include "session/model/stream_frames.h"
 #include "session/servers/call_server.h"
 #include "session/state/loop_lock.h"
+#include "session/state/person.h"
 #include "session/state/provided.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
@@ -83,8 +84,8 @@ request_input (void *ctx, const char *prompt, size_t len, struct arena *arena, s
     bool is_answered =
         wait->session->asked->player
             ? played_reply (wait, question, &reply, err)
-            : registry_ask (wait->session->registry, wait->task->task, &asked,
-                            timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply);
+            : person_ask (wait->session, wait->task, &asked,
+                          timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply);
     recording_keep_reply (
         wait->session, question,
         &(struct recording_reply){ (char *)(uintptr_t)reply.text, reply.has_timed_out });

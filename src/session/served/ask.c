@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#define STATE_LIFE_MS ((uint64_t)24 * 3600 * 1000)
+
 static const char input_schema[] =
     "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\",\"description\":\"What "
     "is asked.\"},\"context_id\":{\"type\":\"string\",\"description\":\"The context_id of an "
@@ -204,7 +206,9 @@ want_input (struct served *v, const struct mcp_call *call, const json_t *task,
 {
     if (call->request->revision->era == MCP_MODERN &&
         mcp_client_can (call->request, "elicitation")) {
-        ask_want_input (v, call, task, answer);
+        const struct ask_wanted wanted = { json_get_string (task, "id"), ask_input_requests (task),
+                                           STATE_LIFE_MS };
+        ask_want_input (v, call, &wanted, answer);
         return;
     }
     _cleanup_free_ char *hint =

@@ -6,14 +6,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/digest.h"
+#include "mcp/elicitation.h"
 #include "mcp/request_state.h"
 #include "session/served/served_internal.h"
 
 #include <string.h>
 
-#define INPUT_KEY     "answer"
-#define STATE_LIFE_MS ((uint64_t)24 * 3600 * 1000)
-#define ANSWER_MS     ((uint64_t)600 * 1000) /* a legacy client's person is waited for so long */
+#define INPUT_KEY "answer"
+#define ANSWER_MS ((uint64_t)600 * 1000) /* a legacy client's person is waited for so long */
 
 /* --- the question --- */
 
@@ -49,15 +49,7 @@ text_of (const json_t *task)
 static json_t *
 elicitation (const json_t *task)
 {
-    const json_t *answers = answers_of (task);
-    json_t *answer = json_pack ("{s:s, s:s}", "type", "string", "description", "The answer.");
-    if (answers)
-        json_object_set (answer, "enum", (json_t *)(uintptr_t)answers);
-    json_t *params =
-        json_pack ("{s:s, s:{s:s, s:{s:o}, s:[s]}}", "mode", "form", "requestedSchema", "type",
-                   "object", "properties", "answer", answer, "required", "answer");
-    json_set_string (params, "message", text_of (task));
-    return params;
+    return mcp_elicitation_params (text_of (task), answers_of (task));
 }
 
 json_t *
@@ -69,27 +61,10 @@ ask_input_requests (const json_t *task)
 
 /* --- the answer --- */
 
-/* A person who says no says so in the question's own words, where it has them. */
-static const char *
-word_for_no (const json_t *task)
-{
-    size_t i;
-    json_t *answer;
-    json_array_foreach (
-        answers_of (task), i,
-        answer) if (str_eq (json_string_value (answer), "no") ||
-                    str_eq (json_string_value (answer), "deny")) return json_string_value (answer);
-    return "The person declined to answer.";
-}
-
 char *
 ask_answer_text (const json_t *task, const json_t *response)
 {
-    const char *action = json_get_string (response, "action");
-    const char *answer = json_get_string (json_object_get (response, "content"), "answer");
-    if (str_eq (action, "decline") || str_eq (action, "cancel"))
-        return x_strdup (word_for_no (task));
-    return str_eq (action, "accept") && answer ? x_strdup (answer) : NULL;
+    return mcp_elicitation_answer (response, answers_of (task));
 }
 
 char *
@@ -111,14 +86,14 @@ binding_of (const struct mcp_call *call)
 }
 
 void
-ask_want_input (const struct served *v, const struct mcp_call *call, const json_t *task,
+ask_want_input (const struct served *v, const struct mcp_call *call, const struct ask_wanted *w,
                 struct mcp_answer *answer)
 {
     _cleanup_free_ char *binding = binding_of (call);
-    _cleanup_free_ char *state = mcp_state_make (v->state_key, json_get_string (task, "id"),
-                                                 binding, clock_unix_ms () + STATE_LIFE_MS);
+    _cleanup_free_ char *state =
+        mcp_state_make (v->state_key, w->subject, binding, clock_unix_ms () + w->life_ms);
     answer->result = json_pack ("{s:s, s:o, s:s}", "resultType", "input_required", "inputRequests",
-                                ask_input_requests (task), "requestState", state);
+                                w->requests, "requestState", state);
 }
 
 char *

@@ -89,6 +89,7 @@ served_new (struct session *s, struct mur_error **err)
         .tasks_update = served_tasks_update,
         .tasks_cancel = served_tasks_cancel,
     };
+    held_init (&v->held);
     random_bytes (v->state_key, sizeof v->state_key);
     v->task.id = x_strdup (id_new ("tsk").text);
     v->task.context_id = x_strdup (id_new ("ctx").text);
@@ -109,6 +110,7 @@ served_free (struct session *s)
     free (v->task.context_id);
     free (v->task.source);
     cancel_unref (v->task.cancel);
+    held_destroy (&v->held);
     if (v->in_fd >= 0)
         close (v->in_fd);
     if (v->out_fd >= 0)
@@ -190,9 +192,11 @@ served_end (struct session *s)
     struct served *v = s->rooms.served;
     if (! v)
         return;
+    held_close (v);
     stdio_server_stop (v->stdio);
-    v->stdio = NULL;
     door_stop_mcp (s->door);
+    held_drain (v);
+    v->stdio = NULL;
     if (v->has_begun)
         TRACE (s->trace, NULL, task_end, .task_id = v->task.id, .exit_status = "ok",
                .duration_ms = clock_monotonic_ms () - v->started_ms, .turns = v->calls,

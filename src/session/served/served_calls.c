@@ -74,44 +74,37 @@ raise_call (void *ctx)
     cancel_raise (ctx);
 }
 
-static void
-tell_progress (void *ctx, double at, double total, const char *message)
+const char *
+served_traceparent (const struct mcp_call *call)
 {
-    const struct mcp_sink *sink = ctx;
-    sink->progress (sink->ctx, at, total, message);
+    return json_get_string (json_object_get (call->request->message.params, "_meta"),
+                            "traceparent");
 }
 
-/* Where the client's own trace is, as it says in the request's _meta. */
-static const char *
-traceparent_of (const struct mcp_request *request)
-{
-    return json_get_string (json_object_get (request->message.params, "_meta"), "traceparent");
-}
-
-static void
-run (struct served *v, const struct mcp_call *call, struct call_outcome *o)
+void
+served_call_run (struct served *v, const struct served_call *c, struct call_outcome *o)
 {
     struct session *s = v->s;
-    _cleanup_free_ char *input_text = json_text (call->arguments, JSON_TEXT_SORTED);
-    _cleanup_free_ char *id = json_text (call->request->message.id, JSON_TEXT_SORTED);
+    _cleanup_free_ char *input_text = json_text (c->arguments, JSON_TEXT_SORTED);
+    _cleanup_free_ char *id = json_text (c->id, JSON_TEXT_SORTED);
     struct running_task t = { .task = &v->task,
-                              .cancel = call->cancel,
+                              .cancel = c->cancel,
+                              .client = c->client,
                               .started_ms = clock_monotonic_ms () };
-    const struct call_listener listener = { tell_progress, (void *)(uintptr_t)call->sink };
-    uint64_t stop = cancel_add (v->task.cancel, raise_call, call->cancel);
+    uint64_t stop = cancel_add (v->task.cancel, raise_call, c->cancel);
     loop_lock_take (&s->loop_lock);
     begin (v);
     t.counts.turns = ++v->calls;
-    const struct call c = { .turn = t.counts.turns,
-                            .id = id,
-                            .name = call->name,
-                            .input = call->arguments,
-                            .input_text = input_text,
-                            .is_served = true,
-                            .by = "client",
-                            .traceparent = traceparent_of (call->request),
-                            .listener = call->sink ? &listener : NULL };
-    tool_call_run (s, &t, &c, o);
+    const struct call call = { .turn = t.counts.turns,
+                               .id = id,
+                               .name = c->name,
+                               .input = c->arguments,
+                               .input_text = input_text,
+                               .is_served = true,
+                               .by = "client",
+                               .traceparent = c->traceparent,
+                               .listener = c->listener };
+    tool_call_run (s, &t, &call, o);
     loop_lock_release (&s->loop_lock);
     cancel_remove (v->task.cancel, stop);
     /* A served call cannot end the session: what could not be recorded did not run. */
@@ -164,7 +157,8 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
     }
     /* What goes to a client is not fenced: its own program decides what its model reads. */
     _cleanup_outcome_ struct call_outcome o = { 0 };
-    run (v, call, &o);
+    if (! held_run (v, call, &o, answer))
+        return;
     set_result (call->request, &o, answer);
     loop_lock_take (&v->s->loop_lock);
     const struct tool_entry *t = session_tool (v->s, call->name);

@@ -6,7 +6,10 @@
 
 #include "door/tasks/registry.h"
 #include "mcp/request_state.h"
+#include "session/served/held.h"
 #include "session/served/served.h"
+#include "session/state/call.h"
+#include "session/state/person.h"
 
 struct stdio_server;
 
@@ -20,6 +23,7 @@ struct served {
     uint64_t started_ms;
     int in_fd, out_fd; /* -1: handed on, or none */
     struct stdio_server *stdio;
+    struct held_calls held;
     unsigned char state_key[MCP_STATE_KEY_LEN]; /* of requestStates, for this session */
     bool is_authenticated; /* the door is: who comes over stdio is its operator */
     _Atomic uint64_t told; /* the generation of the tools the door's clients were told of */
@@ -27,6 +31,19 @@ struct served {
 
 /* served_calls.c: functions of the service. */
 mcp_serve_fn served_tools_list, served_tools_call;
+/* What is run of a call. Borrowed. */
+struct served_call {
+    const char *name;
+    const json_t *arguments, *id;
+    const char *traceparent;
+    struct cancel *cancel;
+    const struct call_listener *listener; /* NULL: nobody hears how far it is */
+    const struct asked_client *client;    /* NULL: nobody can be asked */
+};
+/* Runs it like a model's, in the task all served calls belong to. */
+void served_call_run (struct served *v, const struct served_call *c, struct call_outcome *o);
+/* Where the client's own trace is, as it says in the request's _meta; NULL: it does not. */
+const char *served_traceparent (const struct mcp_call *call);
 /* served_texts.c */
 mcp_serve_fn served_resources_list, served_resources_read, served_resource_templates,
     served_skills_list, served_skills_get;
@@ -71,10 +88,16 @@ json_t *ask_input_requests (const json_t *task);
  * they do not answer it. */
 char *ask_responses_text (const json_t *task, const json_t *responses);
 char *ask_answer_text (const json_t *task, const json_t *response);
+/* What a call is to be repeated with. */
+struct ask_wanted {
+    const char *subject; /* what the state names */
+    json_t *requests;    /* taken over */
+    uint64_t life_ms;    /* of the state */
+};
 /* Answers the call with input_required and a state of its own. */
-void ask_want_input (const struct served *v, const struct mcp_call *call, const json_t *task,
-                     struct mcp_answer *answer);
-/* The task a call's requestState names. Owned; NULL with *answer: it is none of this call's. */
+void ask_want_input (const struct served *v, const struct mcp_call *call,
+                     const struct ask_wanted *w, struct mcp_answer *answer);
+/* The subject a call's requestState names. Owned; NULL with *answer: it is none of this call's. */
 char *
 ask_resumed_task (const struct served *v, const struct mcp_call *call, struct mcp_answer *answer);
 /* Asks a legacy client that can while the call runs: the elicitation's result, a new value, or

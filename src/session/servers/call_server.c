@@ -11,6 +11,7 @@
 #include "session/servers/server_request.h"
 #include "session/servers/staged_server.h"
 #include "session/state/loop_lock.h"
+#include "session/state/person.h"
 #include "session/state/running_task.h"
 
 #include <string.h>
@@ -94,11 +95,31 @@ answer_content (const char *reply, const json_t *schema)
     return content;
 }
 
+/* Asks whoever sits at the client whose call this is. */
+static json_t *
+ask_client (const struct one_call *c, const json_t *requests)
+{
+    return c->task->client->ask (c->task->client->ctx, requests, UINT64_MAX);
+}
+
+static bool
+has_client (const struct one_call *c)
+{
+    return c->task && c->task->client;
+}
+
 /* Asks the person behind the task; NULL: nobody answers. */
 static json_t *
 ask_operator (void *ctx, const json_t *params)
 {
     struct one_call *c = ctx;
+    if (has_client (c)) {
+        _cleanup_json_ json_t *requests =
+            json_pack ("{s:{s:s, s:O}}", "q", "method", "elicitation/create", "params", params);
+        _cleanup_json_ json_t *responses = ask_client (c, requests);
+        json_t *response = json_object_get (responses, "q");
+        return response ? json_incref (response) : json_pack ("{s:s}", "action", "cancel");
+    }
     const struct opt_u64 *timeout = &c->session->policy->lifecycle.input_timeout_secs;
     const json_t *schema = json_object_get (params, "requestedSchema");
     const char *message = json_get_string (params, "message");
@@ -131,16 +152,18 @@ is_operator_asked (const struct one_call *c)
 static json_t *
 input_responses (struct one_call *c, const json_t *requests, struct mur_error **err)
 {
-    json_t *responses = json_object ();
+    json_t *responses = NULL;
     const char *key;
     json_t *request;
+    if (has_client (c) && is_operator_asked (c) && (responses = ask_client (c, requests)))
+        return responses;
+    responses = json_object ();
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
         const char *method = json_get_string (request, "method");
         json_t *params = json_object_get (request, "params");
-        json_t *answer = str_eq (method, "elicitation/create") && is_operator_asked (c)
-                             ? ask_operator (c, params)
-                             : NULL;
+        bool may_ask = str_eq (method, "elicitation/create") && is_operator_asked (c);
+        json_t *answer = may_ask && ! has_client (c) ? ask_operator (c, params) : NULL;
         if (! answer) {
             const char *message = json_get_string (params, "message");
             json_decref (responses);

@@ -13,6 +13,7 @@
 #include "session/state/spend.h"
 
 struct session;
+struct asked_client;
 
 /* How an attempt ended. */
 enum attempt_ending {
@@ -119,8 +120,10 @@ struct running_task {
     const struct task *task; /* the registry's */
     struct cancel *cancel;   /* raised with the task's own, and alone when the deadline spares a
                                 standing answer */
-    bool is_fenced;          /* its text is untrusted */
-    uint64_t started_ms;     /* monotonic */
+    const struct asked_client
+        *client;         /* whose call it is, and who is asked; NULL: its own person */
+    bool is_fenced;      /* its text is untrusted */
+    uint64_t started_ms; /* monotonic */
 
     struct call_choice choice; /* of the present turn's call; before the first, what it would be */
 
