@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from tests.integration.test_mcp_remote import add, session_of, there
+from tests.support.door_client import SLEEPER, Door
 from tests.support.mcp_remote import Remote, authority
 from tests.support.mcp_servers import called, using
 from tests.support.oauth import Guarded, Issuer, browser
@@ -282,3 +283,86 @@ def test_mcp_login_no_browser_prints_the_address_and_a_visit_finishes_it(lab, is
     address = eventually(lambda: next((line.strip() for line in said if "/authorize?" in line), None), within_s=60)
     urllib.request.urlopen(address, timeout=20).read()
     assert process.wait(60) == 0 and "logged in" in process.stdout.read()
+
+
+# --- a session that needs one ------------------------------------------------------------------------------------------
+
+
+def test_mcp_login_a_refused_refresh_token_is_kept_no_longer(lab, issuer, far):
+    login(lab, far.url).ok()
+    add(lab, far).ok()
+    issuer.refreshes.clear()
+    stale(lab, expires_ms=1)
+    assert "refresh_token" in json.loads(kept(lab).read_text())
+
+    (line,), _ = used(lab, far)
+
+    assert "invalid_grant" in line["error"] and "its refresh token was removed" in line["error"]
+    assert "refresh_token" not in json.loads(kept(lab).read_text())
+    login(lab, far.url).ok()
+    (line,), _ = used(lab, far)
+    assert line["status"] == "ok"
+
+
+def session_at_door(lab, far, **mcp):
+    """A session whose tasks call the server once each; its door."""
+    running = using(lab, [called("far_echo", text="hi")], there(far, mcp=mcp), lifecycle=SLEEPER, trace={"capture": "content"}).start()
+    return running, Door(running)
+
+
+def logged_out(lab, far):
+    login(lab, far.url).ok()
+    add(lab, far).ok()
+    lab.mur("mcp", "logout", far.url).ok()
+
+
+def test_mcp_login_a_session_asks_for_it_and_goes_on(lab, issuer, far):
+    logged_out(lab, far)
+    running, door = session_at_door(lab, far, ask="operator")
+    task = door.send_at_once("go")["id"]
+    asked = json.dumps(door.wait_for(task, "INPUT_REQUIRED", 40))
+    assert f"mur mcp login {far.url}" in asked and "Answer done" in asked
+    login(lab, far.url).ok()
+    door.send_at_once("done", taskId=task)
+    door.wait_for(task, "COMPLETED", 40)
+    running.signal().result(30)
+    assert lab.session(running).trace.one("tool_call")["status"] == "ok"
+
+
+def test_mcp_login_who_gives_up_is_not_asked_again(lab, issuer, far):
+    logged_out(lab, far)
+    running, door = session_at_door(lab, far, ask="operator")
+    task = door.send_at_once("go")["id"]
+    door.wait_for(task, "INPUT_REQUIRED", 40)
+    door.send_at_once("not now", taskId=task)
+    door.wait_for(task, "COMPLETED", 40)
+    running.signal().result(30)
+    assert "E-MCP-009" in lab.session(running).trace.one("tool_call")["error"]
+
+
+def test_mcp_login_that_came_meanwhile_is_used_without_a_restart(lab, issuer, far):
+    logged_out(lab, far)
+    running, door = session_at_door(lab, far)
+    door.wait_for(door.send_at_once("go")["id"], "COMPLETED", 40)
+    login(lab, far.url).ok()
+    door.wait_for(door.send_at_once("go")["id"], "COMPLETED", 40)
+    running.signal().result(30)
+    first, second = lab.session(running).trace.all("tool_call")
+    assert "E-MCP-009" in first["error"] and f"mur mcp login {far.url}" in first["error"] and second["status"] == "ok"
+
+
+def test_mcp_doctor_tells_of_a_login(lab, issuer, far):
+    login(lab, far.url).ok()
+    add(lab, far).ok()
+    project = using(lab, [{"text": "x"}], there(far))
+    told = project.mur("doctor").ok().stdout
+    assert f"logged in by {issuer.origin}, until 20" in told and "made fresh by itself" in told and f"oauth/{kept(lab).name}" in told
+
+    content = json.loads(kept(lab).read_text())
+    stale(lab, expires_ms=1, refresh_token="")
+    assert "cannot be made fresh" in project.mur("doctor").ok().stdout
+    kept(lab).write_text(json.dumps(content))
+    kept(lab).chmod(0o644)
+    assert "not a file of yours alone" in project.mur("doctor").failed().stdout
+    lab.mur("mcp", "logout", far.url)
+    assert "nobody is logged in there" in project.mur("doctor").ok().stdout

@@ -308,6 +308,16 @@ def test_mcp_18_prompts_are_filled_and_files_go_along(lab):
     assert client.fails("completion/complete", ref={}, argument={})["code"] == -32602
 
 
+def test_mcp_18_a_prompts_missing_arguments_are_asked_for(lab):
+    client = StdioClient(lab, "--workdir", ".", cwd=with_files(lab, REVIEW).directory)
+    asked = client.ask("prompts/get", name="review", capabilities={"elicitation": {}})
+    (key, request), = asked["inputRequests"].items()
+    assert asked["resultType"] == "input_required" and list(request["params"]["requestedSchema"]["properties"]) == ["path"]
+    given = {key: {"action": "accept", "content": {"path": "a.md", "what": "style", "extra": "x"}}}
+    _, text = client.ask("prompts/get", name="review", capabilities={"elicitation": {}}, inputResponses=given)["messages"]
+    assert text["content"]["text"] == "Review a.md for style."
+
+
 @pytest.mark.parametrize("era", ["modern", LEGACY])
 def test_mcp_18_files_have_the_addresses_the_manifest_gives_them(lab, era):
     client = StdioClient(lab, "--workdir", ".", cwd=with_files(lab, files_uri="notes://team/").directory, era=era)

@@ -601,66 +601,6 @@ def test_mcp_11_the_progress_of_a_server_of_tools_is_told_to_the_client(lab):
     assert [(one["progressToken"], one["progress"]) for one in told] == [("p", 1), ("p", 2), ("p", 3)]
 
 
-def fake(lab, name, text, status=1):
-    """A program of that name, first on PATH, that prints this and fails."""
-    folder = lab.directory / "fake"
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit {status}\n")
-    (folder / name).chmod(0o755)
-    return {"PATH": f"{folder}:{os.environ['PATH']}"}
-
-
-@pytest.mark.parametrize("log, says, hint", [
-    ("npm error code E404\nnpm error 404 Not Found", "npm:nothing@1: there is no such package on npm", "npx -y"),
-    ("npm error code ETARGET\nnpm error notarget No matching version", "npm has no such version of it", "npm view"),
-    ("npm error code ENOVERSIONS", "npm has no version of it any more", "npx -y"),
-    ("npm error code EUNSUPPORTEDPROTOCOL\nnpm error Unsupported URL Type \"workspace:\": workspace:*", "workspace:", "path:"),
-    ("npm error code ERESOLVE", "contradicts itself", "another version"),
-    ("npm error code EBADPLATFORM", "not made for this system", ""),
-    ("npm error code ENOTFOUND", "the registry of npm cannot be reached", ""),
-    ("npm error something else", "npm error something else", "")])
-def test_mcp_43_what_npm_says_is_told_in_a_sentence(lab, log, says, hint):
-    refused = lab.mur("mcp", "add", "npm:nothing@1", env=fake(lab, "npm", log)).failed("E-IO-003")
-    assert says in refused.stderr and hint in refused.stderr
-
-
-PIP = "ERROR: Could not find a version that satisfies the requirement {} (from versions: {})\nERROR: No matching distribution found"
-
-
-@pytest.mark.parametrize("log, says, hint", [
-    (PIP.format("nothing", "none"), "PyPI has no package nothing", "uvx"),
-    (PIP.format("nothing==9", "0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7"), "no nothing==9; the newest are 0.3, 0.4, 0.5, 0.6, 0.7", ""),
-    ("ERROR: Ignored the following versions that require a different python version: 1.0 Requires-Python >=3.14; 1.1 Requires-Python "
-     ">=3.14\n" + PIP.format("nothing", "none"), "another Python than python3 here: it wants >=3.14", "first on PATH"),
-    ("WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'\n" + PIP.format("nothing", "none"),
-     "PyPI cannot be reached", ""),
-    ("/usr/bin/python3: No module named pip", "python3 has no pip", "python3-pip"),
-    ("ERROR: ResolutionImpossible: for help visit", "contradicts itself", "--with")])
-def test_mcp_43_what_pip_says_is_told_in_a_sentence(lab, log, says, hint):
-    refused = lab.mur("mcp", "add", "pypi:nothing", env=fake(lab, "python3", log)).failed("E-IO-003")
-    assert says in refused.stderr and hint in refused.stderr
-
-
-@pytest.mark.parametrize("wrote, hint", [
-    ("Error: BRAVE_API_KEY environment variable is required", "--env BRAVE_API_KEY=placeholder"),
-    ("Please set SLACK_BOT_TOKEN and SLACK_TEAM_ID environment variables", "--env SLACK_BOT_TOKEN=placeholder"),
-    ("Usage: server <https://server-url>", "mur mcp add SOURCE -- ARGUMENTS"),
-    ("ModuleNotFoundError: No module named 'numpy'", "--with numpy"),
-    ("Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /x", "--with zod"),
-    ("AttributeError: 'Server' object has no attribute 'list_resources'", "--with NAME<VERSION"),
-    ("getaddrinfo ENOTFOUND api.example.com", "--network HOST"),
-    ("PermissionError: [Errno 13] Permission denied: '/data'", "--scope FOLDER"),
-    ("bye", "on its standard streams")])
-def test_mcp_43_a_server_that_does_not_start_costs_one_error_with_what_helps(lab, wrote, hint):
-    refused = add(lab, start_fails=wrote).failed("E-MCP-001")
-    assert wrote in refused.stderr and hint in refused.stderr
-
-
-def test_mcp_43_a_server_that_speaks_http_is_seen(lab):
-    refused = add(lab, "--startup-secs", "8", listens=True).failed("E-MCP-002")
-    assert "Server listening on port 3333" in refused.stderr and "--stdio" in refused.stderr
-
-
 def test_mcp_30_a_key_is_looked_at_with_and_never_packed(lab):
     added = add(lab, "--env", "DEMO_API_KEY=planted-secret-value,LOG_LEVEL=warn", tools=[tool("look", schema={"type": "object"})]).ok()
     assert 'secret_env: ["DEMO_API_KEY"]' in added.stdout
@@ -676,15 +616,6 @@ def test_mcp_30_a_key_is_looked_at_with_and_never_packed(lab):
     assert '"DEMO_API_KEY": "placeholder"' in without.result_text and '"LOG_LEVEL": "warn"' in without.result_text
     assert "placeholder" not in given.result_text.split(">\n", 1)[1].split("\n<", 1)[0]
     assert "the-real-one" not in "".join(given.trace.lines)
-
-
-def test_mcp_43_programs_and_engines_of_a_package_are_named(lab):
-    folder = write_server(lab, name="many")
-    package = {"name": "many", "version": "1.0.0", "bin": {"one": "a.js", "two": "b.js"}}
-    (folder / "package.json").write_text(json.dumps(package))
-    (folder / "server.py").unlink()
-    refused = lab.mur("mcp", "add", f"path:{folder}", "--bin", "three").failed("E-MCP-001")
-    assert "can be started" in refused.stderr and "--bin" in refused.stderr
 
 
 def test_mcp_doctor_tells_what_was_reviewed_and_what_a_server_is_run_by(lab):

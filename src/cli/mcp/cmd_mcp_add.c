@@ -127,6 +127,11 @@ print_block (const struct adding *a, const char *name, const char *version)
         _cleanup_free_ char *hosts = strv_join (&a->start.hosts, "\", \"");
         out_printf ("      network: {allow: [\"%s\"]}\n", hosts);
     }
+    if (! a->source.url && ! a->start.work)
+        out_printf ("\nIt sees an empty folder%s. capabilities: {filesystem: {scope: .}} beside "
+                    "runtime shows it the work folder%s.\n",
+                    a->start.hosts.len ? "" : " and no network",
+                    a->start.hosts.len ? "" : ", network: {allow: [HOST]} opens hosts");
 }
 
 int

@@ -9,6 +9,7 @@
 #include "cli/mcp/commands.h"
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
+#include "mcp/definitions.h"
 #include "net/oauth/oauth_store.h"
 
 #include <string.h>
@@ -87,6 +88,21 @@ cmd_mcp_diff (const struct cli_args *args, struct mur_error **err)
     return count ? CLI_FAILED : CLI_OK;
 }
 
+/* Nothing is called but what was reviewed. */
+static bool
+has_tool (const struct found_server *f, const char *tool, struct mur_error **err)
+{
+    if (mcp_definition_find (f->pinned.tools, tool))
+        return true;
+    _cleanup_strv_ struct strv names = { 0 };
+    size_t i;
+    json_t *one;
+    json_array_foreach (f->pinned.tools, i, one) strv_push (&names, json_get_string (one, "name"));
+    _cleanup_free_ char *all = strv_join (&names, ", ");
+    mur_fail (err, E_MCP_004, "server %s has no tool %s that was reviewed", f->short_name, tool);
+    return mur_hint (err, "its tools are: %s", all);
+}
+
 int
 cmd_mcp_call (const struct cli_args *args, struct mur_error **err)
 {
@@ -100,7 +116,7 @@ cmd_mcp_call (const struct cli_args *args, struct mur_error **err)
         mur_fail (err, E_IO_003, "--input: a JSON object is wanted");
         return CLI_FAILED;
     }
-    if (! server_find (cli_positional (args, "SERVER"), &f, err) ||
+    if (! server_find (cli_positional (args, "SERVER"), &f, err) || ! has_tool (&f, tool, err) ||
         ! server_start_read (&start, args, err))
         return CLI_FAILED;
     server_start_as_pinned (&start, f.short_name, &f.pinned, f.tree);

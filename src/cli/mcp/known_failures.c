@@ -23,6 +23,10 @@ replace (struct mur_error **err, const char *hint, const char *fmt, ...)
 
 /* --- npm --- */
 
+#define BUILD_HINT                                                                                 \
+    "it takes python3, make and a C++ compiler (apt: build-essential python3), or a version that " \
+    "comes built for this machine"
+
 static const struct known_failure {
     const char *mark, *sentence, *hint; /* the sentence goes on after the name */
 } npm_failures[] = {
@@ -46,6 +50,11 @@ static const struct known_failure {
     { "code ECONNRESET", "the registry of npm cannot be reached", NULL },
     { "code ETIMEDOUT", "the registry of npm cannot be reached", NULL },
     { "code ENETUNREACH", "the registry of npm cannot be reached", NULL },
+    { "gyp ERR! find Python", "a part of it is built here, which needs python3", BUILD_HINT },
+    { "not found: make", "a part of it is built here, which needs make", BUILD_HINT },
+    { "gyp ERR!", "a part of it is built here, and that failed", BUILD_HINT },
+    { "prebuild-install",
+      "a part of it is fetched as it was built, and there is none for this node", BUILD_HINT },
 };
 
 void
@@ -102,6 +111,16 @@ explain_versions (struct mur_error **err, const char *what, const char *at)
     }
 }
 
+static void
+explain_build (struct mur_error **err, const char *what, const char *named)
+{
+    _cleanup_free_ char *name = x_strndup (named, strcspn (named, " \n"));
+    replace (err,
+             "it takes a C compiler and the headers of python3 (apt: build-essential python3-dev), "
+             "or a version that has a wheel for this Python and machine",
+             "pypi:%s: %s is built here from its source, and that failed", what, name);
+}
+
 void
 explain_pip (struct mur_error **err, const char *what)
 {
@@ -115,6 +134,8 @@ explain_pip (struct mur_error **err, const char *what)
         replace (err, NULL, "pypi:%s: PyPI cannot be reached", what);
     else if ((at = strstr (message, "Could not find a version that satisfies")))
         explain_versions (err, what, at);
+    else if ((at = strstr (message, "Failed building wheel for ")))
+        explain_build (err, what, at + strlen ("Failed building wheel for "));
     else if (strstr (message, "ResolutionImpossible"))
         replace (err, "try another version, or narrow one of them with --with",
                  "pypi:%s: what it depends on contradicts itself", what);

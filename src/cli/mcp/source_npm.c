@@ -78,8 +78,10 @@ judge_scripts (const struct source_request *q, struct server_source *s, struct m
         }
         const char *const argv[] = { "npm", "rebuild", "--no-bin-links", "--ignore-scripts=false",
                                      name,  NULL };
-        if (! run_program (argv, s->tree, err))
+        if (! run_program (argv, s->tree, err)) {
+            explain_npm (err, name);
             return false;
+        }
         strv_printf (&s->notes, "the install script of %s was run", name);
     }
     return true;

@@ -235,6 +235,17 @@ post_form (const struct oauth_asker *a, const char *url, const struct oauth_gran
     return is_answered;
 }
 
+/* Its own word for a refresh token that is good for nothing any more (RFC 6749, 5.2). */
+static void
+forget_refused (struct oauth_grant *g, const struct http_response *r)
+{
+    _cleanup_json_ json_t *o = object_of (r);
+    if (! str_eq (json_get_string (o, "error"), "invalid_grant"))
+        return;
+    secret_free (g->refresh_token);
+    g->refresh_token = NULL;
+}
+
 bool
 oauth_ask_token (const struct oauth_asker *a, struct oauth_grant *g, struct buf *form,
                  bool *is_refused, struct mur_error **err)
@@ -244,8 +255,10 @@ oauth_ask_token (const struct oauth_asker *a, struct oauth_grant *g, struct buf 
     if (! post_form (a, g->token_endpoint, g, form, &r, err))
         return false;
     *is_refused = r.status == 400 || r.status == 401;
-    if (r.status != 200)
+    if (r.status != 200) {
+        forget_refused (g, &r);
         return fail_answer (a, g->token_endpoint, &r, err);
+    }
     _cleanup_json_ json_t *o = object_of (&r);
     secret_wipe (r.body.data, r.body.len);
     return take_token (o, g, err);

@@ -30,7 +30,8 @@ json_t *oauth_ask_json (const struct oauth_asker *a, const char *url, const json
 bool oauth_ask_challenge (const struct oauth_asker *a, struct oauth_challenge *out, int *status,
                           struct mur_error **err);
 /* Asks <g>'s token endpoint with <form>, to which the client is added, and puts what came into <g>.
- * *is_refused: the endpoint said no, and will again. E-MCP-009. */
+ * *is_refused: the endpoint said no, and will again; a refresh token it calls invalid is gone from
+ * <g> then. E-MCP-009. */
 bool oauth_ask_token (const struct oauth_asker *a, struct oauth_grant *g, struct buf *form,
                       bool *is_refused, struct mur_error **err);
 /* Tells the issuer that the grant is given back, as far as it listens. */

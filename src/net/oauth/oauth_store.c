@@ -41,6 +41,13 @@ file_name (const char *server, const char *ending)
     return x_asprintf ("%.32s%s", hex, ending);
 }
 
+char *
+oauth_store_place (const char *server)
+{
+    _cleanup_free_ char *name = file_name (server, ".json");
+    return x_asprintf ("~/.murmur/" FOLDER "/%s", name);
+}
+
 /* --- reading --- */
 
 static struct secret *

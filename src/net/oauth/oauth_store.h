@@ -30,6 +30,8 @@ struct oauth_grant {
 void oauth_grant_free (struct oauth_grant *g);
 DEFINE_CLEANUP (struct oauth_grant, oauth_grant_free)
 
+/* Where the login to <server> is kept, as a person writes it. Owned. */
+char *oauth_store_place (const char *server);
 /* NULL without *err: there is none. E-IO-003, E-MCP-009 for a file that is not ours to trust. */
 struct oauth_grant *oauth_store_read (const char *server, struct mur_error **err);
 bool oauth_store_write (const struct oauth_grant *g, struct mur_error **err);

@@ -36,6 +36,17 @@ refresh (const struct oauth_asker *a, struct oauth_grant *g, bool *is_refused,
     return oauth_ask_token (&own, g, &form, is_refused, err) && oauth_store_write (g, err);
 }
 
+/* A refresh token that is refused is kept no longer. */
+static void
+end_login (const struct oauth_asker *a, const struct oauth_grant *g, const struct mur_error *why,
+           struct mur_error **err)
+{
+    bool is_removed = ! g->refresh_token && oauth_store_write (g, NULL);
+    mur_fail (err, E_MCP_009, "the login to it is over: %s%s", why->message,
+              is_removed ? "; its refresh token was removed" : "");
+    mur_hint (err, "mur mcp login %s", a->server);
+}
+
 /* Under the lock of the store, so that one does it. */
 static struct secret *
 make_fresh (const struct oauth_asker *a, const struct secret *refused, struct mur_error **err)
@@ -56,6 +67,8 @@ make_fresh (const struct oauth_asker *a, const struct secret *refused, struct mu
         return copy_of (g); /* it is good for a little while */
     if (why && ! is_refused)
         return mur_propagate (err, steal_ptr (&why)), NULL;
+    if (why)
+        end_login (a, g, why, err);
     return NULL;
 }
 

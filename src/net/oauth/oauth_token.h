@@ -10,8 +10,9 @@
 #include "net/oauth/oauth_ask.h"
 
 /* What is shown to <a>'s server now. <refused>: what it answered with 401 (NULL: nothing), which is
- * not given again. NULL without *err: nobody is logged in there, or the login is over; else
- * E-MCP-009, E-IO-003. */
+ * not given again. NULL without *err: nobody is logged in there, or the login ran out and cannot be
+ * made fresh; else E-MCP-009 (also for one the issuer does not renew: its refused refresh token is
+ * removed), E-IO-003. */
 struct secret *
 oauth_token_get (const struct oauth_asker *a, const struct secret *refused, struct mur_error **err);
 /* The server wants more than was granted: the next login asks for it. */

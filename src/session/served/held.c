@@ -98,13 +98,6 @@ takes_all (const struct mcp_request *r, const json_t *requests)
     return json_object_size (requests) > 0;
 }
 
-/* Whoever started a server of standard streams sits at its other end. */
-static bool
-is_operator (const struct served *v)
-{
-    return v->stdio != NULL;
-}
-
 /* --- an older client --- */
 
 /* One after the other, while the call runs. */
@@ -141,7 +134,7 @@ run_now (struct served *v, const struct mcp_call *call, struct call_outcome *o)
 {
     void *ctx = (void *)(uintptr_t)call;
     const struct call_listener listener = { tell_now, ctx };
-    const struct asked_client client = { ask_now, ctx, is_operator (v) };
+    const struct asked_client client = { ask_now, ctx, v->is_stdio };
     bool can_ask = call->request->revision->era == MCP_LEGACY && call->sink && call->sink->ask &&
                    mcp_client_can (call->request, "elicitation");
     const struct served_call c = { .name = call->name,
@@ -247,7 +240,7 @@ held_thread (void *arg)
     struct held_call *h = arg;
     struct held_calls *all = &h->served->held;
     const struct call_listener listener = { tell_waiter, h };
-    const struct asked_client client = { ask_later, h, is_operator (h->served) };
+    const struct asked_client client = { ask_later, h, h->served->is_stdio };
     const struct served_call c = { .name = h->name,
                                    .arguments = h->arguments,
                                    .id = h->message_id,

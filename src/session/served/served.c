@@ -159,6 +159,7 @@ session_serve_stdio (struct session *s, int in_fd, int out_fd, struct mur_error 
         close (out_fd);
         return false;
     }
+    s->rooms.served->is_stdio = true;
     s->rooms.served->in_fd = in_fd;
     s->rooms.served->out_fd = out_fd;
     return true;

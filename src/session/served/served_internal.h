@@ -21,6 +21,7 @@ struct served {
     bool has_begun;   /* task_start is written; under the loop lock, like the rest */
     uint64_t calls;   /* the turn of the next one */
     uint64_t started_ms;
+    bool is_stdio;     /* whoever started the session is its one client */
     int in_fd, out_fd; /* -1: handed on, or none */
     struct stdio_server *stdio;
     struct held_calls held;

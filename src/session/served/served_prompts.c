@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define PROPOSED_MAX 100 /* values of one completion, as the protocol bounds it */
+#define MISSING_KEY  "arguments" /* under which a person is asked for those */
+#define PROPOSED_MAX 100         /* values of one completion, as the protocol bounds it */
 
 static const struct exported_prompt *
 find_prompt (const struct exported_mcp *m, const char *name)
@@ -102,12 +103,59 @@ filled (const char *text, const json_t *arguments)
     return buf_steal (&out);
 }
 
+/* What the call says, and what its person said when asked for the rest. A new object. */
+static json_t *
+given_arguments (const struct exported_prompt *p, const struct mcp_call *call)
+{
+    json_t *given = json_copy ((json_t *)(uintptr_t)call->arguments);
+    const json_t *responses = json_object_get (call->params, "inputResponses");
+    const json_t *content = json_object_get (json_object_get (responses, MISSING_KEY), "content");
+    if (! given)
+        given = json_object ();
+    for (size_t i = 0; i < p->arguments.len; i++) {
+        json_t *said = json_object_get (content, p->arguments.items[i].name);
+        if (said && ! json_object_get (given, p->arguments.items[i].name))
+            json_object_set (given, p->arguments.items[i].name, said);
+    }
+    return given;
+}
+
+/* A modern client's person is asked for arguments that are missing. True: *answer asks. */
 static bool
-has_arguments (const struct exported_prompt *p, const struct mcp_call *call, struct mcp_answer *no)
+wants_arguments (const struct exported_prompt *p, const struct mcp_call *call,
+                 const json_t *arguments, struct mcp_answer *answer)
+{
+    _cleanup_json_ json_t *properties = json_object (), *required = json_array ();
+    if (call->request->revision->era != MCP_MODERN ||
+        ! mcp_client_can (call->request, "elicitation"))
+        return false;
+    for (size_t i = 0; i < p->arguments.len; i++) {
+        const struct exported_argument *a = &p->arguments.items[i];
+        if (! a->required.value || json_object_get (arguments, a->name))
+            continue;
+        json_t *property = json_pack ("{s:s}", "type", "string");
+        if (a->description)
+            json_set_string (property, "description", a->description);
+        json_object_set_new (properties, a->name, property);
+        json_array_append_new (required, json_string (a->name));
+    }
+    if (! json_array_size (required))
+        return false;
+    _cleanup_free_ char *message = x_asprintf ("The prompt %s needs this:", p->name);
+    answer->result =
+        json_pack ("{s:s, s:{s:{s:s, s:{s:s, s:s, s:{s:s, s:O, s:O}}}}}", "resultType",
+                   "input_required", "inputRequests", MISSING_KEY, "method", "elicitation/create",
+                   "params", "mode", "form", "message", message, "requestedSchema", "type",
+                   "object", "properties", properties, "required", required);
+    return true;
+}
+
+static bool
+has_arguments (const struct exported_prompt *p, const json_t *arguments, struct mcp_answer *no)
 {
     for (size_t i = 0; i < p->arguments.len; i++) {
         const struct exported_argument *a = &p->arguments.items[i];
-        const json_t *value = json_object_get (call->arguments, a->name);
+        const json_t *value = json_object_get (arguments, a->name);
         if (! value && a->required.value)
             return mcp_refuse (no, MCP_INVALID_PARAMS, "prompt %s needs the argument %s", p->name,
                                a->name);
@@ -150,17 +198,17 @@ static void
 get_prompt (struct served *v, const struct exported_prompt *p, const struct mcp_call *call,
             struct mcp_answer *answer)
 {
-    _cleanup_json_ json_t *messages = json_array ();
-    if (! has_arguments (p, call, answer))
+    _cleanup_json_ json_t *messages = json_array (), *arguments = given_arguments (p, call);
+    if (wants_arguments (p, call, arguments, answer) || ! has_arguments (p, arguments, answer))
         return;
     for (size_t i = 0; i < p->attach.len; i++) {
-        _cleanup_free_ char *path = filled (p->attach.items[i], call->arguments);
+        _cleanup_free_ char *path = filled (p->attach.items[i], arguments);
         json_t *file;
         if (! served_read_file (v, path, &file, answer))
             return;
         json_array_append_new (messages, file_message (file));
     }
-    _cleanup_free_ char *text = filled (p->text, call->arguments);
+    _cleanup_free_ char *text = filled (p->text, arguments);
     json_array_append_new (messages, text_message (text, strlen (text)));
     answer->result = json_pack ("{s:O}", "messages", messages);
     if (p->description)

@@ -18,6 +18,7 @@
 
 #define RESULT_MAX    ((size_t)262144) /* bytes the model gets of one result */
 #define QUESTIONS_MAX 10               /* rounds of input of one call */
+#define LOGINS_MAX    3                /* times a person is asked to log in, of one call */
 
 struct one_call {
     struct session *session;
@@ -267,6 +268,55 @@ ask_all (struct one_call *c, const json_t *arguments, struct call_outcome *out,
            NULL;
 }
 
+/* A login that is missing, not a key: there is something a person can do about it. */
+static bool
+wants_login (const struct one_call *c, const struct mur_error *why)
+{
+    const struct artifact_entry *e = c->server->artifact->entry;
+    return why && why->code == E_MCP_009 && c->task && is_operator_asked (c) && ! e->gateway &&
+           ! cancel_is_raised (c->cancel);
+}
+
+/* True when the person says that it is there now. */
+static bool
+ask_for_login (struct one_call *c, const struct mur_error *why)
+{
+    const struct opt_u64 *timeout = &c->session->policy->lifecycle.input_timeout_secs;
+    _cleanup_free_ char *prompt =
+        x_asprintf ("%s%s%s\n\nAnswer done when that is done, and the call is made again; any "
+                    "other answer gives it up.",
+                    why->message, why->hint ? "\n" : "", why->hint ? why->hint : "");
+    const struct question asked = { .text = prompt };
+    _cleanup_ (question_reply_clear) struct question_reply reply = { 0 };
+    return person_ask (c->session, c->task, &asked,
+                       timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply) &&
+           strcasecmp (reply.text, "done") == 0;
+}
+
+static json_t *
+open_and_ask (struct one_call *c, const json_t *arguments, struct call_outcome *out,
+              struct mur_error **err)
+{
+    if (! server_open (c->server->process, c->cancel, err) ||
+        ! server_may_call (c->server->process, c->offer->tool, err))
+        return NULL;
+    return ask_all (c, arguments, out, err);
+}
+
+/* Once more after each login, some times. */
+static json_t *
+ask_logged_in (struct one_call *c, const json_t *arguments, struct call_outcome *out,
+               struct mur_error **err)
+{
+    for (unsigned tries = 0;; tries++) {
+        struct mur_error *why = NULL;
+        json_t *result = open_and_ask (c, arguments, out, &why);
+        if (! wants_login (c, why) || tries == LOGINS_MAX || ! ask_for_login (c, why))
+            return why ? mur_propagate (err, why), NULL : result;
+        mur_error_free (why);
+    }
+}
+
 /* --- the result --- */
 
 /* In the records, where the session's commands can read it. */
@@ -350,9 +400,7 @@ servers_call (struct session *s, struct running_task *task, const struct tool_en
     _cleanup_json_ json_t *arguments = own_arguments (c.offer, call->input);
     loop_lock_release (&s->loop_lock);
     atomic_fetch_add (&v->calls, 1);
-    if (server_open (v->process, c.cancel, &err) &&
-        server_may_call (v->process, c.offer->tool, &err))
-        result = ask_all (&c, arguments, out, &err);
+    result = ask_logged_in (&c, arguments, out, &err);
     bool is_last = atomic_fetch_sub (&v->calls, 1) == 1;
     if (is_last && v->artifact->entry->mcp->keep.value == MCP_KEEP_CALL)
         server_end (v->process);

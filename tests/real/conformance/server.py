@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tools the conformance suite asks for, as a server of tools that a capsule holds in its walls and serves on.
+# The tools the conformance suite asks for, as a server of tools that a capsule holds in its walls and serves on. What it asks it
+# asks as a modern server, by results that want input.
 
 import json
 import sys
@@ -47,6 +48,37 @@ RESULTS = {
     "json_schema_2020_12_tool": text("ok"),
     "test_headers": text("ok"),
 }
+USER = {"username": {"type": "string", "description": "User's response"}, "email": {"type": "string", "description": "User's email address"}}
+DEFAULTS = {"name": {"type": "string", "default": "John Doe"}, "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5}, "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+            "verified": {"type": "boolean", "default": True}}
+WORDS, TITLED = ["option1", "option2", "option3"], [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+ENUMS = {"untitledSingle": {"type": "string", "enum": WORDS}, "titledSingle": {"type": "string", "oneOf": TITLED},
+         "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["Option One", "Option Two", "Option Three"]},
+         "untitledMulti": {"type": "array", "items": {"type": "string", "enum": WORDS}},
+         "titledMulti": {"type": "array", "items": {"anyOf": TITLED}}}
+
+
+def form(message, required=(), **properties):
+    return {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": {
+        "type": "object", "properties": properties, **({"required": list(required)} if required else {})}}}
+
+
+NAME = form("What is your name?", ["name"], name={"type": "string"})
+OK = form("Please confirm", ["ok"], ok={"type": "boolean"})
+# What each asks, round after round.
+QUESTIONS = {
+    "test_elicitation": [{"user": form("Please tell", USER, **USER)}],
+    "test_elicitation_sep1034_defaults": [{"user": form("Please review", **DEFAULTS)}],
+    "test_elicitation_sep1330_enums": [{"user": form("Please choose", **ENUMS)}],
+    "test_input_required_result_elicitation": [{"user_name": NAME}],
+    "test_input_required_result_request_state": [{"confirm": OK}],
+    "test_input_required_result_tampered_state": [{"confirm": OK}],
+    "test_input_required_result_multi_round": [
+        {"step1": form("Step 1: What is your name?", ["name"], name={"type": "string"})},
+        {"step2": form("Step 2: What is your favorite color?", ["color"], color={"type": "string"})}],
+}
+RESULTS.update({name: text("state-ok") for name in QUESTIONS})
 SCHEMAS = {"json_schema_2020_12_tool": SCHEMA, "test_headers": HEADERS}
 SLOW = ("test_tool_with_progress", "test_streaming_elicitation")
 
@@ -55,12 +87,19 @@ def send(message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
+def asked(params):
+    """What is wanted before this call is over; its state is the round."""
+    rounds, at = QUESTIONS.get(params["name"], []), int(params.get("requestState", "0"))
+    at += bool(params.get("inputResponses"))
+    return {"resultType": "input_required", "inputRequests": rounds[at], "requestState": str(at)} if at < len(rounds) else None
+
+
 def result_of(method, params):
-    if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "conformance", "version": "1"}}
+    if method == "server/discover":
+        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"}
     if method == "tools/list":
         return {"tools": [{"name": name, "description": "Of the conformance suite.", "inputSchema": SCHEMAS.get(name, NOTHING)}
-                          for name in RESULTS]}
+                          for name in RESULTS], "ttlMs": 0, "cacheScope": "public"}
     if method != "tools/call":
         return None
     token = params.get("_meta", {}).get("progressToken")
@@ -68,7 +107,7 @@ def result_of(method, params):
         if token is not None:
             send({"method": "notifications/progress", "params": {"progressToken": token, "progress": at, "total": 100}})
         time.sleep(0.05)
-    return RESULTS[params["name"]]
+    return asked(params) or RESULTS[params["name"]]
 
 
 def main():
@@ -76,7 +115,8 @@ def main():
         request = json.loads(line)
         if "id" in request:
             answer = result_of(request["method"], request.get("params", {}))
-            send({"id": request["id"], **({"result": answer} if answer else {"error": {"code": -32601, "message": "no such method"}})})
+            send({"id": request["id"], **({"result": {"resultType": "complete", **answer}} if answer else
+                                          {"error": {"code": -32601, "message": "no such method"}})})
 
 
 if __name__ == "__main__":
