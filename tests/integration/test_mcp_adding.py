@@ -5,10 +5,12 @@
 import json
 import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.support.mcp_servers import add, write_server
+from tests.support.mcp_servers import add, called, using, write_server
 
 
 def fake(lab, name, text, status=1):
@@ -122,6 +124,21 @@ def test_mcp_43_what_an_added_server_sees_is_said_with_what_changes_it(lab):
     assert "It sees an empty folder and no network." in told and "filesystem: {scope: .}" in told
     given = add(lab, "--scope", ".", "--network", "api.example.com", version="0.2.0").ok().stdout
     assert "empty folder" not in given and "filesystem: {scope: .}" in given
+
+
+def test_mcp_43_an_interpreter_behind_a_version_managers_shim_is_found(lab):
+    root, python = lab.directory / "manager/.pyenv", Path(shutil.which("python3", path="/usr/bin:/bin") or sys.executable).resolve()
+    (root / "shims").mkdir(parents=True)
+    (root / "versions/3.99.1/bin").mkdir(parents=True)
+    (root / "version").write_text("3.99.1\n")
+    (root / "shims/python3").write_text('#!/usr/bin/env bash\nexec pyenv exec "${0##*/}" "$@"\n')
+    (root / "shims/python3").chmod(0o755)
+    (root / "versions/3.99.1/bin/python3").symlink_to(python)
+    env = {"PATH": f"{root}/shims:{os.environ['PATH']}", "PYENV_VERSION": None}
+    folder = write_server(lab)
+    lab.mur("mcp", "add", f"path:{folder}", "--version", "0.1.0", env=env, timeout=120).ok()
+    project = using(lab, [called("scripted_echo", text="hi")])
+    assert lab.session(project.run("--task", "go", env=env).ok()).trace.one("tool_call")["status"] == "ok"
 
 
 def test_mcp_27_a_tool_that_was_not_reviewed_is_not_called_by_hand(lab):

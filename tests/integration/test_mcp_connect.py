@@ -44,6 +44,17 @@ def test_mcp_22_connect_writes_a_section_of_codex_and_keeps_the_rest(lab):
     assert tomllib.loads(project.mur("mcp", "connect", "codex").ok().stdout)["mcp_servers"]["agent"]
 
 
+def test_mcp_22_connect_writes_the_file_of_claude_desktop_in_the_home(lab):
+    project, file = served(lab), lab.home / ".config/Claude/claude_desktop_config.json"
+    for before in (None, '{"kept": 1, "mcpServers": {"other": {"command": "x"}}}'):
+        if before:
+            file.write_text(before)
+        project.mur("mcp", "connect", "claude-desktop", "--write").ok()
+        whole = json.loads(file.read_text())
+        assert whole["mcpServers"]["agent"]["args"] == ["mcp", "serve", str(project.directory.resolve())]
+    assert whole["kept"] == 1 and set(whole["mcpServers"]) == {"agent", "other"}
+
+
 def test_mcp_22_connect_refuses_what_it_cannot_keep(lab):
     project = served(lab)
     project.write(".mcp.json", "{ // a comment\n}")

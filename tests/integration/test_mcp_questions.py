@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.integration.test_mcp_door import Http
 from tests.integration.test_mcp_remote import add as add_far
 from tests.integration.test_mcp_remote import there
 from tests.support.door_client import SLEEPER, Door
@@ -35,10 +36,9 @@ def asked_at_door(project, answer, within_s=40):
     return json.dumps(waiting), project.lab.session(running).trace.one("tool_call")
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("answer, said", [("blue", {"action": "accept", "content": {"colour": "blue"}}),
-                                          ('{"colour": "red"}', {"action": "accept", "content": {"colour": "red"}}),
-                                          ("decline", {"action": "decline"})])
+@pytest.mark.parametrize("era, answer, said", [("legacy", "blue", {"action": "accept", "content": {"colour": "blue"}}),
+                                               ("modern", '{"colour": "red"}', {"action": "accept", "content": {"colour": "red"}}),
+                                               ("modern", "decline", {"action": "decline"})])
 def test_mcp_39_the_operator_answers_what_a_server_asks(lab, era, answer, said):
     add(lab, era=era, tools=[tool("ask")]).ok()
     project = using(lab, [called("scripted_ask")], entry(mcp={"ask": "operator"}), lifecycle=SLEEPER, trace={"capture": "content"})
@@ -132,19 +132,28 @@ def test_mcp_16_a_served_tool_asks_a_modern_client(lab, era):
     assert len(lines) == 1 and lines[0]["status"] == "ok"
 
 
-@pytest.mark.parametrize("change", ["altered", "other arguments", "other tool"])
-def test_mcp_16_a_state_of_another_call_of_a_tool_is_refused(lab, change):
+def test_mcp_16_a_state_of_another_call_of_a_tool_is_refused(lab):
     client = StdioClient(lab, serving(lab).directory)
     key, state = wants(client.call("scripted_ask", capabilities=ELICITS))
-    name, arguments = "scripted_ask", {}
-    if change == "altered":
-        state = state[:-1] + ("0" if state[-1] != "0" else "1")
-    elif change == "other arguments":
-        arguments = {"text": "x"}
-    else:
-        name = "scripted_steps"
-    error = client.fails("tools/call", name=name, arguments=arguments, capabilities=ELICITS, requestState=state, inputResponses=blue(key))
-    assert error["code"] == -32602 and "requestState" in error["message"]
+    altered = state[:-1] + ("0" if state[-1] != "0" else "1")
+    for name, arguments, shown in [("scripted_ask", {}, altered), ("scripted_ask", {"text": "x"}, state), ("scripted_steps", {}, state)]:
+        error = client.fails("tools/call", name=name, arguments=arguments, capabilities=ELICITS, requestState=shown, inputResponses=blue(key))
+        assert error["code"] == -32602 and "requestState" in error["message"]
+    assert client.call("scripted_ask", capabilities=ELICITS, requestState=state, inputResponses=blue(key))["resultType"] == "complete"
+
+
+def test_mcp_16_a_question_of_another_caller_at_the_door_is_not_answered(lab):
+    network = {"authentication": {"scheme": "bearer", "credentials": {"one": {"scopes": ["mcp/tools"]}, "two": {"scopes": ["mcp/tools"]}}}}
+    running = serving(lab, network=network, lifecycle=SLEEPER).start()
+    running.url
+    one, two = (Http(running, lab.mur("token", "--credential", name).ok().stdout.strip()) for name in ("one", "two"))
+
+    def call(client, **more):
+        return client.modern("tools/call", name="scripted_ask", arguments={}, capabilities=ELICITS, **more)
+    key, state = wants(call(one)[2][-1]["result"])
+    assert call(two, requestState=state, inputResponses=blue(key))[2][-1]["error"]["code"] == -32602
+    assert '"colour": "blue"' in call(one, requestState=state, inputResponses=blue(key))[2][-1]["result"]["content"][0]["text"]
+    running.signal().result(30)
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_hooks import Hook
+from tests.integration.test_pull import publish, skill_package
 from tests.support.fixtures import own_component
 from tests.support.mcp_client import LEGACY, MODERN, StdioClient, meta
 from tests.support.polling import eventually
@@ -207,6 +208,21 @@ def test_mcp_14_a_subscription_is_acknowledged_and_ends_with_a_result(lab):
     assert first["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == id
     client.running.signal(signal.SIGTERM)
     assert client.answer(id)["result"]["resultType"] == "complete"
+
+
+@pytest.mark.parametrize("era", ["modern", LEGACY])
+def test_mcp_14_a_pull_is_told_to_who_listens(lab, era):
+    publish(lab, skill_package("sk", text="# How to\n"), "sk")
+    pull = {"tool_calls": [{"name": "pull-artifact", "input": {"artifact": "local/sk"}}]}
+    client = StdioClient(lab, served(lab, steps=[pull, {"text": "pulled"}], capabilities={"install": {"skill": ["local/*"]}}).directory, era=era)
+    if era == "modern":
+        listening = client.send("subscriptions/listen", notifications={"toolsListChanged": True})
+    assert client.call("ask_agent", {"message": "go"})["structuredContent"]["state"] == "completed"
+    changed = "notifications/tools/list_changed"
+    client.wait_until(lambda: any(notice["method"] == changed for notice in client.notices))
+    (notice,) = [notice for notice in client.notices if notice["method"] == changed]
+    if era == "modern":
+        assert notice["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == listening
 
 
 def test_mcp_15_a_conversation_goes_on_with_its_context(lab):

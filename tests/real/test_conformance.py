@@ -53,7 +53,7 @@ def serving(lab):
     folder.mkdir(parents=True)
     shutil.copy(HERE / "server.py", folder / "server.py")
     lab.mur("mcp", "add", f"path:{folder}", "--version", "0.1.0", timeout=120).ok()
-    project = lab.agent(steps=[{"text": "done"}], tools=[entry("conformance", mcp={"prefix": "", "ask": "operator"})], lifecycle=SLEEPER,
+    project = lab.agent(steps=[{"text": "done"}], tools=[entry("conformance", mcp={"prefix": "", "ask": "operator", "start": "launch"})], lifecycle=SLEEPER,
                         exports={"files": {"root": "shared", "mode": "read-only"},
                                  "mcp": {"tools": sorted(RESULTS), "files": True, "files_uri": "test://", "prompts": PROMPTS}})
     shared = project.directory / "shared"

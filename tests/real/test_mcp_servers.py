@@ -74,7 +74,7 @@ def test_mcp_23_24_a_real_server_does_a_round_in_the_walls(lab, name):
             assert "E-MCP" not in (line.get("error") or "") or name in REFUSES, line
 
 
-def test_mcp_24_a_git_server_works_on_a_repository(lab):
+def test_mcp_23_24_a_git_server_works_on_a_repository(lab):
     source, name = "pypi:mcp-server-git@2026.10.19", "git"
     if not shutil.which("git"):
         pytest.skip("git is not installed")
@@ -82,6 +82,13 @@ def test_mcp_24_a_git_server_works_on_a_repository(lab):
     if result.code != 0:
         pytest.skip(f"{source} cannot be added: {result.stderr.strip()[-300:]}")
     assert "git_status" in result.stdout and json.loads(lab.mur("mcp", "show", name, "--json").ok().stdout)["tools"]
+    for containment in ("scoped", "sealed"):
+        project = using(lab, [called("git_git_status", repo_path=".")], entry(name, "2026.10.19", capabilities={"filesystem": {"scope": "."}}),
+                        capabilities={"containment": containment}, trace={"capture": "content"})
+        subprocess.run(["git", "init", "-q", "-b", "main", project.directory], check=True)
+        (project / "new.txt").write_text("new")
+        line = lab.session(project.run("--task", "go", "--workdir", ".", timeout=180).ok()).trace.one("tool_call")
+        assert line["status"] == "ok" and "new.txt" in line["output"], (containment, line)
 
 
 def test_mcp_43_a_floating_dependency_is_named(lab):

@@ -219,13 +219,30 @@ merged_toml (const struct connection *c, const struct buf *present)
     return buf_steal (&out);
 }
 
+/* With the folders above it: a new home may have no ~/.config. */
+static bool
+make_folder (const char *folder, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_strdup (folder);
+    for (char *slash = path; slash;) {
+        slash = strchr (slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (mkdir (path, 0755) != 0 && errno != EEXIST)
+            return mur_fail_errno (err, E_IO_003, "cannot make %s", path);
+        if (slash)
+            *slash = '/';
+    }
+    return true;
+}
+
 static bool
 put (const struct connection *c, const char *text, struct mur_error **err)
 {
     _cleanup_free_ char *copy = x_strdup (c->path), *name_copy = x_strdup (c->path);
     const char *folder = dirname (copy);
-    if (mkdir (folder, 0755) != 0 && errno != EEXIST)
-        return mur_fail_errno (err, E_IO_003, "cannot make %s", folder);
+    if (! make_folder (folder, err))
+        return false;
     _cleanup_close_ int dir = open (folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", folder);

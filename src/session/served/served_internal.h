@@ -30,8 +30,8 @@ struct served {
     _Atomic uint64_t told; /* the generation of the tools the door's clients were told of */
 };
 
-/* served_calls.c: functions of the service. */
-mcp_serve_fn served_tools_list, served_tools_call;
+/* --- served_run.c --- */
+
 /* What is run of a call. Borrowed. */
 struct served_call {
     const char *name;
@@ -45,6 +45,8 @@ struct served_call {
 void served_call_run (struct served *v, const struct served_call *c, struct call_outcome *o);
 /* Where the client's own trace is, as it says in the request's _meta; NULL: it does not. */
 const char *served_traceparent (const struct mcp_call *call);
+/* served_calls.c: functions of the service. */
+mcp_serve_fn served_tools_list, served_tools_call;
 /* served_texts.c */
 mcp_serve_fn served_resources_list, served_resources_read, served_resource_templates,
     served_skills_list, served_skills_get;

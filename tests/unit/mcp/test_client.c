@@ -5,8 +5,11 @@
  */
 #include "tests/unit/testing.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "mcp/client.h"
+#include "mcp/elicitation.h"
 
 #include <string.h>
 
@@ -146,6 +149,60 @@ test_an_error_is_told_in_words (void **state)
     assert_false (mcp_client_is_version_error (bare));
 }
 
+static void
+test_versions_of_the_older_era_alone_are_told_from_others (void **state)
+{
+    (void)state;
+    static const struct {
+        const char *versions;
+        bool is_legacy;
+    } rows[] = {
+        { "[\"2025-11-25\",\"2024-11-05\"]", true },
+        { "[\"2026-07-28\",\"2025-11-25\"]", false },
+        { "[\"2999-01-01\",\"2025-06-18\"]", true },
+        { "[\"2999-01-01\"]", false },
+        { "[]", false },
+        { "[7,null]", false },
+        { "{}", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN (rows); i++) {
+        _cleanup_json_ json_t *versions = value_of (rows[i].versions);
+        assert_int_equal (mcp_client_names_legacy (versions), rows[i].is_legacy);
+    }
+    assert_false (mcp_client_names_legacy (NULL));
+}
+
+static char *
+said_to (const char *response, const char *answers)
+{
+    _cleanup_json_ json_t *r = value_of (response), *a = answers ? value_of (answers) : NULL;
+    return mcp_elicitation_answer (r, a);
+}
+
+static void
+test_an_elicitation_of_ours_is_asked_and_answered (void **state)
+{
+    (void)state;
+    _cleanup_json_ json_t *words = value_of ("[\"once\",\"no\"]");
+    _cleanup_json_ json_t *params = mcp_elicitation_params ("May it?", words);
+    _cleanup_free_ char *text = json_text (params, JSON_TEXT_SORTED);
+    assert_string_equal (text,
+                         "{\"message\":\"May it?\",\"mode\":\"form\",\"requestedSchema\":{"
+                         "\"properties\":{\"answer\":{\"description\":\"The answer.\",\"enum\":["
+                         "\"once\",\"no\"],\"type\":\"string\"}},\"required\":[\"answer\"],"
+                         "\"type\":\"object\"}}");
+    _cleanup_free_ char *once =
+        said_to ("{\"action\":\"accept\",\"content\":{\"answer\":\"once\"}}", "[\"once\",\"no\"]");
+    _cleanup_free_ char *no = said_to ("{\"action\":\"decline\"}", "[\"once\",\"no\"]");
+    _cleanup_free_ char *declined = said_to ("{\"action\":\"cancel\"}", NULL);
+    assert_string_equal (once, "once");
+    assert_string_equal (no, "no");
+    assert_string_equal (declined, "The person declined to answer.");
+    assert_null (said_to ("{\"action\":\"accept\"}", NULL));
+    assert_null (said_to ("{}", NULL));
+    assert_null (said_to ("7", NULL));
+}
+
 int
 main (void)
 {
@@ -156,6 +213,8 @@ main (void)
         cmocka_unit_test (test_each_modern_request_says_who_asks_and_a_legacy_one_does_not),
         cmocka_unit_test (test_what_a_server_asks_is_answered_or_refused_by_name),
         cmocka_unit_test (test_an_error_is_told_in_words),
+        cmocka_unit_test (test_versions_of_the_older_era_alone_are_told_from_others),
+        cmocka_unit_test (test_an_elicitation_of_ours_is_asked_and_answered),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
