@@ -29,10 +29,14 @@ BODY = {"model": "m", "tools": [1], "stream": True, "messages": [], "contents": 
 BEARER = {"authorization": "Bearer KEY"}
 
 
-def asking(lab, provider, path=CHAT, headers=None, times=1, gateway=None, body=None, **inference):
+def gateway_project(lab, provider, path=CHAT, headers=None, times=1, gateway=None, body=None, inference=None, **manifest):
     script = ASKS.format(times=times, path=path, headers=BEARER if headers is None else headers, body=body or BODY)
-    project = acp_project(lab, script, config={"gateway_env": {"URL": "url", "KEY": "key"}}, inference=inference,
-                          gateway={"endpoint": provider.url, "api_key": "${PROVIDER_KEY}", **(gateway or {})})
+    return acp_project(lab, script, config={"gateway_env": {"URL": "url", "KEY": "key"}}, inference=inference or {}, **manifest,
+                       gateway={"endpoint": provider.url, "api_key": "${PROVIDER_KEY}", **(gateway or {})})
+
+
+def asking(lab, provider, path=CHAT, headers=None, times=1, gateway=None, body=None, **inference):
+    project = gateway_project(lab, provider, path, headers, times, gateway, body, inference)
     return project.run("--task", "go", env={"PROVIDER_KEY": KEY})
 
 

@@ -40,7 +40,7 @@ abilities_json (const struct record *r)
     json_set_string (o, "session_id", r->session_id);
     json_set_string (o, "capture", r->capture);
     json_set_bool (o, "complete", r->is_complete);
-    json_set_bool (o, "rerun", r->tape != NULL);
+    json_set_bool (o, "rerun", r->tape && ! record_has_harness (r));
     json_set_bool (o, "strict", r->tape && r->tape->is_whole && ! left_out_of (r));
     json_set_u64 (o, "left_out", left_out_of (r));
     json_set_u64 (o, "children", r->child_count);
@@ -70,8 +70,10 @@ print_text (const struct record *r, const json_t *all)
     out_printf ("%s (%s%s)\n", r->session_id, r->capture ? r->capture : "older",
                 r->is_complete ? "" : ", incomplete");
     print_ability ("served", true, NULL);
-    print_ability ("--each-turn", true, NULL);
-    print_ability ("--tools rerun", r->tape, r->tape ? NULL : no_tape);
+    const char *no = record_has_harness (r) ? "a harness has the conversation" : NULL;
+    print_ability ("--each-turn", ! no, no);
+    no = no ? no : r->tape ? NULL : no_tape;
+    print_ability ("--tools rerun", ! no, no);
     size_t i;
     const json_t *task;
     json_array_foreach (json_object_get (all, "tasks"), i, task)

@@ -249,10 +249,33 @@ check_fork (const struct replay *r, const struct play_modes *m, struct mur_error
     return mur_hint (err, "mur replay %s --can names the turns that can", record->session_id);
 }
 
+/* A harness keeps its conversation, and works outside of the tools: it is served or not at all. */
+static bool
+check_harness (const struct replay *r, const struct play_modes *m, struct mur_error **err)
+{
+    const struct {
+        const char *option;
+        bool is_asked;
+    } no[] = { { "--tools", m->tools != PLAY_RECORDED },
+               { "--model live", m->model == PLAY_LIVE },
+               { "--from", m->has_from },
+               { "--until", m->has_until },
+               { "--each-turn", m->each_turn },
+               { "--minimise", cli_has (r->args, "--minimise") } };
+    bool has_harness = record_has_harness (r->record);
+    for (size_t i = 0; has_harness && i < ARRAY_LEN (no); i++)
+        if (no[i].is_asked)
+            return mur_fail (err, E_RPL_009, "%s ran a harness, which is served: not with %s",
+                             r->record->session_id, no[i].option);
+    return true;
+}
+
 /* What runs again needs what it was given then. */
 static bool
 check_modes (const struct replay *r, const struct play_modes *m, struct mur_error **err)
 {
+    if (! check_harness (r, m, err))
+        return false;
     if (m->tools != PLAY_RERUN || r->record->tape)
         return check_fork (r, m, err);
     mur_fail (err, E_RPL_001,

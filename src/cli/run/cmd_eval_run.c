@@ -364,7 +364,9 @@ replay_record (struct one_run *run, const struct record *record, const char *dir
                struct mur_error **err)
 {
     const struct play_modes modes = { .model = PLAY_RECORDED,
-                                      .tools = record->tape ? PLAY_RERUN : PLAY_RECORDED,
+                                      .tools = record->tape && ! record_has_harness (record)
+                                                   ? PLAY_RERUN
+                                                   : PLAY_RECORDED,
                                       .hooks = PLAY_RERUN };
     _cleanup_buf_ struct buf manifest = { 0 };
     _cleanup_free_ char *copy = x_strdup (run->arm->manifest_path);

@@ -38,7 +38,7 @@ is_told (const struct mur_error *e)
 {
     return e->code == E_RPL_002 || e->code == E_RPL_003 || e->code == E_RUN_040 ||
            e->code == E_RUN_053 || e->code == E_RPL_006 || e->code == E_RUN_007 ||
-           e->code == E_RUN_001;
+           e->code == E_RUN_001 || (e->code >= E_RUN_033 && e->code <= E_RUN_036);
 }
 
 /* Where nobody is asked for real, nobody can be. Commands that run again get walls first, which the
@@ -95,6 +95,8 @@ replay_no_fork (const struct record *r, size_t task, uint64_t turn)
     const struct rec_tree *tree = record_tree_before (r, task, turn);
     if (turn >= replay_turns_of (t))
         return "it lies past the end";
+    if (t->has_harness)
+        return "a harness has the conversation";
     if (! tree)
         return "the files of that turn are not on record (trace.capture: replay keeps them)";
     if (tree->left_out)

@@ -204,6 +204,24 @@ cause_of_call (const struct player *p, const struct difference *d, const char *p
     return x_asprintf ("answer of turn %llu", (unsigned long long)d->turn);
 }
 
+/* What is made of a line is the driver's; the line itself is the program's. */
+static char *
+cause_of_line (const struct player *p, const struct difference *d, const char *pointer)
+{
+    (void)pointer;
+    char *driver = changed_artifact (p, "driver", NULL);
+    return driver ? driver : x_asprintf ("line %zu of the harness", d->message);
+}
+
+static char *
+cause_of_plan (const struct player *p, const struct difference *d, const char *pointer)
+{
+    (void)pointer;
+    (void)d;
+    char *driver = changed_artifact (p, "driver", NULL);
+    return driver ? driver : changed_manifest (p);
+}
+
 static const struct {
     const char *part;
     char *(*find) (const struct player *p, const struct difference *d, const char *pointer);
@@ -211,7 +229,9 @@ static const struct {
     { "request", cause_of_request },    { "system", cause_of_system },
     { "tools", cause_of_tools },        { "message", cause_of_message },
     { "tool_result", cause_of_result }, { "call", cause_of_call },
-    { "tool_input", cause_of_call },
+    { "tool_input", cause_of_call },    { "harness_line", cause_of_line },
+    { "harness_end", cause_of_line },   { "harness_told", cause_of_line },
+    { "harness_plan", cause_of_plan },
 };
 
 char *

@@ -46,7 +46,7 @@ struct play_difference {
     bool has_call;
     size_t call;
     const char *part; /* "system", "tools", "message", "request", "call", "tool_input", ... */
-    size_t message;   /* of part "message": its index */
+    size_t message;   /* of part "message": its index; of "harness_*": the line, from 1 */
     char *pointer;    /* JSON pointer, "" for a whole text */
     size_t offset;    /* first byte that differs */
     char *recorded_sha, *now_sha;   /* NULL: there is none */

@@ -98,3 +98,12 @@ record_body (const struct record *r, const char *sha256, struct buf *out, struct
     sha256_hex (out->data ? out->data : "", out->len, now);
     return strcmp (now, sha256) == 0 || fail_body (r, sha256, "was altered", err);
 }
+
+bool
+record_has_harness (const struct record *r)
+{
+    for (size_t i = 0; i < r->task_count; i++)
+        if (r->tasks[i].has_harness)
+            return true;
+    return false;
+}

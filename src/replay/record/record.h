@@ -177,6 +177,8 @@ void record_free (struct record *r);
 DEFINE_CLEANUP (struct record, record_free)
 #define _cleanup_record_ _cleanup_ (record_freep)
 
+/* A harness had the conversation of one of its tasks. */
+bool record_has_harness (const struct record *r);
 /* The string copied into the record's arena; NULL stays NULL. */
 const char *record_keep (struct record *r, const char *text);
 /* The model call at a place, or NULL. <origin> NULL: the agent loop's. */

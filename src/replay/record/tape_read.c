@@ -250,6 +250,14 @@ take_input (struct record *r, const json_t *line)
     return true;
 }
 
+/* --- a harness --- */
+
+static struct rec_harness *
+last_run (struct rec_tape *t)
+{
+    return t->harness_count ? &t->harness[t->harness_count - 1] : NULL;
+}
+
 static bool
 take_harness (struct record *r, const json_t *line)
 {
@@ -257,19 +265,111 @@ take_harness (struct record *r, const json_t *line)
     x_grow (t->harness, t->harness_count, t->harness_cap);
     t->harness[t->harness_count++] = (struct rec_harness){
         .task = number_of (line, "task"),
-        .run = number_of (line, "run"),
-        .lines = take_body (r, line, "lines"),
-        .exit_code = (int)number_of (line, "exit_code"),
+        .version = take_string (r, line, "version"),
+        .session_id = take_string (r, line, "session_id"),
+        .work = take_string (r, line, "work"),
+        .is_resume = json_is_true (json_object_get (line, "resume")),
+        .system = take_body (r, line, "system"),
+        .tools = take_body (r, line, "tools"),
+        .told = take_body (r, line, "told"),
+        .plan = take_body (r, line, "plan"),
+    };
+    return last_run (t)->session_id != NULL;
+}
+
+static bool
+add_item (struct record *r, const json_t *line, enum rec_harness_what what)
+{
+    struct rec_harness *h = last_run (r->tape);
+    if (! h)
+        return false;
+    x_grow (h->items, h->count, h->cap);
+    h->items[h->count++] = (struct rec_harness_item){
+        .what = what,
+        .n = number_of (line, "n"),
+        .name = take_string (r, line, "name"),
+        .text = take_body (r, line, "text"),
+        .made = take_body (r, line, "made"),
+        .is_good = json_is_true (json_object_get (line, "ok")),
     };
     return true;
+}
+
+static bool
+take_harness_line (struct record *r, const json_t *line)
+{
+    return add_item (r, line, REC_HARNESS_LINE);
+}
+
+static bool
+take_harness_call (struct record *r, const json_t *line)
+{
+    return json_get_string (line, "name") && add_item (r, line, REC_HARNESS_CALL);
+}
+
+static bool
+take_harness_told (struct record *r, const json_t *line)
+{
+    return add_item (r, line, REC_HARNESS_TOLD);
+}
+
+static bool
+take_harness_word (struct record *r, const json_t *line)
+{
+    return add_item (r, line, REC_HARNESS_WORD);
+}
+
+/* Calls overlap: an answer is of the call of its number. */
+static bool
+take_harness_result (struct record *r, const json_t *line)
+{
+    struct rec_harness *h = last_run (r->tape);
+    uint64_t n = number_of (line, "n");
+    for (size_t i = h ? h->count : 0; i > 0; i--) {
+        struct rec_harness_item *item = &h->items[i - 1];
+        if (item->what != REC_HARNESS_CALL || item->n != n)
+            continue;
+        item->made = take_body (r, line, "made");
+        item->is_good = json_is_true (json_object_get (line, "ok"));
+        item->is_refused = json_is_true (json_object_get (line, "refused"));
+        return true;
+    }
+    return false;
+}
+
+static bool
+take_harness_end (struct record *r, const json_t *line)
+{
+    struct rec_harness *h = last_run (r->tape);
+    if (! h)
+        return false;
+    h->end.is_set = true;
+    h->end.has_code = json_is_integer (json_object_get (line, "code"));
+    h->end.code = (int)number_of (line, "code");
+    h->end.signal = (int)number_of (line, "signal");
+    h->end.was_killed = json_is_true (json_object_get (line, "killed"));
+    h->end.cause = take_string (r, line, "cause");
+    h->end.errors = take_body (r, line, "errors");
+    h->end.made = take_body (r, line, "made");
+    return h->end.cause != NULL;
 }
 
 static const struct {
     const char *kind;
     bool (*take) (struct record *r, const json_t *line);
 } kinds[] = {
-    { "head", take_head }, { "guest", take_guest }, { "http", take_http },
-    { "tree", take_tree }, { "input", take_input }, { "harness", take_harness },
+    { "head", take_head },
+    { "guest", take_guest },
+    { "http", take_http },
+    { "tree", take_tree },
+    { "input", take_input },
+    { "harness", take_harness },
+    { "harness_line", take_harness_line },
+    { "harness_call", take_harness_call },
+    { "harness_result", take_harness_result },
+    { "harness_told", take_harness_told },
+    { "harness_word", take_harness_word },
+    { "harness_end", take_harness_end },
 };
 
 /* --- the file --- */
@@ -365,6 +465,8 @@ free_tape (struct rec_tape *t)
     free (t->guests);
     free (t->trees);
     free (t->inputs);
+    for (size_t i = 0; i < t->harness_count; i++)
+        free (t->harness[i].items);
     free (t->harness);
     strv_free (&t->bodies);
     free (t);

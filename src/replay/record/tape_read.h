@@ -56,10 +56,38 @@ struct rec_input {
     bool has_timed_out;
 };
 
+/* What happened between a session and its harness, in its order. */
+enum rec_harness_what {
+    REC_HARNESS_LINE,  /* it wrote a line: <text>; <made>: the driver's events of it */
+    REC_HARNESS_CALL,  /* it called <name> with <text>; <made>: what it was answered */
+    REC_HARNESS_TOLD,  /* it was written <text> */
+    REC_HARNESS_WORD,  /* a person, or a rule, said <text>: <is_good> yes, or an answer */
+    REC_HARNESS_WHATS, /* none */
+};
+
+struct rec_harness_item {
+    enum rec_harness_what what;
+    uint64_t n; /* of a call: joins it with its answer */
+    const char *name;
+    struct rec_body text, made;
+    bool is_good, is_refused; /* is_refused: gates let the call not pass */
+};
+
+/* One run of a harness. */
 struct rec_harness {
-    size_t task, run;
-    struct rec_body lines;
-    int exit_code;
+    size_t task;
+    const char *version, *session_id; /* version NULL: not known */
+    const char *work;                 /* the work folder; texts that are compared have its name */
+    bool is_resume;
+    struct rec_body system, tools, told, plan; /* told: the text of its task */
+    struct rec_harness_item *items;
+    size_t count, cap;
+    struct {
+        bool is_set, has_code, was_killed;
+        int code, signal;
+        const char *cause;
+        struct rec_body errors, made;
+    } end;
 };
 
 struct rec_tape {

@@ -106,6 +106,8 @@ append_difference (const struct play_difference *d, struct buf *out)
     buf_printf (out, "\n  part      %s", d->part);
     if (strcmp (d->part, "message") == 0)
         buf_printf (out, " %zu", d->message);
+    if (str_starts (d->part, "harness_") && d->message)
+        buf_printf (out, " after line %zu", d->message);
     if (d->pointer[0])
         buf_printf (out, " %s", d->pointer);
     buf_printf (out, "\n  byte      %zu\n", d->offset);
@@ -152,6 +154,8 @@ difference_json (const struct play_difference *d)
     json_set_string (o, "part", d->part);
     if (strcmp (d->part, "message") == 0)
         json_set_u64 (o, "message", d->message);
+    if (str_starts (d->part, "harness_"))
+        json_set_u64 (o, "line", d->message);
     json_set_string (o, "pointer", d->pointer);
     json_set_u64 (o, "offset", d->offset);
     json_set_string (o, "recorded_sha", d->recorded_sha);

@@ -189,6 +189,13 @@ recording_tape (const struct session *s)
     return s->rooms.recording ? s->rooms.recording->tape : NULL;
 }
 
+size_t
+recording_task_number (const struct session *s)
+{
+    const struct recording *r = s->rooms.recording;
+    return r && r->tasks ? r->tasks - 1 : 0;
+}
+
 /* --- files --- */
 
 static void

@@ -28,6 +28,8 @@ void recording_end (struct session *s);
 void recording_free (struct session *s);
 
 struct tape *recording_tape (const struct session *s);
+/* The ordinal of the running task. */
+size_t recording_task_number (const struct session *s);
 
 /* The next task began: its files are kept. */
 void recording_task (struct session *s);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/json.h"
+#include "session/state/outcome.h"
 #include "session/state/session.h"
 
 struct running_task;
@@ -24,5 +25,10 @@ struct bridge_answer {
 void
 bridge_call_run (struct session *s, struct running_task *t, const char *name, const json_t *input,
                  struct cancel *abandon, struct cancel *stop, struct bridge_answer *out);
+struct rec_harness_item;
+
+/* A call that is served was answered so; kept again. */
+void bridge_call_played (struct session *s, const struct rec_harness_item *item,
+                         const struct call_outcome *gates, bool is_free);
 /* The tools as MCP names them: [{description?, inputSchema, name}]. Owned. */
 json_t *bridge_tool_list (const struct session *s);

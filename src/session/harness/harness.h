@@ -38,4 +38,5 @@ struct harness {
     struct gateway_door *door;    /* to its provider, without a key; NULL: it has its own account */
     pthread_mutex_t lock;         /* a leaf; guards the pid */
     pid_t pid;                    /* of the harness that runs and is not reaped; 0: none */
+    uint64_t runs, calls;         /* begun so far, calls through the bridge; under the loop lock */
 };

@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "door/tasks/intake.h"
 #include "session/calls/approvals.h"
+#include "session/harness/harness_tape.h"
 #include "session/state/session.h"
 
 #include <ctype.h>
@@ -31,7 +32,7 @@ write_parts (struct harness_run *run, const json_t *parts, const struct strv *va
             json_append_string (&out, values->items[i], strlen (values->items[i]));
     }
     if (out.len)
-        harness_child_write (&run->child, out.data, out.len);
+        harness_tape_write (run, out.data, out.len);
 }
 
 static void
@@ -84,6 +85,18 @@ harness_ask_end (struct harness_run *run, const char *id)
     }
 }
 
+/* In a run that is served, as it was answered then. */
+static bool
+may_go_on (struct harness_run *run, const struct call *call, struct call_outcome *o)
+{
+    bool is_allowed;
+    if (harness_tape_next_word (run, &is_allowed, &o->text))
+        return is_allowed;
+    is_allowed = approvals_allow (run->session, run->task, call, o);
+    harness_tape_word (run, is_allowed, o->text.data);
+    return is_allowed;
+}
+
 static void
 ask_permission (struct harness_run *run, const json_t *asked)
 {
@@ -105,7 +118,7 @@ ask_permission (struct harness_run *run, const json_t *asked)
         .is_asked_anyway = json_is_true (json_object_get (asked, "is_asked_anyway")),
     };
     _cleanup_outcome_ struct call_outcome o = { 0 };
-    if (was_approved (run, &call) || approvals_allow (run->session, t, &call, &o)) {
+    if (was_approved (run, &call) || may_go_on (run, &call, &o)) {
         write_parts (run, json_object_get (asked, "allow"), &(struct strv){ 0 });
         keep_open (run, &call, &o);
     } else {
@@ -153,11 +166,35 @@ chosen (const json_t *question, const char *said)
     return said;
 }
 
+/* The words in which nobody answered. */
+static const char *
+silence (bool has_timed_out)
+{
+    return has_timed_out ? "nobody answered in time" : "nobody answered";
+}
+
+/* In a run that is served, what was said then. */
+static bool
+said_then (struct harness_run *run, struct strv *answers, const char **why)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    bool is_answered;
+    if (! harness_tape_next_word (run, &is_answered, &text))
+        return false;
+    if (is_answered)
+        strv_push (answers, text.data ? text.data : "");
+    else
+        *why = silence (str_eq (text.data, silence (true)));
+    return true;
+}
+
 /* False: nobody answered, and <why> says so. */
 static bool
 ask_one (struct harness_run *run, const json_t *question, struct strv *answers, const char **why)
 {
     struct session *s = run->session;
+    if (said_then (run, answers, why))
+        return ! *why;
     const struct opt_u64 *timeout = &s->policy->lifecycle.input_timeout_secs;
     _cleanup_free_ char *words = words_of (run, question);
     const struct question asked = { .text = words };
@@ -167,10 +204,12 @@ ask_one (struct harness_run *run, const json_t *question, struct strv *answers, 
                                      timeout->is_set ? timeout->value * 1000 : UINT64_MAX, &reply);
     loop_lock_resume (&s->loop_lock, was_mine);
     if (! is_answered) {
-        *why = reply.has_timed_out ? "nobody answered in time" : "nobody answered";
+        *why = silence (reply.has_timed_out);
+        harness_tape_word (run, false, *why);
         return false;
     }
     strv_push (answers, chosen (question, reply.text));
+    harness_tape_word (run, true, answers->items[answers->len - 1]);
     _cleanup_free_ char *note =
         x_asprintf ("%s\nanswered%s%s: %s", words, reply.by ? " by " : "", reply.by ? reply.by : "",
                     answers->items[answers->len - 1]);

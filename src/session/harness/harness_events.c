@@ -5,9 +5,11 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "door/tasks/tasks.h"
+#include "replay/play/play_harness.h"
 #include "session/calls/call_line.h"
 #include "session/harness/harness_ask.h"
 #include "session/harness/harness_gateway.h"
+#include "session/harness/harness_tape.h"
 #include "session/hooks/hook_events.h"
 #include "session/state/session.h"
 #include "session/task/attempt_end.h"
@@ -125,6 +127,8 @@ harness_spend_line (struct harness_run *run)
 static void
 charge (struct harness_run *run, const struct turn_usage *u)
 {
+    if (run->log.then && run->session->rooms.harness->driver->entry->gateway)
+        return; /* its provider counted, who is not there */
     bool is_open = run->session->rooms.harness->door
                        ? harness_gateway_charge (run->session, &run->end.refusal)
                        : spend_charge (run->session->spend, count (&u->of[USAGE_INPUT]),
@@ -160,6 +164,8 @@ turn_close (struct harness_run *run, bool is_last)
     run->frames.has_text = false;
     hooks_tell_harness_turn (s, run->task, &line, run->turn.text.data);
     trace_write (s->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+    if (run->log.then)
+        player_harness_turn (s->asked->player, line.turn, line.decision);
     hooks_show_artifacts (s, run->task);
     add_to_totals (run, &u);
     turn_reset (run);
@@ -214,6 +220,8 @@ harness_failed_turn_line (struct harness_run *run, const char *code, const char 
     line.error_code = code;
     line.error = text;
     trace_write (run->session->trace, TRACE_EVENT_inference, &line, NULL, NULL);
+    if (run->log.then)
+        player_harness_turn (run->session->asked->player, line.turn, line.decision);
     turn_reset (run);
     if (! was_open)
         return;
@@ -365,7 +373,7 @@ take_note (struct harness_run *run, const struct process_event *e)
     if (mark == '\4')
         harness_ask (run, e->text + 1, e->text_len - 1);
     else if (mark == '\2')
-        harness_child_write (&run->child, e->text + 1, e->text_len - 1);
+        harness_tape_write (run, e->text + 1, e->text_len - 1);
     else if (mark == '\3')
         run->plan.interrupt_bytes =
             (struct process_bytes){ .is_some = true,
@@ -385,7 +393,7 @@ input_json (const char *input)
 }
 
 static void
-record_call (struct harness_run *run, const struct pending_call *c, const struct process_event *e)
+call_record (struct harness_run *run, const struct pending_call *c, const struct process_event *e)
 {
     struct session *s = run->session;
     struct running_task *t = run->task;
@@ -402,6 +410,8 @@ record_call (struct harness_run *run, const struct pending_call *c, const struct
                          .input_text = input ? input : c->input,
                          .input_bytes = strlen (c->input) };
     buf_append (&o.text, e->text, e->text_len);
+    if (run->log.then && strcmp (call.by, "harness") == 0)
+        player_harness_call (s->asked->player, call.turn, call.name);
     hooks_tell_call (s, t, &call, &o, duration_ms);
     call.input_text = input ? input : "null";
     call_line_write (s, t, &call, &o, duration_ms);
@@ -420,7 +430,7 @@ take_result (struct harness_run *run, const struct process_event *e)
         harness_note (run, text);
         return;
     }
-    record_call (run, &c, e);
+    call_record (run, &c, e);
     pending_clear (&c);
 }
 

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "net/server/gateway_door.h"
 #include "session/harness/harness.h"
+#include "session/harness/harness_tape.h"
 #include "session/state/spend.h"
 
 bool
@@ -115,15 +116,18 @@ harness_driver_config (const struct session *s)
 {
     const char *written = s->choices.primary.config;
     const struct gateway_door *door = s->rooms.harness->door;
-    if (! door && ! policy_confines_harness (s->policy) && ! asks_first (s))
+    bool has_gateway = door || (s->asked->player && s->rooms.harness->driver->entry->gateway);
+    if (! has_gateway && ! policy_confines_harness (s->policy) && ! asks_first (s))
         return written ? x_strdup (written) : NULL;
     _cleanup_json_ json_t *config = written ? json_loads (written, 0, NULL) : json_object ();
     if (! json_is_object (config))
         return x_strdup (written);
-    if (door)
+    if (has_gateway)
         json_object_set_new (config, "$gateway",
-                             json_pack ("{s:s, s:s}", "base_url", gateway_door_url (door),
-                                        "placeholder", gateway_door_placeholder (door)));
+                             json_pack ("{s:s, s:s}", "base_url",
+                                        door ? gateway_door_url (door) : PLAYED_GATEWAY_URL,
+                                        "placeholder",
+                                        door ? gateway_door_placeholder (door) : PLAYED_KEY));
     json_object_set_new (config, "$rules", rules (s));
     return json_text (config, JSON_TEXT_SORTED);
 }

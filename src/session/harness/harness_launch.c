@@ -8,10 +8,12 @@
 #include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
+#include "replay/record/tape_read.h"
 #include "sandbox/programs/package_version.h"
 #include "session/guests/guest_env.h"
 #include "session/harness/harness_gateway.h"
 #include "session/harness/harness_memory.h"
+#include "session/harness/harness_tape.h"
 #include "session/harness/harness_walls.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hook_task.h"
@@ -265,14 +267,16 @@ ask_plan (struct harness_run *run, const char *version, const struct buf *prompt
     _cleanup_strv_ struct strv names = { 0 };
     for (size_t i = 0; i < s->kit.tool_count; i++)
         strv_push (&names, s->kit.tools[i].name);
-    const struct process_bridge bridge = { BRIDGE_NAME, run->bridge ? bridge_url (run->bridge) : "",
-                                           run->bridge ? bridge_token (run->bridge) : "",
-                                           names.items };
+    const struct process_bridge bridge = {
+        BRIDGE_NAME, run->bridge ? bridge_url (run->bridge) : PLAYED_BRIDGE_URL,
+        run->bridge ? bridge_token (run->bridge) : PLAYED_TOKEN, names.items
+    };
+    bool has_bridge = run->bridge || (run->log.then && s->kit.tool_count);
     const struct process_request request = {
         .model = s->manifest->inference->model,
         .system_prompt = system,
         .config = config,
-        .bridge = run->bridge ? &bridge : NULL,
+        .bridge = has_bridge ? &bridge : NULL,
         .session_id = run->session_id,
         .is_resume = run->is_resume,
         .harness_version = version,
@@ -422,6 +426,24 @@ start (struct harness_run *run, const char *version, bool is_known, struct mur_e
     return true;
 }
 
+/* As it was begun then: nothing is started, nothing listens. */
+static bool
+launch_played (struct harness_run *run, const struct buf *prompt, struct mur_error **err)
+{
+    const struct rec_harness *then = run->log.then;
+    _cleanup_strv_ struct strv none = { 0 };
+    snprintf (run->session_id, sizeof run->session_id, "%s", then->session_id);
+    run->is_resume = then->is_resume;
+    if (! ask_plan (run, then->version, prompt, err) || ! check_plan (run, err) ||
+        ! harness_tape_plan (run, then->version, prompt, err))
+        return false;
+    start_line (run, then->version,
+                then->version &&
+                    is_tested (&run->session->rooms.harness->is.tested_versions, then->version),
+                &none);
+    return true;
+}
+
 bool
 harness_launch (struct harness_run *run, struct mur_error **err)
 {
@@ -431,6 +453,10 @@ harness_launch (struct harness_run *run, struct mur_error **err)
         return mur_context (err, "driver %s", s->rooms.harness->driver->full_name);
     if (! read_prompt (run, &prompt, err)) /* a blank one starts nothing */
         return false;
+    if (! harness_tape_begin (run, err))
+        return false;
+    if (run->log.then)
+        return launch_played (run, &prompt, err);
     _cleanup_free_ char *version = probe_version (run);
     if (cancel_is_raised (run->task->cancel))
         return false;
@@ -442,5 +468,6 @@ harness_launch (struct harness_run *run, struct mur_error **err)
     harness_forget (run);
     plan_session (run);
     return ask_plan (run, version, &prompt, err) && check_plan (run, err) &&
-           write_files (run, err) && start (run, version, is_known, err);
+           write_files (run, err) && harness_tape_plan (run, version, &prompt, err) &&
+           start (run, version, is_known, err);
 }

@@ -9,7 +9,9 @@
 #include "session/harness/harness_events.h"
 #include "session/harness/harness_gateway.h"
 #include "session/harness/harness_launch.h"
+#include "session/harness/harness_lines.h"
 #include "session/harness/harness_memory.h"
+#include "session/harness/harness_play.h"
 #include "session/harness/stage_harness.h"
 #include "session/state/loop_lock.h"
 #include "session/state/session.h"
@@ -22,11 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINES_A_PARSE       256
-#define EXIT_GRACE_MS       3000
-#define CANCEL_GRACE_MS     10000
-#define INACTIVITY_SECS     600
-#define INACTIVITY_VARIABLE "MURMUR_HARNESS_INACTIVITY_SECS"
+#define EXIT_GRACE_MS   3000
+#define CANCEL_GRACE_MS 10000
 
 static const char *const cause_names[] = {
     [HARNESS_RUNS] = "eof",
@@ -39,48 +38,18 @@ static const char *const cause_names[] = {
     [HARNESS_DRIVER_ERROR] = "driver_error",
 };
 
-/* How long a harness may be silent. */
-static uint64_t
-inactivity_ms (void)
-{
-    const char *text = getenv (INACTIVITY_VARIABLE);
-    char *end;
-    unsigned long long secs = text ? strtoull (text, &end, 10) : 0;
-    return (text && text[0] && ! *end && secs ? secs : INACTIVITY_SECS) * 1000;
-}
-
-static void
-fail_driver (struct harness_run *run, struct mur_error *why)
-{
-    const struct staged_artifact *driver = run->session->rooms.harness->driver;
-    _cleanup_error_ struct mur_error *caught = why;
-    run->end.cause = HARNESS_DRIVER_ERROR;
-    mur_error_freep (&run->end.error);
-    run->end.error = NULL;
-    mur_fail (&run->end.error, E_RUN_034, "driver %s: %s", driver->full_name, caught->message);
-}
-
 /* --- the event loop --- */
 
-/* Hands complete lines to the driver and takes what it makes of them. */
+/* Takes complete lines. */
 static void
 take_lines (struct harness_run *run)
 {
-    const char *lines[LINES_A_PARSE];
-    size_t lens[LINES_A_PARSE], count = 0;
-    while (count < LINES_A_PARSE && harness_child_line (&run->child, &lines[count], &lens[count]))
+    const char *lines[HARNESS_LINES_A_PARSE];
+    size_t lens[HARNESS_LINES_A_PARSE], count = 0, most = harness_lines_most (run);
+    while (count < most && harness_child_line (&run->child, &lines[count], &lens[count]))
         count++;
-    if (! count)
-        return;
-    _cleanup_arena_ struct arena *arena = arena_new ();
-    struct process_events events;
-    struct mur_error *err = NULL;
-    if (! host_process_parse (run->driver, lines, lens, count, arena, &events, &err)) {
-        fail_driver (run, err);
-        return;
-    }
-    for (size_t i = 0; i < events.len && run->end.cause == HARNESS_RUNS; i++)
-        harness_event_take (run, &events.items[i]);
+    if (count)
+        harness_lines_take (run, lines, lens, count);
 }
 
 /* What the harness still says once its end is known is read, so that it can go, and dropped; but a
@@ -152,22 +121,11 @@ wind_down (struct harness_run *run)
     run->end.cause = HARNESS_CANCELED;
 }
 
-static void
-fail_inactive (struct harness_run *run, uint64_t window_ms)
-{
-    const struct harness *h = run->session->rooms.harness;
-    run->end.cause = HARNESS_INACTIVITY;
-    mur_fail (&run->end.error, E_RUN_035,
-              "the harness %s gave neither output nor a tool call for %llu s", h->is.harness,
-              (unsigned long long)(window_ms / 1000));
-    harness_failed_turn_line (run, "harness_inactive", run->end.error->message);
-}
-
 /* In the order of the spec: cancel, then what the harness said, then the time. */
 static void
 run_until_over (struct harness_run *run, int wake_fd)
 {
-    const uint64_t window_ms = inactivity_ms ();
+    const uint64_t window_ms = harness_inactivity_ms ();
     uint64_t heard_ms = clock_monotonic_ms ();
     while (run->end.cause == HARNESS_RUNS) {
         if (cancel_is_raised (run->task->cancel)) {
@@ -180,8 +138,7 @@ run_until_over (struct harness_run *run, int wake_fd)
             continue;
         }
         if (run->child.is_too_long) {
-            harness_run_fail (run, HARNESS_DRIVER_ERROR, FAILURE_OTHER,
-                              "the harness wrote a line of more than 32 MiB");
+            harness_fail_line (run);
             return;
         }
         if (harness_child_has_said_all (&run->child)) {
@@ -192,7 +149,7 @@ run_until_over (struct harness_run *run, int wake_fd)
         if (asked_ms > heard_ms)
             heard_ms = asked_ms;
         if (clock_monotonic_ms () - heard_ms >= window_ms)
-            fail_inactive (run, window_ms);
+            harness_fail_inactive (run, window_ms);
         else
             pump (run, wake_fd, heard_ms + window_ms);
     }
@@ -231,32 +188,6 @@ exit_line (struct harness_run *run)
            .cause = cause_names[run->end.cause],
            .killed = c->was_killed || run->end.cause == HARNESS_CANCELED,
            .duration_ms = c->ended_ms - c->started_ms);
-}
-
-/* The output ended without a word of an end: the driver judges by how the process went. */
-static void
-classify (struct harness_run *run)
-{
-    const struct harness_child *c = &run->child;
-    bool was_signalled = WIFSIGNALED (c->status);
-    struct process_exit how = { .has_code = ! was_signalled,
-                                .code = WEXITSTATUS (c->status),
-                                .has_signal = was_signalled,
-                                .signal_number = was_signalled ? WTERMSIG (c->status) : 0 };
-    how.stderr_tail = harness_child_tail (c, &how.stderr_len);
-    _cleanup_arena_ struct arena *arena = arena_new ();
-    struct process_event e;
-    struct mur_error *err = NULL;
-    if (! host_process_classify (run->driver, &how, arena, &e, &err)) {
-        fail_driver (run, err);
-        return;
-    }
-    if (e.kind != PROCESS_TURN_END && e.kind != PROCESS_TURN_FAILED) {
-        mur_fail (&err, E_RUN_034, "classify-exit answered neither turn-end nor turn-failed");
-        fail_driver (run, err);
-        return;
-    }
-    harness_event_take (run, &e);
 }
 
 /* --- how the attempt ends --- */
@@ -353,8 +284,9 @@ wake (void *ctx)
     eventfd_write (*(int *)ctx, 1);
 }
 
+/* For real. */
 static void
-run_child (struct harness_run *run)
+run_program (struct harness_run *run)
 {
     int wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     uint64_t listener = cancel_add (run->task->cancel, wake, &wake_fd);
@@ -364,11 +296,20 @@ run_child (struct harness_run *run)
     if (run->end.cause == HARNESS_TERMINAL && ! run->end.has_failed)
         harness_gateway_compare (run->session, run->task->task->id, &run->provider_began,
                                  &run->seen);
-    exit_line (run);
-    if (run->end.cause == HARNESS_EOF)
-        classify (run);
     cancel_remove (run->task->cancel, listener);
     close (wake_fd);
+}
+
+static void
+run_child (struct harness_run *run)
+{
+    if (run->log.then)
+        harness_play (run);
+    else
+        run_program (run);
+    const char *cause = cause_names[run->end.cause];
+    exit_line (run);
+    harness_lines_end (run, cause);
 }
 
 static void

@@ -65,6 +65,16 @@ struct harness_end {
     bool was_interrupted;
 };
 
+struct rec_harness;
+struct tape;
+
+/* Where a run stands in what is kept of it, or served (harness_tape.h). */
+struct harness_log {
+    struct tape *tape;              /* NULL: nothing is kept */
+    const struct rec_harness *then; /* NULL: it runs for real */
+    size_t lines, told, words;      /* so far */
+};
+
 struct harness_run {
     struct session *session;
     struct running_task *task;
@@ -95,6 +105,7 @@ struct harness_run {
     } asked;
 
     struct harness_end end;
+    struct harness_log log;
 };
 
 /* One attempt: a run of the harness. */

@@ -111,6 +111,10 @@ find_binary (struct session *s, struct mur_error **err)
     const char *command = s->manifest->inference->command;
     const char *name = command ? command : h->is.binary;
     h->binary_source = command ? "inference.command" : "the process driver's describe()";
+    if (s->asked->player) { /* none is started: it need not be here */
+        h->binary = x_strdup (name);
+        return true;
+    }
     h->binary = strchr (name, '/') ? absolute (s, name) : exec_find_on_path (name, getenv ("PATH"));
     if (h->binary && is_executable_file (h->binary))
         return true;
@@ -131,7 +135,7 @@ stage_harness (struct session *s, struct mur_error **err)
     last_acts_add (s, harness_kill);
     h->arena = arena_new ();
     h->bridge_fd = -1;
-    h->memory = harness_memory_new (s->policy->record_store);
+    h->memory = harness_memory_new (s->asked->player ? NULL : s->policy->record_store);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         if (s->kit.artifacts[i].entry == inference->driver_entry)
             h->driver = &s->kit.artifacts[i];
