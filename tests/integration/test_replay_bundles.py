@@ -16,8 +16,9 @@ from tests.integration.test_replay_rerun import PROBE, do, probing, recorded
 from tests.support.commands import command_agent, run_commands
 from tests.support.delegation import Plane, delegate, reads, turn
 from tests.support.fixtures import own_component
+from tests.support.formation import BEARER, CALLS, SERVES, Team
 from tests.support.polling import eventually
-from tests.support.replays import CONTENT, FULL, edit_manifest, replay, same
+from tests.support.replays import CONTENT, FULL, edit_manifest, edit_trace, replay, same
 from tests.support.spawn import publish_agent
 
 
@@ -225,3 +226,22 @@ def test_replay_17_a_delegation_is_served_and_the_child_replayed_when_asked(lab)
         assert [child["verdict"] for child in report["children"]] == ["same"] and len(plane.launches) == launched
         text = project.mur("replay", session.id, "--workdir", project / "work", "--deep").ok().stdout
         assert f"child {report['children'][0]['session_id']}: same" in text
+
+
+def test_replay_17_members_of_a_formation_are_replayed_when_asked(lab):
+    asked = {"name": "call-member", "input": {"member": "coder", "task": "write it"}}
+    team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+    team.member("lead", [{"tool_calls": [asked]}, {"text": "I wait"}, {"text": "done"}], **BEARER, **CALLS, trace=FULL)
+    team.member("coder", [{"text": "the code"}], **BEARER, **SERVES, trace=FULL)
+    team.run("--task", "go").ok()
+    paths = {name: trace.path for name, trace in team.sessions().items()}
+    kept = {name: path.read_bytes() for name, path in paths.items()}
+
+    for name, other in (("lead", "coder"), ("coder", "lead")):
+        report = replay(team.project, "--deep", expect="same", session=str(paths[name]))
+        below, = report["children"]
+        assert (below["member"], below["verdict"], below["children"]) == (other, "same", []), report
+    edit_trace(lab.session(paths["coder"].parent.name), lambda line: line.update(exit_status="error") if line["event_type"] == "task_end" else None)
+    result = team.project.mur("replay", paths["lead"], "--deep")
+    assert result.code == 1 and "a child of" in result.stderr and f"member coder {paths['coder'].parent.name}: diverged" in result.stdout
+    assert paths["lead"].read_bytes() == kept["lead"]

@@ -8,12 +8,14 @@ import threading
 
 import pytest
 
+from tests.integration.test_hooks import FULL as BROAD, LITTLE, agent_with_window, summarizer
 from tests.integration.test_replay_rerun import PROBE, Pieces, do, probing, tape
 from tests.support.approvals import Asker
 from tests.support.commands import call as shell_call
 from tests.support.delegation import Plane, delegate, reads, turn
 from tests.support.door_client import SLEEPER, Door
 from tests.support.fixtures import own_component
+from tests.support.formation import BEARER, CALLS, SERVES, Team
 from tests.support.hooks import Hook
 from tests.support.model_server import answer, call, fault
 from tests.support.polling import eventually
@@ -139,6 +141,26 @@ def planned(lab):
     return ran(lab, project)
 
 
+def compacted(lab):
+    model = lab.model_server()
+    model.script(call("tool-probe", {"do": "say a"}, usage=BROAD), answer("in short", usage=LITTLE), answer("done", usage=LITTLE))
+    hook = summarizer(lab, [{"role": "user", "content": "so far: {{asked}}"}], ask="sum it up")
+    project = agent_with_window(lab, model, [hook], tools=[tool(lab)], trace=FULL)
+    project, session = ran(lab, project)
+    assert "compaction" in session.trace.types
+    model.close()
+    return project, session
+
+
+def member(lab):
+    asked = {"name": "call-member", "input": {"member": "coder", "task": "write it"}}
+    team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+    team.member("lead", [{"tool_calls": [asked]}, {"text": "I wait"}, {"text": "done"}], **BEARER, **CALLS, trace=FULL)
+    team.member("coder", [{"text": "the code"}], **BEARER, **SERVES, trace=FULL)
+    team.run("--task", "go").ok()
+    return team.project, str(team.sessions()["lead"].path)
+
+
 def refused(lab):
     project = probing(lab, [do("say one a"), do("say b")])
     edit_manifest(project, lambda m: m["artifacts"].append(DENY))
@@ -190,6 +212,8 @@ SESSIONS = {
     "two tasks": served(twice),
     "a cancelled task": cancelled,
     "approvals": approved,
+    "compaction": compacted,
+    "a member call": member,
 }
 SERVED_ONLY = {"a cancelled task"}  # of a provider's task nothing runs that could run again
 
@@ -316,7 +340,7 @@ MUTATIONS = {
     "a byte of a seed": (seed("Known beforE."), "recorded", 0, "message", "manifest"),
     "a longer seed": (seed("Known before. And more."), "recorded", 0, "message", "manifest"),
     "a hook less": (no_hook, "recorded", 0, "message", "watch"),
-    "a hook that denies": (denied, "recorded", 1, "message", "result of turn 0 call 0 (tool-probe)"),
+    "a hook that denies": (denied, "recorded", 1, "message", "hook std/hook-deny was not there then"),
     "a tool less": (no_tool, "recorded", 0, "system", "artifact local/tool-probe"),
     "a tool more": (another_tool, "recorded", 0, "system", "artifact local/second"),
     "a description": (republished(description="other"), "recorded", 0, "tools", "artifact local/tool-probe: digest"),

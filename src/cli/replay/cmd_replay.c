@@ -30,6 +30,7 @@
 
 #include <libgen.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #define LARGEST_MANIFEST ((size_t)8 << 20)
 
@@ -362,8 +363,8 @@ launch (struct replay *r, const struct run_replay *run, struct mur_error **err)
     if (! replay_launch (cli_table_of (r->args), run, &steps, &r->session_id, err))
         return false;
     if (cli_has (r->args, "--deep"))
-        r->children =
-            children_replay (r->record, cli_value (r->args, "--tools"), &r->are_children_good);
+        r->children = children_replay (r->record, r->work_root, cli_value (r->args, "--tools"),
+                                       &r->are_children_good);
     print_report (r);
     return judge (r, err);
 }
@@ -377,6 +378,17 @@ loosen (const struct replay *r, struct play_modes *modes)
         return;
     diag_plain_warning ("the bundle was redacted: what is asked is not compared");
     modes->model = PLAY_SERVED;
+}
+
+/* Guests run again, and a processor's own bits may be among what they compute. */
+static void
+warn_machine (const struct replay *r)
+{
+    struct utsname host;
+    const char *then = r->record->code.arch;
+    if (uname (&host) == 0 && then && ! str_eq (then, host.machine))
+        diag_warn (DIAG_RUNTIME, W_RPL_001, "%s was recorded on %s and runs on %s",
+                   r->record->session_id, then, host.machine);
 }
 
 static bool
@@ -393,6 +405,7 @@ run_replay (struct replay *r, struct mur_error **err)
     if (! check_modes (r, &modes, err) || ! find_manifest (r, err))
         return false;
     loosen (r, &modes);
+    warn_machine (r);
     r->player = player_new (r->record, &modes);
     struct run_replay run = {
         .player = r->player,

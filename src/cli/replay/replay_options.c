@@ -45,7 +45,8 @@ const struct cli_option cli_replay_options[] = {
     { .name = "--each-turn",
       .help =
           "ask the model at each turn of the recorded conversation and compare what it decides" },
-    { .name = "--deep", .help = "replay the sessions it started too, and theirs" },
+    { .name = "--deep",
+      .help = "replay the sessions it started and the members of its formation, too" },
     { .name = "--can", .help = "say what can be done with the record, and why the rest cannot" },
     { .name = "--export-eval",
       .kind = CLI_VALUE,

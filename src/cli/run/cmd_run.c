@@ -28,6 +28,7 @@
 #include "manifest/text/yaml.h"
 #include "policy/check.h"
 #include "policy/warn.h"
+#include "replay/play/player.h"
 #include "sandbox/host/host.h"
 #include "session/launch.h"
 #include "session/readiness.h"
@@ -152,6 +153,11 @@ read_launcher (struct run *r, struct mur_error **err)
     struct stage_request *q = &r->request;
     if (! launcher_inputs_read (&r->launcher, err))
         return false;
+    const struct rec_formation *then =
+        replay_of (r) ? &player_record (replay_of (r)->player)->formation : NULL;
+    if (then && then->id && then->member && ! r->launcher.membership)
+        r->launcher.membership =
+            membership_recorded (then->id, then->member, then->callees, then->callee_count);
     q->launcher.spawn_grant = r->launcher.grant;
     r->launcher.spawner.workdir_snapshot = cli_value (r->args, "--parent-workdir-snapshot");
     q->launcher.spawner = &r->launcher.spawner;

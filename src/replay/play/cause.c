@@ -149,6 +149,37 @@ cause_of_request (const struct player *p, const struct difference *d, const char
     return changed_manifest (p);
 }
 
+/* The text of a tool's message. */
+static bool
+says_output (const char *message, const struct rec_call *c)
+{
+    _cleanup_json_ json_t *m = message ? json_loads (message, JSON_DECODE_ANY, NULL) : NULL;
+    _cleanup_buf_ struct buf text = { 0 };
+    const json_t *content = json_object_get (m, "content"), *block;
+    size_t i;
+    if (json_is_string (content))
+        buf_puts (&text, json_string_value (content));
+    json_array_foreach (content, i, block)
+    {
+        const char *part = json_get_string (block, "text");
+        buf_puts (&text, part ? part : "");
+    }
+    return c->has_output && text.len == c->output_len &&
+           (! text.len || memcmp (text.data, c->output, text.len) == 0);
+}
+
+/* A served result says what the record says; another text is what a gate said in its place. */
+static char *
+cause_of_output (const struct player *p, const struct difference *d, const struct rec_call *c)
+{
+    char *gate = d->now && ! says_output (d->now, c) ? changed_artifact (p, "hook", NULL) : NULL;
+    if (! gate && d->now && ! says_output (d->now, c))
+        gate = changed_manifest (p);
+    return gate ? gate
+                : x_asprintf ("result of turn %llu call %zu (%s)", (unsigned long long)c->turn,
+                              c->number, c->name);
+}
+
 /* Which earlier thing a message is made of: an answer, a result, or what a hook or a person said.
  */
 static char *
@@ -166,8 +197,7 @@ cause_of_message (const struct player *p, const struct difference *d, const char
         for (size_t i = 0; p->task && i < p->task->calls.count; i++) {
             const struct rec_call *c = &p->task->calls.items[i];
             if (id && str_eq (c->id, id) && c->turn < d->turn)
-                return x_asprintf ("result of turn %llu call %zu (%s)", (unsigned long long)c->turn,
-                                   c->number, c->name);
+                return cause_of_output (p, d, c);
         }
         /* No call of the record: a gate spoke. */
         char *gate = changed_artifact (p, "hook", NULL);

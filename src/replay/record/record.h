@@ -153,10 +153,18 @@ struct rec_child {
     const char *session_id, *records_dir;
 };
 
+/* Whose member it was, and whom it might call. */
+struct rec_formation {
+    const char *id, *member; /* NULL: of none */
+    const char **callees;
+    size_t callee_count;
+};
+
 struct record {
     struct arena *arena;
     char *dir; /* holds trace.jsonl, blobs/ */
     const char *session_id, *model, *context_id;
+    struct rec_formation formation;
     const char *capture; /* "none", "meta", "content"; NULL: an older trace */
     const char *url;     /* guests were told; NULL: not known */
     struct rec_code code;

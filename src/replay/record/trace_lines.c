@@ -51,6 +51,17 @@ take_artifacts (struct record *r, const json_t *list)
 }
 
 static void
+take_callees (struct record *r, const json_t *names)
+{
+    r->formation.callees = arena_new_array (r->arena, const char *, json_array_size (names) + 1);
+    for (size_t i = 0; i < json_array_size (names); i++) {
+        const char *name = json_string_value (json_array_get (names, i));
+        if (name)
+            r->formation.callees[r->formation.callee_count++] = record_keep (r, name);
+    }
+}
+
+static void
 take_session_start (struct record *r, const json_t *line)
 {
     const struct {
@@ -60,6 +71,8 @@ take_session_start (struct record *r, const json_t *line)
         { "session_id", &r->session_id },
         { "model", &r->model },
         { "context_id", &r->context_id },
+        { "formation_id", &r->formation.id },
+        { "formation_member", &r->formation.member },
         { "capture", &r->capture },
         { "fence_word", &r->fence_word },
         { "mur_version", &r->code.mur_version },
@@ -75,6 +88,7 @@ take_session_start (struct record *r, const json_t *line)
     r->replay_of =
         record_keep (r, json_get_string (json_object_get (line, "replay_of"), "session_id"));
     take_artifacts (r, json_object_get (line, "artifacts"));
+    take_callees (r, json_object_get (line, "formation_callees"));
 }
 
 static void

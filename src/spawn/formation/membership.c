@@ -331,6 +331,26 @@ membership_take (const char *formation_id, struct mur_error **err)
     return is_taken && start_reader (m, err) ? steal_ptr (&m) : NULL;
 }
 
+struct membership *
+membership_recorded (const char *formation_id, const char *member, const char *const *callees,
+                     size_t count)
+{
+    struct membership *m = x_new0 (struct membership);
+    condition_init (&m->changed);
+    pthread_mutex_init (&m->lock, NULL);
+    m->fd = m->stop_fd = -1;
+    m->formation_id = x_strdup (formation_id);
+    m->member = x_strdup (member);
+    m->callees = x_new_array (struct callee, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        char token[37]; /* of nobody, but no word of a text either */
+        uuid_text (token);
+        m->callees[m->len++] =
+            (struct callee){ x_strdup (callees[i]), secret_new (token, strlen (token)), NULL };
+    }
+    return m;
+}
+
 void
 membership_free (struct membership *m)
 {

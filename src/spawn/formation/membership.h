@@ -23,6 +23,11 @@ struct membership;
 /* Reads MURMUR_FORMATION_CHANNEL's descriptor: its first line within 10 s, then address lines on a
  * thread of its own. Unset or blank: NULL without error. E-RUN-046. */
 struct membership *membership_take (const char *formation_id, struct mur_error **err);
+/* The place of a session that runs again: as it was, but nobody is there, and no token opens a
+ * door.
+ */
+struct membership *membership_recorded (const char *formation_id, const char *member,
+                                        const char *const *callees, size_t count);
 void membership_free (struct membership *m);
 DEFINE_CLEANUP (struct membership, membership_free)
 

@@ -46,7 +46,7 @@ struct formation_member_view
 formation_member_at (const struct formation_traces *f, size_t i)
 {
     const struct member_trace *m = &f->members[i];
-    return (struct formation_member_view){ m->session_id,
+    return (struct formation_member_view){ m->session_id, m->group,
                                            json_get_string (m->start, "formation_member"),
                                            json_get_string (m->end, "exit_status") };
 }
@@ -74,7 +74,8 @@ read_start (int fd, const char *formation_id)
     const char *end = len > 0 ? memchr (head, '\n', (size_t)len) : NULL;
     json_t *start = end ? json_loadb (head, (size_t)(end - head), 0, NULL) : NULL;
     if (str_eq (json_get_string (start, "event_type"), "session_start") &&
-        str_eq (json_get_string (start, "formation_id"), formation_id))
+        str_eq (json_get_string (start, "formation_id"), formation_id) &&
+        ! json_is_object (json_object_get (start, "replay_of"))) /* it took no part */
         return start;
     json_decref (start);
     return NULL;
@@ -125,7 +126,9 @@ read_trace (struct formation_traces *f, int group_fd, const char *session_id)
         return;
     x_grow (f->members, f->len, f->cap);
     struct member_trace *m = &f->members[f->len++];
-    *m = (struct member_trace){ .session_id = x_strdup (session_id), .start = start };
+    *m = (struct member_trace){ .session_id = x_strdup (session_id),
+                                .group = f->searched.items[f->searched.len - 1],
+                                .start = start };
     read_lines (m, fd);
 }
 

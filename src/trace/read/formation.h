@@ -25,6 +25,7 @@ size_t formation_member_count (const struct formation_traces *f);
 /* One of them, in the order of their ids. Borrowed. */
 struct formation_member_view {
     const char *session_id;
+    const char *group;       /* the records group it lies in */
     const char *name;        /* of the member; NULL: a child of one */
     const char *exit_status; /* NULL: no session_end */
 };

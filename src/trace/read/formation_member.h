@@ -8,9 +8,10 @@
 
 struct member_trace {
     char *session_id;
-    json_t *start; /* session_start */
-    json_t *end;   /* session_end; NULL: none */
-    json_t *lines; /* the other lines that matter, in file order */
+    const char *group; /* the records group it lies in; of the searched ones */
+    json_t *start;     /* session_start */
+    json_t *end;       /* session_end; NULL: none */
+    json_t *lines;     /* the other lines that matter, in file order */
 };
 
 /* Who a member is called: formation_member, else its session. Borrowed. */
