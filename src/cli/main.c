@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/first_process.h"
 #include "cli/line/parse.h"
 #include "cli/table.h"
 #include "engine/compiler_process.h"
@@ -63,6 +64,7 @@ find_roost (void)
 int
 main (int argc, char **argv)
 {
+    first_process_begin ();
     alloc_init ();
     diag_init ();
     harden_process ();

@@ -22,8 +22,8 @@ struct gateway {
     bool is_unreadable; /* reported, until it can be read again */
 };
 
-static const char *const source_names[] = { "none",     "config",     "environment",
-                                            "manifest", "controller", "launcher" };
+static const char *const source_names[] = { "none",       "config",   "environment", "manifest",
+                                            "controller", "launcher", "file" };
 static const char *const unreadable_names[] = {
     "", "missing", "unreadable", "unparseable", "empty_entry", "no_entry"
 };

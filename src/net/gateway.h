@@ -22,6 +22,7 @@ enum gateway_source {
     GATEWAY_SOURCE_MANIFEST,
     GATEWAY_SOURCE_CONTROLLER,
     GATEWAY_SOURCE_LAUNCHER, /* the program that launched the session */
+    GATEWAY_SOURCE_FILE,     /* of --secrets-dir */
 };
 
 /* "none", "config", "environment", "manifest", "controller", "launcher". */

@@ -41,7 +41,7 @@ shortfall (const struct containment *c, const struct capsule_containment *capsul
         return x_strdup (
             "capabilities.filesystem.workdir_exec is true, and no host can back more than "
             "'advisory' for a work folder whose files may be executed");
-    if (c->is_unconfined)
+    if (c->space == SPACE_OPEN)
         return x_strdup ("this host makes no namespaces, and commands that run without them "
                          "(--unconfined) are 'advisory' at most");
     if (capsule->dir_inside_workdir)
@@ -53,6 +53,16 @@ shortfall (const struct containment *c, const struct capsule_containment *capsul
     return x_strdup (blocker ? blocker : "the host does not offer what it needs");
 }
 
+enum session_space
+containment_space (const struct host_containment *host, bool may_be_open)
+{
+    if (host->has_namespaces)
+        return SPACE_OWN;
+    if (may_be_open)
+        return SPACE_OPEN;
+    return host->walls_network ? SPACE_WALLED : SPACE_OWN;
+}
+
 void
 containment_decide (const struct host_containment *host, enum containment_class floor,
                     const struct capsule_containment *capsule, struct containment *out)
@@ -62,8 +72,9 @@ containment_decide (const struct host_containment *host, enum containment_class 
     out->applied =
         host->tier == TIER_SEALED && floor < CONTAINMENT_SEALED ? TIER_LANDLOCK : host->tier;
     out->achieved = containment_tier_class (out->applied);
-    out->is_unconfined = capsule->may_be_unconfined && ! host->has_namespaces;
-    out->is_capped = capsule->workdir_exec || capsule->dir_inside_workdir || out->is_unconfined;
+    out->space = containment_space (host, capsule->may_be_unconfined);
+    out->is_capped =
+        capsule->workdir_exec || capsule->dir_inside_workdir || out->space == SPACE_OPEN;
     if (out->is_capped)
         out->achieved = CONTAINMENT_ADVISORY;
     out->floor_met = out->achieved >= floor;

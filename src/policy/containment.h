@@ -27,9 +27,17 @@ struct host_containment {
     const char *sealed_blocker; /* why sealed cannot be had, when tier is below it */
     bool has_namespaces;        /* a network namespace can be made for commands */
     bool has_mount_namespace;   /* a private /tmp can be mounted for a command */
+    bool walls_network; /* Landlock and the filter can keep commands to the relay without one */
     /* what a session's namespaces lack here and what that leaves, a line each; NULL-terminated, may
      * be NULL */
     const char *const *missing_walls;
+};
+
+/* Where a session's commands run. */
+enum session_space {
+    SPACE_OWN,    /* in namespaces of the session; nowhere where the host makes none */
+    SPACE_WALLED, /* the host makes none: Landlock and the filter keep them to the egress relay */
+    SPACE_OPEN,   /* the host makes none, and the operator lets them reach every address */
 };
 
 /* Facts of the capsule. */
@@ -50,9 +58,8 @@ struct containment {
     bool floor_met;
     char *shortfall_reason; /* NULL when met; owned */
     bool shortfall_is_host; /* the cause is the host, not the capsule */
-    bool is_unconfined; /* commands run without namespaces: the host makes none, the operator lets
-                           them */
-    bool is_capped;     /* advisory by workdir_exec or a directory inside the work folder */
+    enum session_space space;
+    bool is_capped; /* advisory by workdir_exec or a directory inside the work folder */
 };
 
 /* The strongest of the floors. */
@@ -61,6 +68,8 @@ containment_floor (enum containment_class config, enum containment_class manifes
                    enum containment_class flag);
 void containment_decide (const struct host_containment *host, enum containment_class floor,
                          const struct capsule_containment *capsule, struct containment *out);
+/* <may_be_open>: the operator's --unconfined, which wins over walls without namespaces. */
+enum session_space containment_space (const struct host_containment *host, bool may_be_open);
 void containment_clear (struct containment *c);
 /* E-CAP-003 when the floor is not met. */
 bool containment_check (const struct containment *c, struct mur_error **err);

@@ -89,6 +89,26 @@ report_restriction (const struct containment *c)
     return words[c->applied];
 }
 
+/* What is left where Landlock and the filter stand for namespaces. */
+static void
+push_walled (const struct containment *c, struct strv *out)
+{
+    strv_push (out,
+               "commands run without namespaces: they reach hosts of network.allow through a "
+               "proxy alone (http_proxy, https_proxy), look up no name, and can offer no port");
+    strv_push (out, "commands share the host's /tmp and see that other processes of this user run; "
+                    "/dev/shm and pseudo terminals are closed to them, and read_only paths are "
+                    "judged by the words of a command alone");
+    strv_push (out,
+               "with network.unix_sockets sockets of the host that have a path can be reached");
+    if (c->facts.landlock_abi < 6)
+        strv_printf (out,
+                     "Landlock ABI %d bounds neither signals (6): processes of this user that are "
+                     "not the runtime's can be signalled; nor, with network.unix_sockets, abstract "
+                     "sockets",
+                     c->facts.landlock_abi);
+}
+
 void
 report_not_protected (const struct report_facts *f, struct strv *out)
 {
@@ -110,7 +130,9 @@ report_not_protected (const struct report_facts *f, struct strv *out)
         const struct report_dir *dir;
     } dirs[] = { { "runtime directory", &f->runtime_dir },
                  { "records directory", &f->records_dir } };
-    if (f->containment->is_unconfined)
+    if (f->containment->space == SPACE_WALLED)
+        push_walled (f->containment, out);
+    if (f->containment->space == SPACE_OPEN)
         strv_push (out,
                    "commands run without namespaces (--unconfined): they reach every address, "
                    "network.allow bounds WebAssembly guests alone; they see the other processes of "
@@ -204,8 +226,10 @@ add_containment (json_t *o, const struct policy *p, const struct containment *c)
     json_set_string (o, "achieved_containment", containment_name (c->achieved));
     json_set_string (o, "host_containment", containment_name (c->host));
     json_set_bool (o, "floor_met", c->floor_met);
-    if (c->is_unconfined)
+    if (c->space == SPACE_OPEN)
         json_set_bool (o, "unconfined", true);
+    if (c->space == SPACE_WALLED)
+        json_set_bool (o, "without_namespaces", true);
     if (! c->floor_met)
         json_set_string (o, "shortfall_reason", c->shortfall_reason);
     json_set_string (o, "enforcement_tier", containment_tier_name (c->applied));

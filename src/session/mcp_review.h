@@ -24,7 +24,7 @@ struct review_request {
     struct str_list network;
     const struct secret *key; /* shown to one far away; NULL: none */
     uint64_t startup_ms;
-    bool is_unconfined, cgroup_is_optional;
+    bool may_be_unconfined, cgroup_is_optional;
 };
 
 struct review;

@@ -15,7 +15,7 @@ from tests.support.door_client import SLEEPER, Door
 from tests.support.fixtures import own_component
 from tests.support.harness import harness_project
 from tests.support.hooks import Hook
-from tests.support.hosts import without_calls
+from tests.support.hosts import without_calls, without_landlock
 from tests.support.lab import SLOWER
 from tests.support.model_server import answer
 from tests.support.packages import component, tool_package
@@ -154,6 +154,7 @@ def test_T7_a_native_artifact_without_a_network_namespace_is_refused(lab, kind):
     entry = {"name": tool[0], "version": tool[1]}
     project = (lab.script_capsule(own_component("script-task"), artifacts=[entry]) if kind == "script" else
                lab.agent(steps=[{"text": "fine"}], tools=[{**entry, "runtime": "tool"}]))
+    without_landlock(lab)
     without_calls(lab, "unshare")
     result = project.run("--task", "go").failed("E-CAP-005")
     assert not lab.records and not project.session_directories, result

@@ -21,7 +21,7 @@ from tests.support.commands import answers, call, command_agent, host_offers, na
 from tests.support.door_client import SLEEPER, Door, message
 from tests.support.fixtures import own_component
 from tests.support.hosts import (CLASSES, PROBE_PATH, needs, with_mounts, without_cgroups, without_landlock,
-                                 without_namespaces)
+                                 without_namespaces, without_walls)
 from tests.support.lab import IS_SANITIZED, SLOWER
 from tests.support.service_bus import ServiceBus
 from tests.support.polling import eventually, marked_processes
@@ -642,7 +642,7 @@ def test_containment_16_without_landlock_the_warning_says_so(lab):
 
 def test_containment_06_05_without_network_namespaces_commands_are_refused(lab):
     project = command_agent(lab, ["true"])
-    without_namespaces(lab)
+    without_walls(lab)
     result = project.run("--task", "x").failed("E-CAP-005")
     assert "unshare" in result.stderr and "ENOSPC" in result.stderr
     assert lab.records == []

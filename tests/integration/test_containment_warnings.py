@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import call, command_agent, native_tool
 from tests.support.fixtures import own_component
-from tests.support.hosts import needs, with_apparmor, without_cgroups, without_landlock, without_namespaces
+from tests.support.hosts import needs, with_apparmor, without_cgroups, without_landlock, without_namespaces, without_walls
 from tests.support.polling import tree_of
 
 STEPS = [{"text": "done"}]
@@ -160,7 +160,7 @@ def test_containment_16_doctor_warns_of_what_a_launch_refuses_for_the_host(lab):
     project = lab.agent(steps=STEPS, capabilities={"containment": "sealed", "shell": {"allow": ["lost"]}})
     result = project.mur("doctor", env={"PATH": f"{folder}:{SYSTEM_PATH}"}).ok()
     assert "[mur doctor] warning[E-CAP-006]: " in result.stderr and "some-interpreter" in result.stderr
-    without_namespaces(lab)
+    without_walls(lab)
     result = project.mur("doctor").ok()
     assert "[mur doctor] warning[E-CAP-005]: " in result.stderr and "[mur doctor] warning[E-CAP-003]: " in result.stderr
 
@@ -257,7 +257,7 @@ def merged(faults):
 def test_containment_06_refusals_come_in_their_order_with_their_facts(lab):
     """All faults at once, then one fewer each time: what is refused is always the first that is left."""
     project = lab.agent(steps=STEPS)
-    without_namespaces(lab)
+    without_walls(lab)
     for first in range(len(FAULTS)):
         code, _, facts = FAULTS[first]
         capabilities = merged(FAULTS[first:])

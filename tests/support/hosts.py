@@ -45,6 +45,12 @@ def without_namespaces(lab, name="mur-on-that-host"):
                  f"'echo 0 > /proc/sys/user/max_user_namespaces && exec {lab.mur_path} \"$@\"' - \"$@\"", name)
 
 
+def without_walls(lab):
+    """Neither namespaces nor Landlock, which could stand for them."""
+    without_landlock(lab)
+    without_namespaces(lab, "mur-without-both")
+
+
 def without_cgroups(lab):
     with_mounts(lab, "mount -t tmpfs none /sys/fs/cgroup")
 

@@ -93,7 +93,7 @@ host_concerns (struct doctor *d)
     if (! policy_may_run_native (d->policy, false))
         return;
     _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
-    if (! blocker)
+    if (! blocker || d->containment->space == SPACE_WALLED)
         return;
     d->warnings++;
     diag_warn (DIAG_DOCTOR, E_CAP_005, "no network namespace can be made here: %s", blocker);

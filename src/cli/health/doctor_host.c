@@ -136,6 +136,13 @@ doctor_namespaces (struct doctor *d)
                 userns_words (probe->userns));
     attempt_line ("network namespace", &probe->network, "commands can have a network of their own");
     blocker_line (host_probe_network_blocker (probe));
+    if (probe->network.state == PROBE_FAILED)
+        out_puts (
+            probe->walls_network
+                ? "  without namespaces: scoped; Landlock and the filter keep commands to the "
+                  "egress relay, which they find as http_proxy\n"
+                : "  without namespaces: refused; Landlock of ABI 4 (Linux 6.7) could stand for "
+                  "them\n");
     for (enum session_wall w = 0; w < WALL_COUNT; w++) {
         _cleanup_free_ char *missing = host_probe_missing_wall (probe, w);
         if (missing)

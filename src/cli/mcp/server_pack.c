@@ -76,7 +76,7 @@ server_start_read (struct server_start *s, const struct cli_args *args, struct m
     if (! read_key (s, cli_value (args, "--key-env"), config, err))
         return false;
     s->request.startup_ms = cli_number (args, "--startup-secs") * 1000;
-    s->request.is_unconfined = config->is_unconfined;
+    s->request.may_be_unconfined = config->is_unconfined;
     s->request.cgroup_is_optional = config->cgroup_is_optional;
     if (! scope)
         return true;

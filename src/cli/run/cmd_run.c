@@ -141,6 +141,8 @@ check_home (struct run *r, struct mur_error **err)
 static bool
 read_grant (struct run *r, struct mur_error **err)
 {
+    if (! run_read_surroundings (r->args, &r->request.public_url, err))
+        return false;
     if (! cli_has (r->args, "--spawn-grant-stdin"))
         return true;
     r->launcher.grant = launcher_read_grant (err);

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "fs/paths.h"
 #include "fs/root.h"
+#include "manifest/settings/secrets_dir.h"
+#include "net/url.h"
 #include "session/launch.h"
 #include "trace/read/address.h"
 #include "trace/read/reader.h"
@@ -126,4 +128,18 @@ run_parse_identity (const char *text, unsigned long long *dev, unsigned long lon
     if (sscanf (text, "%llu:%llu%c", dev, ino, &rest) == 2)
         return true;
     return mur_fail (err, E_RUN_051, "--workdir-identity %s is not DEV:INO", text);
+}
+
+bool
+run_read_surroundings (const struct cli_args *args, const char **public_url, struct mur_error **err)
+{
+    _cleanup_url_ struct url url = { 0 };
+    const char *text = *public_url = cli_value (args, "--public-url");
+    const char *fault = text ? url_parse (text, &url) : NULL;
+    if (! fault && (url.authority.has_userinfo || url.has_query || url.has_fragment))
+        fault = "holds more than scheme, host, port and path";
+    if (! fault)
+        return secrets_dir_use (cli_value (args, "--secrets-dir"), err);
+    mur_fail (err, E_IO_003, "--public-url: \"%s\" %s", text, fault);
+    return mur_hint (err, "name where others reach the door, like https://agents.example.com/");
 }

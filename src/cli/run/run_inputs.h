@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "cli/line/args.h"
 
 /* A recorded session to go on with: its id, the path of its trace and the context of its first
  * task, all owned. E-TRC-002, E-RUN-016. */
@@ -28,3 +29,8 @@ char *run_find_component (const char *dir, struct mur_error **err);
 /* "DEV:INO". E-RUN-051. */
 bool run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,
                          struct mur_error **err);
+
+/* What the machine around it gives a session: --public-url (NULL: none), --secrets-dir. E-IO-003.
+ */
+bool run_read_surroundings (const struct cli_args *args, const char **public_url,
+                            struct mur_error **err);

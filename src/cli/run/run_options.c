@@ -115,6 +115,17 @@ const struct cli_option cli_run_options[] = {
     { .name = "--unconfined",
       .help = "where this host makes no namespaces, run commands without them; the class is "
               "advisory then, and no child inherits this" },
+    { .name = "--public-url",
+      .kind = CLI_VALUE,
+      .value_name = "<URL>",
+      .help =
+          "where others reach the door, through a proxy or a service: the address its agent card "
+          "names" },
+    { .name = "--secrets-dir",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "a folder of keys, each a file named like its credential (a Secret volume, "
+              "$CREDENTIALS_DIRECTORY); comes before the configuration and the environment" },
     { .name = "--no-env-file", .help = "do not read .env" },
     { .name = "--explain-scope",
       .help = "print what the capsule would be granted and stop; nothing is created or started" },

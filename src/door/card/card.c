@@ -169,7 +169,10 @@ card_text (const struct card_facts *facts, bool is_extended)
     json_set_string (card, "description", line.data);
     json_set_string (card, "version", facts->capsule_version);
     buf_truncate (&line, 0);
-    buf_printf (&line, "http://localhost:%u", facts->port);
+    if (facts->public_url)
+        buf_puts (&line, facts->public_url);
+    else
+        buf_printf (&line, "http://localhost:%u", facts->port);
     json_object_set_new (card, "supportedInterfaces",
                          json_pack ("[{s:s, s:s, s:s}]", "url", line.data, "protocolBinding",
                                     "JSONRPC", "protocolVersion", "1.0"));

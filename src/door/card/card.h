@@ -16,6 +16,7 @@ struct card_facts {
     const char *capsule_version;
     const char *session_id;
     unsigned port;
+    const char *public_url; /* where others reach the door; NULL: the port of this host */
     const char *const
         *tools; /* installed artifacts the model sees, "local/echo-tool", manifest order */
     size_t tool_count;

@@ -6,6 +6,7 @@
  */
 #include "manifest/settings/config_internal.h"
 #include "manifest/settings/launcher_keys.h"
+#include "manifest/settings/secrets_dir.h"
 #include "manifest/text/yaml_tree.h"
 
 #include "base/alloc.h"
@@ -463,6 +464,8 @@ struct secret *
 config_credential_copy (const void *config, const char *name)
 {
     struct secret *handed_over = launcher_keys_ask (name);
+    if (! handed_over)
+        handed_over = secrets_dir_ask (name);
     if (handed_over)
         return handed_over;
     const struct secret *value = config_credential (config, name);

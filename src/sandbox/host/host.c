@@ -112,6 +112,7 @@ host_containment_facts (void)
         .sealed_blocker = sealed,
         .has_namespaces = p->network.state != PROBE_FAILED,
         .has_mount_namespace = p->mounts.state == PROBE_SUCCEEDED,
+        .walls_network = p->walls_network,
         .missing_walls = missing,
     };
 }

@@ -232,6 +232,9 @@ host_probe_make (struct host_probe *probe, struct probe_children *children)
     }
     if (probe->landlock_abi)
         probe->landlock = read_attempt (landlock);
+    probe->walls_network =
+        probe->network.state == PROBE_FAILED && probe->landlock.state == PROBE_SUCCEEDED &&
+        probe->landlock_abi >= LANDLOCK_NETWORK_ABI && network_loopback_is_had ();
     landlock_plan_free (&everything);
 }
 

@@ -36,8 +36,10 @@ struct host_probe {
     struct attempt network;  /* user and network namespace, as a session makes them */
     /* what a session's set lacks here, once <network> succeeded */
     struct attempt_failure missing[WALL_COUNT];
-    struct attempt mounts;    /* private mount namespace with /tmp covered */
-    struct attempt sealed;    /* composed root */
+    struct attempt mounts; /* private mount namespace with /tmp covered */
+    struct attempt sealed; /* composed root */
+    /* where <network> failed: Landlock and the filter can stand for it */
+    bool walls_network;
     enum userns_grant userns; /* chooses words only */
     char profile[128];        /* AppArmor profile of this process, "" when unconfined or unknown */
 };

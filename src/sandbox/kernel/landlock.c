@@ -21,6 +21,10 @@
 #define SCOPE_ABSTRACT_SOCKET (1ULL << 0)
 #define SCOPE_SIGNAL          (1ULL << 1)
 
+#define BIND_TCP      (1ULL << 0)
+#define CONNECT_TCP   (1ULL << 1)
+#define RULE_NET_PORT 2
+
 #define EXECUTE     LANDLOCK_ACCESS_FS_EXECUTE
 #define READ        LANDLOCK_ACCESS_FS_READ_FILE
 #define LIST        LANDLOCK_ACCESS_FS_READ_DIR
@@ -125,6 +129,24 @@ landlock_plan_add_late (struct landlock_plan *plan, const char *path, enum landl
                                                        .rights = grants[grant] & plan->handled };
 }
 
+bool
+landlock_plan_copy (const struct landlock_plan *plan, struct landlock_plan *out,
+                    struct mur_error **err)
+{
+    *out = *plan;
+    out->rules = NULL;
+    out->len = out->cap = 0;
+    out->is_prepared = false;
+    for (size_t i = 0; i < plan->len; i++) {
+        struct landlock_rule rule = plan->rules[i];
+        if (! rule.late_path && (rule.path_fd = fcntl (rule.path_fd, F_DUPFD_CLOEXEC, 3)) < 0)
+            return mur_fail_errno (err, E_IO_003, "cannot hold a granted path");
+        x_grow (out->rules, out->len, out->cap);
+        out->rules[out->len++] = rule;
+    }
+    return true;
+}
+
 void
 landlock_plan_free (struct landlock_plan *plan)
 {
@@ -151,15 +173,46 @@ landlock_plan_scope_sockets (struct landlock_plan *plan)
         plan->scoped |= SCOPE_ABSTRACT_SOCKET;
 }
 
+bool
+landlock_plan_wall_network (struct landlock_plan *plan)
+{
+    plan->walls_network = plan->abi >= LANDLOCK_NETWORK_ABI;
+    return plan->walls_network;
+}
+
+void
+landlock_plan_add_port (struct landlock_plan *plan, uint16_t port)
+{
+    if (plan->port_count < LANDLOCK_MAX_PORTS)
+        plan->ports[plan->port_count++] = port;
+}
+
 static int
 make_ruleset (const struct landlock_plan *plan)
 {
     /* As of ABI 6; a kernel before it takes the first member alone. */
-    const struct {
+    const struct ruleset {
         uint64_t files, network, scoped;
-    } attr = { .files = plan->handled, .scoped = plan->scoped };
-    size_t size = plan->scoped ? sizeof attr : sizeof attr.files;
+    } attr = { .files = plan->handled,
+               .network = plan->walls_network ? BIND_TCP | CONNECT_TCP : 0,
+               .scoped = plan->scoped };
+    size_t size = plan->scoped          ? sizeof attr
+                  : plan->walls_network ? offsetof (struct ruleset, scoped)
+                                        : sizeof attr.files;
     return (int)syscall (SYS_landlock_create_ruleset, &attr, size, 0);
+}
+
+static bool
+add_ports (const struct landlock_plan *plan, int ruleset)
+{
+    for (size_t i = 0; i < plan->port_count; i++) {
+        const struct {
+            uint64_t access, port;
+        } rule = { CONNECT_TCP, plan->ports[i] };
+        if (syscall (SYS_landlock_add_rule, ruleset, RULE_NET_PORT, &rule, 0) < 0)
+            return false;
+    }
+    return true;
 }
 
 /* Those that are late, or the others. A late path that is not there grants nothing. */
@@ -192,7 +245,7 @@ landlock_plan_prepare (struct landlock_plan *plan)
     int ruleset = make_ruleset (plan);
     if (ruleset < 0)
         return;
-    plan->is_prepared = add_rules (plan, ruleset, false);
+    plan->is_prepared = add_rules (plan, ruleset, false) && add_ports (plan, ruleset);
     plan->ruleset_fd = ruleset;
     if (! plan->is_prepared)
         close (ruleset);
@@ -202,7 +255,8 @@ int
 landlock_restrict (const struct landlock_plan *plan)
 {
     int ruleset = plan->is_prepared ? plan->ruleset_fd : make_ruleset (plan);
-    if (ruleset < 0 || (! plan->is_prepared && ! add_rules (plan, ruleset, false)))
+    if (ruleset < 0 || (! plan->is_prepared &&
+                        (! add_rules (plan, ruleset, false) || ! add_ports (plan, ruleset))))
         return -1;
     /* A prepared one is shared: the first command adds them for all. */
     if (! add_rules (plan, ruleset, true))

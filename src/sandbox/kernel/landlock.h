@@ -34,10 +34,17 @@ struct landlock_rule {
     uint64_t rights;
 };
 
+/* From here on TCP ports are judged, too. */
+#define LANDLOCK_NETWORK_ABI 4
+#define LANDLOCK_MAX_PORTS   17
+
 struct landlock_plan {
     int abi; /* as used: min (kernel's, 7) */
     uint64_t handled;
-    uint64_t scoped; /* what a domain cannot reach outside itself */
+    uint64_t scoped;    /* what a domain cannot reach outside itself */
+    bool walls_network; /* no TCP port can be bound, and none but <ports> connected to */
+    uint16_t ports[LANDLOCK_MAX_PORTS];
+    size_t port_count;
     struct landlock_rule *rules;
     size_t len, cap;
     bool is_prepared;
@@ -61,6 +68,14 @@ void landlock_plan_scope_signals (struct landlock_plan *plan);
 /* No abstract socket outside the domain is reached, from ABI 6 on: for commands in the host's
  * network. */
 void landlock_plan_scope_sockets (struct landlock_plan *plan);
+/* A plan of its own with the same rules, not prepared. E-IO-003. */
+bool landlock_plan_copy (const struct landlock_plan *plan, struct landlock_plan *out,
+                         struct mur_error **err);
+/* Judges TCP ports, from LANDLOCK_NETWORK_ABI on; the kernel does not look at addresses. False: the
+ * kernel cannot. */
+bool landlock_plan_wall_network (struct landlock_plan *plan);
+/* Lets it be connected to. More than LANDLOCK_MAX_PORTS are dropped. */
+void landlock_plan_add_port (struct landlock_plan *plan, uint16_t port);
 /* Grants what will lie at <path> (borrowed) once the child's mounts are made; nothing there,
  * nothing granted. */
 void

@@ -147,13 +147,55 @@ network_listeners_bind (const uint16_t *ports, size_t count, struct network_list
     return NULL;
 }
 
+int
+network_loopback_socket (int flags)
+{
+    static const char device[] = "lo";
+    int fd = socket (AF_INET, SOCK_STREAM | flags, IPPROTO_TCP);
+    if (fd >= 0 && setsockopt (fd, SOL_SOCKET, SO_BINDTODEVICE, device, sizeof device) < 0) {
+        int saved = errno;
+        close (fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+bool
+network_loopback_is_had (void)
+{
+    int fd = network_loopback_socket (SOCK_CLOEXEC);
+    if (fd >= 0)
+        close (fd);
+    return fd >= 0;
+}
+
+uint16_t
+network_listeners_bind_proxy (struct network_listeners *out)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    int fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind (fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        listen (fd, 128) < 0 || getsockname (fd, (struct sockaddr *)&address, &len) < 0) {
+        int saved = errno;
+        if (fd >= 0)
+            close (fd);
+        errno = saved;
+        return 0;
+    }
+    out->proxy_fd = fd;
+    return ntohs (address.sin_port);
+}
+
 void
 network_listeners_close (struct network_listeners *listeners)
 {
     for (size_t i = 0; i < listeners->count; i++)
         close (listeners->tcp_fds[i]);
-    const int others[] = { listeners->dns_fd, listeners->refused_tcp_fd,
-                           listeners->refused_udp_fd };
+    const int others[] = { listeners->dns_fd, listeners->refused_tcp_fd, listeners->refused_udp_fd,
+                           listeners->proxy_fd };
     for (size_t i = 0; i < ARRAY_LEN (others); i++)
         if (others[i] >= 0)
             close (others[i]);

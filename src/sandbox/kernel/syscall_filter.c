@@ -3,10 +3,13 @@
 
 #include "base/alloc.h"
 #include "base/fdio.h"
+#include "sandbox/kernel/network_listeners.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -47,10 +50,9 @@ const char *const syscall_filter_allowed[] = {
     "inotify_rm_watch", "signalfd", "signalfd4", "timerfd_create", "timerfd_settime",
     "timerfd_gettime", "statfs", "fstatfs", "name_to_handle_at", "io_setup", "io_destroy",
     "io_submit", "io_cancel", "io_getevents", "io_pgetevents",
-    /* sockets, but for socket itself */
-    "connect", "sendto", "socketpair", "bind", "listen", "accept", "accept4", "getsockname",
-    "getpeername", "getsockopt", "setsockopt", "shutdown", "sendmsg", "sendmmsg", "recvfrom",
-    "recvmsg", "recvmmsg",
+    /* sockets, but for socket itself and senders below */
+    "connect", "socketpair", "bind", "accept", "accept4", "getsockname", "getpeername",
+    "getsockopt", "setsockopt", "shutdown", "recvfrom", "recvmsg", "recvmmsg",
     /* time */
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time",
     "timer_create", "timer_settime", "timer_gettime", "timer_getoverrun", "timer_delete", "alarm",
@@ -212,15 +214,13 @@ const char *const syscall_filter_told[] = {
     NULL,
 };
 
-/* EACCES says: looked at and refused. EPERM, the default: not in the surface at all. */
+/* Without a network namespace: the runtime makes TCP sockets over IPv4; any other of the internet
+ * is refused, and so is what would go on beside connect, which is judged. */
+static const char *const senders[] = { "sendto", "sendmsg", "sendmmsg", "listen", NULL };
 static const struct {
-    unsigned family;
-    uint32_t action;
-} families[] = {
-    { AF_INET, SCMP_ACT_ALLOW },
-    { AF_INET6, SCMP_ACT_ALLOW },
-    { AF_PACKET, SCMP_ACT_ERRNO (EACCES) },
-};
+    const char *name;
+    unsigned flags_argument;
+} fast_openers[] = { { "sendto", 3 }, { "sendmsg", 2 }, { "sendmmsg", 3 } };
 
 static void
 release (scmp_filter_ctx *ctx)
@@ -308,15 +308,65 @@ add_netlink (scmp_filter_ctx ctx, bool reads_interfaces)
 }
 
 static int
+add_socket_rule (scmp_filter_ctx ctx, uint32_t action, unsigned family)
+{
+    return seccomp_rule_add (ctx, action, SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, family));
+}
+
+/* TCP by either of its numbers: other protocols of streams (MPTCP, SCTP) pass Landlock by. */
+static int
+add_given (scmp_filter_ctx ctx)
+{
+    static const uint64_t protocols[] = { 0, IPPROTO_TCP };
+    int status = 0;
+    for (size_t i = 0; i < ARRAY_LEN (protocols) && status >= 0; i++)
+        status = seccomp_rule_add (ctx, SCMP_ACT_NOTIFY, SCMP_SYS (socket), 3,
+                                   SCMP_A0_64 (SCMP_CMP_EQ, AF_INET),
+                                   SCMP_A1_64 (SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM),
+                                   SCMP_A2_64 (SCMP_CMP_EQ, protocols[i]));
+    for (uint64_t type = 0; type <= 0xf && status >= 0; type++)
+        if (type != SOCK_STREAM)
+            status = seccomp_rule_add (ctx, SCMP_ACT_ERRNO (EACCES), SCMP_SYS (socket), 2,
+                                       SCMP_A0_64 (SCMP_CMP_EQ, AF_INET),
+                                       SCMP_A1_64 (SCMP_CMP_MASKED_EQ, 0xf, type));
+    return status;
+}
+
+static int
+add_internet (scmp_filter_ctx ctx, const struct syscall_surface *surface)
+{
+    int status = 0;
+    if (surface->internet == INTERNET_OF_NAMESPACE) {
+        status = add_names (ctx, SCMP_ACT_ALLOW, senders);
+        if (status >= 0)
+            status = add_socket_rule (ctx, SCMP_ACT_ALLOW, AF_INET);
+        return status < 0 ? status : add_socket_rule (ctx, SCMP_ACT_ALLOW, AF_INET6);
+    }
+    for (size_t i = 0; i < ARRAY_LEN (fast_openers) && status >= 0; i++)
+        status = seccomp_rule_add (
+            ctx, SCMP_ACT_ALLOW, number_of (fast_openers[i].name), 1,
+            SCMP_CMP64 (fast_openers[i].flags_argument, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0));
+    /* A socket that listens without a name has a port of the kernel's choice, unjudged. */
+    if (status >= 0 && surface->allows_unix_sockets)
+        status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, SCMP_SYS (listen), 0);
+    if (status >= 0)
+        status = add_socket_rule (ctx, SCMP_ACT_ERRNO (EAFNOSUPPORT), AF_INET6);
+    if (status >= 0 && surface->internet == INTERNET_NONE)
+        return add_socket_rule (ctx, SCMP_ACT_ERRNO (EACCES), AF_INET);
+    return status < 0 ? status : add_given (ctx);
+}
+
+static int
 add_families (scmp_filter_ctx ctx, const struct syscall_surface *surface)
 {
-    for (size_t i = 0; i < ARRAY_LEN (families); i++) {
-        int status = seccomp_rule_add (ctx, families[i].action, SCMP_SYS (socket), 1,
-                                       SCMP_A0_64 (SCMP_CMP_EQ, families[i].family));
-        if (status < 0)
-            return status;
-    }
-    int status = seccomp_rule_add (
+    int status = add_internet (ctx, surface);
+    /* EACCES says: looked at and refused. EPERM, the default: not in the surface at all. */
+    if (status >= 0)
+        status = seccomp_rule_add (ctx, SCMP_ACT_ERRNO (EACCES), SCMP_SYS (socket), 1,
+                                   SCMP_A0_64 (SCMP_CMP_EQ, AF_PACKET));
+    if (status < 0)
+        return status;
+    status = seccomp_rule_add (
         ctx, surface->allows_unix_sockets ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO (EACCES),
         SCMP_SYS (socket), 1, SCMP_A0_64 (SCMP_CMP_EQ, AF_UNIX));
     return status < 0 ? status : add_netlink (ctx, surface->reads_interfaces);
@@ -527,12 +577,36 @@ bit_of (const struct seccomp_data *data)
     return 0;
 }
 
+/* Whatever became of it, whoever asked has an answer, or is gone. */
+static void
+give_socket (int listener, const struct seccomp_notif *asked)
+{
+    int type = (int)asked->data.args[1];
+    _cleanup_close_ int fd = network_loopback_socket (SOCK_CLOEXEC | (type & SOCK_NONBLOCK));
+    int errno_value = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        struct seccomp_notif_addfd give = { .id = asked->id,
+                                            .flags = SECCOMP_ADDFD_FLAG_SEND,
+                                            .srcfd = (__u32)fd,
+                                            .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0 };
+        if (ioctl (listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give) >= 0 || errno == ENOENT)
+            return;
+        errno_value = errno;
+    }
+    struct seccomp_notif_resp answer = { .id = asked->id, .error = -errno_value };
+    (void)ioctl (listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
 bool
 syscall_filter_answer (int listener, uint64_t *told)
 {
     struct seccomp_notif asked = { 0 };
     if (ioctl (listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) < 0)
         return errno == ENOENT || errno == EINTR;
+    if (asked.data.nr == SYS_socket) {
+        give_socket (listener, &asked);
+        return true;
+    }
     *told |= bit_of (&asked.data);
     struct seccomp_notif_resp answer = { .id = asked.id, .error = -EPERM };
     (void)ioctl (listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);

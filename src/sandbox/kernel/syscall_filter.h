@@ -26,13 +26,21 @@ struct syscall_filter {
     unsigned short guard_len;
 };
 
+/* Which sockets of the internet a command can have. */
+enum internet_sockets {
+    INTERNET_OF_NAMESPACE, /* any: its network namespace has the walls */
+    INTERNET_GIVEN,        /* TCP over IPv4, made by the runtime and bound to the loopback device */
+    INTERNET_NONE,
+};
+
 /* What a session's commands are given beside the list. */
 struct syscall_surface {
     bool allows_unix_sockets; /* capabilities.network.unix_sockets */
-    bool reads_interfaces;    /* netlink sockets that tell of its own network namespace */
-    bool has_own_ipc;         /* else IPC calls are refused */
-    bool has_own_processes;   /* else calls that change another process are refused */
-    bool reads_attributes;    /* files outside are not there: extended attributes can be read */
+    enum internet_sockets internet;
+    bool reads_interfaces;  /* netlink sockets that tell of its own network namespace */
+    bool has_own_ipc;       /* else IPC calls are refused */
+    bool has_own_processes; /* else calls that change another process are refused */
+    bool reads_attributes;  /* files outside are not there: extended attributes can be read */
 };
 
 /* Compiles the filter. E-IO-003 when libseccomp refuses. */
@@ -48,8 +56,9 @@ void syscall_filter_free (struct syscall_filter *program);
  * where it cannot; NULL: nobody is to hear. */
 int syscall_filter_load (const struct syscall_filter *program, int *listener);
 
-/* Refuses one call (EPERM) that waits at a readable listener and adds it to *told, a bit for each
- * name of syscall_filter_told. False: the listener is of no more use. */
+/* Answers one call that waits at a readable listener: gives a socket (INTERNET_GIVEN), refuses
+ * (EPERM) any other and adds it to *told, a bit for each name of syscall_filter_told. False: the
+ * listener is of no more use. */
 bool syscall_filter_answer (int listener, uint64_t *told);
 
 /* Calls the runtime is told of, at most 64. NULL-terminated. */

@@ -7,13 +7,13 @@
 #include "fs/root.h"
 #include "sandbox/kernel/host_sockets.h"
 #include "sandbox/kernel/open_files.h"
+#include "sandbox/kernel/user_threads.h"
 #include "sandbox/kernel/watcher.h"
 #include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/trust_store.h"
 #include "sandbox/run/network_refusals.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,6 +39,9 @@ struct confinement {
     struct session_namespaces namespaces;
     struct egress *egress; /* NULL while no rule needs it */
     uint16_t ports[NETWORK_NAMESPACE_MAX_PORTS];
+    uint16_t proxy_port; /* of the relay without namespaces; 0: nothing leaves */
+    int *given_fds;      /* listeners the relay gives sockets by */
+    size_t given_len, given_cap;
     bool has_namespaces;
     bool is_ended;
     uint64_t running;
@@ -51,7 +54,7 @@ static bool
 wants_root (const struct confinement *c)
 {
     const struct confinement_spec *s = c->spec;
-    if (s->is_unconfined)
+    if (s->space != SPACE_OWN)
         return false;
     return s->tier == CONFINEMENT_SEALED ||
            (s->tier == CONFINEMENT_LANDLOCK && s->probe->sealed.state == PROBE_SUCCEEDED &&
@@ -145,7 +148,7 @@ grant_own_mounts (struct confinement *c)
         grant (c, mount_public_proc[i], LANDLOCK_READABLE_FILE);
     grant (c, "/sys/devices/system/cpu", LANDLOCK_READABLE_TREE);
     grant (c, "/sys/kernel/mm/transparent_hugepage", LANDLOCK_READABLE_TREE);
-    if (c->spec->is_unconfined)
+    if (c->spec->space != SPACE_OWN)
         grant_host_names (c);
     if (m->kind == MOUNT_NOTHING)
         return;
@@ -288,7 +291,7 @@ build_mounts (struct confinement *c, struct mur_error **err)
         folders.guarded = control_groups;
     if (wants_root (c))
         return mount_plan_sealed (&c->mounts, &folders, c->arena, err);
-    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED && ! c->spec->is_unconfined)
+    if (c->spec->probe->mounts.state == PROBE_SUCCEEDED && c->spec->space == SPACE_OWN)
         mount_plan_tmp (&c->mounts, &folders, c->arena);
     else
         mount_plan_none (&c->mounts, &folders, c->arena);
@@ -322,9 +325,12 @@ static bool
 build_filter (struct confinement *c, struct mur_error **err)
 {
     const struct attempt_failure *missing = c->spec->probe->missing;
-    const bool has_any = ! c->spec->is_unconfined;
+    const bool has_any = c->spec->space == SPACE_OWN;
     const struct syscall_surface surface = {
         .allows_unix_sockets = confinement_has_sockets (c),
+        .internet = c->spec->space != SPACE_WALLED ? INTERNET_OF_NAMESPACE
+                    : c->proxy_port                ? INTERNET_GIVEN
+                                                   : INTERNET_NONE,
         .reads_interfaces = has_any && c->allowlist.reads_interfaces,
         .has_own_ipc = has_any && ! missing[WALL_IPC].step,
         .has_own_processes = has_any && ! missing[WALL_PROCESSES].step,
@@ -338,9 +344,71 @@ build_filter (struct confinement *c, struct mur_error **err)
                               c->watcher ? group_watcher_pid (c->watcher) : getpid () };
     syscall_filter_guard (&c->filter, runtime, ARRAY_LEN (runtime));
     landlock_plan_scope_signals (&c->landlock);
-    if (c->spec->is_unconfined)
+    if (! has_any)
         landlock_plan_scope_sockets (&c->landlock);
     return true;
+}
+
+/* --- a relay without a network namespace --- */
+
+/* The port is taken before the rules are made and held for the session: Landlock looks at ports
+ * alone, so nobody else may listen there. */
+static bool
+wall_network (struct confinement *c, struct mur_error **err)
+{
+    const struct allow_list *rules = c->spec->network;
+    if (c->spec->space != SPACE_WALLED)
+        return true;
+    if (! landlock_plan_wall_network (&c->landlock))
+        return mur_fail (err, E_CAP_005, "Landlock of this kernel does not judge the network");
+    if (! rules->len)
+        return true;
+    c->proxy_port = network_listeners_bind_proxy (&c->namespaces.listeners);
+    if (! c->proxy_port)
+        return mur_fail_errno (err, E_IO_003, "cannot listen for the egress relay");
+    landlock_plan_add_port (&c->landlock, c->proxy_port);
+    /* A socket that is given reaches this host alone, so a port of it needs no relay. */
+    for (size_t i = 0; i < rules->len; i++)
+        if (str_eq (rules->rules[i].host, "127.0.0.1") && rules->rules[i].port > 0 &&
+            ! allow_is_held (rules->hold, rules->rules[i].host, rules->rules[i].port))
+            landlock_plan_add_port (&c->landlock, (uint16_t)rules->rules[i].port);
+    return true;
+}
+
+const char *const *
+confinement_proxy_env (const struct confinement *c)
+{
+    static const char *const names[] = { "http_proxy", "https_proxy", "all_proxy",
+                                         "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY" };
+    const char **entries = arena_new_array (c->arena, const char *, ARRAY_LEN (names) + 4);
+    size_t len = 0;
+    for (size_t i = 0; c->proxy_port && i < ARRAY_LEN (names); i++)
+        entries[len++] = arena_printf (c->arena, "%s=http://127.0.0.1:%u", names[i], c->proxy_port);
+    if (c->proxy_port) {
+        entries[len++] = "no_proxy=127.0.0.1";
+        entries[len++] = "NO_PROXY=127.0.0.1";
+        entries[len++] = "NODE_USE_ENV_PROXY=1"; /* node reads them only then */
+    }
+    entries[len] = NULL;
+    return entries;
+}
+
+/* Who hears of the command's refused calls gives it its sockets, else the relay does. */
+static void
+give_sockets (struct confinement *c, struct spawned *spawned)
+{
+    int fd = steal_fd (&spawned->listener_fd);
+    if (fd < 0)
+        return;
+    pthread_mutex_lock (&c->lock);
+    bool is_given = ! c->is_ended && egress_give_sockets (c->egress, fd);
+    if (is_given) {
+        x_grow (c->given_fds, c->given_len, c->given_cap);
+        c->given_fds[c->given_len++] = fd;
+    }
+    pthread_mutex_unlock (&c->lock);
+    if (! is_given)
+        close (fd);
 }
 
 struct confinement *
@@ -360,7 +428,7 @@ confinement_new (const struct confinement_spec *spec, struct mur_error **err)
     recipes_public (&c->public, &c->allowlist.links);
     if (! build_mounts (c, err) ||
         (spec->tier >= CONFINEMENT_LANDLOCK && ! build_landlock (c, err)) ||
-        ! make_scope (c, err) || ! build_filter (c, err))
+        ! wall_network (c, err) || ! make_scope (c, err) || ! build_filter (c, err))
         return NULL;
     return steal_ptr (&c);
 }
@@ -376,6 +444,9 @@ confinement_free (struct confinement *c)
     cgroup_scope_free (c->scope);
     group_watcher_free (c->watcher);
     egress_free (c->egress);
+    for (size_t i = 0; i < c->given_len; i++)
+        close (c->given_fds[i]);
+    free (c->given_fds);
     session_namespaces_close (&c->namespaces);
     landlock_plan_free (&c->landlock);
     syscall_filter_free (&c->filter);
@@ -462,11 +533,13 @@ fail_to_make (const struct namespace_failure *f, struct mur_error **err)
 static bool
 make_namespaces (struct confinement *c, struct mur_error **err)
 {
-    if (c->spec->is_unconfined) {
+    if (c->spec->space != SPACE_OWN) {
         c->namespaces.fds[NS_WORK] =
             open (c->spec->folders.work.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        c->has_namespaces = true;
-        return true;
+        c->has_namespaces =
+            ! c->proxy_port || (c->egress = egress_new (&c->namespaces.listeners, c->spec->network,
+                                                        c->ports, err)) != NULL;
+        return c->has_namespaces;
     }
     struct namespace_failure failure;
     size_t count = egress_ports (c->spec->network, c->ports);
@@ -508,47 +581,12 @@ confinement_namespaces (struct confinement *c, struct mur_error **err)
     return is_usable ? &c->namespaces : NULL;
 }
 
-/* Threads of this user, which is what RLIMIT_NPROC counts. */
-static uint64_t
-threads_of_user (void)
-{
-    uint64_t count = 0;
-    uid_t uid = getuid ();
-    _cleanup_closedir_ DIR *proc = opendir ("/proc");
-    for (struct dirent *e; proc && (e = readdir (proc));) {
-        char path[64], line[512];
-        struct stat st;
-        if (! isdigit ((unsigned char)e->d_name[0]) || strlen (e->d_name) > 10)
-            continue;
-        snprintf (path, sizeof path, "%.10s/stat", e->d_name);
-        _cleanup_close_ int fd = openat (dirfd (proc), path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || fstat (fd, &st) < 0 || st.st_uid != uid)
-            continue;
-        ssize_t n = read (fd, line, sizeof line - 1);
-        line[n > 0 ? n : 0] = '\0';
-        /* Field 20, counted after the last ')': the command name may hold anything. */
-        char *at = strrchr (line, ')');
-        for (int field = 2; at && field < 20; field++)
-            at = strchr (at + 1, ' ');
-        count += at ? strtoull (at, NULL, 10) : 1;
-    }
-    return count;
-}
-
 static bool
 add_closure (const struct strv *closure, const struct landlock_plan *base,
              struct landlock_plan *plan, struct mur_error **err)
 {
-    *plan = (struct landlock_plan){ .abi = base->abi,
-                                    .handled = base->handled,
-                                    .scoped = base->scoped };
-    for (size_t i = 0; i < base->len; i++) {
-        x_grow (plan->rules, plan->len, plan->cap);
-        struct landlock_rule rule = base->rules[i];
-        if (! rule.late_path && (rule.path_fd = fcntl (rule.path_fd, F_DUPFD_CLOEXEC, 3)) < 0)
-            return mur_fail_errno (err, E_IO_003, "cannot hold a granted path");
-        plan->rules[plan->len++] = rule;
-    }
+    if (! landlock_plan_copy (base, plan, err))
+        return false;
     for (size_t i = 0; i < closure->len; i++)
         landlock_plan_add (plan, closure->items[i], LANDLOCK_EXECUTABLE_FILE, false, false, NULL);
     return true;
@@ -578,10 +616,10 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
         .namespaces = namespaces,
         .landlock = c->spec->tier >= CONFINEMENT_LANDLOCK ? &c->landlock : NULL,
         .filter = &c->filter,
-        .is_heard = program->is_heard,
+        .is_heard = program->is_heard || c->proxy_port,
     };
     request.limits.max_processes =
-        c->scope ? 0 : threads_of_user () + c->spec->limits.max_processes;
+        c->scope ? 0 : user_threads_count () + c->spec->limits.max_processes;
     request.limits.memory_bytes = confinement_memory_bytes (c);
     _cleanup_ (landlock_plan_free) struct landlock_plan with_closure = { 0 };
     if (request.landlock && program->closure && program->closure->len) {
@@ -589,7 +627,11 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
             return false;
         request.landlock = &with_closure;
     }
-    return sandbox_spawn (&request, out, err);
+    if (! sandbox_spawn (&request, out, err))
+        return false;
+    if (! program->is_heard)
+        give_sockets (c, out);
+    return true;
 }
 
 uint64_t

@@ -8,8 +8,9 @@
  */
 #pragma once
 
+#include "policy/containment.h"
+#include "sandbox/egress/egress.h"
 #include "sandbox/host/probe.h"
-#include "sandbox/kernel/egress.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "sandbox/run/spawn.h"
 
@@ -38,8 +39,7 @@ struct confinement_spec {
     const char *const *staged;      /* names with a staged runtime; NULL-terminated, may be NULL */
     const struct confinement_tree *trees;
     size_t tree_count;
-    bool is_unconfined; /* no namespaces: what Landlock, the filter and limits give is all there is
-                         */
+    enum session_space space; /* but SPACE_OWN: there are no namespaces */
     bool workdir_exec;
     bool allows_unix_sockets;
     const char *const *host_sockets; /* of the host, to be reached all the same; NULL-terminated,
@@ -79,6 +79,9 @@ const struct cgroup_scope *confinement_scope (const struct confinement *c);
 /* Bytes of files in the session's folders that its processes hold open and nobody finds any more.
  */
 uint64_t confinement_unlinked_bytes (const struct confinement *c);
+/* NAME=value entries by which programs find the egress relay where they have no network of their
+ * own. NULL-terminated, in the confinement's arena; empty elsewhere. */
+const char *const *confinement_proxy_env (const struct confinement *c);
 /* Where a command finds its temporary folder: "/tmp" when mapped, else the folder's own path. */
 const char *confinement_temp_dir (const struct confinement *c);
 /* What is kept of one command's output at most: capabilities.resources.max_file_size_bytes. */

@@ -2,7 +2,7 @@
 #include "sandbox/run/network_refusals.h"
 
 #include "base/alloc.h"
-#include "sandbox/kernel/dns.h"
+#include "sandbox/egress/dns.h"
 
 #include <arpa/inet.h>
 #include <netinet/ip.h>

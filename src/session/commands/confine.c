@@ -238,14 +238,14 @@ warn_once (struct session *s)
     const enum containment_tier tier = host_decide (s->asked->decision)->applied;
     struct tier_warning warnings[TIER_WARNINGS_MAX];
     /* What a tier confines is said of hosts with namespaces; without them W-SEC-034 is true. */
-    size_t count = s->rooms.processes->confined->spec.is_unconfined
+    size_t count = s->rooms.processes->confined->spec.space != SPACE_OWN
                        ? 0
                        : policy_tier_warnings (s->policy, tier, warnings);
     for (size_t i = 0; i < count; i++)
         launch_warning (s, warnings[i].code, "%s", warnings[i].text);
     const struct confined *c = s->rooms.processes->confined;
     const char *reason = NULL;
-    if (c->spec.is_unconfined)
+    if (c->spec.space == SPACE_OPEN)
         launch_warning (
             s, W_SEC_034,
             "this host makes no namespaces and --unconfined is given: commands reach every "
@@ -300,7 +300,7 @@ confine_start (struct session *s, struct mur_error **err)
     c->spec.probe = host_probe_once ();
     c->spec.shell_allow = names_of (s, &s->policy->commands.allow);
     c->spec.path = getenv ("PATH");
-    c->spec.is_unconfined = host_decide (s->asked->decision)->is_unconfined;
+    c->spec.space = host_decide (s->asked->decision)->space;
     c->spec.workdir_exec = s->policy->files.exec_allowed;
     fill_trees (s);
     fill_limits (s);
@@ -339,12 +339,18 @@ recipe_environment (struct session *s)
 {
     const struct strv *env =
         &confinement_allowlist (s->rooms.processes->confined->confinement)->env;
-    const char **entries = arena_new_array (s->arena, const char *, env->len + 2);
+    const char *const *proxy = confinement_proxy_env (s->rooms.processes->confined->confinement);
+    size_t len = env->len, proxied = 0;
+    while (proxy[proxied])
+        proxied++;
+    const char **entries = arena_new_array (s->arena, const char *, env->len + proxied + 2);
     for (size_t i = 0; i < env->len; i++)
         entries[i] = filled_in (s, env->items[i]);
     /* Nothing covers the host's own there, which may not be read and must not stop git. */
     if (! confinement_has_mounts (s->rooms.processes->confined->confinement))
-        entries[env->len] = "GIT_CONFIG_NOSYSTEM=1";
+        entries[len++] = "GIT_CONFIG_NOSYSTEM=1";
+    for (size_t i = 0; i < proxied; i++)
+        entries[len++] = proxy[i];
     return entries;
 }
 

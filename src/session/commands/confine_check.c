@@ -28,11 +28,13 @@ confine_check_host (const struct session *s, bool has_native_artifact, struct mu
     if (! policy_may_run_native (s->policy, has_native_artifact))
         return true;
     _cleanup_free_ char *blocker = host_probe_network_blocker (host_probe_once ());
-    if (! blocker || host_decide (s->asked->decision)->is_unconfined)
+    if (! blocker || host_decide (s->asked->decision)->space != SPACE_OWN)
         return true;
     mur_fail (err, E_CAP_005, "no network namespace can be made here: %s", blocker);
-    return mur_hint (err, "or accept commands that the network rules do not bound: --unconfined, "
-                          "`unconfined: true` in ~/.murmur/config.yaml");
+    return mur_hint (
+        err,
+        "Landlock of ABI 4 (Linux 6.7) stands for one; or accept commands that the network rules do not bound: --unconfined, "
+        "`unconfined: true` in ~/.murmur/config.yaml");
 }
 
 /* The bare name of the program a script asks for, one `env` hop taken; NULL when it is no script.

@@ -93,6 +93,7 @@ serve (struct session *s, struct mur_error **err)
         .capsule_version = s->manifest->version,
         .session_id = s->id.text,
         .port = door_port (s->door),
+        .public_url = s->asked->public_url,
         .tools = (const char *const *)tools.items,
         .tool_count = tools.len,
         .has_shell = s->policy->commands.allow.len > 0,

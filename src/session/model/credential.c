@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "manifest/settings/config.h"
 #include "manifest/settings/launcher_keys.h"
+#include "manifest/settings/secrets_dir.h"
 #include "session/model/steering_internal.h"
 #include "session/model/supplied.h"
 #include "session/state/session.h"
@@ -132,6 +133,10 @@ credential_read (void *ctx, struct gateway_key *out)
     out->source = GATEWAY_SOURCE_LAUNCHER;
     if (out->value)
         return;
+    out->value = secrets_dir_ask (c->name);
+    out->source = GATEWAY_SOURCE_FILE;
+    if (out->value)
+        return;
     pthread_mutex_lock (&c->lock);
     refresh (c);
     if (c->cached) {
@@ -198,6 +203,12 @@ credential_place (struct credential *c)
         return "written in the manifest";
     if (c->is_controllers)
         return "supplied by a controller";
-    return credential_source (c) == GATEWAY_SOURCE_CONFIG ? "of the configuration's credentials"
-                                                          : "of the environment or .env";
+    switch (credential_source (c)) {
+    case GATEWAY_SOURCE_CONFIG:
+        return "of the configuration's credentials";
+    case GATEWAY_SOURCE_FILE:
+        return "of --secrets-dir";
+    default:
+        return "of the environment or .env";
+    }
 }

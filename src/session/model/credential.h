@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where an artifact's gateway key comes from: the operator's config first, then the environment of
- * the launch, or the literal in the manifest (docs/spec/manifest.md 17.1, docs/spec/containment.md
- * 4); for a name of control.secrets the controller alone.
+ * Where an artifact's gateway key comes from: the launcher, a file of --secrets-dir, the operator's
+ * config, the environment of the launch, in that order, or the literal in the manifest
+ * (docs/spec/manifest.md 17.1, docs/spec/containment.md 4); for a name of control.secrets the
+ * controller alone.
  *
  * Always true: the config file is parsed again only when it changed; a value never appears in a
  * message.

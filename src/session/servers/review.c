@@ -33,6 +33,13 @@ review_tier (void)
     return host_probe_once ()->landlock_abi > 0 ? CONFINEMENT_LANDLOCK : CONFINEMENT_SECCOMP;
 }
 
+static enum session_space
+review_space (const struct review_request *q)
+{
+    const struct host_containment host = host_containment_facts ();
+    return containment_space (&host, q->may_be_unconfined);
+}
+
 static bool
 make_dir (struct review *r, struct mur_error **err)
 {
@@ -96,7 +103,7 @@ review_open (const struct review_request *q, struct mur_error **err)
         .work = q->work,
         .session_id = r->id.text,
         .tier = url ? CONFINEMENT_SECCOMP : review_tier (),
-        .is_unconfined = q->is_unconfined,
+        .space = url ? SPACE_OWN : review_space (q),
         .cgroup_is_optional = q->cgroup_is_optional,
         .resources = resources_default (),
         .network = q->network,

@@ -52,7 +52,8 @@ struct server_setup {
     const char *const *protected;    /* of the work folder, read only; NULL-terminated or NULL */
     const char *session_id;
     enum confinement_tier tier;
-    bool is_unconfined, cgroup_is_optional;
+    enum session_space space;
+    bool cgroup_is_optional;
     struct cap_resources resources;
     struct str_list network; /* entries of an allow list */
     unsigned gateway_port;   /* of 127.0.0.1 outside; 0: none */

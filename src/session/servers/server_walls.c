@@ -111,7 +111,7 @@ static bool
 check_host (const struct mcp_server *s, struct mur_error **err)
 {
     _cleanup_free_ char *blocker = host_probe_network_blocker (s->walls.spec.probe);
-    return ! blocker || s->setup.is_unconfined ||
+    return ! blocker || s->setup.space != SPACE_OWN ||
            mur_fail (err, E_CAP_005, "no network namespace can be made here for server %s: %s",
                      s->setup.name, blocker);
 }
@@ -146,6 +146,9 @@ fill_env (struct mcp_server *s)
     const char *temp = confinement_temp_dir (w->confinement);
     if (strcmp (temp, "/tmp") != 0)
         strv_printf (&w->env, "TMPDIR=%s", temp);
+    const char *const *proxy = confinement_proxy_env (w->confinement);
+    for (size_t i = 0; proxy[i]; i++)
+        strv_push (&w->env, proxy[i]);
     for (size_t i = 0; s->setup.env && s->setup.env[i]; i++)
         strv_push (&w->env, s->setup.env[i]);
 }
@@ -168,7 +171,7 @@ make_walls (struct mcp_server *s, struct mur_error **err)
     spec->probe = host_probe_once ();
     spec->shell_allow = programs;
     spec->path = getenv ("PATH");
-    spec->is_unconfined = s->setup.is_unconfined;
+    spec->space = s->setup.space;
     spec->trees = tree;
     spec->tree_count = 1;
     fill_limits (s);

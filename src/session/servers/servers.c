@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/secret.h"
 #include "fs/paths.h"
+#include "manifest/settings/secrets_dir.h"
 #include "net/server/gateway_door.h"
 #include "sandbox/host/host.h"
 #include "session/commands/confine.h"
@@ -41,6 +42,9 @@ fill_env (struct session *s, struct staged_server *v, struct mur_error **err)
         strv_printf (&v->env, "%s=%s", m->env.items[i].name, m->env.items[i].value);
     for (size_t i = 0; i < m->secret_env.len; i++) {
         const char *name = m->secret_env.items[i], *text = getenv (name);
+        _cleanup_secret_ struct secret *of_file = secrets_dir_ask (name);
+        if (of_file)
+            text = secret_reveal (of_file);
         if (! text || ! *text) {
             mur_fail (err, E_MCP_008, "server %s needs the variable %s, which is not set", v->name,
                       name);
@@ -123,7 +127,7 @@ make_process (struct session *s, struct staged_server *v)
         .protected = (const char *const *)v->protected.items,
         .session_id = s->id.text,
         .tier = confine_tier (s),
-        .is_unconfined = host_decide (s->asked->decision)->is_unconfined,
+        .space = host_decide (s->asked->decision)->space,
         .cgroup_is_optional = s->asked->config->cgroup_is_optional,
         .resources = c && c->resources ? *c->resources : resources_default (),
         .network = a->grant->network,

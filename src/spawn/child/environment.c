@@ -11,6 +11,7 @@ static const char *const runtime_owned[] = {
     "HOME",
     "LOGNAME",
     "USER",
+    "MURMUR_SECRETS_DIR",
     "MURMUR_ROOST_URL",
     "MURMUR_HOST_WARNINGS_REPORTED",
     "MURMUR_SPAWNER",
@@ -21,7 +22,7 @@ static const char *const runtime_owned[] = {
     "MURMUR_FORMATION_LIFELINE",
 };
 
-static const char *const inherited[] = { "PATH", "HOME", "LOGNAME", "USER" };
+static const char *const inherited[] = { "PATH", "HOME", "LOGNAME", "USER", "MURMUR_SECRETS_DIR" };
 
 static bool
 has (const char *const *names, size_t count, const char *name)

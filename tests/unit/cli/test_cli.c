@@ -383,7 +383,7 @@ test_the_table_is_the_chapters (void **state)
         { "install", "--global --all-platforms --no-precompile --resolve" },
         { "precompile", "--workdir --json" },
         { "run",
-          "--manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
+          "--public-url --secrets-dir --manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
           "--system-prompt "
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fdio.h"
-#include "sandbox/kernel/dns.h"
-#include "sandbox/kernel/egress.h"
+#include "sandbox/egress/dns.h"
+#include "sandbox/egress/egress.h"
 #include "sandbox/space/namespaces.h"
 
 #include <arpa/inet.h>

@@ -4,6 +4,8 @@
  * relays allowed TCP connections byte for byte and answers DNS queries; everything else goes
  * nowhere.
  *
+ * Without a network namespace it is a proxy that is asked by host and port (proxy_request.h).
+ *
  * Decided from the query alone before any lookup leaves the process; the connection goes to the
  * address the client dialled, from the host's network.
  */
@@ -23,6 +25,9 @@ size_t egress_ports (const struct allow_list *rules, uint16_t ports[NETWORK_NAME
 struct egress *
 egress_new (const struct network_listeners *listeners, const struct allow_list *rules,
             const uint16_t *ports, struct mur_error **err);
+/* Gives sockets to whoever this listener of a system call filter belongs to, for as long as that
+ * runs. The descriptor is borrowed until the relay is freed. */
+bool egress_give_sockets (struct egress *e, int listener_fd);
 /* Stops listening and ends the relays. */
 void egress_free (struct egress *e);
 DEFINE_CLEANUP (struct egress, egress_free)

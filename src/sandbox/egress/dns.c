@@ -2,7 +2,7 @@
  *
  * Reading and deciding DNS queries of a session's namespace. See egress.h and dns.h.
  */
-#include "sandbox/kernel/dns.h"
+#include "sandbox/egress/dns.h"
 
 #include "base/buf.h"
 

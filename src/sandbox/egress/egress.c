@@ -3,15 +3,18 @@
  * The egress thread. One epoll holds the listeners, the DNS socket, the resolver's descriptors and
  * both ends of every relay; nothing in it blocks.
  */
-#include "sandbox/kernel/egress.h"
-#include "net/own_names.h"
+#include "sandbox/egress/egress.h"
 #include "net/url.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "sandbox/kernel/dns.h"
+#include "sandbox/egress/dns.h"
+#include "sandbox/egress/name_bindings.h"
+#include "sandbox/egress/proxy_request.h"
+#include "sandbox/egress/pump.h"
+#include "sandbox/kernel/syscall_filter.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,17 +29,19 @@
 #define MAX_RELAYS         128
 #define CONNECT_TIMEOUT_MS 15000
 #define IDLE_TIMEOUT_MS    300000
+#define REFUSED_TIMEOUT_MS 2000
 #define BINDING_MS         300000 /* longer than the TTL on purpose */
-#define BUFFER_BYTES       16384
 
 /* What an epoll event is about: kind in the high half, index or descriptor in the low. */
 enum tag {
     TAG_WAKE = 1,
     TAG_LISTENER,
+    TAG_PROXY,
     TAG_DNS,
     TAG_RESOLVER,
     TAG_CLIENT,
     TAG_UPSTREAM,
+    TAG_SOCKETS,
 };
 
 static uint64_t
@@ -45,25 +50,22 @@ tagged (enum tag tag, size_t index)
     return (uint64_t)tag << 32 | index;
 }
 
-/* An address an allowed name stood for when it was asked. */
-struct binding {
-    struct in_addr address;
-    char *name;
-    uint64_t expires_ms; /* UINT64_MAX: resolved from the allow list at the start */
-};
-
-struct pipe_buffer {
-    char bytes[BUFFER_BYTES];
-    size_t start, end;
-    bool is_finished; /* the reading side saw end of file */
-    bool is_shut;     /* and the writing side was told */
+enum relay_state {
+    RELAY_ASKING,     /* the request of a proxy's client is read */
+    RELAY_RESOLVING,  /* its host's address is looked up */
+    RELAY_CONNECTING, /* to the address that was dialled, or looked up */
+    RELAY_OPEN,
+    RELAY_REFUSED, /* it was answered; what it still sends is read and dropped */
 };
 
 struct relay {
-    bool is_connecting;
+    enum relay_state state;
     int client_fd, upstream_fd;
     uint64_t deadline_ms;
-    struct pipe_buffer up, down; /* client to upstream, upstream to client */
+    uint64_t serial;              /* of a lookup under way */
+    struct pipe_buffer up, down;  /* client to upstream, upstream to client */
+    enum proxy_verdict verdict;   /* PROXY_INCOMPLETE: it was dialled */
+    struct proxy_request request; /* of a tunnel, or one that is forwarded */
 };
 
 struct egress {
@@ -73,49 +75,12 @@ struct egress {
     int epoll_fd, wake_fd;
     pthread_t thread;
     struct resolver *resolver;
-    struct binding *bindings;
-    size_t binding_len, binding_cap;
+    struct name_bindings bindings;
     struct relay *relays[MAX_RELAYS];
+    uint64_t serial;
 };
 
 /* --- who may be dialled --- */
-
-/* Whoever answers for a name must not decide that this host's own services are reached. */
-static bool
-is_rebound (struct in_addr address, const char *name)
-{
-    const struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = address };
-    return address_needs_a_literal ((const struct sockaddr *)&a, name);
-}
-
-static void
-bind_name (struct egress *e, struct in_addr address, const char *name, uint64_t expires_ms)
-{
-    if (is_rebound (address, name))
-        return;
-    for (size_t i = 0; i < e->binding_len; i++) {
-        struct binding *b = &e->bindings[i];
-        if (b->address.s_addr == address.s_addr && str_eq (b->name, name)) {
-            if (b->expires_ms < expires_ms)
-                b->expires_ms = expires_ms;
-            return;
-        }
-    }
-    x_grow (e->bindings, e->binding_len, e->binding_cap);
-    e->bindings[e->binding_len++] = (struct binding){ address, x_strdup (name), expires_ms };
-}
-
-static void
-forget_expired (struct egress *e, uint64_t now)
-{
-    for (size_t i = 0; i < e->binding_len;)
-        if (e->bindings[i].expires_ms <= now) {
-            free (e->bindings[i].name);
-            e->bindings[i] = e->bindings[--e->binding_len];
-        } else {
-            i++;
-        }
-}
 
 /* The scheme of a rule is not looked at: its port already stands for it. */
 static bool
@@ -129,8 +94,8 @@ may_connect (const struct egress *e, struct in_addr address, int port)
 {
     uint64_t now = clock_monotonic_ms ();
     const char *name = NULL;
-    for (size_t i = 0; i < e->binding_len; i++) {
-        const struct binding *b = &e->bindings[i];
+    for (size_t i = 0; i < e->bindings.len; i++) {
+        const struct name_binding *b = &e->bindings.items[i];
         if (b->address.s_addr != address.s_addr || b->expires_ms <= now)
             continue;
         name = b->name;
@@ -152,61 +117,24 @@ relay_end (struct egress *e, size_t index)
 {
     struct relay *r = e->relays[index];
     close (r->client_fd);
-    close (r->upstream_fd);
+    if (r->upstream_fd >= 0)
+        close (r->upstream_fd);
     free (r);
     e->relays[index] = NULL;
 }
 
 /* Edge-triggered, once for all: every event pumps both directions until neither moves. */
 static bool
-relay_watch (struct egress *e, size_t index)
+relay_watch (struct egress *e, int fd, enum tag tag, size_t index)
 {
-    const struct relay *r = e->relays[index];
-    struct epoll_event client = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                                  .data.u64 = tagged (TAG_CLIENT, index) };
-    struct epoll_event upstream = client;
-    upstream.data.u64 = tagged (TAG_UPSTREAM, index);
-    return epoll_ctl (e->epoll_fd, EPOLL_CTL_ADD, r->client_fd, &client) == 0 &&
-           epoll_ctl (e->epoll_fd, EPOLL_CTL_ADD, r->upstream_fd, &upstream) == 0;
-}
-
-/* Reads once and writes once. False: the relay must end; *has_moved is set when a byte or the end
- * moved. */
-static bool
-pump_once (int from_fd, int to_fd, struct pipe_buffer *b, bool *has_moved)
-{
-    if (! b->is_finished && b->end < BUFFER_BYTES) {
-        ssize_t n = read (from_fd, b->bytes + b->end, BUFFER_BYTES - b->end);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        if (n >= 0) {
-            *has_moved = true;
-            b->is_finished = n == 0;
-            b->end += (size_t)n;
-        }
-    }
-    if (b->start < b->end) {
-        ssize_t n = send (to_fd, b->bytes + b->start, b->end - b->start, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        if (n > 0) {
-            *has_moved = true;
-            b->start += (size_t)n;
-        }
-    }
-    if (b->start == b->end) {
-        b->start = b->end = 0;
-        if (b->is_finished && ! b->is_shut) {
-            b->is_shut = true;
-            shutdown (to_fd, SHUT_WR);
-        }
-    }
-    return true;
+    struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                 .data.u64 = tagged (tag, index) };
+    return epoll_ctl (e->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 /* Moves both directions until nothing moves. False: the relay must end. */
 static bool
-pump (struct relay *r)
+relay_pump (struct relay *r)
 {
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
@@ -228,61 +156,226 @@ is_connected (const struct relay *r)
 }
 
 static void
-relay_event (struct egress *e, size_t index, enum tag tag, uint32_t events)
-{
-    struct relay *r = e->relays[index];
-    if (! r)
-        return;
-    if (r->is_connecting) {
-        bool is_gone = tag == TAG_CLIENT && (events & (EPOLLERR | EPOLLHUP));
-        if (! is_gone && tag == TAG_CLIENT)
-            return;
-        if (is_gone || ! is_connected (r)) {
-            relay_end (e, index);
-            return;
-        }
-        r->is_connecting = false;
-        r->deadline_ms = clock_monotonic_ms () + IDLE_TIMEOUT_MS;
-    }
-    if (! pump (r))
-        relay_end (e, index);
-}
-
-static void
 set_no_delay (int fd)
 {
     int one = 1;
     setsockopt (fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* Dials, from the host's network, the address the client dialled. Takes client_fd over. */
-static void
-relay_start (struct egress *e, int client_fd, const struct sockaddr_in *dialled)
+static struct relay *
+relay_new (struct egress *e, int client_fd, enum relay_state state, size_t *index)
 {
-    size_t index = 0;
-    while (index < MAX_RELAYS && e->relays[index])
-        index++;
-    int upstream =
-        index == MAX_RELAYS ? -1 : socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (upstream < 0) {
+    for (*index = 0; *index < MAX_RELAYS && e->relays[*index];)
+        ++*index;
+    if (*index == MAX_RELAYS) {
         close (client_fd);
-        return;
+        return NULL;
     }
-    if (connect (upstream, (const struct sockaddr *)dialled, sizeof *dialled) < 0 &&
-        errno != EINPROGRESS) {
-        close (upstream);
-        close (client_fd);
-        return;
-    }
-    set_no_delay (upstream);
     set_no_delay (client_fd);
-    struct relay *r = e->relays[index] = x_new0 (struct relay);
-    r->is_connecting = true;
-    r->client_fd = client_fd;
-    r->upstream_fd = upstream;
+    struct relay *r = e->relays[*index] = x_new0 (struct relay);
+    *r = (struct relay){ .state = state,
+                         .client_fd = client_fd,
+                         .upstream_fd = -1,
+                         .deadline_ms = clock_monotonic_ms () + CONNECT_TIMEOUT_MS };
+    if (relay_watch (e, client_fd, TAG_CLIENT, *index))
+        return r;
+    relay_end (e, *index);
+    return NULL;
+}
+
+/* Connects, from the host's network. False: it cannot even begin. */
+static bool
+relay_dial (struct egress *e, size_t index, const struct sockaddr_in *address)
+{
+    struct relay *r = e->relays[index];
+    r->upstream_fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (r->upstream_fd < 0 ||
+        (connect (r->upstream_fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
+         errno != EINPROGRESS))
+        return false;
+    set_no_delay (r->upstream_fd);
+    r->state = RELAY_CONNECTING;
     r->deadline_ms = clock_monotonic_ms () + CONNECT_TIMEOUT_MS;
-    if (! relay_watch (e, index))
+    return relay_watch (e, r->upstream_fd, TAG_UPSTREAM, index);
+}
+
+/* --- requests of a proxy --- */
+
+static void
+refuse_request (struct egress *e, size_t index, const char *status, const char *why)
+{
+    struct relay *r = e->relays[index];
+    _cleanup_free_ char *text = x_asprintf ("HTTP/1.1 %s\r\nContent-Type: text/plain\r\n"
+                                            "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                                            status, strlen (why), why);
+    /* Short, into an empty buffer. */
+    (void)send (r->client_fd, text, strlen (text), MSG_NOSIGNAL);
+    shutdown (r->client_fd, SHUT_WR);
+    r->state = RELAY_REFUSED;
+    r->deadline_ms = clock_monotonic_ms () + REFUSED_TIMEOUT_MS;
+}
+
+static void
+refuse_host (struct egress *e, size_t index)
+{
+    const struct proxy_request *q = &e->relays[index]->request;
+    allow_tell_refused (e->rules, q->host, q->port);
+    _cleanup_free_ char *why =
+        x_asprintf ("murmur: %s:%d is not in capabilities.network.allow\n", q->host, q->port);
+    refuse_request (e, index, "403 Forbidden", why);
+}
+
+/* A rule without a port stands for the two it stands for everywhere. */
+static bool
+may_ask (const struct egress *e, const char *host, int port)
+{
+    for (size_t i = 0; i < e->rules->len; i++) {
+        const struct allow_rule *r = &e->rules->rules[i];
+        bool is_usual = r->port != ALLOW_ANY_PORT || port == 80 || port == 443;
+        if (is_usual && rule_allows (r, host, port))
+            return ! allow_is_held (e->rules->hold, host, port);
+    }
+    return false;
+}
+
+/* One lookup under way: whose it is, should that still be there. */
+struct looked_up {
+    struct egress *egress;
+    size_t index;
+    uint64_t serial;
+};
+
+static void
+on_host_resolved (void *ctx, const struct resolve_answer *answer)
+{
+    _cleanup_free_ struct looked_up *l = ctx;
+    struct relay *r = l->egress->relays[l->index];
+    if (! r || r->serial != l->serial)
+        return;
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons ((uint16_t)r->request.port) };
+    bool is_rebinding = false;
+    for (size_t i = 0; answer->family == AF_INET && i < answer->count; i++) {
+        address.sin_addr = answer->v4[i];
+        if ((is_rebinding = name_is_rebound (address.sin_addr, r->request.host)))
+            continue;
+        if (! relay_dial (l->egress, l->index, &address))
+            refuse_request (l->egress, l->index, "502 Bad Gateway", "murmur: cannot connect\n");
+        return;
+    }
+    if (is_rebinding)
+        refuse_host (l->egress, l->index);
+    else
+        refuse_request (l->egress, l->index, "502 Bad Gateway", "murmur: no address\n");
+}
+
+static void
+read_request (struct egress *e, size_t index)
+{
+    struct relay *r = e->relays[index];
+    ssize_t n;
+    do {
+        r->verdict = proxy_request_read (r->up.bytes, r->up.end, &r->request);
+        if (r->verdict != PROXY_INCOMPLETE)
+            break;
+        n = read (r->client_fd, r->up.bytes + r->up.end, PROXY_HEAD_MAX - r->up.end);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+            relay_end (e, index);
+            return;
+        }
+        r->up.end += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    if (r->verdict == PROXY_INCOMPLETE)
+        return;
+    if (r->verdict == PROXY_MALFORMED) {
+        refuse_request (e, index, "400 Bad Request", "murmur: not a request of a proxy\n");
+        return;
+    }
+    if (! may_ask (e, r->request.host, r->request.port)) {
+        refuse_host (e, index);
+        return;
+    }
+    r->state = RELAY_RESOLVING;
+    r->serial = ++e->serial;
+    const struct looked_up here = { e, index, r->serial };
+    resolver_lookup (e->resolver, r->request.host, AF_INET, on_host_resolved,
+                     x_memdup (&here, sizeof here));
+}
+
+/* What the two sides read first: the tunnel is there, the request as the server knows it. */
+static void
+begin_answer (struct relay *r)
+{
+    static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    _cleanup_buf_ struct buf head = { 0 };
+    if (r->verdict == PROXY_INCOMPLETE)
+        return;
+    if (r->verdict == PROXY_TUNNEL) {
+        memcpy (r->down.bytes, established, sizeof established - 1);
+        r->down.end = sizeof established - 1;
+    } else {
+        proxy_request_rewrite (r->up.bytes, &r->request, &head);
+    }
+    pipe_buffer_replace (&r->up, r->request.head_len, head.data, head.len);
+}
+
+/* --- events --- */
+
+static void
+relay_connected (struct egress *e, size_t index, enum tag tag, uint32_t events)
+{
+    struct relay *r = e->relays[index];
+    bool is_gone = tag == TAG_CLIENT && (events & (EPOLLERR | EPOLLHUP));
+    if (! is_gone && tag == TAG_CLIENT)
+        return;
+    if (! is_gone && is_connected (r)) {
+        r->state = RELAY_OPEN;
+        r->deadline_ms = clock_monotonic_ms () + IDLE_TIMEOUT_MS;
+        begin_answer (r);
+    } else if (is_gone || r->verdict == PROXY_INCOMPLETE) {
         relay_end (e, index);
+    } else {
+        refuse_request (e, index, "502 Bad Gateway", "murmur: nobody answers there\n");
+    }
+}
+
+/* False: it is at its end. */
+static bool
+relay_drop_input (const struct relay *r)
+{
+    char dropped[4096];
+    ssize_t n;
+    while ((n = read (r->client_fd, dropped, sizeof dropped)) > 0)
+        ;
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void
+relay_event (struct egress *e, size_t index, enum tag tag, uint32_t events)
+{
+    struct relay *r = e->relays[index];
+    if (r && r->state == RELAY_CONNECTING) {
+        relay_connected (e, index, tag, events);
+        r = e->relays[index];
+    }
+    if (! r)
+        return;
+    switch (r->state) {
+    case RELAY_ASKING:
+        read_request (e, index);
+        break;
+    case RELAY_RESOLVING:
+    case RELAY_CONNECTING:
+        break;
+    case RELAY_OPEN:
+        if (! relay_pump (r))
+            relay_end (e, index);
+        break;
+    case RELAY_REFUSED:
+        if (! relay_drop_input (r))
+            relay_end (e, index);
+        break;
+    }
 }
 
 static void
@@ -294,12 +387,30 @@ accept_all (struct egress *e, size_t listener)
             return;
         struct sockaddr_in dialled;
         socklen_t len = sizeof dialled;
-        if (getsockname (fd, (struct sockaddr *)&dialled, &len) == 0 &&
-            may_connect (e, dialled.sin_addr, ntohs (dialled.sin_port)))
-            relay_start (e, fd, &dialled);
-        else
+        size_t index;
+        if (getsockname (fd, (struct sockaddr *)&dialled, &len) < 0 ||
+            ! may_connect (e, dialled.sin_addr, ntohs (dialled.sin_port)))
             close (fd);
+        else if (relay_new (e, fd, RELAY_CONNECTING, &index) && ! relay_dial (e, index, &dialled))
+            relay_end (e, index);
     }
+}
+
+static void
+accept_proxied (struct egress *e)
+{
+    int fd;
+    size_t index;
+    while ((fd = accept4 (e->listeners.proxy_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+        (void)relay_new (e, fd, RELAY_ASKING, &index);
+}
+
+static void
+give_sockets (struct egress *e, int listener_fd, uint32_t events)
+{
+    uint64_t told = 0;
+    if ((events & (EPOLLHUP | EPOLLERR)) || ! syscall_filter_answer (listener_fd, &told))
+        epoll_ctl (e->epoll_fd, EPOLL_CTL_DEL, listener_fd, NULL);
 }
 
 /* --- DNS --- */
@@ -347,7 +458,8 @@ on_resolved (void *ctx, const struct resolve_answer *answer)
                                            [RESOLVE_NO_NAME] = DNS_CODE_NXDOMAIN,
                                            [RESOLVE_NO_ANSWER] = DNS_CODE_SERVFAIL };
     for (size_t i = 0; answer->family == AF_INET && i < answer->count; i++)
-        bind_name (a->egress, answer->v4[i], a->query.name, clock_monotonic_ms () + BINDING_MS);
+        name_bindings_add (&a->egress->bindings, answer->v4[i], a->query.name,
+                           clock_monotonic_ms () + BINDING_MS);
     send_reply (a, codes[answer->status], answer);
     free (a);
 }
@@ -435,6 +547,12 @@ serve (void *arg)
             case TAG_LISTENER:
                 accept_all (e, index);
                 break;
+            case TAG_PROXY:
+                accept_proxied (e);
+                break;
+            case TAG_SOCKETS:
+                give_sockets (e, (int)index, events[i].events);
+                break;
             case TAG_DNS:
                 answer_queries (e);
                 break;
@@ -450,7 +568,7 @@ serve (void *arg)
         uint64_t now = clock_monotonic_ms ();
         resolver_process (e->resolver, -1, 0);
         end_late_relays (e, now);
-        forget_expired (e, now);
+        name_bindings_forget (&e->bindings, now);
     }
 }
 
@@ -493,7 +611,7 @@ bind_allow_list (struct egress *e)
             continue;
         resolve_now (host, AF_INET, &answer);
         for (size_t n = 0; n < answer.count; n++)
-            bind_name (e, answer.v4[n], host, UINT64_MAX);
+            name_bindings_add (&e->bindings, answer.v4[n], host, UINT64_MAX);
         if (answer.status == RESOLVE_NO_ANSWER)
             diag_plain_warning (
                 "network.allow: nobody answered for %s; commands can reach it once a "
@@ -528,11 +646,19 @@ egress_new (const struct network_listeners *listeners, const struct allow_list *
     bool is_watched = watch (e, e->wake_fd, tagged (TAG_WAKE, 0));
     for (size_t i = 0; i < listeners->count; i++)
         is_watched &= watch (e, listeners->tcp_fds[i], tagged (TAG_LISTENER, i));
+    if (listeners->proxy_fd >= 0)
+        is_watched &= watch (e, listeners->proxy_fd, tagged (TAG_PROXY, 0));
     if (listeners->dns_fd >= 0)
         is_watched &= watch (e, listeners->dns_fd, tagged (TAG_DNS, 0));
     if (! is_watched || pthread_create (&e->thread, NULL, serve, e) != 0)
         return mur_fail_errno (err, E_IO_003, "cannot start the egress relay"), NULL;
     return steal_ptr (&e);
+}
+
+bool
+egress_give_sockets (struct egress *e, int listener_fd)
+{
+    return watch (e, listener_fd, tagged (TAG_SOCKETS, (size_t)listener_fd));
 }
 
 void
@@ -548,9 +674,7 @@ egress_free (struct egress *e)
         if (e->relays[i])
             relay_end (e, i);
     resolver_free (e->resolver);
-    for (size_t i = 0; i < e->binding_len; i++)
-        free (e->bindings[i].name);
-    free (e->bindings);
+    name_bindings_free (&e->bindings);
     if (e->epoll_fd >= 0)
         close (e->epoll_fd);
     if (e->wake_fd >= 0)
