@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "engine/compiler_process.h"
 #include "home/roost_socket.h"
+#include "home/session_dirs.h"
 #include "sandbox/kernel/cgroup_sweep.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ run_command (const struct cli_args *args)
     int status = CLI_FAILED;
     if (command->run) {
         cgroup_sweep (); /* what a killed launch left */
+        home_sweep ();
         status = command->run (args, &err);
     } else {
         mur_fail (&err, E_IO_003, "this version of mur does not have `mur %s` yet", command->name);

@@ -108,33 +108,31 @@ tick (void *arg)
     return NULL;
 }
 
-/* Signals are the main thread's. Without a ticker a deadline cannot fire, so failing to start one
- * is fatal. */
-static void
-start_ticker (struct engine *e)
+/* Signals are the main thread's. Without a ticker a deadline cannot fire: then no guest runs. */
+static bool
+start_ticker (struct engine *e, struct mur_error **err)
 {
     sigset_t all, before;
     sigfillset (&all);
     pthread_sigmask (SIG_BLOCK, &all, &before);
     int failed = pthread_create (&e->ticker, NULL, tick, e);
     pthread_sigmask (SIG_SETMASK, &before, NULL);
-    if (failed) {
-        fprintf (stderr, "cannot start the engine's ticker: %s\n", strerror (failed));
-        abort ();
-    }
-    e->has_ticker = true;
+    e->has_ticker = ! failed;
+    errno = failed;
+    return ! failed ||
+           mur_fail_errno (err, E_RUN_001, "cannot start the thread that ends what runs too long");
 }
 
-void
-engine_enter (struct engine *e)
+bool
+engine_enter (struct engine *e, struct mur_error **err)
 {
     pthread_mutex_lock (&e->lock);
-    e->running++;
-    if (! e->has_ticker)
-        start_ticker (e);
-    else if (e->running == 1)
+    bool can_run = e->has_ticker || start_ticker (e, err);
+    e->running += can_run;
+    if (can_run && e->running == 1)
         pthread_cond_signal (&e->ticker_wakes);
     pthread_mutex_unlock (&e->lock);
+    return can_run;
 }
 
 void

@@ -154,14 +154,16 @@ raise_stop (void *ctx)
     bridge_stop_raise (ctx);
 }
 
-static void
-stretch_begin (struct stretch *s, struct engine *e, struct cancel *cancel)
+static bool
+stretch_begin (struct stretch *s, struct engine *e, struct cancel *cancel, struct mur_error **err)
 {
+    if (! engine_enter (e, err))
+        return false;
     *s = (struct stretch){ .engine = e, .cancel = cancel, .outer = current_cancel };
     s->stop = bridge_stop_new (e->wasm);
     s->listener = cancel_add (cancel, raise_stop, s->stop);
     current_cancel = cancel;
-    engine_enter (e);
+    return true;
 }
 
 static void
@@ -229,7 +231,8 @@ guest_new (const struct guest_spec *spec, struct cancel *cancel, enum guest_endi
         return fail_with_text (err, E_RUN_001, text), NULL;
 
     struct stretch stretch;
-    stretch_begin (&stretch, g->engine, cancel);
+    if (! stretch_begin (&stretch, g->engine, cancel, err))
+        return NULL;
     *ending = bridge_guest_start (g->guest, linked, stretch.stop, &text);
     stretch_end (&stretch);
     if (*ending != GUEST_OK)
@@ -266,6 +269,9 @@ guest_call (struct guest *g, const char *interface, const char *function, const 
             size_t arg_count, struct arena *arena, struct value *result, struct cancel *cancel,
             struct mur_error **err)
 {
+    struct stretch stretch;
+    if (! stretch_begin (&stretch, g->engine, cancel, err))
+        return GUEST_TRAPPED;
     wasmtime_component_val_t *wasm_args = x_new_array (wasmtime_component_val_t, arg_count + 1);
     for (size_t i = 0; i < arg_count; i++)
         convert_to_wasm (&args[i], &wasm_args[i]);
@@ -273,8 +279,6 @@ guest_call (struct guest *g, const char *interface, const char *function, const 
     bool has_result = false;
     char *text = NULL;
 
-    struct stretch stretch;
-    stretch_begin (&stretch, g->engine, cancel);
     enum guest_ending ending =
         bridge_guest_call (g->guest, g->linked, interface, function, wasm_args, arg_count,
                            &has_result, &wasm_result, stretch.stop, &text);

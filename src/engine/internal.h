@@ -42,8 +42,9 @@ struct component {
     size_t linked_count, linked_cap;
 };
 
-/* Brackets a stretch in which guest code may run: the epoch ticks meanwhile. */
-void engine_enter (struct engine *e);
+/* Brackets a stretch in which guest code may run: the epoch ticks meanwhile. E-RUN-001: it cannot,
+ * and there is nothing to leave. */
+bool engine_enter (struct engine *e, struct mur_error **err);
 void engine_leave (struct engine *e);
 
 /* Copies a value tree into the engine's form. Text that is not UTF-8 has its bad bytes replaced by

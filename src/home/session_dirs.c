@@ -6,12 +6,15 @@
 #include "fs/paths.h"
 #include "fs/replace.h"
 #include "fs/root.h"
+#include "fs/temporaries.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #define STALE_AFTER_MS 60000
 #define DIR_FLAGS      (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -24,7 +27,8 @@ is_older_than_a_minute (const struct stat *st, uint64_t now_ms)
     return now_ms > then_ms && now_ms - then_ms > STALE_AFTER_MS;
 }
 
-/* True when the entry's owner is gone. *lock_fd receives the lock, taken, when there is one. */
+/* True when the entry's owner is gone. *lock_fd receives the lock, taken, when there is one: it is
+ * held from before it has its name, so who can take it has outlived its owner. */
 static bool
 is_stale (int sessions_fd, const char *name, uint64_t now_ms, int *lock_fd)
 {
@@ -35,8 +39,7 @@ is_stale (int sessions_fd, const char *name, uint64_t now_ms, int *lock_fd)
         return errno == ENOENT && fstatat (sessions_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                is_older_than_a_minute (&st, now_ms);
     *lock_fd = fd;
-    return fstat (fd, &st) == 0 && is_older_than_a_minute (&st, now_ms) &&
-           flock (fd, LOCK_EX | LOCK_NB) == 0;
+    return flock (fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* Removes what dead sessions left. Failures are silent: a later launch tries again. */
@@ -59,6 +62,39 @@ sweep (int sessions_fd)
         if (is_stale (sessions_fd, entry->d_name, now_ms, &lock_fd))
             (void)fs_remove_tree_at (sessions_fd, entry->d_name, NULL);
     }
+}
+
+#define HOME_DEPTH    8
+#define SWEEP_SECONDS 3600
+
+/* Once an hour, by the time of a file: a home may hold many records. What commands wrote is left
+ * alone. */
+static void
+sweep_temporaries (int home_fd)
+{
+    static const char *const others[] = {
+        "home", "tmp", "blobs", "sessions", "harness-home", NULL
+    };
+    struct stat st;
+    time_t now = time (NULL);
+    if (fstatat (home_fd, ".swept", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        now - st.st_mtime < SWEEP_SECONDS && st.st_mtime <= now)
+        return;
+    _cleanup_close_ int fd =
+        openat (home_fd, ".swept", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && futimens (fd, NULL) == 0)
+        fs_temporaries_sweep (home_fd, HOME_DEPTH, others);
+}
+
+void
+home_sweep (void)
+{
+    _cleanup_close_ int home_fd = home_find_dir ("", NULL);
+    _cleanup_close_ int sessions = home_fd < 0 ? -1 : openat (home_fd, "sessions", DIR_FLAGS);
+    if (sessions >= 0)
+        sweep (sessions);
+    if (home_fd >= 0)
+        sweep_temporaries (home_fd);
 }
 
 /* Makes <name> below <dir> with exactly 0700; it must be new. Returns an owned descriptor or -1. */
@@ -103,9 +139,11 @@ create_session_dir (struct home_session *s, const char *id, struct mur_error **e
         return false;
     s->session_path = x_asprintf ("%s/%s", sessions_path, id);
     s->runtime_path = x_asprintf ("%s/runtime", s->session_path);
-    s->lock_fd = openat (s->session_fd, ".lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    static const char lock[] = ".lock.new";
+    s->lock_fd = openat (s->session_fd, lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (s->lock_fd < 0 || ! fs_ensure_mode (s->lock_fd, 0600) ||
-        flock (s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        flock (s->lock_fd, LOCK_EX | LOCK_NB) < 0 ||
+        renameat (s->session_fd, lock, s->session_fd, ".lock") < 0)
         return mur_fail_errno (err, E_IO_003, "cannot lock %s/.lock", s->session_path);
     s->runtime_fd = make_dir (s->session_fd, s->session_path, "runtime", err);
     static const char *const others[] = { "sealed-etc", "harness" };

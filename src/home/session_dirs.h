@@ -3,9 +3,9 @@
  * The directories of one session: created together at staging, swept when their owner died
  * (spec/session.md 3.1).
  *
- * Always true: sessions/<id>/.lock is held exclusively for the session's life, so a lock that can
- * be taken belongs to a dead one; entries younger than a minute are left alone, because their owner
- * may not have locked yet.
+ * Always true: sessions/<id>/.lock is held exclusively from before it has that name to the
+ * session's end, so a lock that can be taken belongs to a dead one; entries without one are left
+ * alone for a minute, because their owner may not have got so far.
  */
 #pragma once
 
@@ -30,6 +30,9 @@ struct home_session {
  * E-IO-003 (a link in the mirrored records path is named). */
 bool home_session_create (struct home_session *s, const char *session_id, const char *work_root,
                           struct mur_error **err);
+/* Removes what killed processes left below ~/.murmur: sessions/<id> whose lock nobody holds, and
+ * once an hour files that never got their name. Creates no home; failures are silent. */
+void home_sweep (void);
 /* Removes sessions/<id> (records stay) and frees. Safe on a zeroed or partly created struct;
  * failures are silent. */
 void home_session_end (struct home_session *s);

@@ -308,7 +308,7 @@ test_the_sweep_removes_dead_sessions_and_no_others (void **state)
 {
     (void)state;
     plant_session ("ses_dead", true, 120);
-    plant_session ("ses_young", true, 5);
+    plant_session ("ses_just_killed", true, 0);
     plant_session ("ses_unlocked", false, 120);
     plant_session ("ses_starting", false, 5);
     plant_session ("ses_live", true, 120);
@@ -320,11 +320,47 @@ test_the_sweep_removes_dead_sessions_and_no_others (void **state)
 
     assert_false (exists (at (".murmur/sessions/ses_dead")));
     assert_false (exists (at (".murmur/sessions/ses_unlocked")));
-    assert_true (exists (at (".murmur/sessions/ses_young")));
+    assert_false (exists (at (".murmur/sessions/ses_just_killed")));
     assert_true (exists (at (".murmur/sessions/ses_starting")));
     assert_true (exists (at (".murmur/sessions/ses_live")));
     assert_true (exists (at (".murmur/sessions/ses_new")));
     home_session_free (&s);
+}
+
+static void
+plant_file (const char *dir, const char *name, int age_s)
+{
+    _cleanup_close_ int fd = home_open_dir (dir, NULL);
+    close (openat (fd, name, O_CREAT | O_WRONLY, 0600));
+    struct timespec times[2];
+    clock_gettime (CLOCK_REALTIME, &times[0]);
+    times[0].tv_sec -= age_s;
+    times[1] = times[0];
+    utimensat (fd, name, times, 0);
+}
+
+#define TEMPORARY ".a.json.01a22e0a-d9dc-70b3-9e78-b23984ec9dbd.tmp"
+
+static void
+test_the_sweep_removes_files_that_never_got_their_name (void **state)
+{
+    (void)state;
+    plant_file ("conversations/a/ctx", TEMPORARY, 120);
+    plant_file ("running", TEMPORARY, 2);
+    plant_file ("running", ".mine.tmp", 120);
+    plant_file ("records/w/ses_1/home", TEMPORARY, 120);
+    home_sweep ();
+    assert_false (exists (at (".murmur/conversations/a/ctx/" TEMPORARY)));
+    assert_true (exists (at (".murmur/running/" TEMPORARY)));
+    assert_true (exists (at (".murmur/running/.mine.tmp")));
+    assert_true (exists (at (".murmur/records/w/ses_1/home/" TEMPORARY)));
+    /* Once an hour. */
+    plant_file ("running", TEMPORARY "x" TEMPORARY, 120);
+    home_sweep ();
+    assert_true (exists (at (".murmur/running/" TEMPORARY "x" TEMPORARY)));
+    plant_file ("", ".swept", 4000);
+    home_sweep ();
+    assert_false (exists (at (".murmur/running/" TEMPORARY "x" TEMPORARY)));
 }
 
 /* --- conversations --- */
@@ -432,6 +468,7 @@ main (void)
         TEST (test_a_session_gets_its_directories_and_leaves_its_records),
         TEST (test_a_link_in_the_mirrored_path_refuses_and_creates_nothing),
         TEST (test_the_sweep_removes_dead_sessions_and_no_others),
+        TEST (test_the_sweep_removes_files_that_never_got_their_name),
         TEST (test_messages_are_objects_with_a_role),
         TEST (test_a_cut_keeps_the_bytes_of_what_stays_and_counts_on),
         TEST (test_a_line_appended_meanwhile_survives_a_cut),
