@@ -30,6 +30,16 @@ http_response_header (const struct http_response *r, const char *name)
     return NULL;
 }
 
+char *
+http_response_joined (const struct http_response *r, const char *name)
+{
+    struct buf all = { 0 };
+    for (size_t i = 0; i < r->header_count; i++)
+        if (strcmp (r->headers[i].name, name) == 0)
+            buf_printf (&all, "%s%s", all.len ? ", " : "", r->headers[i].value);
+    return all.len ? buf_steal (&all) : NULL;
+}
+
 void
 http_response_free (struct http_response *r)
 {
@@ -193,33 +203,6 @@ fetch_once (struct http_client *c, const struct http_fetch *fetch,
 
 /* --- redirects, for our own downloads only --- */
 
-static char *
-redirect_target (const char *from, const char *location)
-{
-    if (strstr (location, "://"))
-        return x_strdup (location);
-    _cleanup_url_ struct url base = { 0 };
-    if (url_parse (from, &base) || location[0] != '/')
-        return NULL;
-    if (location[1] == '/')
-        return x_asprintf ("%s:%s", base.scheme, location);
-    const char *host = strstr (from, "://") + 3;
-    size_t origin = (size_t)(host - from) + strcspn (host, "/?#");
-    return x_asprintf ("%.*s%s", (int)origin, from, location);
-}
-
-static bool
-is_same_origin (const char *a, const char *b)
-{
-    _cleanup_url_ struct url x = { 0 }, y = { 0 };
-    if (url_parse (a, &x) || url_parse (b, &y))
-        return false;
-    int x_port = x.authority.port == URL_NO_PORT ? url_default_port (x.scheme) : x.authority.port;
-    int y_port = y.authority.port == URL_NO_PORT ? url_default_port (y.scheme) : y.authority.port;
-    return str_eq (x.scheme, y.scheme) && str_eq (x.authority.host, y.authority.host) &&
-           x_port == y_port;
-}
-
 static bool
 is_redirect (const struct http_response *r)
 {
@@ -233,12 +216,12 @@ static bool
 follow (struct http_request *request, char **url, struct http_header *headers,
         const struct http_response *r, struct mur_error **err)
 {
-    char *next = redirect_target (*url, http_response_header (r, "location"));
+    char *next = url_resolve (*url, http_response_header (r, "location"));
     if (! next || (str_starts (*url, "https:") && ! str_starts (next, "https:"))) {
         free (next);
         return report (err, *url, "it redirects to an address that is not followed");
     }
-    if (! is_same_origin (*url, next)) {
+    if (! url_same_origin (*url, next)) {
         size_t kept = 0;
         for (size_t i = 0; i < request->header_count; i++)
             if (strcasecmp (headers[i].name, "authorization") != 0 &&
@@ -273,6 +256,7 @@ http_fetch (struct http_client *c, const struct http_fetch *fetch, struct http_r
             http_response_free (out);
             return false;
         }
+        out->is_elsewhere = ! url_same_origin (url, fetch->request.url);
         if (! may_follow || fetch->redirect_limit == 0 || ! is_redirect (out))
             return true;
         bool goes_on = hops < fetch->redirect_limit ? follow (&request, &url, headers, out, err)

@@ -12,10 +12,13 @@ struct http_response {
     struct http_header *headers; /* names in lower case; owned */
     size_t header_count;
     struct buf body;
+    bool is_elsewhere; /* a redirect led to another origin than was asked */
 };
 
 /* The first value of a header, or NULL. <name> in lower case. Borrowed. */
 const char *http_response_header (const struct http_response *r, const char *name);
+/* All values of a header, joined with commas. Owned; NULL: it is not there. */
+char *http_response_joined (const struct http_response *r, const char *name);
 void http_response_free (struct http_response *r);
 #define _cleanup_http_response_ _cleanup_ (http_response_free)
 

@@ -138,6 +138,34 @@ url_default_port (const char *scheme)
     return strcasecmp (scheme, "https") == 0 ? 443 : 80;
 }
 
+char *
+url_resolve (const char *from, const char *location)
+{
+    size_t scheme = strcspn (location, ":/?#");
+    if (str_starts (location + scheme, "://"))
+        return x_strdup (location);
+    _cleanup_url_ struct url base = { 0 };
+    if (url_parse (from, &base) || location[0] != '/')
+        return NULL;
+    if (location[1] == '/')
+        return x_asprintf ("%s:%s", base.scheme, location);
+    const char *host = strstr (from, "://") + 3;
+    size_t origin = (size_t)(host - from) + strcspn (host, "/?#");
+    return x_asprintf ("%.*s%s", (int)origin, from, location);
+}
+
+bool
+url_same_origin (const char *a, const char *b)
+{
+    _cleanup_url_ struct url x = { 0 }, y = { 0 };
+    if (url_parse (a, &x) || url_parse (b, &y))
+        return false;
+    int x_port = x.authority.port == URL_NO_PORT ? url_default_port (x.scheme) : x.authority.port;
+    int y_port = y.authority.port == URL_NO_PORT ? url_default_port (y.scheme) : y.authority.port;
+    return str_eq (x.scheme, y.scheme) && str_eq (x.authority.host, y.authority.host) &&
+           x_port == y_port;
+}
+
 static bool
 read_literal (const char *host, struct in_addr *v4, struct in6_addr *v6, int *family)
 {

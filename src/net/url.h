@@ -36,6 +36,12 @@ const char *url_parse (const char *text, struct url *out);
 void url_free (struct url *u);
 #define _cleanup_url_ _cleanup_ (url_free)
 
+/* Where <location> leads from the address <from>: an address of its own, one without its scheme, or
+ * a path from the root. Owned; NULL: none of these. */
+char *url_resolve (const char *from, const char *location);
+/* True when both are addresses with scheme, host and port in common. */
+bool url_same_origin (const char *a, const char *b);
+
 /* 443 or 80. */
 int url_default_port (const char *scheme);
 /* True for "localhost", a literal in 127.0.0.0/8, or [::1]. <host> as in struct authority. */

@@ -27,7 +27,7 @@ check_address (const char *text)
     oauth_well_known (OAUTH_OF_ISSUER, text, &places);
     oauth_well_known (OAUTH_OF_RESOURCE, text, &places);
     for (size_t i = 0; i < places.len; i++)
-        if (! oauth_same_origin (places.items[i], text))
+        if (! url_same_origin (places.items[i], text))
             abort ();
 }
 
@@ -49,7 +49,7 @@ check_metadata (const char *text, size_t len)
     _cleanup_json_ json_t *m = json_loadb (text, len, 0, NULL);
     _cleanup_resource_ struct oauth_resource r = { 0 };
     _cleanup_issuer_ struct oauth_issuer i = { 0 };
-    if (m && oauth_resource_read (m, SERVER, &r, NULL) && ! oauth_same_origin (r.resource, SERVER))
+    if (m && oauth_resource_read (m, SERVER, &r, NULL) && ! url_same_origin (r.resource, SERVER))
         abort ();
     if (m && oauth_issuer_read (m, "https://sso.example", SERVER, &i, NULL) &&
         oauth_url_fault (i.token_endpoint, SERVER))

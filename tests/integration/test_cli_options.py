@@ -14,7 +14,7 @@ COMMANDS = {
     "version": ([], ["--json"]),
     "doctor": (["[ARGS]"], ["--verbose", "--bind <ADDR>", "--learn <PROGRAM>"]),
     "build": (["[SOURCE]"], ["-o, --output <OUTPUT>", "--skill [<NAME>]", "--version <VERSION>", "--summary <TEXT>"]),
-    "publish": (["[ARTIFACT_PATH]"], ["--platform <PLATFORM>"]),
+    "publish": (["[ARTIFACT_PATH]", "[TO]"], ["--platform <PLATFORM>"]),
     "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),
     "precompile": (["<ZIP>"], ["--workdir <WORKDIR>", "--json"]),
     "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "-p, --print", "-q, --quiet",

@@ -200,7 +200,7 @@ parse_github (const char *text, struct install_ref *ref, struct mur_error **err)
     if (! str_starts (text, prefix))
         return mur_fail (err, E_IO_003,
                          "unsupported artifact reference \"%s\": only github:<owner>/<repo>@<tag> "
-                         "may hold ':'",
+                         "and oci://<host>/<repository> may hold ':'",
                          text);
     const char *owner = text + strlen (prefix);
     const char *slash = strchr (owner, '/');
@@ -249,6 +249,11 @@ install_ref_parse (const char *text, struct install_ref *ref, struct mur_error *
         return mur_hint (err,
                          "fetch it with curl and install the file: mur install ./<name>.mur.zip; "
                          "or name a release: github:<owner>/<repo>@<tag>");
+    }
+    if (str_starts (text, "oci://")) {
+        ref->kind = INSTALL_OCI;
+        ref->path = x_strdup (text);
+        return true;
     }
     if (is_file_ref (text)) {
         ref->kind = INSTALL_FILE;

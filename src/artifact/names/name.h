@@ -54,12 +54,13 @@ const char *name_reserved_tools (void);
 enum install_ref_kind {
     INSTALL_FILE,
     INSTALL_GITHUB,
+    INSTALL_OCI,
     INSTALL_NAME,
 };
 
 struct install_ref {
     enum install_ref_kind kind;
-    char *path;               /* file */
+    char *path;               /* file; oci: the reference as written */
     char *owner, *repo, *tag; /* github */
     char *scope;              /* github: the lower-cased owner */
     char *name;               /* full name */

@@ -130,6 +130,18 @@ wit_newest_fit (const struct wit_contracts *c)
 }
 
 void
+wit_contracts_names (const struct wit_contracts *c, struct strv *out)
+{
+    const struct strv *lists[] = { &c->exports, &c->imports };
+    for (size_t l = 0; l < ARRAY_LEN (lists); l++)
+        for (size_t i = 0; i < lists[l]->len; i++)
+            if (str_starts (lists[l]->items[i], "murmur:") &&
+                ! strv_contains (out, lists[l]->items[i]))
+                strv_push (out, lists[l]->items[i]);
+    strv_sort (out);
+}
+
+void
 wit_misfits_clear (struct wit_misfits *m)
 {
     for (size_t i = 0; i < m->len; i++)

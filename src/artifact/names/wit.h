@@ -47,6 +47,9 @@ bool wit_exports (const struct wit_contracts *c, const char *interface);
 /* The first export that starts with this text ("murmur:driver/process@"), or NULL. */
 const char *wit_export_starting (const struct wit_contracts *c, const char *prefix);
 
+/* Every murmur:* name of either direction, ascending, once. */
+void wit_contracts_names (const struct wit_contracts *c, struct strv *out);
+
 /* --- fit --- */
 
 enum wit_direction {

@@ -69,18 +69,6 @@ first_sentence (const char *text)
 }
 
 static void
-merge_interfaces (const struct wit_contracts *c, struct strv *out)
-{
-    const struct strv *lists[] = { &c->exports, &c->imports };
-    for (size_t l = 0; l < ARRAY_LEN (lists); l++)
-        for (size_t i = 0; i < lists[l]->len; i++)
-            if (str_starts (lists[l]->items[i], "murmur:") &&
-                ! strv_contains (out, lists[l]->items[i]))
-                strv_push (out, lists[l]->items[i]);
-    strv_sort (out);
-}
-
-static void
 derive_level (struct index_version *v)
 {
     if (v->has_level)
@@ -123,7 +111,7 @@ take_contracts (struct package *p, struct found *f, struct mur_error **err)
     _cleanup_error_ struct mur_error *caught = NULL;
     if (package_contracts (p, &contracts, &caught) != PACKAGE_CONTRACTS)
         return unindexable (f->file, err, "%s", caught->message);
-    merge_interfaces (&contracts, &f->version.interfaces);
+    wit_contracts_names (&contracts, &f->version.interfaces);
     return true;
 }
 

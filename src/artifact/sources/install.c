@@ -10,6 +10,7 @@
 #include "artifact/names/platform.h"
 #include "artifact/package/precompile.h"
 #include "artifact/sources/source_fetch.h"
+#include "artifact/sources/source_oci.h"
 #include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
 #include "base/alloc.h"
@@ -62,6 +63,7 @@ install_item_clear (struct install_item *item)
     free (item->name);
     free (item->version);
     free (item->platform);
+    free (item->source);
     if (item->package)
         package_free (item->package);
     *item = (struct install_item){ 0 };
@@ -161,6 +163,7 @@ install_pin_of (const struct install_item *item)
         .has_owner_id = item->has_owner_id,
         .owner_id = item->owner_id,
     };
+    pin.source = item->source;
     if (is_native (item))
         pin.platform = item->platform ? item->platform : platform_host ();
     return pin;
@@ -240,35 +243,51 @@ install_stored (struct install *in, const struct store_payload *payload, struct 
     return true;
 }
 
-static bool
-item_from_pick (struct install *in, const struct source_pick *pick, struct install_item *item,
-                struct mur_error **err)
+bool
+install_from_pick (struct install *in, const struct source_pick *pick, struct install_item *item,
+                   struct mur_error **err)
 {
     *item = (struct install_item){
         .name = x_strdup (pick->name),
         .version = x_strdup (pick->version),
         .platform = pick->platform ? x_strdup (pick->platform) : NULL,
-        .has_owner_id = true,
+        .has_owner_id = pick->has_owner_id,
         .owner_id = pick->owner_id,
+        .source = pick->source ? x_strdup (pick->source) : NULL,
     };
     item->package = remote_fetch (in->registry, pick, err);
     return item->package != NULL;
 }
 
 static bool
+take_picked (struct install *in, const struct source_pick *pick, struct mur_error **err)
+{
+    _cleanup_item_ struct install_item item = { 0 };
+    if (! install_from_pick (in, pick, &item, err) || ! install_store (in, &item, NULL, err) ||
+        ! pin_and_write (in, &item, err))
+        return false;
+    out_printf ("Installed %s@%s from %s\n", item.name, item.version, pick->label);
+    precompile_one (in, &item);
+    return true;
+}
+
+static bool
+install_reference (struct install *in, const struct install_ref *ref, struct mur_error **err)
+{
+    _cleanup_pick_ struct source_pick pick = { 0 };
+    return install_need_registry (in, err) &&
+           source_oci_pick_ref (in->registry, in->lock, ref->path, platform_host (), &pick, err) &&
+           take_picked (in, &pick, err);
+}
+
+static bool
 install_from_source (struct install *in, const struct install_ref *ref, struct mur_error **err)
 {
     _cleanup_pick_ struct source_pick pick = { 0 };
-    _cleanup_item_ struct install_item item = { 0 };
-    if (! install_need_registry (in, err) ||
-        ! remote_pick (in->registry, in->lock, ref->name, ref->version, platform_host (), &pick,
-                       err) ||
-        ! item_from_pick (in, &pick, &item, err) || ! install_store (in, &item, NULL, err) ||
-        ! pin_and_write (in, &item, err))
-        return false;
-    out_printf ("Installed %s@%s from %s\n", item.name, item.version, pick.label);
-    precompile_one (in, &item);
-    return true;
+    return install_need_registry (in, err) &&
+           remote_pick (in->registry, in->lock, ref->name, ref->version, platform_host (), &pick,
+                        err) &&
+           take_picked (in, &pick, err);
 }
 
 static bool
@@ -408,6 +427,8 @@ install_ref_run (struct install *in, const struct install_ref *ref, struct mur_e
         return install_file (in, ref, err);
     case INSTALL_GITHUB:
         return install_release (in, ref, err);
+    case INSTALL_OCI:
+        return install_reference (in, ref, err);
     case INSTALL_NAME:
         break;
     }
@@ -424,7 +445,7 @@ install_for_platform (struct install *in, const struct install_ref *ref, const c
     _cleanup_item_ struct install_item item = { 0 };
     _cleanup_free_ char *path = NULL;
     if (! remote_pick (in->registry, NULL, ref->name, ref->version, platform, &pick, err) ||
-        ! item_from_pick (in, &pick, &item, err) || ! install_store (in, &item, &path, err))
+        ! install_from_pick (in, &pick, &item, err) || ! install_store (in, &item, &path, err))
         return false;
     _cleanup_free_ char *note = x_asprintf (" (%s)", platform);
     say_stored (&item, note, path);

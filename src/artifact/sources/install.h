@@ -28,7 +28,7 @@ bool install_open (struct install *in, bool is_global, bool precompiles, struct 
 void install_close (struct install *in);
 #define _cleanup_install_ _cleanup_ (install_close)
 
-/* One reference: a file, a release, a name with or without a version. */
+/* One reference: a file, a release, a package of a registry, a name with or without a version. */
 bool install_ref_run (struct install *in, const struct install_ref *ref, struct mur_error **err);
 /* Payloads of every platform of one name@version into the global store. */
 bool
@@ -43,6 +43,7 @@ struct install_item {
     char *platform; /* of the file; NULL: untagged */
     bool has_owner_id;
     uint64_t owner_id;
+    char *source; /* of a registry; NULL: none */
 };
 
 void install_item_clear (struct install_item *item);
@@ -52,6 +53,10 @@ bool install_need_registry (struct install *in, struct mur_error **err);
 /* Opens a payload found in a store: hash, zip. The owner id comes from its sidecar. */
 bool install_from_payload (const struct store_payload *payload, const char *name,
                            const char *version, struct install_item *item, struct mur_error **err);
+/* Fetches what was picked. */
+struct source_pick;
+bool install_from_pick (struct install *in, const struct source_pick *pick,
+                        struct install_item *item, struct mur_error **err);
 /* E-WIT-LEVEL-001 with its hint. */
 bool install_check_fit (struct install *in, struct install_item *item, struct mur_error **err);
 /* E-REG-010 for a stored payload whose sidecar records another owner. */

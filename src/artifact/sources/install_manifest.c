@@ -126,18 +126,8 @@ judge_all (struct batch *b, struct mur_error **err)
 static bool
 fetch (struct install *in, struct entry *e)
 {
-    if (e->state == ENTRY_FETCHED) {
-        e->item = (struct install_item){
-            .name = x_strdup (e->pick.name),
-            .version = x_strdup (e->pick.version),
-            .platform = e->pick.platform ? x_strdup (e->pick.platform) : NULL,
-            .has_owner_id = true,
-            .owner_id = e->pick.owner_id,
-        };
-        e->item.package = remote_fetch (in->registry, &e->pick, &e->error);
-        if (! e->item.package)
-            return false;
-    }
+    if (e->state == ENTRY_FETCHED && ! install_from_pick (in, &e->pick, &e->item, &e->error))
+        return false;
     return install_store (in, &e->item, NULL, &e->error);
 }
 

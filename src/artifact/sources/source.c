@@ -22,6 +22,7 @@ remote_new (struct mur_error **err)
     for (size_t i = 0; i < sources->len; i++)
         source_facts_init (&r->facts[i], &sources->items[i]);
     github_init (&r->github);
+    r->oci = oci_client_new (&(struct oci_options){ .plain_hosts = &sources->plain_http });
     return r;
 }
 
@@ -29,6 +30,7 @@ void
 remote_free (struct remote *r)
 {
     github_clear (&r->github);
+    oci_client_free (r->oci);
     for (size_t i = 0; i < r->sources->len; i++)
         source_facts_clear (&r->facts[i]);
     free (r->facts);
@@ -40,6 +42,7 @@ void
 remote_set_cancel (struct remote *r, struct cancel *cancel)
 {
     r->github.cancel = cancel;
+    oci_client_set_cancel (r->oci, cancel);
 }
 
 void
@@ -69,7 +72,8 @@ remote_scope (const struct remote *r, size_t i)
 char *
 source_label (const struct source *s)
 {
-    return x_asprintf ("github:%s/%s", s->owner, s->repo);
+    return s->oci ? x_asprintf (OCI_SCHEME "%s", s->oci)
+                  : x_asprintf ("github:%s/%s", s->owner, s->repo);
 }
 
 char *
@@ -99,8 +103,8 @@ refuse_sourceless (const char *name, const char *version, const char *scope, str
                      "add to ~/.murmur/config.yaml:\n"
                      "    registry:\n"
                      "      sources:\n"
-                     "        - repo: %s/<repository>",
-                     scope);
+                     "        - repo: %s/<repository>   # or oci: <host>/%s",
+                     scope, scope);
 }
 
 struct source_facts *
@@ -132,6 +136,11 @@ bool
 source_check_owner (struct remote *r, struct source_facts *f, const struct lock *lock,
                     uint64_t *owner_id, struct mur_error **err)
 {
+    *owner_id = 0;
+    if (f->source->oci) {
+        _cleanup_free_ char *place = source_label (f->source);
+        return ! lock || lock_check_place (lock, f->source->scope, place, err);
+    }
     return source_ask_owner (&r->github, f, owner_id, err) &&
            registry_check_owner_id (f->source->scope, *owner_id, lock, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources: the GitHub repositories artifacts come from, one repository a scope (spec/artifacts.md
- * 8).
+ * Sources: the GitHub repositories and the places of OCI registries artifacts come from, one a
+ * scope (spec/artifacts.md 8).
  *
  * Always true: nothing is written; each question is asked once for the life of a registry, also
  * when several threads want it.
@@ -36,7 +36,7 @@ bool registry_check_owner_id (const char *scope, uint64_t owner_id, const struct
                               struct mur_error **err);
 /* The scopes that have a source, `murmur` among them; NULL after the last. Borrowed. */
 const char *remote_scope (const struct remote *r, size_t i);
-/* "github:<owner>/<repo>" of a scope that has a source. Owned. */
+/* "github:<owner>/<repo>" or "oci://<host>/<path>" of a scope that has a source. Owned. */
 char *remote_label (const struct remote *r, const char *scope);
 /* The index of a scope, owner unchecked (listings of a pull). Borrowed until remote_free.
  * E-REG-008, E-IDX-002, E-REG-009. */

@@ -160,6 +160,12 @@ fetch_index (const struct github *g, struct source_facts *f, struct mur_error **
 const struct artifact_index *
 source_ask_index (const struct github *g, struct source_facts *f, struct mur_error **err)
 {
+    if (f->source->oci)
+        return mur_fail (err, E_IDX_002,
+                         "oci://%s is a registry, which lists no artifacts: ask for "
+                         "one by its name",
+                         f->source->oci),
+               NULL;
     if (begin_asking (f, &f->index_question)) {
         fetch_index (g, f, &f->index_question.error);
         end_asking (f, &f->index_question);

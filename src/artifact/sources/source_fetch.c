@@ -3,6 +3,7 @@
 
 #include "artifact/names/name.h"
 #include "artifact/sources/source_internal.h"
+#include "artifact/sources/source_oci.h"
 #include "artifact/sources/source_pick.h"
 #include "base/alloc.h"
 #include "manifest/settings/artifact_manifest.h"
@@ -50,6 +51,10 @@ check_fetched (struct package *p, const struct source_pick *pick, struct mur_err
 struct package *
 remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err)
 {
+    if (pick->source) {
+        _cleanup_package_ struct package *p = source_oci_fetch (r, pick, err);
+        return p && check_fetched (p, pick, err) ? steal_ptr (&p) : NULL;
+    }
     struct source_facts *f = remote_facts_for (r, pick->name, pick->version, err);
     if (! f)
         return NULL;

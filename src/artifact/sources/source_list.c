@@ -7,6 +7,7 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "manifest/settings/config.h"
+#include "net/oci/oci_ref.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -33,6 +34,7 @@ source_clear (struct source *s)
     free (s->scope);
     free (s->owner);
     free (s->repo);
+    free (s->oci);
     if (s->token)
         secret_free (s->token);
 }
@@ -43,6 +45,7 @@ source_list_free (struct source_list *l)
     for (size_t i = 0; i < l->len; i++)
         source_clear (&l->items[i]);
     free (l->items);
+    strv_free (&l->plain_http);
     free (l);
 }
 
@@ -69,6 +72,33 @@ is_part (const char *s, size_t len)
     return len > 0;
 }
 
+/* A registry's place: its scope is what it says, else the last part of the path. */
+static bool
+read_registry_entry (const struct config_source *from, size_t index, struct source *out,
+                     struct mur_error **err)
+{
+    _cleanup_oci_ref_ struct oci_ref ref = { 0 };
+    if (from->repo[0] || from->token)
+        return mur_fail (err, E_CFG_003,
+                         "%s: registry.sources[%zu]: an entry with `oci` has no `repo` and no "
+                         "`token`; a registry's credentials are docker's",
+                         from->file, index);
+    if (! oci_ref_parse (from->oci, &ref, err) || ref.tag || ref.digest) {
+        if (ref.tag || ref.digest)
+            mur_fail (err, E_CFG_003, "\"%s\" names one package", from->oci);
+        else if (err && *err)
+            (*err)->code = E_CFG_003;
+        return mur_context (err, "%s: registry.sources[%zu].oci", from->file, index);
+    }
+    const char *slash = strrchr (ref.repository, '/');
+    const char *scope = from->scope[0] ? from->scope : slash ? slash + 1 : ref.repository;
+    out->scope = name_scope_of_owner (scope, NULL, E_CFG_003, err);
+    if (! out->scope)
+        return mur_context (err, "%s: registry.sources[%zu].scope", from->file, index);
+    out->oci = x_asprintf ("%s/%s", ref.host, ref.repository);
+    return true;
+}
+
 static bool
 read_entry (const struct config *c, size_t at, struct source *out, struct mur_error **err)
 {
@@ -80,6 +110,8 @@ read_entry (const struct config *c, size_t at, struct source *out, struct mur_er
             "%s: registry.sources[%zu]: the key `%s` was removed; an entry has `repo` and "
             "`token`",
             from->file, index, from->removed_key);
+    if (from->oci[0])
+        return read_registry_entry (from, index, out, err);
     const char *slash = strchr (from->repo, '/');
     size_t owner_len = slash ? (size_t)(slash - from->repo) : 0;
     if (! slash || strchr (slash + 1, '/') || ! is_part (from->repo, owner_len) ||
@@ -113,7 +145,7 @@ check_twice (const struct config *c, const size_t *origin, size_t first, size_t 
     const struct config_source *a = &c->sources[origin[first]], *b = &c->sources[second];
     return strcmp (a->file, b->file) != 0 ||
            mur_fail (err, E_CFG_003, "%s: registry.sources: %s and %s both serve the scope \"%s\"",
-                     a->file, a->repo, b->repo, scope);
+                     a->file, a->oci[0] ? a->oci : a->repo, b->oci[0] ? b->oci : b->repo, scope);
 }
 
 static bool
@@ -164,6 +196,8 @@ source_list_load (struct mur_error **err)
     l->items[l->len++] = (struct source){ .scope = x_strdup (SCOPE_MURMUR),
                                           .owner = x_strdup (default_owner),
                                           .repo = x_strdup (default_repo) };
+    for (size_t i = 0; i < c->plain_http.len; i++)
+        strv_push (&l->plain_http, c->plain_http.items[i]);
     _cleanup_free_ size_t *origin = x_new_array (size_t, c->source_count + 1);
     for (size_t i = 0; i <= c->source_count; i++)
         origin[i] = SIZE_MAX;
@@ -171,7 +205,7 @@ source_list_load (struct mur_error **err)
         if (! add_entry (l, c, origin, i, err))
             return NULL;
     for (size_t i = 0; i < l->len; i++)
-        if (! l->items[i].token)
+        if (! l->items[i].token && ! l->items[i].oci)
             l->items[i].token = source_default_token ();
     return steal_ptr (&l);
 }

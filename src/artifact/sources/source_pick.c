@@ -4,6 +4,7 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/sources/source_internal.h"
+#include "artifact/sources/source_oci.h"
 #include "base/alloc.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ source_pick_clear (struct source_pick *p)
     free (p->platform);
     free (p->label);
     free (p->runtime);
+    free (p->source);
     *p = (struct source_pick){ 0 };
 }
 
@@ -131,13 +133,20 @@ remote_pick (struct remote *r, const struct lock *lock, const char *name, const 
              const char *platform, struct source_pick *out, struct mur_error **err)
 {
     *out = (struct source_pick){ 0 };
+    const struct source_wish wish = { name, version, platform, lock };
+    if (source_is_pinned (r, &wish))
+        return source_oci_pick_pinned (r, &wish, out, err);
     struct source_facts *f = remote_facts_for (r, name, version, err);
     if (! f)
         return false;
     uint64_t owner_id;
-    if (! source_check_owner (r, f, lock, &owner_id, err) ||
-        ! pick_listed (r, f, name, version, platform, out, err))
+    if (! source_check_owner (r, f, lock, &owner_id, err))
         return false;
+    if (f->source->oci)
+        return source_oci_pick (r, f->source, &wish, out, err);
+    if (! pick_listed (r, f, name, version, platform, out, err))
+        return false;
+    out->has_owner_id = true;
     out->owner_id = owner_id;
     return true;
 }
@@ -150,7 +159,9 @@ remote_pick_listed (struct remote *r, const char *name, const char *version, con
     struct source_facts *f = remote_facts_for (r, name, version, err);
     if (! f)
         return false;
-    return pick_listed (r, f, name, version, platform, out, err);
+    const struct source_wish wish = { name, version, platform, NULL };
+    return f->source->oci ? source_oci_pick (r, f->source, &wish, out, err)
+                          : pick_listed (r, f, name, version, platform, out, err);
 }
 
 bool
@@ -164,6 +175,8 @@ remote_hint_fit (struct remote *r, const char *name, struct mur_error **err)
     if (! f)
         return mur_hint (err, "no source serves the scope \"%s\", so no other version is known",
                          scope);
+    if (f->source->oci)
+        return mur_hint (err, "`mur install %s` takes the newest version that fits", name);
     _cleanup_error_ struct mur_error *caught = NULL;
     const struct artifact_index *index = source_ask_index (&r->github, f, &caught);
     if (! index)

@@ -13,12 +13,15 @@
 struct source_pick {
     char *name, *version;
     char *release; /* tag */
-    char *file;
+    char *file;    /* its name, or what a registry calls it */
     char *sha256;
     char *platform;    /* NULL for an untagged payload */
-    char *label;       /* "github:owner/repo" */
+    char *label;       /* "github:owner/repo", "oci://host/path" */
     char *runtime;     /* the index's role */
-    uint64_t owner_id; /* 0 when the owner was not asked */
+    bool has_owner_id; /* false when the owner was not asked, or a registry has none */
+    uint64_t owner_id;
+    char *source;  /* "oci://host/repository@sha256:…", digest of its manifest; NULL: GitHub */
+    uint64_t size; /* bytes, of a registry's */
 };
 
 void source_pick_clear (struct source_pick *p);

@@ -30,6 +30,7 @@ entry_clear (struct lock_entry *e)
     }
     free (e->platforms);
     free (e->session);
+    free (e->source);
     *e = (struct lock_entry){ 0 };
 }
 
@@ -164,6 +165,7 @@ read_entry (struct lock *l, const struct yaml_node *node, size_t index, struct m
         return mur_hint (err, "%s", lock_advice);
     e->version = take_text (node, "resolved_version", &is_odd);
     e->session = take_text (node, "session", &is_odd);
+    e->source = take_text (node, "source", &is_odd);
     if (! take_hashes (yaml_get (node, "sha256"), e) || is_odd)
         return refuse (l->path, err, which, "a value is of the wrong type");
     if (! take_origin (node, e))
@@ -247,6 +249,8 @@ put_entry (struct buf *out, const struct lock_entry *e)
         put (out, "  session: ", e->session);
     if (e->has_owner_id)
         buf_printf (out, "  owner_id: %llu\n", (unsigned long long)e->owner_id);
+    if (e->source)
+        put (out, "  source: ", e->source);
 }
 
 char *
@@ -377,7 +381,10 @@ lock_pin (struct lock *l, const struct lock_pin *pin, char **adopted_session)
     if (! e)
         e = append_entry (l, pin);
     bool same_shape = e->any ? ! pin->platform : pin->platform != NULL;
-    if (! str_eq (e->version, pin->version) || ! same_shape)
+    bool is_other = ! str_eq (e->version, pin->version) || ! same_shape;
+    if (is_other || (e->any && ! str_eq (e->any, pin->sha256)) || pin->source)
+        set_text (&e->source, pin->source);
+    if (is_other)
         drop_hashes (e);
     set_text (&e->version, pin->version);
     set_hash (e, pin);
@@ -450,6 +457,28 @@ lock_check_owner (const struct lock *l, const char *scope, uint64_t owner_id,
                   scope, (unsigned long long)e->owner_id, e->name, (unsigned long long)owner_id);
         return mur_hint (err, "the account may have been renamed and its name taken by somebody "
                               "else; ask the publisher before removing the entry from murmur.lock");
+    }
+    return true;
+}
+
+bool
+lock_check_place (const struct lock *l, const char *scope, const char *place,
+                  struct mur_error **err)
+{
+    size_t len = strlen (place);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct lock_entry *e = &l->entries[i];
+        if (! name_has_scope (e->name, scope))
+            continue;
+        bool is_there = e->source && strncmp (e->source, place, len) == 0 && e->source[len] == '/';
+        if (is_there || (! e->source && ! e->has_owner_id))
+            continue;
+        mur_fail (err, E_REG_010,
+                  "scope \"%s\" comes from another place now: murmur.lock recorded %s for %s, the "
+                  "configuration names %s",
+                  scope, e->source ? e->source : "the owner of a repository", e->name, place);
+        return mur_hint (err, "ask the publisher before removing the entries of the scope from "
+                              "murmur.lock");
     }
     return true;
 }

@@ -37,6 +37,7 @@ struct lock_entry {
     char *session; /* with LOCK_RUNTIME */
     bool has_owner_id;
     uint64_t owner_id;
+    char *source; /* "oci://host/repository[@sha256:…]" it was fetched from; NULL: none of these */
 };
 
 struct lock {
@@ -75,6 +76,7 @@ struct lock_pin {
     const char *session; /* with LOCK_RUNTIME */
     bool has_owner_id;
     uint64_t owner_id;
+    const char *source; /* NULL: not from a registry */
 };
 
 /* Adds or replaces one entry by the pinning rules. *adopted_session (owned, may be NULL) is set
@@ -86,4 +88,8 @@ bool lock_check_conflict (const struct lock *l, const struct lock_pin *pin, stru
 bool lock_drop (struct lock *l, const char *name);
 /* E-REG-010 when some entry of <scope> records another owner id. */
 bool lock_check_owner (const struct lock *l, const char *scope, uint64_t owner_id,
+                       struct mur_error **err);
+/* E-REG-010 when some entry of <scope> came from an account, or from a registry's place other than
+ * <place> ("oci://host/path"). */
+bool lock_check_place (const struct lock *l, const char *scope, const char *place,
                        struct mur_error **err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur publish`: a packed artifact into the global store, as local/<packed name> (spec/artifacts.md
- * 10).
+ * `mur publish`: a packed artifact into the global store, as local/<packed name>, or into an OCI
+ * registry (spec/artifacts.md 8.1, 10).
  */
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/names/version.h"
+#include "artifact/registry/oci_publish.h"
 #include "artifact/store/store.h"
 #include "artifact/store/store_write.h"
 #include "base/alloc.h"
@@ -13,6 +14,7 @@
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"
 #include "manifest/settings/artifact_manifest.h"
+#include "manifest/settings/config.h"
 
 #include <string.h>
 
@@ -65,17 +67,55 @@ publish (struct package *p, const char *platform, struct mur_error **err)
     return true;
 }
 
+/* --- into a registry --- */
+
+static bool
+publish_to_registry (struct package *p, const char *to, const char *platform,
+                     struct mur_error **err)
+{
+    _cleanup_oci_ref_ struct oci_ref ref = { 0 };
+    _cleanup_oci_published_ struct oci_published out = { 0 };
+    _cleanup_config_ struct config *config = config_load_global (err);
+    if (! config || ! oci_ref_parse (to, &ref, err))
+        return false;
+    _cleanup_oci_client_ struct oci_client *client =
+        oci_client_new (&(struct oci_options){ .plain_hosts = &config->plain_http });
+    bool is_guessed = ! platform && p->manifest->packaging == PACKAGING_NATIVE;
+    if (is_guessed)
+        platform = platform_host ();
+    if (platform && ! platform_is_tag (platform))
+        return mur_fail (err, E_IO_003, "--platform %s: a registry knows no such platform",
+                         platform);
+    if (! oci_publish (client, &ref, p, platform, &out, err))
+        return false;
+    if (is_guessed)
+        out_printf ("Platform: %s (auto-detected)\n", platform);
+    out_printf ("%s %s@%s → oci://%s (%s)\n", out.was_there ? "Already there:" : "Published",
+                p->manifest->name, p->manifest->version, out.reference, out.tag_digest);
+    return true;
+}
+
 int
 cmd_publish (const struct cli_args *args, struct mur_error **err)
 {
-    const char *given = cli_positional (args, "ARTIFACT_PATH");
+    const char *given = cli_positional (args, "ARTIFACT_PATH"), *to = cli_positional (args, "TO");
+    bool is_alone = given && ! to && str_starts (given, OCI_SCHEME);
+    if (is_alone) {
+        to = given;
+        given = NULL;
+    }
+    if (to && ! str_starts (to, OCI_SCHEME)) {
+        mur_fail (err, E_IO_003, "%s is no place to publish to", to);
+        mur_hint (err, "write oci://<host>/<repository>, or nothing for the global store");
+        return CLI_FAILED;
+    }
     const char *platform = cli_value (args, "--platform");
     _cleanup_free_ char *path = given ? x_strdup (given) : default_archive (err);
     if (! path || ! check_platform (platform, err))
         return CLI_FAILED;
     _cleanup_package_ struct package *p = package_from_file (path, err);
     if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
-        ! publish (p, platform, err))
+        ! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))
         return CLI_FAILED;
     return CLI_OK;
 }

@@ -92,9 +92,30 @@ read_source (const struct source_file *f, const struct yaml_node *item, struct c
             s->removed_key = x_strdup (removed[i]);
     _cleanup_free_ char *token = NULL;
     if (! text_value (f, item, "repo", &s->repo, err) ||
+        ! text_value (f, item, "oci", &s->oci, err) ||
+        ! text_value (f, item, "scope", &s->scope, err) ||
         ! text_value (f, item, "token", &token, err))
         return false;
     s->token = *token ? steal_ptr (&token) : NULL;
+    return true;
+}
+
+/* A list of texts below a block; <what> says so when it is another thing. */
+static bool
+text_list (const struct source_file *f, const struct yaml_node *list, const char *what,
+           struct strv *out, struct mur_error **err)
+{
+    if (! list || list->kind == YAML_NULL)
+        return true;
+    if (list->kind != YAML_LIST)
+        return refuse (f, list, what, err);
+    for (size_t i = 0; i < list->len; i++) {
+        const char *text = yaml_text (list->items[i]);
+        if (! text)
+            return refuse (f, list->items[i], what, err);
+        if (! strv_contains (out, text))
+            strv_push (out, text);
+    }
     return true;
 }
 
@@ -108,6 +129,10 @@ read_registry (const struct source_file *f, const struct yaml_node *root, struct
         return false;
     if (registry && yaml_get (registry, "default"))
         c->default_file = x_strdup (f->path);
+    if (registry &&
+        ! text_list (f, yaml_get (registry, "plain_http"),
+                     "registry.plain_http must be a list of hosts", &c->plain_http, err))
+        return false;
     const struct yaml_node *list = registry ? yaml_get (registry, "sources") : NULL;
     if (! list || list->kind == YAML_NULL)
         return true;
@@ -173,19 +198,8 @@ read_beta (const struct source_file *f, const struct yaml_node *root, struct con
     const struct yaml_node *beta;
     if (! block (f, root, "beta", &beta, err))
         return false;
-    const struct yaml_node *list = beta ? yaml_get (beta, "enabled") : NULL;
-    if (! list || list->kind == YAML_NULL)
-        return true;
-    if (list->kind != YAML_LIST)
-        return refuse (f, list, "beta.enabled must be a list of names", err);
-    for (size_t i = 0; i < list->len; i++) {
-        const char *name = yaml_text (list->items[i]);
-        if (! name)
-            return refuse (f, list->items[i], "beta.enabled must be a list of names", err);
-        if (! strv_contains (&c->beta, name))
-            strv_push (&c->beta, name);
-    }
-    return true;
+    return text_list (f, beta ? yaml_get (beta, "enabled") : NULL,
+                      "beta.enabled must be a list of names", &c->beta, err);
 }
 
 static bool
@@ -270,27 +284,38 @@ static void
 free_source (struct config_source *s)
 {
     free (s->repo);
+    free (s->oci);
+    free (s->scope);
     free (s->token);
     free (s->removed_key);
     free (s->file);
 }
 
-/* The scope a source serves: what stands before the slash. Length 0 when it is unusable. */
-static size_t
-scope_len (const struct config_source *s)
+/* The scope a source serves: its own word for it, else what stands before the slash of a repository
+ * and after the last one of a registry's place. Length 0 when it is unusable. */
+static const char *
+scope_of (const struct config_source *s, size_t *len)
 {
-    const char *slash = strchr (s->repo, '/');
-    return slash ? (size_t)(slash - s->repo) : 0;
+    const char *slash = s->oci[0] ? strrchr (s->oci, '/') : strchr (s->repo, '/');
+    if (s->scope[0] || s->oci[0]) {
+        const char *scope = s->scope[0] ? s->scope : slash ? slash + 1 : "";
+        *len = strlen (scope);
+        return scope;
+    }
+    *len = slash ? (size_t)(slash - s->repo) : 0;
+    return s->repo;
 }
 
 /* Takes one source of the project over, in place of the global one of the same scope. */
 static void
 merge_source (struct config *to, struct config_source *s)
 {
-    size_t len = scope_len (s);
+    size_t len, other_len;
+    const char *scope = scope_of (s, &len);
     for (size_t i = 0; len && i < to->source_count; i++) {
         struct config_source *other = &to->sources[i];
-        if (scope_len (other) == len && strncmp (other->repo, s->repo, len) == 0 &&
+        const char *other_scope = scope_of (other, &other_len);
+        if (other_len == len && strncmp (other_scope, scope, len) == 0 &&
             ! str_eq (other->file, s->file)) {
             free_source (other);
             *other = *s;
@@ -344,6 +369,10 @@ warn_about_project (const struct config *project, const char *path)
             "%s: unconfined is only read from ~/.murmur/config.yaml; the project's is "
             "ignored",
             path);
+    if (project->plain_http.len)
+        diag_plain_warning ("%s: registry.plain_http is only read from ~/.murmur/config.yaml; the "
+                            "project's is ignored",
+                            path);
     if (project->cgroup_is_set)
         diag_plain_warning ("%s: resources.cgroup is only read from ~/.murmur/config.yaml; the "
                             "project's is ignored",
@@ -448,6 +477,7 @@ config_free (struct config *c)
     free (c->credentials);
     secret_free (c->api_key);
     strv_free (&c->beta);
+    strv_free (&c->plain_http);
     free (c);
 }
 

@@ -23,9 +23,11 @@ enum config_floor {
 /* One entry of registry.sources, as written. What is unusable is kept and refused when sources are
  * built (E-CFG-003). */
 struct config_source {
-    char *repo;        /* "<owner>/<repo>" as written, "" when absent */
-    char *token;       /* "${VAR}", "VAR" or a literal as written, NULL when absent; see
-                          config_source_token */
+    char *repo;  /* "<owner>/<repo>" as written, "" when absent */
+    char *oci;   /* "<host>/<path>" whose repositories are named like artifacts; "" when absent */
+    char *scope; /* of an oci entry; "": the last part of its path */
+    char *token; /* "${VAR}", "VAR" or a literal as written, NULL when absent; see
+                    config_source_token */
     char *removed_key; /* "name", "type" or "url" when the entry still has one of them, else NULL */
     char *file;        /* the configuration file it stands in */
 };
@@ -42,7 +44,8 @@ struct config {
     char *index_url; /* "" when unset: the published index */
     struct config_source *sources;
     size_t source_count;
-    char *default_file; /* file that still has the removed key registry.default, or NULL */
+    struct strv plain_http; /* registries spoken to in http, "host[:port]"; the global file's */
+    char *default_file;     /* file that still has the removed key registry.default, or NULL */
 
     char *provider; /* "" when unset, like the next two */
     char *model;

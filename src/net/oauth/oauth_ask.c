@@ -18,7 +18,7 @@
 static bool
 is_named (const struct oauth_asker *a, const char *url)
 {
-    return a->named && oauth_same_origin (a->named, url);
+    return a->named && url_same_origin (a->named, url);
 }
 
 /* Of another host than the server's and named by nobody we trust. */
@@ -133,14 +133,10 @@ oauth_ask_challenge (const struct oauth_asker *a, struct oauth_challenge *out, i
                                     .body_kind = HTTP_BODY_BUFFER,
                                     .body = body,
                                     .body_len = sizeof body - 1 };
-    struct buf all = { 0 };
     if (! ask (a, &request, &r, err))
         return false;
-    for (size_t i = 0; i < r.header_count; i++)
-        if (strcmp (r.headers[i].name, "www-authenticate") == 0)
-            buf_printf (&all, "%s%s", all.len ? ", " : "", r.headers[i].value);
-    oauth_challenge_read (all.data, out);
-    buf_free (&all);
+    _cleanup_free_ char *all = http_response_joined (&r, "www-authenticate");
+    oauth_challenge_read (all, out);
     *status = r.status;
     return true;
 }

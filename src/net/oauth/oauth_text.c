@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/printable.h"
+#include "net/auth_challenge.h"
 #include "net/own_names.h"
 #include "net/url.h"
 
@@ -11,8 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define VALUE_MAX 4096 /* bytes of one value of a challenge */
-#define LIST_MAX  64   /* items of one list of metadata */
+#define LIST_MAX 64 /* items of one list of metadata */
 
 bool
 oauth_fail (struct mur_error **err, const char *fmt, ...)
@@ -28,80 +28,29 @@ oauth_fail (struct mur_error **err, const char *fmt, ...)
 
 /* --- the challenge --- */
 
-static size_t
-token_len (const char *at)
-{
-    size_t len = 0;
-    while (isalnum ((unsigned char)at[len]) || (at[len] && strchr ("!#$%&'*+-.^_`|~", at[len])))
-        len++;
-    return len;
-}
-
-/* A token or a quoted string, and where it ends. Owned; NULL: neither. */
-static char *
-read_value (const char **at)
-{
-    const char *p = *at;
-    struct buf out = { 0 };
-    if (*p != '"') {
-        size_t len = token_len (p);
-        *at = p + len;
-        return len ? x_strndup (p, len) : NULL;
-    }
-    for (p++; *p && *p != '"' && out.len < VALUE_MAX; p++) {
-        if (*p == '\\' && p[1])
-            p++;
-        buf_putc (&out, *p);
-    }
-    bool is_whole = *p == '"';
-    *at = is_whole ? p + 1 : p + strlen (p);
-    if (is_whole && out.len)
-        return buf_steal (&out);
-    buf_free (&out);
-    return is_whole ? x_strdup ("") : NULL;
-}
-
 static void
-take_value (struct oauth_challenge *c, const char *name, size_t len, char *value)
+take_value (void *ctx, const char *scheme, size_t scheme_len, const char *name, size_t len,
+            const char *value)
 {
+    struct oauth_challenge *c = ctx;
     const struct {
         const char *name;
         char **to;
     } known[] = { { "resource_metadata", &c->resource_metadata },
                   { "scope", &c->scope },
                   { "error", &c->error } };
-    for (size_t i = 0; i < ARRAY_LEN (known); i++)
-        if (value && strlen (known[i].name) == len && strncasecmp (name, known[i].name, len) == 0 &&
+    bool is_bearer = scheme_len == 6 && strncasecmp (scheme, "Bearer", scheme_len) == 0;
+    for (size_t i = 0; name && is_bearer && i < ARRAY_LEN (known); i++)
+        if (strlen (known[i].name) == len && strncasecmp (name, known[i].name, len) == 0 &&
             ! *known[i].to)
-            *known[i].to = steal_ptr (&value);
-    free (value);
+            *known[i].to = x_strdup (value);
 }
 
 void
 oauth_challenge_read (const char *header, struct oauth_challenge *out)
 {
-    bool is_bearer = false;
     *out = (struct oauth_challenge){ 0 };
-    for (const char *at = header ? header : ""; *at;) {
-        at += strspn (at, " \t,");
-        const char *name = at;
-        size_t len = token_len (at);
-        at += len;
-        const char *after = at + strspn (at, " \t");
-        if (! len) {
-            at += *at != '\0';
-        } else if (*after == '=' && after[1] != '=') {
-            at = after + 1;
-            at += strspn (at, " \t");
-            char *value = read_value (&at);
-            if (is_bearer)
-                take_value (out, name, len, value);
-            else
-                free (value);
-        } else {
-            is_bearer = len == 6 && strncasecmp (name, "Bearer", len) == 0;
-        }
-    }
+    auth_challenge_each (header, take_value, out);
 }
 
 void
@@ -164,18 +113,6 @@ oauth_url_fault (const char *url, const char *server)
     return NULL;
 }
 
-bool
-oauth_same_origin (const char *a, const char *b)
-{
-    _cleanup_url_ struct url x = { 0 }, y = { 0 };
-    if (url_parse (a, &x) || url_parse (b, &y))
-        return false;
-    int x_port = x.authority.port == URL_NO_PORT ? url_default_port (x.scheme) : x.authority.port;
-    int y_port = y.authority.port == URL_NO_PORT ? url_default_port (y.scheme) : y.authority.port;
-    return str_eq (x.scheme, y.scheme) && str_eq (x.authority.host, y.authority.host) &&
-           x_port == y_port;
-}
-
 /* --- metadata --- */
 
 /* The texts of an array, as scopes are written. Owned; NULL: there are none. */
@@ -195,7 +132,7 @@ static bool
 covers (const char *resource, const char *server)
 {
     _cleanup_url_ struct url r = { 0 }, s = { 0 };
-    if (! oauth_same_origin (resource, server) || url_parse (resource, &r) ||
+    if (! url_same_origin (resource, server) || url_parse (resource, &r) ||
         url_parse (server, &s) || r.has_fragment)
         return false;
     size_t len = strlen (r.path);

@@ -32,8 +32,6 @@ void oauth_well_known (enum oauth_metadata kind, const char *url, struct strv *o
 /* Why <url> may not be asked for a login to the server at <server>: its scheme, its user, or a host
  * that is a private address and not the server's own. Static; NULL: it may. */
 const char *oauth_url_fault (const char *url, const char *server);
-/* True when both have scheme, host and port in common. */
-bool oauth_same_origin (const char *a, const char *b);
 
 struct oauth_resource {
     char *resource;      /* what a token is asked for */

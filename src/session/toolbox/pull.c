@@ -289,6 +289,7 @@ struct payload {
     const char *platform; /* to pin; NULL: any */
     bool has_owner_id;
     uint64_t owner_id;
+    const char *source; /* of a registry; NULL: none */
 };
 
 static void
@@ -331,7 +332,8 @@ open_picked (const struct session *s, struct remote *remote, const struct lock *
     if (! remote_check_owner (remote, lock, scope, &p->owner_id, &err))
         return refuse_with (refusal, "not-fetched: ", err);
     p->version = c->pick.version;
-    p->has_owner_id = true;
+    p->source = c->pick.source;
+    p->has_owner_id = ! p->source;
     p->package = remote_fetch (remote, &c->pick, &err);
     if (! p->package || ! package_open_zip (p->package, &err))
         return refuse_with (refusal, "not-fetched: ", err);
@@ -369,7 +371,8 @@ pin (struct session *s, struct lock *lock, const char *name, const struct payloa
                               .origin = LOCK_RUNTIME,
                               .session = s->id.text,
                               .has_owner_id = p->has_owner_id,
-                              .owner_id = p->owner_id };
+                              .owner_id = p->owner_id,
+                              .source = p->source };
     lock_pin (lock, &entry, NULL);
     return lock_write (lock, err);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/oci/oci_login.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "fs/paths.h"
+#include "mcp/base64.h"
+#include "net/oci/oci_helper.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CONFIG_MAX ((size_t)1 << 20)
+
+void
+oci_login_clear (struct oci_login *l)
+{
+    free (l->user);
+    if (l->secret)
+        secret_free (l->secret);
+    *l = (struct oci_login){ 0 };
+}
+
+/* --- where it is kept --- */
+
+static void
+add_below (struct strv *paths, const char *variable, const char *below)
+{
+    const char *dir = getenv (variable);
+    if (dir && dir[0] == '/')
+        strv_printf (paths, "%s%s", dir, below);
+}
+
+/* The files of docker and podman, the one that was asked for first. */
+static void
+config_paths (struct strv *paths)
+{
+    add_below (paths, "REGISTRY_AUTH_FILE", "");
+    const char *docker = getenv ("DOCKER_CONFIG");
+    if (docker && docker[0])
+        strv_printf (paths, "%s/config.json", docker);
+    else
+        add_below (paths, "HOME", "/.docker/config.json");
+    add_below (paths, "XDG_RUNTIME_DIR", "/containers/auth.json");
+}
+
+/* The names one host is kept under. */
+static void
+host_keys (const char *host, struct strv *keys)
+{
+    strv_push (keys, host);
+    strv_printf (keys, "https://%s", host);
+    strv_printf (keys, "https://%s/", host);
+    strv_printf (keys, "https://%s/v1/", host);
+    strv_printf (keys, "https://%s/v2/", host);
+    if (str_eq (host, "docker.io"))
+        strv_push (keys, "https://index.docker.io/v1/");
+}
+
+/* --- what stands in the file --- */
+
+static bool
+take_pair (const char *auth, struct oci_login *out)
+{
+    size_t len;
+    unsigned char *plain = mcp_base64_decode (auth, strlen (auth), &len);
+    char *text = (char *)plain;
+    char *colon = text ? strchr (text, ':') : NULL;
+    if (colon) {
+        out->user = x_strndup (text, (size_t)(colon - text));
+        out->secret = secret_new (colon + 1, strlen (colon + 1));
+    }
+    if (plain)
+        secret_wipe (plain, len);
+    free (plain);
+    return colon != NULL;
+}
+
+static bool
+take_entry (const json_t *entry, struct oci_login *out)
+{
+    const char *token = json_get_string (entry, "identitytoken");
+    const char *auth = json_get_string (entry, "auth");
+    const char *user = json_get_string (entry, "username");
+    const char *password = json_get_string (entry, "password");
+    if (token && *token) {
+        out->secret = secret_new (token, strlen (token));
+        out->is_identity_token = true;
+        return true;
+    }
+    if (auth && *auth)
+        return take_pair (auth, out);
+    if (! user || ! password || ! *user)
+        return true;
+    out->user = x_strdup (user);
+    out->secret = secret_new (password, strlen (password));
+    return true;
+}
+
+/* The helper that keeps this host; NULL: none. Borrowed. */
+static const char *
+helper_of (const json_t *config, const struct strv *keys)
+{
+    const json_t *helpers = json_object_get (config, "credHelpers");
+    for (size_t i = 0; i < keys->len; i++) {
+        const char *helper = json_get_string (helpers, keys->items[i]);
+        if (helper)
+            return helper;
+    }
+    return json_get_string (config, "credsStore");
+}
+
+static bool
+find_in (const json_t *config, const char *host, const struct strv *keys, const char *path,
+         struct oci_login *out, struct mur_error **err)
+{
+    const char *helper = helper_of (config, keys);
+    const char *asked = str_eq (host, "docker.io") ? keys->items[keys->len - 1] : host;
+    if (helper && ! oci_helper_ask (helper, asked, out, err))
+        return mur_context (err, "%s", path);
+    const json_t *auths = json_object_get (config, "auths");
+    for (size_t i = 0; ! out->secret && i < keys->len; i++) {
+        const json_t *entry = json_object_get (auths, keys->items[i]);
+        if (entry && ! take_entry (entry, out))
+            return mur_fail (err, E_REG_012, "%s: auths[\"%s\"].auth is no user:password in base64",
+                             path, keys->items[i]);
+    }
+    return true;
+}
+
+static bool
+find_in_file (const char *path, const char *host, const struct strv *keys, struct oci_login *out,
+              struct mur_error **err)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (! fs_read_path (path, CONFIG_MAX, &text, &caught)) {
+        bool is_absent = caught->code == E_IO_001 || caught->errno_value == ENOTDIR;
+        return is_absent || mur_fail (err, E_REG_012, "%s", caught->message);
+    }
+    _cleanup_json_ json_t *config =
+        json_parse (text.data ? text.data : "", text.len, path, E_REG_012, err);
+    bool ok = config && find_in (config, host, keys, path, out, err);
+    if (text.data)
+        secret_wipe (text.data, text.len);
+    return ok;
+}
+
+bool
+oci_login_find (const char *host, struct oci_login *out, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv paths = { 0 }, keys = { 0 };
+    *out = (struct oci_login){ 0 };
+    config_paths (&paths);
+    host_keys (host, &keys);
+    for (size_t i = 0; ! out->secret && i < paths.len; i++)
+        if (! find_in_file (paths.items[i], host, &keys, out, err)) {
+            oci_login_clear (out);
+            return false;
+        }
+    return true;
+}
+
+char *
+oci_login_basic (const struct oci_login *l)
+{
+    if (! l->user || ! l->secret || l->is_identity_token)
+        return NULL;
+    char *pair = x_asprintf ("%s:%s", l->user, secret_reveal (l->secret));
+    char *encoded = mcp_base64_encode (pair, strlen (pair));
+    char *value = x_asprintf ("Basic %s", encoded);
+    secret_wipe (pair, strlen (pair));
+    secret_wipe (encoded, strlen (encoded));
+    free (pair);
+    free (encoded);
+    return value;
+}
