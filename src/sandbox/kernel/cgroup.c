@@ -15,10 +15,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #define HAND_DOWN_MS 2000
+#define MAKE_TRIES   3
 
 struct group {
     char *path; /* NULL: not used */
@@ -85,8 +87,44 @@ join_file (int hierarchy)
     return hierarchy == H_UNIFIED ? "cgroup.procs" : "tasks";
 }
 
-/* Creates <mount><own>/<name> and opens what joining needs. A path seen from another namespace
- * ("/../x") falls back to the mount point itself. */
+/* Opens what joining needs of a group that was made, and holds it: a sweep leaves a held group
+ * alone (sandbox/kernel/cgroup_sweep.c). False with ENOENT when one was quicker. */
+static bool
+group_hold (struct group *g, const char *path, const char *join)
+{
+    g->dir_fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (g->dir_fd >= 0) {
+        (void)flock (g->dir_fd, LOCK_SH);
+        g->join_fd = openat (g->dir_fd, join, O_WRONLY | O_CLOEXEC);
+    }
+    if (g->join_fd >= 0)
+        return true;
+    int saved = errno;
+    group_close (g);
+    rmdir (path);
+    errno = saved;
+    return false;
+}
+
+/* False with ENOENT: the place is not there. */
+static bool
+group_make_at (struct group *g, const char *path, const char *join)
+{
+    for (int i = 0; i < MAKE_TRIES; i++) {
+        if (mkdir (path, 0755) < 0)
+            return false;
+        if (group_hold (g, path, join)) {
+            g->path = x_strdup (path);
+            return true;
+        }
+        if (errno != ENOENT)
+            return false;
+    }
+    return false;
+}
+
+/* Creates <mount><own>/<name>. A path seen from another namespace ("/../x") falls back to the mount
+ * point itself. */
 static bool
 group_make (struct cgroup_scope *s, int hierarchy, const struct cgroup_place *place,
             const char *name)
@@ -95,23 +133,10 @@ group_make (struct cgroup_scope *s, int hierarchy, const struct cgroup_place *pl
     const char *own = place->own && ! strstr (place->own, "/..") ? place->own : "";
     const char *bases[] = { own, "" };
     for (size_t i = 0; i < ARRAY_LEN (bases); i++) {
-        char *path =
+        _cleanup_free_ char *path =
             x_asprintf ("%s%s/%s", place->mount, str_eq (bases[i], "/") ? "" : bases[i], name);
-        if (mkdir (path, 0755) == 0) {
-            g->path = path;
-            g->dir_fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            g->join_fd = g->dir_fd < 0
-                             ? -1
-                             : openat (g->dir_fd, join_file (hierarchy), O_WRONLY | O_CLOEXEC);
-            if (g->join_fd >= 0)
-                return true;
-            int saved = errno;
-            group_close (g);
-            rmdir (path);
-            g->path = NULL;
-            errno = saved;
-        }
-        free (path);
+        if (group_make_at (g, path, join_file (hierarchy)))
+            return true;
         if (errno != ENOENT)
             return false;
     }

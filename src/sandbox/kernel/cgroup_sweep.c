@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,18 @@ is_orphan (const char *name)
     unsigned long inode = strtoul (space + 1, &space_end, 10);
     return end == counter && ! *space_end && inode == cgroup_pid_space () && number > 1 &&
            kill ((pid_t)number, 0) < 0 && errno == ESRCH;
+}
+
+/* A group is held by the runtime that made it and by that one's watcher, in whatever namespace they
+ * are: the number in a name proves nothing alone. Holds it against its maker meanwhile.
+ * Returns a descriptor the caller owns, or -1: it is held. */
+static int
+take_abandoned (int base, const char *name)
+{
+    _cleanup_close_ int fd = openat (base, name, DIR_FLAGS);
+    if (fd < 0 || (flock (fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK))
+        return -1;
+    return steal_fd (&fd);
 }
 
 static void
@@ -79,8 +92,8 @@ remove_group (int parent, const char *name, unsigned depth)
     }
 }
 
-static void
-sweep_base (const char *base)
+void
+cgroup_sweep_folder (const char *base)
 {
     _cleanup_closedir_ DIR *dir = opendir (base);
     const struct dirent *e;
@@ -88,8 +101,11 @@ sweep_base (const char *base)
     while (dir && (e = readdir (dir)))
         if (is_orphan (e->d_name) &&
             fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st.st_uid == geteuid ())
-            remove_group (dirfd (dir), e->d_name, 0);
+            st.st_uid == geteuid ()) {
+            _cleanup_close_ int held = take_abandoned (dirfd (dir), e->d_name);
+            if (held >= 0)
+                remove_group (dirfd (dir), e->d_name, 0);
+        }
 }
 
 void
@@ -106,11 +122,11 @@ cgroup_sweep (void)
         if (! p->mount)
             continue;
         /* As groups are made: below the process's own, or else directly below the mount. */
-        sweep_base (p->mount);
+        cgroup_sweep_folder (p->mount);
         bool is_seen = p->own && p->own[0] && ! str_eq (p->own, "/") && ! strstr (p->own, "/..");
         _cleanup_free_ char *base = is_seen ? x_asprintf ("%s%s", p->mount, p->own) : NULL;
         if (base)
-            sweep_base (base);
+            cgroup_sweep_folder (base);
     }
     cgroup_places_free (&places);
 }

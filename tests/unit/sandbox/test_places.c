@@ -5,11 +5,18 @@
  */
 #include "tests/unit/testing.h"
 
+#include "base/alloc.h"
 #include "sandbox/kernel/block_device.h"
 #include "sandbox/kernel/cgroup_places.h"
+#include "sandbox/kernel/cgroup_sweep.h"
 #include "sandbox/kernel/mountinfo.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define HYBRID                                                                                     \
     "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"                          \
@@ -125,11 +132,39 @@ test_a_supervisor_s_leaf_is_no_place_for_groups (void **state _unused_)
     }
 }
 
+/* A runtime whose number names nobody, as one of another process namespace, and which lives. */
+static void
+test_a_sweep_leaves_a_group_that_is_held (void **state _unused_)
+{
+    pid_t gone = fork ();
+    if (gone == 0)
+        _exit (0);
+    waitpid (gone, NULL, 0);
+    char base[] = "/tmp/murmur-sweep-XXXXXX";
+    assert_non_null (mkdtemp (base));
+    _cleanup_free_ char *held =
+        x_asprintf ("%s/murmur-ses_a-%d-0_%lu", base, gone, cgroup_pid_space ());
+    _cleanup_free_ char *left =
+        x_asprintf ("%s/murmur-ses_b-%d-0_%lu", base, gone, cgroup_pid_space ());
+    assert_int_equal (mkdir (held, 0700), 0);
+    assert_int_equal (mkdir (left, 0700), 0);
+    int fd = open (held, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal (flock (fd, LOCK_SH), 0);
+    cgroup_sweep_folder (base);
+    assert_int_equal (access (held, F_OK), 0);
+    assert_int_equal (access (left, F_OK), -1);
+    close (fd);
+    cgroup_sweep_folder (base);
+    assert_int_equal (access (held, F_OK), -1);
+    assert_int_equal (rmdir (base), 0);
+}
+
 int
 main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_lines_of_mountinfo),
+        cmocka_unit_test (test_a_sweep_leaves_a_group_that_is_held),
         cmocka_unit_test (test_containment_14_the_mount_that_covers_a_path),
         cmocka_unit_test (test_containment_14_a_folder_without_a_disk_says_what_it_lies_on),
         cmocka_unit_test (test_places_of_a_hybrid_host),
