@@ -130,3 +130,19 @@ def test_everyday_interfaces_are_told_to_programs_that_need_them_and_to_no_other
                        ("node", "python3"), os.path.dirname(shutil.which("node")))
     assert shown.stdout == "lo\n", shown
     assert "PermissionError: [Errno 13]" in other.stderr, "netlink of another kind is refused as ever"
+
+
+def test_everyday_a_starter_brings_what_its_text_plainly_starts(lab):
+    """A script of a shell that hands over to one program is that program; what it only might start stays out."""
+    inner = program(lab.directory / "parts/inner")
+    named = program(lab.directory / "bin/named")
+    other = program(lab.directory / "parts/other")
+    for name, line in (("by-path", f'ACE="$1"\nexec "{inner}" "$ACE"'), ("by-name", 'exec named "$1"'),
+                       ("by-word", f'exec "{other.parent}/$(basename {named.parent}/other)" "$1"')):
+        (lab.directory / "bin" / name).write_text(f"#!/bin/sh\n# exec {other}\n{line}\n")
+        (lab.directory / "bin" / name).chmod(0o755)
+    path, name, word = run(lab, "scoped", [(tool, "/etc/os-release") for tool in ("by-path", "by-name", "by-word")],
+                           ("by-path", "by-name", "by-word"), lab.directory / "bin")
+    assert path.code == 0 and "NAME=" in path.stdout, path
+    assert name.code == 0 and "NAME=" in name.stdout, name
+    assert word.code in (126, 127), word

@@ -152,6 +152,17 @@ add_helper (void *ctx, const char *name)
     }
 }
 
+/* What a script of a shell hands over to: a starter of one program is that program. */
+static void
+add_started (struct search *s, const char *script)
+{
+    _cleanup_strv_ struct strv started = { 0 };
+    script_starts (script, &started);
+    s->is_own = false;
+    for (size_t i = 0; i < started.len; i++)
+        add_helper (s, started.items[i]);
+}
+
 /* Grants a program with its parts: libraries, what a script is run by, its recipe. */
 static void
 add_program (struct search *s, const char *name, const char *candidate)
@@ -194,6 +205,8 @@ add_program (struct search *s, const char *name, const char *candidate)
         s->is_own = is_own;
         add_helper (s, interpreters.items[i]);
     }
+    if (is_own && use.is_shell_script)
+        add_started (s, resolved);
     s->is_own = false;
     strv_free (&interpreters);
     _cleanup_free_ char *key = x_asprintf ("%s as %s%s", candidate, name, is_own ? ", listed" : "");

@@ -180,6 +180,24 @@ is_package_root (const char *dir, const char *const *roots)
     return false;
 }
 
+/* /usr/lib/swi-prolog of /usr/lib/swi-prolog/bin/x86_64-linux; one further below a machine's own
+ * folder. What lies in /opt is a vendor's, who may have several. Owned. */
+static char *
+package_of (const char *dir, const char *const *roots)
+{
+    for (size_t i = 0; roots[i]; i++) {
+        size_t len = strlen (roots[i]);
+        if (str_eq (roots[i], "/opt") || strncmp (dir, roots[i], len) != 0 || dir[len] != '/')
+            continue;
+        size_t end = len + 1 + strcspn (dir + len + 1, "/");
+        const char *triplet = strstr (dir + len, "-linux-gnu");
+        if (dir[end] && triplet && triplet < dir + end)
+            end += 1 + strcspn (dir + end + 1, "/");
+        return x_strndup (dir, end);
+    }
+    return x_strdup (dir);
+}
+
 /* A version's folder, or a virtual environment: what lies there is its own. */
 static void
 grant_prefix (struct exec_allowlist *list, const char *prefix)
@@ -307,8 +325,9 @@ apply_rules (const struct recipe_use *use, const char *prefix)
     bool is_package = path_is_below_any (dir, packages) && ! is_package_root (dir, packages) &&
                       ! str_eq (base, "bin") && ! str_eq (base, "sbin");
     bool is_own_libexec = str_eq (base, "libexec") && ! str_starts (dir, "/usr/");
-    if ((is_package || is_own_libexec) && ! strv_contains (&use->list->run_trees, dir))
-        grant_run (use->list, dir);
+    _cleanup_free_ char *package = is_package ? package_of (dir, packages) : x_strdup (dir);
+    if ((is_package || is_own_libexec) && ! strv_contains (&use->list->run_trees, package))
+        grant_run (use->list, package);
     if (str_eq (base, "bin"))
         grant_siblings (use->list, dir);
     grant_node_package (use->list, dir);

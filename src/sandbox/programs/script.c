@@ -2,12 +2,16 @@
 #include "sandbox/programs/script.h"
 
 #include "base/alloc.h"
+#include "sandbox/programs/path_lists.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES 512 /* containment 12.5: no more is read */
+#define LINE_MAX_BYTES   512 /* containment 12.5: no more is read */
+#define SCRIPT_MAX_BYTES 65536
+#define STARTED_MAX      16
 
 static const char *
 base_of (const char *path)
@@ -48,4 +52,41 @@ script_is_shell (const struct strv *interpreters)
         if (str_eq (shells[i], last))
             return true;
     return false;
+}
+
+/* Nothing that a shell would still expand. */
+static bool
+is_literal (const char *word)
+{
+    for (const char *c = word; *c; c++)
+        if (! isalnum ((unsigned char)*c) && ! strchr ("_./+-", *c))
+            return false;
+    return *word != '\0' && *word != '-';
+}
+
+static void
+take_line (char *line, struct strv *out)
+{
+    bool is_after_exec = false;
+    for (char *word; (word = strsep (&line, " \t;&|()<>=\"'`"));) {
+        if (! *word)
+            continue;
+        if (*word == '#')
+            return;
+        if (is_literal (word) && (*word == '/' || is_after_exec) && out->len < STARTED_MAX)
+            strv_push_once (out, word);
+        is_after_exec = str_eq (word, "exec");
+    }
+}
+
+void
+script_starts (const char *path, struct strv *out)
+{
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    _cleanup_free_ char *text = x_malloc (SCRIPT_MAX_BYTES + 1);
+    ssize_t n = fd < 0 ? -1 : read (fd, text, SCRIPT_MAX_BYTES);
+    text[n > 0 ? n : 0] = '\0';
+    char *rest = text;
+    for (char *line; (line = strsep (&rest, "\n"));)
+        take_line (line, out);
 }
