@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What is known before it ran, and what its run adds. */
@@ -71,6 +72,22 @@ folder_of (const char *path)
     return dir;
 }
 
+/* Where many packages lie: the whole of it is no program's own. */
+static bool
+is_everybodys (const char *dir)
+{
+    static const char *const places[] = {
+        "/",          "/etc",           "/usr",           "/usr/bin",
+        "/usr/sbin",  "/usr/lib",       "/usr/libexec",   "/usr/local",
+        "/usr/share", "/usr/local/bin", "/usr/local/lib", "/opt",
+        "/var",       "/var/lib",       "/var/cache",     "/srv"
+    };
+    for (size_t i = 0; i < ARRAY_LEN (places); i++)
+        if (str_eq (dir, places[i]))
+            return true;
+    return false;
+}
+
 static void
 learn_started (struct lesson *l, const char *path)
 {
@@ -81,7 +98,7 @@ learn_started (struct lesson *l, const char *path)
     _cleanup_free_ char *dir = folder_of (path);
     if (str_eq (on_path, path))
         strv_push_once (&l->allow, base);
-    else if (is_private (dir))
+    else if (is_private (dir) || is_everybodys (dir))
         strv_push_once (&l->left, path);
     else
         strv_push_once (&l->dirs, dir);
@@ -92,11 +109,13 @@ learn_read (struct lesson *l, const char *path)
 {
     static const char *const hosts_own[] = { "/etc/passwd",        "/etc/group",       "/etc/hosts",
                                              "/etc/nsswitch.conf", "/etc/resolv.conf", NULL };
+    struct stat st;
+    bool is_folder = stat (path, &st) == 0 && S_ISDIR (st.st_mode);
     if (is_known (l, path) || is_of_the_session (path) || path_is_below_any (path, hosts_own) ||
-        str_eq (path, "/"))
+        (is_folder && is_everybodys (path)))
         return;
-    _cleanup_free_ char *dir = folder_of (path);
-    if (is_private (path) || is_private (dir) || str_eq (dir, "/etc") || str_eq (dir, "/"))
+    _cleanup_free_ char *dir = is_folder ? x_strdup (path) : folder_of (path);
+    if (is_private (path) || is_private (dir) || is_everybodys (dir))
         strv_push_once (&l->left, path);
     else if (! is_within_any (dir, &l->dirs))
         strv_push_once (&l->dirs, dir);
