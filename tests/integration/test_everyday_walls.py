@@ -282,7 +282,7 @@ def test_everyday_doctor_learn_prints_the_block_that_lets_a_program_run(lab, tie
         shutil.copy(shutil.which("cat", path="/usr/bin:/bin"), folder / "parts/helper")
         (folder / "data/words").write_text("what it read\n")
         (lab.home / "mine.txt").write_text("private\n")
-        (folder / "bin/mytool").write_text(f'#!/bin/sh\nread x < {lab.home}/mine.txt\nexec {folder}/parts/helper {folder}/data/words\n')
+        (folder / "bin/mytool").write_text(f'#!/bin/sh\nread x < {lab.home}/mine.txt\nof={folder}/parts/\nexec "$of"helper {folder}/data/words\n')
         (folder / "bin/mytool").chmod(0o755)
         env = {"PATH": f"{folder}/bin:{PATH}"}
         project = command_agent(lab, [call("mytool")], shell=("mytool",), capabilities={"containment": tier})
