@@ -70,8 +70,6 @@ environment_of (const struct job_facts *j)
     for (size_t i = 0; i < ARRAY_LEN (fixed); i++)
         json_array_append_new (
             env, json_pack ("{s:s,s:s}", "name", fixed[i].name, "value", fixed[i].value));
-    json_array_append_new (env, json_pack ("{s:s,s:{s:{s:s}}}", "name", "POD_IP", "valueFrom",
-                                           "fieldRef", "fieldPath", "status.podIP"));
     return env;
 }
 
@@ -83,7 +81,7 @@ arguments_of (const struct job_facts *j)
     snprintf (deadline, sizeof deadline, "%llu", (unsigned long long)j->inherited_deadline_ms);
     json_t *args = json_pack ("[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s]", "run", "--capsule", j->name,
                               "--capsule-version", j->version, "--workdir", "/work", "--bind",
-                              "$(POD_IP)", "--port", port, "--fleet-token", TOKEN_DIR "/token",
+                              "0.0.0.0", "--port", port, "--fleet-token", TOKEN_DIR "/token",
                               "--no-env-file", "--contained-launch");
     if (j->inherited_deadline_ms) {
         json_array_append_new (args, json_string ("--inherited-deadline"));

@@ -29,7 +29,7 @@ def slow_tree(fleet, *arguments):
     fleet.publish("child", SLOW)
     fleet.publish_parent(turn(delegate("child")), WAITING, reads())
     fleet.start_root(arguments=arguments)
-    [job] = fleet.registered()
+    [job] = fleet.at_work()
     return job
 
 
@@ -81,7 +81,7 @@ def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(la
         assert 600 < spec["activeDeadlineSeconds"] <= 600 + 60 + 600
         assert inner["automountServiceAccountToken"] is False and container["securityContext"]["readOnlyRootFilesystem"] is True
         names = {one["name"]: one for one in container["env"]}
-        assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_ROOST_URL", "MURMUR_SPAWNER", "POD_IP"}
+        assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_ROOST_URL", "MURMUR_SPAWNER"}
         assert names["COLOUR"]["valueFrom"]["configMapKeyRef"] == {"name": "murmur-env", "key": "COLOUR", "optional": True}
         # No token is in any object but the grant, which is nobody's to use.
         assert not re.search(r"ms[c]1\.|mct1\.|mft1\.|mdt1\.", json.dumps(job))

@@ -56,12 +56,12 @@ def wipe(plane):
 def slow_tree(fleet, levels=1, **root):
     """A root at work above so many levels of sessions that never answer; the Jobs, top down."""
     fleet.publish(f"level-{levels}", SLOW)
+    below = [f"local/level-{level}" for level in range(1, levels + 1)]  # a child may start no more than its parent
     for level in range(levels - 1, 0, -1):
-        fleet.publish_parent(turn(delegate(f"level-{level + 1}")), WAITING, reads(), name=f"level-{level}",
-                             children=[f"local/level-{level + 1}"])
-    fleet.publish_parent(turn(delegate("level-1")), WAITING, reads(), children=["local/level-1"])
+        fleet.publish_parent(turn(delegate(f"level-{level + 1}")), WAITING, reads(), name=f"level-{level}", children=below[level:])
+    fleet.publish_parent(turn(delegate("level-1")), WAITING, reads(), children=below)
     fleet.start_root(**root)
-    return sorted(fleet.registered(levels, 90), key=lambda job: job["metadata"]["labels"]["murmur.dev/capsule"])
+    return sorted(fleet.at_work(levels, 90), key=lambda job: job["metadata"]["labels"]["murmur.dev/capsule"])
 
 
 def are_gone(fleet, jobs):
@@ -151,7 +151,7 @@ def test_fleet_19_20_a_dead_referee_ends_nothing_and_counts_once_when_it_is_back
     assert not are_gone(fleet, [job]) and fleet.node.process_of(root_pod(fleet)).poll() is None
     fleet.start_roost()
     os.killpg(fleet.node.process_of(root_pod(fleet)).pid, signal.SIGKILL)
-    eventually(lambda: are_gone(fleet, [job]), 30 * SLOWER, "the new referee ends the child")
+    eventually(lambda: are_gone(fleet, [job]), 30 * SLOWER, f"the new referee ends the child: {fleet.logs()}")
     figures["orphans after a referee's death"] = 0
 
 
@@ -192,7 +192,7 @@ def test_fleet_figures_of_starting(started, figures):
     pod = fleet.wait_end("root-1", 180)
     [trace] = [path for path in fleet.home_of(pod).glob(".murmur/records/**/trace.jsonl")]
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
-    calls = sorted(line["duration_ms"] for line in lines if line.get("event", line.get("type")) == "tool_call")
+    calls = sorted(line["duration_ms"] for line in lines if line["event_type"] == "tool_call")
     figures["delegate-task to readiness, ms, p50"] = statistics.median(calls)
     figures["delegate-task to readiness, ms, p99"] = calls[-1]
     [size] = {len(json.dumps(job)) for job in fleet.children()[:1]}

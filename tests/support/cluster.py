@@ -319,9 +319,9 @@ class Node:
         if status >= 300:
             return
         (home / "token").write_text(answer["status"]["token"])
-        environment = {**self.lab.environment(self.environment), "HOME": str(home), "POD_IP": address}
+        environment = {**self.lab.environment(self.environment), "HOME": str(home)}
         environment.update({one["name"]: one["value"] for one in container.get("env", []) if "value" in one and one["name"] != "HOME"})
-        places = {"/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "$(POD_IP)": address}
+        places = {"/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "0.0.0.0": address}
         arguments = [places.get(word, word) for word in container["args"]]
         log = (home / "log").open("wb")
         self.logs[name] = home / "log"
@@ -358,7 +358,10 @@ class Node:
     def end_deleted(self, uid, pod):
         self.end(uid, pod["metadata"].get("deletionGracePeriodSeconds", 25))
         name = pod["metadata"]["name"]
-        self.api.call("DELETE", self.api.path("pods", name), {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
+        try:
+            self.api.call("DELETE", self.api.path("pods", name), {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
+        except (OSError, http.client.HTTPException, ValueError):
+            self.first_seen.pop(uid, None)  # said again
 
     def process_of(self, pod):
         return self.running.get(pod["metadata"]["uid"])
@@ -372,7 +375,7 @@ class Node:
 
 def root_job(name, capsule, version, task=None, roost_url="", arguments=()):
     """What a deploy renders of a root, as far as the referee looks."""
-    words = ["run", "--capsule", capsule, "--capsule-version", version, "--workdir", "/work", "--bind", "$(POD_IP)", "--port", "8080",
+    words = ["run", "--capsule", capsule, "--capsule-version", version, "--workdir", "/work", "--bind", "0.0.0.0", "--port", "8080",
              "--fleet-token", "/var/run/secrets/murmur/token", "--no-env-file", *(["--task", task] if task else []), *arguments]
     labels = {"murmur.dev/root": name, "murmur.dev/capsule": capsule.split("/")[1]}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {

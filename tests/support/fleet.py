@@ -100,6 +100,17 @@ class Fleet:
             return found if len(found) >= count else None
         return eventually(all_of_them, within_s * SLOWER, f"{count} children registered: {self.logs()}")
 
+    def at_work(self, count=1, within_s=30):
+        """The children once so many hold their task."""
+        def has_task(job):
+            return any('"task_start"' in trace.read_text() for pod in self.pods_of(job["metadata"]["name"])
+                       for trace in self.home_of(pod).glob(".murmur/records/**/trace.jsonl"))
+
+        def all_of_them():
+            found = self.registered(count, within_s)
+            return found if all(has_task(job) for job in found) else None
+        return eventually(all_of_them, within_s * SLOWER, f"{count} children at work")
+
     def wait_end(self, job, within_s=40):
         def ended():
             pods = self.pods_of(job)

@@ -10,6 +10,8 @@
 /* The daemon itself gives a connection as long. */
 #define REGISTER_TIMEOUT_MS 10000
 #define PROBE_TIMEOUT_MS    2000
+#define POD_REPEATS         20
+#define POD_REPEAT_MS       1000
 
 bool
 registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
@@ -62,6 +64,13 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
                                            .total_timeout_ms = REGISTER_TIMEOUT_MS };
     struct roost_refusal refusal = { 0 };
     _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
+    /* A pod's registration is one, however often it is said. */
+    for (unsigned i = 0; who->pod_token && ! answer && refusal.is_unheard && i < POD_REPEATS; i++) {
+        usleep (POD_REPEAT_MS * 1000);
+        free (refusal.text);
+        refusal = (struct roost_refusal){ 0 };
+        answer = roost_ask (http, &request, &refusal);
+    }
     _cleanup_free_ char *reason = refusal.text;
     const char *credential = json_get_string (answer, "credential");
     if (credential && *credential && who->fleet)
