@@ -43,6 +43,18 @@
         .name = "--record", .kind = CLI_VALUE, .value_name = "<NAME>",                             \
         .help = "the record store that holds it, when several do"                                  \
     }
+/* Sessions of a cluster in place of this machine's. */
+#define OPT_FLEET                                                                                  \
+    { .name = "--fleet", .help = "sessions that are Jobs of a Kubernetes cluster instead" },       \
+        { .name = "--kubeconfig",                                                                  \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<FILE>",                                                                  \
+          .requires = "--fleet",                                                                   \
+          .help = "access to the cluster (default: the pod's own, KUBECONFIG, ~/.kube/config)" },  \
+    {                                                                                              \
+        .name = "--namespace", .kind = CLI_VALUE, .value_name = "<NAME>", .requires = "--fleet",   \
+        .help = "the sessions' namespace (default: the kubeconfig's)"                              \
+    }
 #define NONE                                                                                       \
     {                                                                                              \
         0                                                                                          \
@@ -58,6 +70,7 @@ static const struct cli_option ps_options[] = {
       .conflicts = "--json",
       .help = "one line for every record removed, and who started a delegated session" },
     OPT_JSON ("the same as JSON; removes and creates nothing"),
+    OPT_FLEET,
     NONE
 };
 
@@ -118,6 +131,7 @@ static const struct cli_option stop_options[] = {
       .fallback = "10",
       .is_number = true,
       .help = "how long it may take to end by itself; 0 kills at once" },
+    OPT_FLEET,
     NONE
 };
 

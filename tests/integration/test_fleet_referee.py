@@ -132,7 +132,7 @@ def test_fleet_9_13_19_a_repeat_and_a_restart_make_no_second_job_and_no_second_s
             (403, "the credential presented is not valid for this request")}
 
 
-@pytest.mark.parametrize("end", ["parent_killed", "pod_deleted", "canceled"])
+@pytest.mark.parametrize("end", ["parent_killed", "pod_deleted", "stopped"])
 def test_fleet_22_23_a_child_ends_with_its_parent(lab, end):
     with Fleet(lab) as fleet:
         job = slow_tree(fleet)
@@ -143,7 +143,9 @@ def test_fleet_22_23_a_child_ends_with_its_parent(lab, end):
             kill_referee(fleet)
             fleet.api.call("DELETE", fleet.api.path("pods", pod["metadata"]["name"]), {"gracePeriodSeconds": 0})
         else:
-            os.kill(root_process(fleet).pid, signal.SIGTERM)
+            session = fleet.annotation(fleet.api.get("jobs", "root-1"), "session")
+            told = lab.mur("stop", "--fleet", session[-8:], "--kubeconfig", fleet.kubeconfig).ok().stdout
+            assert told == f"stopped: {session} (Job root-1)\n"
         gone(fleet, job)
 
 
@@ -185,6 +187,11 @@ def test_fleet_16_11_10_what_waits_too_long_or_was_edited_is_refused_and_goes(la
 def test_fleet_20_27_32_the_referee_may_be_away_and_an_end_is_told_in_words(lab):
     with Fleet(lab) as fleet:
         job = slow_tree(fleet)
+        listed = json.loads(lab.mur("ps", "--fleet", "--json", "--kubeconfig", fleet.kubeconfig).ok().stdout)["sessions"]
+        assert [(one["job"], one["status"], one["root"]) for one in listed] == [
+            ("root-1", "running", "root-1"), (job["metadata"]["name"], "running", "root-1")]
+        assert listed[1]["spawned_by"] == listed[0]["session_id"]
+        assert "local/child@0.1.0" in lab.mur("ps", "--fleet", "--kubeconfig", fleet.kubeconfig).ok().stdout
         kill_referee(fleet)
         time.sleep(1)
         uid = fleet.annotation(job, "pod-uid")

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
+#include "cli/running/fleet_sessions.h"
 #include "cli/running/listing.h"
 #include "cli/running/ps_formations.h"
 
@@ -141,6 +142,8 @@ report_lineage (const struct listing *l)
 int
 cmd_ps (const struct cli_args *args, struct mur_error **err)
 {
+    if (cli_has (args, "--fleet"))
+        return fleet_sessions_list (args, err);
     bool is_json = cli_has (args, "--json"), is_verbose = cli_has (args, "--verbose");
     _cleanup_ (listing_free) struct listing l = { 0 };
     if (! listing_read (&l, ! is_json, err))
