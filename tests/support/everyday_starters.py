@@ -50,6 +50,10 @@ DRIVERS = [
 SERVERS = [
     bash("socat: both ends of a socket with a path", f"socat UNIX-LISTEN:/tmp/s.sock,fork EXEC:cat 2>/dev/null & {WAIT} echo hi | socat - UNIX:/tmp/s.sock 2>/dev/null && break; sleep 0.2; done; kill %1",
          "hi", ("socat",), unix_sockets=True),
+    Job("perl: a socket with a path", ("perl",), [("perl", "a.pl")], "^by a path$", {
+        "a.pl": "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Local => '/tmp/p.sock', Listen => 1) or die $!;\n"
+                "if (!fork) { my $c = IO::Socket::UNIX->new(Peer => '/tmp/p.sock') or die $!; print $c \"by a path\\n\"; exit }\nprint scalar readline($s->accept);\n"},
+        unix_sockets=True),
 ]
 
 STARTERS = [*RUNNERS, *LAUNCHERS, *DRIVERS, *SERVERS]
