@@ -7,6 +7,7 @@
 #include "base/fdio.h"
 #include "base/ids.h"
 #include "fs/replace.h"
+#include "fs/temporaries.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +26,10 @@ fs_replace_path (const char *path, const void *data, size_t len, mode_t mode, bo
     _cleanup_close_ int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mur_fail_errno (err, E_IO_003, "cannot open %s", dir);
-    return fs_replace_at (fd, slash ? slash + 1 : path, data, len, mode, durable, err) ||
-           mur_context (err, "cannot write %s", path);
+    if (! fs_replace_at (fd, slash ? slash + 1 : path, data, len, mode, durable, err))
+        return mur_context (err, "cannot write %s", path);
+    fs_temporaries_sweep (fd, 0, NULL); /* of one that was killed here */
+    return true;
 }
 
 /* One removal of a tree. Whoever made the tree may still be at it, and may have made it to be hard

@@ -6,7 +6,7 @@
 
 #include "fs/root.h"
 
-/* The same by an ordinary path, whose folder must exist. */
+/* The same by an ordinary path, whose folder must exist; what a killed writer left in it goes. */
 bool fs_replace_path (const char *path, const void *data, size_t len, mode_t mode, bool durable,
                       struct mur_error **err);
 /* Removes the contents of a directory and the directory itself, by descriptor. Links in it are

@@ -361,6 +361,10 @@ test_the_sweep_removes_files_that_never_got_their_name (void **state)
     plant_file ("", ".swept", 4000);
     home_sweep ();
     assert_false (exists (at (".murmur/running/" TEMPORARY "x" TEMPORARY)));
+    /* Elsewhere, when the same folder is written to again. */
+    plant_file ("elsewhere", TEMPORARY, 120);
+    assert_true (fs_replace_path (at (".murmur/elsewhere/a"), "a", 1, 0600, false, NULL));
+    assert_false (exists (at (".murmur/elsewhere/" TEMPORARY)));
 }
 
 /* --- conversations --- */
