@@ -4,6 +4,7 @@
 
 import { Asks } from "./asks.js";
 import { Compare } from "./compare.js";
+import { Launch } from "./launch.js";
 import { connect, findToken, forgetToken, linkState, subscribe } from "./link.js";
 import { List } from "./list.js";
 import { html, render, useEffect, useRef, useState } from "./parts.js";
@@ -15,6 +16,7 @@ function View({ words }) {
   const [view, ...rest] = words;
   if (view === "s") return html`<${Session} key=${rest[0]} id=${rest[0]} tab=${rest[1]} line=${rest[2] ? Number(rest[2]) : null} />`;
   if (view === "search") return html`<${Search} text=${rest[0]} />`;
+  if (view === "new") return html`<${Launch} />`;
   if (view === "compare") return html`<${Compare} a=${rest[0]} b=${rest[1]} />`;
   return html`<${List} />`;
 }
@@ -90,7 +92,7 @@ function App({ hasToken }) {
   return html`<div>
     <a class="skip" href="#/" onClick=${(event) => { event.preventDefault(); const main = document.querySelector("main"); main.tabIndex = -1; main.focus(); }}>to the content</a>
     <header class="top"><span class="brand">murmur</span>
-      <nav aria-label="Views"><a href="#/">Sessions</a><a href="#/search">Search</a><a href="#/compare">Compare</a></nav>
+      <nav aria-label="Views"><a href="#/">Sessions</a><a href="#/search">Search</a><a href="#/compare">Compare</a>${!facts.readOnly && html`<a href="#/new">New</a>`}</nav>
       ${facts.readOnly && html`<span class="dim">read-only</span>`}
       <span role="status" class=${`link-state ${state === "live" ? "good" : state === "lost" ? "bad" : "dim"}`}>${state}</span>
       <button onClick=${() => setHelp(true)} aria-label="Keys">?</button></header>

@@ -101,13 +101,21 @@ export async function getBytes(path) {
 }
 
 // Each act has a word of its own, so that a second press of the same button is the same act.
-export async function act(session, name, asked) {
-  const response = await fetch(`/api/session/${session}/${name}`, {
+async function post(path, asked) {
+  const response = await fetch(`/api/${path}`, {
     method: "POST",
     headers: heads({ "content-type": "application/json" }),
     body: JSON.stringify({ request_id: crypto.randomUUID ? crypto.randomUUID() : String(Math.random()).slice(2) + Date.now(), ...asked }),
   });
   return (await checked(response)).json();
+}
+
+export function act(session, name, asked) {
+  return post(`session/${session}/${name}`, asked);
+}
+
+export function launch(asked) {
+  return post("run", asked);
 }
 
 // Lines of JSON as they come; onLine may be called until the signal is aborted.

@@ -31,6 +31,7 @@ struct asked_file {
     const char *text;
     size_t len;
     mode_t mode;
+    const struct strv *changed; /* keys that the launch says otherwise; NULL: none */
 };
 
 /* What is run beside a manifest's text. */

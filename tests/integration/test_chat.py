@@ -261,6 +261,17 @@ def test_chat_with_a_provider_talks_to_its_model(lab):
     lab.mur("chat", "--with", "openai", stdin="x").failed(exit_status=2)
 
 
+@pytest.mark.parametrize("model, shown", [("nobody-knows-it", r"context \d+(?! \()"), ("gpt-4o-mini", r"context \d+ \(0 %\)")])
+def test_chat_shows_a_share_of_a_window_only_where_it_is_known(lab, model, shown):
+    server = lab.model_server()
+    server.script(Reply(body=ChatCompletions().stream(Turn(text="real")), content_type="text/event-stream"))
+    chat = at_terminal(lab, "--with", server.url, "--model", model)
+    chat.type("hello\n")
+    chat.wait_for(shown)
+    chat.type("/quit\n")
+    assert chat.end() == 0
+
+
 def test_chat_in_an_empty_folder_says_how_a_key_is_used(lab):
     result = lab.mur("chat", stdin="hello\n", env={"ANTHROPIC_API_KEY": "sk-never-shown"}).ok()
     assert "mur chat --with anthropic --model NAME" in result.stderr

@@ -4,13 +4,16 @@
 # those of the list of a newcomer's hour.
 
 import json
+import os
 import re
 import shutil
+import signal
 
 import pytest
 import yaml
 
 from tests.support.fixtures import own_component
+from tests.support.lab import BUILD
 from tests.support.model_server import Reply
 from tests.support.polling import eventually
 from tests.support.provider_forms import ChatCompletions, Turn
@@ -163,6 +166,16 @@ def test_newcomer_C2_a_watch_follows_the_width_of_its_terminal(lab):
     eventually(lambda: "word39" in watch.text[before:])
     flowed = [line for line in watch.text[before:].splitlines() if "word" in line]
     assert len(flowed) > 5 and all(len(line) <= 50 for line in flowed)
+
+
+@pytest.mark.parametrize("key, code", [(True, 130), (False, 1)])
+def test_newcomer_C6_ctrl_c_is_told_from_a_failure(lab, key, code):
+    project = lab.agent(steps=[{"text": "late", "delay_ms": 60_000}])
+    run = Terminal(lab, "run", "--task", "x", cwd=project.directory)
+    run.wait_for("session: ")
+    eventually(lambda: json.loads(lab.mur("ps", "--json").ok().stdout)["capsules"])
+    run.type("\x03") if key else run.signal(signal.SIGINT)
+    assert run.end() == code, run.text
 
 
 def test_newcomer_C4_a_terminal_without_the_characters_gets_others(lab):
@@ -336,3 +349,31 @@ def test_newcomer_a_capsule_that_goes_on_says_so_at_a_terminal(lab):
     terminal = Terminal(lab, "run", "--task", "x", cwd=project.directory, columns=160)
 
     terminal.wait_for(r'waiting for tasks; send one with: mur send ses_\w+')
+
+
+def test_newcomer_C17_empty_work_folders_of_before_go(lab):
+    project = lab.agent(steps=[{"text": "done"}])
+    sleeper = lab.agent("agent", steps=[{"text": "done"}], lifecycle={"task_acceptance": "queue", "after_task": "sleep"}).start()
+    sleeper.wait_for("^session: ")
+    folder = project.directory / "workdir"
+    old, full, young, other = (folder / f"ses_{n * 32}" for n in "1234")
+    for path in (old, full, young):
+        path.mkdir()
+    (folder / "notes").mkdir()
+    (full / "result.txt").write_text("kept")
+    other.symlink_to(old.name)
+    for path in (old, full, folder / "notes", folder / sleeper.session_id):
+        os.utime(path, (1, 1))
+    first = project.run("--task", "x").ok()
+    assert {path.name for path in folder.iterdir()} == {full.name, young.name, other.name, "notes", sleeper.session_id, first.session_id}
+    lab.mur("stop", sleeper.session_id).ok()
+
+
+def test_newcomer_C13_every_command_has_a_page_of_its_own(lab):
+    top = (BUILD / "src/cli/mur.1").read_text()
+    assert ".SH ENVIRONMENT" in top and ".SH EXIT STATUS" in top
+    words = set(re.findall(r"^  ([a-z]+) ", lab.mur("--help").ok().stdout.split("Options:")[0], re.MULTILINE)) - {"help"}
+    assert len(words) > 25
+    for word in words:
+        page = (BUILD / f"src/cli/mur-{word}.1").read_text()
+        assert f"mur\\-{word} (1)" in top and ".SH SEE ALSO" in page and f"mur {word}" in page.replace("\\-", "-"), word

@@ -7,12 +7,16 @@ import os
 import pty
 import re
 import signal
+import termios
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, pid_exists
+from tests.support.terminal import Terminal
 
 STREAM = "https://docs.murmur.nexus/reference/streaming-protocol/#murmur-stream-v1"
 SLEEPER = {"task_acceptance": "queue", "after_task": "sleep"}
@@ -258,3 +262,19 @@ def test_cli_watch_of_something_else_says_so(lab):
         assert "Method not found" in lab.mur("watch", "--url", address).failed("E-IO-003").stderr
     with door_of((404, "not here")) as (address, _):
         assert "is no capsule (HTTP 404)" in lab.mur("watch", "--url", address).failed("E-IO-003").stderr
+
+
+@pytest.mark.parametrize("key, code", [("q", 0), ("\x03", -signal.SIGINT)])
+def test_watch_at_a_terminal_ends_with_q_and_leaves_the_terminal_as_it_was(lab, key, code):
+    running = lab.agent(steps=[{"text": "hello"}], lifecycle=SLEEPER).start()
+    running.wait_for("^session: ")
+    shell = Terminal(lab, "watch", running.session_id)
+    before = termios.tcgetattr(shell.primary)[3]
+    shell.wait_for("q or Ctrl-C ends the watch")
+    assert not termios.tcgetattr(shell.primary)[3] & termios.ECHO
+    shell.type("x\n")  # no other key is one
+    shell.type(key)
+    assert shell.end() == code
+    assert termios.tcgetattr(shell.primary)[3] & termios.ECHO and before & termios.ICANON
+    assert running.is_running
+    running.signal().result()

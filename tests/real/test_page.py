@@ -331,6 +331,43 @@ def test_B6_17_cancel_and_stop_ask_once_and_say_what_is_left(lab, page, browser)
     one.running.result()
 
 
+def test_ui_a_capsule_is_launched_from_the_page_and_outlives_it(lab, browser):
+    project = lab.agent("worker", steps=[{"text": "the first answer"}, {"text": "the second"}])
+    broken = lab.agent("broken")
+    (broken.directory / "murmur.yaml").write_text(f"name: [\n{HOSTILE[0]}\n")
+    with Page(lab, cwd=lab.directory) as page, browser.window(page) as window:
+        tab = window.tab()
+        tab.click("nav >> text=New")
+        tab.wait_for_selector("#launch-task")
+        assert "broken cannot be started" in words(tab) and tab.query_selector("button[type=submit]").is_disabled()
+        tab.click("text=What it may do")
+        tab.wait_for_selector("pre.text")
+        tab.fill("#launch-task", HOSTILE[1])
+        tab.fill("#launch-model", "another-model")
+        tab.fill("#launch-tokens", "5000")
+        tab.dblclick("button[type=submit]")
+        tab.wait_for_selector("text=the first answer")
+        session = re.search(r"#/s/(ses_\w+)", tab.url).group(1)
+        assert len(page.get("sessions")["sessions"]) == 1
+        start = page.get(f"session/{session}")["start"]
+        assert (start["model"], start["max_session_tokens"]) == ("another-model", 5000)
+        tab.fill("#task-text", "and now?")
+        tab.click("text=Send")
+        tab.wait_for_selector("text=the second")
+        # What was looked at is what is started.
+        tab.goto(f"{page.origin}/#/new")
+        tab.wait_for_selector("#launch-task")
+        tab.fill("#launch-task", "again")
+        path = project.directory / "murmur.yaml"
+        path.write_text(path.read_text() + "description: another by now\n")
+        tab.click("button[type=submit]")
+        tab.wait_for_selector("pre.bad")
+        assert "look again" in words(tab, "pre.bad") and tab.input_value("#launch-task") == "again"
+        assert len(page.get("sessions")["sessions"]) == 1
+    assert [row["session_id"] for row in json.loads(lab.mur("ps", "--json").ok().stdout)["capsules"]] == [session]
+    lab.mur("stop", session).ok()
+
+
 def test_B6_18_a_read_only_page_has_no_button_that_acts(lab, browser):
     one = Asker(lab, ["touch made"], {"commands": ["touch"]}).start()
     one.begin()
@@ -341,6 +378,10 @@ def test_B6_18_a_read_only_page_has_no_button_that_acts(lab, browser):
         open_session(tab, one.running.session_id)
         tab.wait_for_selector(".row")
         names = {button.inner_text() for button in tab.query_selector_all("button")}
+        assert "New" not in words(tab, "nav")
+        tab.goto(f"{page.origin}/#/new")
+        tab.wait_for_selector("text=This page is read-only")
+        assert not tab.query_selector("form.launch")
         assert not names & {"Send", "Stop", "Cancel task", "Replay", "Once", "No"} and not tab.query_selector("textarea")
     one.end()
 
@@ -483,7 +524,7 @@ def test_B6_24_axe_finds_no_fault_in_any_view(lab, page, browser, scheme):
     first, second, asker, talker = tour(lab)
     views = [("sessions", "/", "table.list"), ("session", f"/s/{first}/Steps/3", ".detail dl"), ("refused", f"/s/{first}/Refused", "table tbody tr"),
              ("grants", f"/s/{first}/Grants", "text=used"), ("lineage", f"/s/{first}/Lineage", ".graph a"), ("live", f"/s/{talker.session_id}", ".flow-text"),
-             ("search", "/search/notes", ".hits li"), ("compare", f"/compare/{first}/{second}", ".pair")]
+             ("search", "/search/notes", ".hits li"), ("new", "/new", "form.launch"), ("compare", f"/compare/{first}/{second}", ".pair")]
     with browser.window(page, scheme=scheme, width=1100, height=760) as window:
         tab = window.tab()
         tab.wait_for_selector(".ask")

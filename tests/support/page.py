@@ -86,9 +86,16 @@ class Page:
 
     def act(self, session, name, **asked):
         """The status and what is answered."""
+        return self.post(f"session/{session}/{name}", **asked)
+
+    def run(self, **asked):
+        """The same of a launch."""
+        return self.post("run", **asked)
+
+    def post(self, path, **asked):
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=90 * SLOWER)
         body = {"request_id": os.urandom(8).hex(), **asked}
-        link.request("POST", f"/api/session/{session}/{name}", json.dumps(body),
+        link.request("POST", f"/api/{path}", json.dumps(body),
                      {"authorization": f"Bearer {self.token}", "content-type": "application/json"})
         answer = link.getresponse()
         return answer.status, json.loads(answer.read())

@@ -102,8 +102,7 @@ bundled_agent (const char *with, const char *model, struct mur_error **err)
         "# Written by `mur chat --with`.\nname: %s\nversion: \"0.1.0\"\nartifacts:\n"
         "  - {name: std/%s, version: \"0.1.0\", runtime: driver, gateway: {endpoint: %s, %s}}\n"
         "  - {name: std/files, version: \"0.1.0\"}\n"
-        "inference:\n  model: %s\n  max_tokens: 4096\n  driver: {artifact: std/%s}\n"
-        "context: {max_tokens: 1000000}   # not known here: the provider's own limit holds\n",
+        "inference:\n  model: %s\n  max_tokens: 4096\n  driver: {artifact: std/%s}\n",
         p.name, p.driver, endpoint, key, name, p.driver);
     return write_capsule (p.name, text, err);
 }

@@ -19,6 +19,7 @@ enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1, /* any error[CODE] */
     CLI_USAGE = 2,
+    CLI_INTERRUPTED = 130, /* what was asked for was given up with Ctrl-C */
 };
 
 enum cli_kind {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the manual page mur(1) from the command table and the table of diagnostics, on standard
- * output, while murmur is built.
+ * Writes the manual page mur(1), or with a word that of its commands, mur-run(1), from the command
+ * table and the table of diagnostics, on standard output, while murmur is built.
  */
 #include "base/alloc.h"
 #include "base/version.h"
@@ -78,33 +78,128 @@ put_diagnostics (struct buf *out)
     }
 }
 
+static void
+put_environment (struct buf *out)
+{
+    static const struct {
+        const char *name, *what;
+    } variables[] = {
+        { "HOME", "holds .murmur: configuration, records, installed artifacts" },
+        { "PATH", "where programs that a manifest allows are found" },
+        { "NO_COLOR", "set: nothing is coloured" },
+        { "MURMUR_DOOR_TOKEN", "the token of a door that is named by its address (--url)" },
+        { "GITHUB_TOKEN", "shown to GitHub when artifacts are looked for or fetched" },
+        { "OLLAMA_HOST", "where mur chat looks for Ollama" },
+        { "MURMUR_ROOST_URL", "the referee of spawned capsules, mur-roost" },
+    };
+    buf_puts (out, ".SH ENVIRONMENT\nKeys of providers are named by the manifest: ${NAME} there is "
+                   "read from the environment or from .env.\n");
+    for (size_t i = 0; i < ARRAY_LEN (variables); i++) {
+        buf_puts (out, ".TP\n.B ");
+        roff_put (out, variables[i].name);
+        buf_putc (out, '\n');
+        roff_put (out, variables[i].what);
+        buf_putc (out, '\n');
+    }
+}
+
+static void
+put_statuses (struct buf *out)
+{
+    buf_puts (
+        out,
+        ".SH EXIT STATUS\n"
+        "0 for success, 1 for any error with a code, 2 for a command line that cannot be read, "
+        "130 where a task was given up with Ctrl\\-C.\n");
+}
+
+/* "run" is a command, "trace" the first word of several. */
+static bool
+begins_with (const char *name, const char *word)
+{
+    size_t len = strlen (word);
+    return strncmp (name, word, len) == 0 && (! name[len] || name[len] == ' ');
+}
+
+/* Each first word once, in the order of the table. */
+static bool
+is_first_of_word (size_t at)
+{
+    const char *name = cli_table.commands[at].name;
+    _cleanup_free_ char *word = x_strndup (name, strcspn (name, " "));
+    for (size_t i = 0; i < at; i++)
+        if (begins_with (cli_table.commands[i].name, word))
+            return false;
+    return true;
+}
+
+static bool
+put_word_page (struct buf *out, const char *word)
+{
+    const struct cli_group *group = cli_find_group (&cli_table, word);
+    const struct cli_command *command = cli_find_command (&cli_table, word);
+    const char *summary = group ? group->summary : command ? command->summary : NULL;
+    if (! summary)
+        return false;
+    buf_printf (out, ".TH \"MUR\\-%s\" 1 \"\" \"murmur " MUR_VERSION "\"\n.SH NAME\nmur\\-%s \\- ",
+                word, word);
+    roff_put (out, summary);
+    buf_puts (out, "\n.SH COMMANDS\n");
+    for (size_t i = 0; i < cli_table.command_count; i++)
+        if (begins_with (cli_table.commands[i].name, word))
+            put_command (out, &cli_table.commands[i]);
+    put_statuses (out);
+    buf_puts (out, ".SH SEE ALSO\n.BR mur (1),\n.BR murmur.yaml (5)\n");
+    return true;
+}
+
+static void
+put_see_also (struct buf *out)
+{
+    buf_puts (out, ".SH SEE ALSO\n");
+    for (size_t i = 0; i < cli_table.command_count; i++) {
+        const char *name = cli_table.commands[i].name;
+        if (is_first_of_word (i))
+            buf_printf (out, ".BR mur\\-%.*s (1),\n", (int)strcspn (name, " "), name);
+    }
+    buf_puts (out, ".BR murmur.yaml (5),\n.BR mur-roost (1)\n");
+}
+
+static void
+put_whole_page (struct buf *out)
+{
+    buf_puts (out, ".TH MUR 1 \"\" \"murmur " MUR_VERSION "\"\n"
+                   ".SH NAME\nmur \\- run packaged AI agents in isolation\n"
+                   ".SH SYNOPSIS\n\\fBmur\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
+                   ".SH DESCRIPTION\n"
+                   "A capsule is a manifest, murmur.yaml, with the WebAssembly parts it names. "
+                   "mur gives it exactly "
+                   "what the manifest grants, records what it did below ~/.murmur/records, and "
+                   "serves it at an "
+                   "HTTP address.\n"
+                   ".SH COMMANDS\n");
+    for (size_t i = 0; i < cli_table.command_count; i++)
+        put_command (out, &cli_table.commands[i]);
+    put_statuses (out);
+    buf_puts (out,
+              ".SH FILES\n"
+              ".TP\n.I ~/.murmur/config.yaml\nconfiguration and credentials\n"
+              ".TP\n.I .murmur/config.yaml\nconfiguration of the project in the current directory\n"
+              ".TP\n.I ~/.murmur/records\nwhat sessions left behind\n"
+              ".TP\n.I murmur.lock\nthe artifacts a project runs, by digest\n");
+    put_environment (out);
+    put_diagnostics (out);
+    put_see_also (out);
+}
+
 int
-main (void)
+main (int argc, char **argv)
 {
     _cleanup_buf_ struct buf out = { 0 };
-    buf_puts (&out, ".TH MUR 1 \"\" \"murmur " MUR_VERSION "\"\n"
-                    ".SH NAME\nmur \\- run packaged AI agents in isolation\n"
-                    ".SH SYNOPSIS\n\\fBmur\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
-                    ".SH DESCRIPTION\n"
-                    "A capsule is a manifest, murmur.yaml, with the WebAssembly parts it names. "
-                    "mur gives it exactly "
-                    "what the manifest grants, records what it did below ~/.murmur/records, and "
-                    "serves it at an "
-                    "HTTP address.\n"
-                    ".SH COMMANDS\n");
-    for (size_t i = 0; i < cli_table.command_count; i++)
-        put_command (&out, &cli_table.commands[i]);
-    buf_puts (
-        &out,
-        ".SH EXIT STATUS\n"
-        "0 for success, 1 for any error with a code, 2 for a command line that cannot be read.\n"
-        ".SH FILES\n"
-        ".TP\n.I ~/.murmur/config.yaml\nconfiguration and credentials\n"
-        ".TP\n.I .murmur/config.yaml\nconfiguration of the project in the current directory\n"
-        ".TP\n.I ~/.murmur/records\nwhat sessions left behind\n"
-        ".TP\n.I murmur.lock\nthe artifacts a project runs, by digest\n");
-    put_diagnostics (&out);
-    buf_puts (&out, ".SH SEE ALSO\n.BR murmur.yaml (5),\n.BR mur-roost (1)\n");
+    if (argc < 2)
+        put_whole_page (&out);
+    else if (! put_word_page (&out, argv[1]))
+        return 1;
     fwrite (out.data, 1, out.len, stdout);
     return fflush (stdout) == 0 ? 0 : 1;
 }

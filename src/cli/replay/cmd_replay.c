@@ -407,6 +407,8 @@ run_replay (struct replay *r, struct mur_error **err)
     loosen (r, &modes);
     warn_machine (r);
     r->player = player_new (r->record, &modes);
+    const char *model = cli_value (r->args, "--with-model");
+    bool has_another_one = cli_has (r->args, "--with-manifest");
     struct run_replay run = {
         .player = r->player,
         .work_root = r->work_root,
@@ -415,7 +417,10 @@ run_replay (struct replay *r, struct mur_error **err)
         .manifest = r->manifest.data ? r->manifest.data : "",
         .manifest_len = r->manifest.len,
         .context_id = r->record->context_id,
-        .model = cli_value (r->args, "--with-model"),
+        .model = model             ? model
+                 : has_another_one ? NULL
+                                   : r->record->code.launch_model,
+        .max_session_tokens = has_another_one ? 0 : r->record->code.launch_ceiling,
         .needs_host =
             modes.tools != PLAY_RECORDED || modes.has_from || cli_has (r->args, "--minimise"),
         .needs_keys = player_is_live (r->player),

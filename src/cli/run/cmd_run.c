@@ -53,10 +53,11 @@ struct run {
     struct capsule_manifest *manifest;
     struct config *config;
     struct host_decision decision;
-    bool has_said_status;
+    bool has_said_status, was_interrupted;
     struct launcher_inputs launcher;
     struct policy_request policy_request;
     struct buf manifest_text;
+    struct strv changed;    /* keys that the command line says otherwise */
     struct resumed resumed; /* --resume; all NULL without */
     struct buf task;
 };
@@ -65,6 +66,7 @@ static void
 run_clear (struct run *r)
 {
     buf_free (&r->manifest_text);
+    strv_free (&r->changed);
     resumed_clear (&r->resumed);
     resolved_freep (&r->request.capsule.package);
     stores_freep (&r->request.stores);
@@ -242,6 +244,9 @@ change_manifest (struct capsule_manifest *m, const struct run_replay *replay,
 {
     if (replay->model && m->inference)
         m->inference->model = replay->model;
+    if (replay->max_session_tokens && m->inference)
+        m->inference->max_session_tokens =
+            (struct opt_u64){ .is_set = true, .value = replay->max_session_tokens };
     if (! replay->artifact_name)
         return true;
     for (size_t i = 0; i < m->artifacts.len; i++)
@@ -297,7 +302,10 @@ read_manifest (struct run *r, struct mur_error **err)
            : cli_has (r->args, "--capsule") ? read_named_manifest (r, err)
                                             : read_file_manifest (r, err)))
         return false;
+    if (! run_change_manifest (r->args, r->manifest, &r->changed, err))
+        return false;
     r->request.manifest = r->manifest;
+    r->request.file.changed = &r->changed;
     capsule_manifest_warn_unknown (r->manifest);
     return true;
 }
@@ -626,6 +634,7 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
         return false;
     struct launch_options options = { announce, launch_ended, r };
     bool is_ok = session_launch (s, &options, ending, err);
+    r->was_interrupted = session_counts (s).was_interrupted;
     if ((r->is_print && r->is_json) || cli_has (r->args, "--result-line"))
         print_result (r, s, *ending);
     if (steps)
@@ -677,7 +686,7 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
     if (has_launch || ! ok)
         say_status (&r, ending);
     run_clear (&r);
-    return ok ? CLI_OK : CLI_FAILED;
+    return ok ? CLI_OK : r.was_interrupted ? CLI_INTERRUPTED : CLI_FAILED;
 }
 
 bool

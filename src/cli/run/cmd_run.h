@@ -20,8 +20,9 @@ struct run_replay {
     const char *context_id; /* of the launch, or NULL */
     bool has_prompt;        /* prompt replaces the manifest's; NULL: none */
     const char *prompt;
-    const char *model;         /* in place of the manifest's; NULL: that one */
-    const char *artifact_name; /* whose version is another; NULL: nobody's */
+    const char *model;           /* in place of the manifest's; NULL: that one */
+    uint64_t max_session_tokens; /* the same; 0: that one */
+    const char *artifact_name;   /* whose version is another; NULL: nobody's */
     const char *artifact_version;
     bool needs_host; /* commands run again */
     bool needs_keys; /* somebody is asked for real */

@@ -20,6 +20,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* --- what the command line says in the manifest's place --- */
+
+bool
+run_change_manifest (const struct cli_args *args, struct capsule_manifest *m, struct strv *changed,
+                     struct mur_error **err)
+{
+    static const char *const flags[] = { "--model", "--max-session-tokens" };
+    for (size_t i = 0; i < ARRAY_LEN (flags); i++)
+        if (! m->inference && cli_has (args, flags[i]))
+            return mur_fail (err, E_IO_003, "%s needs a capsule with an inference: block",
+                             flags[i]);
+    const char *model = cli_value (args, "--model");
+    if (model && ! model[strspn (model, " \t\r\n")])
+        return mur_fail (err, E_IO_003, "--model names no model");
+    if (model && ! str_eq (model, m->inference->model)) {
+        m->inference->model = model;
+        strv_push (changed, "inference.model");
+    }
+    if (! cli_has (args, "--max-session-tokens"))
+        return true;
+    uint64_t most = cli_number (args, "--max-session-tokens");
+    struct opt_u64 *ceiling = &m->inference->max_session_tokens;
+    if (! ceiling->is_set || most < ceiling->value) {
+        *ceiling = (struct opt_u64){ .is_set = true, .value = most };
+        strv_push (changed, "inference.max_session_tokens");
+    }
+    return true;
+}
+
 /* --- the task --- */
 
 static bool

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/line/args.h"
+#include "manifest/capsule/capsule.h"
 
 /* A recorded session to go on with: its id, the path of its trace and the context of its first
  * task, all owned. E-TRC-002, E-RUN-016. */
@@ -25,6 +26,11 @@ bool run_read_task (const char *value, struct buf *task, struct mur_error **err)
 /* The component of a script capsule's folder: capsule.wasm, else its only .wasm. Owned. E-RUN-004,
  * E-IO-003. */
 char *run_find_component (const char *dir, struct mur_error **err);
+
+/* Lays --model and --max-session-tokens over the manifest; <changed> receives the keys that are
+ * another than it says. A ceiling is only ever lowered. E-IO-003: there is no inference block. */
+bool run_change_manifest (const struct cli_args *args, struct capsule_manifest *m,
+                          struct strv *changed, struct mur_error **err);
 
 /* "DEV:INO". E-RUN-051. */
 bool run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,

@@ -6,10 +6,10 @@
 #include "cli/line/args.h"
 
 /* Everything a roster launch does not take. */
-#define NOT_WITH_ROSTER                                                                            \
-    "--manifest --capsule --capsule-version --system-prompt --workdir --bind --context "           \
-    "--forget-session --resume --resume-mode --lifecycle-task-acceptance --lifecycle-after-task "  \
-    "--explain-scope --spawn-grant-stdin --readiness-tokens --inherited-deadline "                 \
+#define NOT_WITH_ROSTER                                                                                               \
+    "--manifest --capsule --capsule-version --system-prompt --model --max-session-tokens --workdir --bind --context " \
+    "--forget-session --resume --resume-mode --lifecycle-task-acceptance --lifecycle-after-task "                     \
+    "--explain-scope --spawn-grant-stdin --readiness-tokens --inherited-deadline "                                    \
     "--workdir-identity --capsule-sha256 --store-root --print --quiet"
 
 const struct cli_option cli_run_options[] = {
@@ -44,6 +44,17 @@ const struct cli_option cli_run_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<TEXT>",
       .help = "use this system prompt instead of the manifest's; empty for none" },
+    { .name = "--model",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "ask this model instead of the manifest's" },
+    { .name = "--max-session-tokens",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .is_number = true,
+      .min = 1,
+      .max = INT64_MAX,
+      .help = "spend at most so many tokens; a smaller number of the manifest holds" },
     { .name = "--deadline",
       .kind = CLI_VALUE,
       .value_name = "<SECS>",

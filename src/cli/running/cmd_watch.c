@@ -14,6 +14,7 @@
 #include "cli/running/door_stream.h"
 #include "cli/running/running_session.h"
 #include "cli/running/token_tally.h"
+#include "cli/running/watch_keys.h"
 #include "cli/running/watch_view.h"
 #include "client/door_client.h"
 #include "trace/read/reader.h"
@@ -125,7 +126,7 @@ watch (struct door_stream *s, struct watch *w, const struct running_record *reco
 /* Watches what <record> names, or the bare address. */
 static bool
 watch_door (const char *url, const struct secret *token, const struct running_record *record,
-            struct http_client *client, struct mur_error **err)
+            struct http_client *client, bool has_keys, struct mur_error **err)
 {
     const char *terminal = getenv ("TERM");
     struct token_tally tally = { .fd = -1 };
@@ -144,7 +145,7 @@ watch_door (const char *url, const struct secret *token, const struct running_re
                           record->capsule_version, record->session_id, url);
     else
         diag_stderr_line ("watching %s", url);
-    diag_stderr_line ("Ctrl-C ends the watch, not the capsule");
+    diag_stderr_line ("%sCtrl-C ends the watch, not the capsule", has_keys ? "q or " : "");
     struct watch w = { .view = watch_view_new (&style) };
     struct door_stream stream = {
         .url = url, .token = token, .method = "murmur.WatchSession", .event = on_event, .ctx = &w
@@ -178,7 +179,8 @@ find_session (const char *address, bool waits, struct running_scan *scan, struct
 }
 
 static bool
-watch_session (const char *address, bool waits, struct http_client *client, struct mur_error **err)
+watch_session (const char *address, bool waits, struct http_client *client, bool has_keys,
+               struct mur_error **err)
 {
     _cleanup_ (running_scan_free) struct running_scan scan = { 0 };
     const struct running_entry *e = find_session (address, waits, &scan, err);
@@ -189,22 +191,24 @@ watch_session (const char *address, bool waits, struct http_client *client, stru
         return mur_fail (err, E_RUN_023,
                          "%s is running (pid %ld), but its door at %s does not answer",
                          r->session_id, (long)r->pid, r->url);
-    return watch_door (r->url, r->door_token, r, client, err);
+    return watch_door (r->url, r->door_token, r, client, has_keys, err);
 }
 
 int
 cmd_watch (const struct cli_args *args, struct mur_error **err)
 {
     const char *url = cli_value (args, "--url");
-    struct http_client *client = http_client_new ();
+    struct watch_keys *keys = watch_keys_begin ();
     bool is_ok;
+    struct http_client *client = http_client_new ();
     if (url) {
         _cleanup_secret_ struct secret *token = door_token_of_environment ();
-        is_ok = watch_door (url, token, NULL, client, err);
+        is_ok = watch_door (url, token, NULL, client, keys != NULL, err);
     } else {
-        is_ok =
-            watch_session (cli_positional (args, "SESSION"), cli_has (args, "--wait"), client, err);
+        is_ok = watch_session (cli_positional (args, "SESSION"), cli_has (args, "--wait"), client,
+                               keys != NULL, err);
     }
+    watch_keys_end (keys);
     http_client_free (client);
     return is_ok ? CLI_OK : CLI_FAILED;
 }

@@ -149,8 +149,9 @@ cmd_ui (const struct cli_args *args, struct mur_error **err)
     struct ui_hub *hub = ui_hub_new ();
     struct http_client *client = http_client_new ();
     struct ui_world *world = ui_world_new (cli_value (args, "--workdir"), client, hub, err);
-    struct ui_acts *acts = world ? ui_acts_new (world, client, is_read_only) : NULL;
-    struct ui_server_parts parts = { gate, hub, world, acts, is_read_only };
+    const char *workdir = cli_value (args, "--workdir");
+    struct ui_acts *acts = world ? ui_acts_new (world, client, workdir, is_read_only) : NULL;
+    struct ui_server_parts parts = { gate, hub, world, acts, workdir, is_read_only };
     struct ui_server *server =
         world ? ui_server_bind (&parts, (unsigned)cli_number (args, "--port"), err) : NULL;
     bool is_ok = server && serve (args, server, gate, world, &ending, err);

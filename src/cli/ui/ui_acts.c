@@ -3,8 +3,10 @@
 
 #include "base/alloc.h"
 #include "cli/running/door_task.h"
+#include "cli/ui/ui_capsules.h"
 #include "cli/ui/ui_child.h"
 #include "cli/ui/ui_gate.h"
+#include "cli/ui/ui_launch.h"
 #include "client/door_client.h"
 #include "client/door_message.h"
 
@@ -18,10 +20,13 @@
 #define CHILD_MS  300000
 #define SEEN_MOST 64
 #define SEEN_LEN  40
+#define MODEL_LEN 200
+#define MOST_SECS 315360000 /* as mur run takes them */
 
 struct ui_acts {
     struct ui_world *world;
     struct http_client *client;
+    const char *workdir;
     bool is_read_only;
     int stop_fd;
 
@@ -38,12 +43,14 @@ struct act {
 };
 
 struct ui_acts *
-ui_acts_new (struct ui_world *world, struct http_client *client, bool is_read_only)
+ui_acts_new (struct ui_world *world, struct http_client *client, const char *workdir,
+             bool is_read_only)
 {
     struct ui_acts *a = x_new0 (struct ui_acts);
     pthread_mutex_init (&a->lock, NULL);
     a->world = world;
     a->client = client;
+    a->workdir = workdir;
     a->is_read_only = is_read_only;
     a->stop_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     return a;
@@ -221,17 +228,117 @@ act_fork (const struct act *a)
                                            "--from", from, "--json", NULL });
 }
 
+/* --- a new session --- */
+
+/* A number somebody may give. False: what is there is none. */
+static bool
+number_given (const json_t *asked, const char *key, uint64_t most, uint64_t *n)
+{
+    const json_t *value = json_object_get (asked, key);
+    *n = json_is_integer (value) && json_integer_value (value) > 0
+             ? (uint64_t)json_integer_value (value)
+             : 0;
+    return ! value || json_is_null (value) || (*n && *n <= most);
+}
+
+static bool
+is_model_name (const char *text)
+{
+    size_t len = strlen (text);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return len && len <= MODEL_LEN && text[strspn (text, " ")];
+}
+
+/* NULL, or what is wrong with what was sent. */
+static const char *
+read_launch (const json_t *asked, struct ui_launch *l)
+{
+    static const char *const known[] = { "request_id", "capsule", "seen",     "task",
+                                         "model",      "goes_on", "deadline", "max_session_tokens",
+                                         NULL };
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)asked, key, value)
+    {
+        size_t i = 0;
+        while (known[i] && ! str_eq (known[i], key))
+            i++;
+        if (! known[i])
+            return "there is a key that is none: capsule, seen, task, model, max_session_tokens, "
+                   "deadline and goes_on are taken";
+    }
+    const json_t *model = json_object_get (asked, "model"),
+                 *goes_on = json_object_get (asked, "goes_on");
+    l->task = json_get_string (asked, "task");
+    l->model = json_string_value (model);
+    l->goes_on = json_is_true (goes_on);
+    if (! l->task || l->task[strspn (l->task, " \t\r\n")] == '\0')
+        return "task is missing: what it shall do";
+    if (model && ! json_is_null (model) && (! l->model || ! is_model_name (l->model)))
+        return "model is a name of at most 200 bytes";
+    if (goes_on && ! json_is_boolean (goes_on))
+        return "goes_on is true or false";
+    if (! number_given (asked, "max_session_tokens", INT64_MAX, &l->max_session_tokens))
+        return "max_session_tokens is a number above 0";
+    if (! number_given (asked, "deadline", MOST_SECS, &l->deadline_secs))
+        return "deadline is a number of seconds, from 1 to 315360000";
+    return NULL;
+}
+
+static void
+act_run (const struct act *a)
+{
+    struct ui_launch launch = { 0 };
+    _cleanup_ui_capsules_ struct ui_capsules all = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    const char *id = json_get_string (a->asked, "capsule");
+    const char *wrong = read_launch (a->asked, &launch);
+    if (! id)
+        wrong = "capsule is missing: an id of GET /api/capsules";
+    if (wrong) {
+        ui_reply_error (a->x, 400, "%s", wrong);
+        return;
+    }
+    if (! ui_capsules_read (a->acts->workdir, &all, &err)) {
+        ui_reply_error (a->x, 500, "%s", err->message);
+        return;
+    }
+    launch.capsule = ui_capsules_find (&all, id);
+    if (! launch.capsule) {
+        ui_reply_error (a->x, 404, "no such capsule is known here: look again");
+    } else if (launch.capsule->why_not) {
+        ui_reply_error (a->x, 422, "%s", launch.capsule->why_not);
+    } else if (! str_eq (json_get_string (a->asked, "seen"), launch.capsule->seen)) {
+        ui_reply_error (a->x, 409,
+                        "its manifest is another than the one you looked at: look again");
+    } else {
+        _cleanup_free_ char *session = ui_launch (&launch, a->acts->stop_fd, &err);
+        ui_world_poke (a->acts->world);
+        if (session)
+            ui_reply_json (a->x, 200, json_pack ("{s:s}", "session", session));
+        else
+            ui_reply_error (a->x, 422, "%s", err->message);
+    }
+}
+
+/* --- which there are --- */
+
 static const struct {
     const char *name;
+    bool is_of_session;
     void (*run) (const struct act *a);
-} acts[] = { { "task", act_task }, { "reply", act_reply },   { "cancel", act_cancel },
-             { "stop", act_stop }, { "replay", act_replay }, { "fork", act_fork } };
+} acts[] = { { "task", true, act_task },     { "reply", true, act_reply },
+             { "cancel", true, act_cancel }, { "stop", true, act_stop },
+             { "replay", true, act_replay }, { "fork", true, act_fork },
+             { "run", false, act_run } };
 
 bool
-ui_act_exists (const char *name)
+ui_act_exists (const char *name, bool is_of_session)
 {
     for (size_t i = 0; i < ARRAY_LEN (acts); i++)
-        if (str_eq (acts[i].name, name))
+        if (str_eq (acts[i].name, name) && acts[i].is_of_session == is_of_session)
             return true;
     return false;
 }

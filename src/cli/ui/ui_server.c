@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/ids.h"
+#include "cli/ui/ui_capsules.h"
 #include "cli/ui/ui_child.h"
 #include "cli/ui/ui_page.h"
 #include "cli/ui/ui_search.h"
@@ -25,6 +26,7 @@
 #define ROWS_FALLBACK 200
 #define CLOSE_MS      300
 #define DIFF_MS       60000
+#define SCOPE_MS      30000
 
 struct ui_server {
     struct ui_server_parts parts;
@@ -204,10 +206,60 @@ answer_diff (struct job *j)
     ui_child_result_clear (&r);
 }
 
+/* --- what may be launched --- */
+
+static void
+answer_capsules (struct job *j)
+{
+    _cleanup_ui_capsules_ struct ui_capsules all = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    if (! ui_capsules_read (j->server->parts.workdir, &all, &err)) {
+        ui_reply_error (j->x, 500, "%s", err->message);
+        return;
+    }
+    json_t *answer = json_object ();
+    json_set_u64 (answer, "schema", 1);
+    json_set_bool (answer, "read_only", j->server->parts.is_read_only);
+    json_object_set_new (answer, "capsules", ui_capsules_json (&all));
+    ui_reply_json (j->x, 200, answer);
+}
+
+/* The report of `mur run --explain-scope`: nothing is started. */
+static void
+answer_scope (struct job *j)
+{
+    _cleanup_ui_capsules_ struct ui_capsules all = { 0 };
+    _cleanup_error_ struct mur_error *err = NULL;
+    _cleanup_free_ char *id = ui_target_query (&j->target, "capsule");
+    bool is_read = ui_capsules_read (j->server->parts.workdir, &all, &err);
+    const struct ui_capsule *c = is_read && id ? ui_capsules_find (&all, id) : NULL;
+    if (! c) {
+        ui_reply_error (j->x, 404, "no such capsule is known here");
+        return;
+    }
+    struct ui_child_result r;
+    _cleanup_free_ char *manifest = x_asprintf ("%s/murmur.yaml", c->folder);
+    const char *const of_folder[] = { "run", "--explain-scope", "--manifest", manifest, NULL };
+    const char *const of_store[] = { "run",   "--explain-scope",   "--capsule",
+                                     c->name, "--capsule-version", c->version,
+                                     NULL };
+    if (! ui_child_run (c->text || c->why_not ? of_folder : of_store, SCOPE_MS,
+                        ui_acts_stop_fd (j->server->parts.acts), &r, &err)) {
+        ui_reply_error (j->x, 500, "%s", err->message);
+        return;
+    }
+    json_t *answer = json_object ();
+    json_set_u64 (answer, "status", (uint64_t)r.status);
+    json_set_string_n (answer, "output", r.out.data ? r.out.data : "", r.out.len);
+    json_set_string_n (answer, "errors", r.err.data ? r.err.data : "", r.err.len);
+    ui_child_result_clear (&r);
+    ui_reply_json (j->x, 200, answer);
+}
+
 static void
 answer_act (struct job *j)
 {
-    if (! id_is_valid (j->target.session, "ses_"))
+    if (j->target.session && ! id_is_valid (j->target.session, "ses_"))
         ui_reply_error (j->x, 404, "there is no such session");
     else
         ui_act (j->server->parts.acts, j->x, j->target.session, j->target.view);
@@ -228,12 +280,15 @@ static const struct {
 static const struct {
     const char *name;
     void (*run) (struct job *j);
-} plain_views[] = { { "sessions", answer_sessions }, { "diff", answer_diff } };
+} plain_views[] = { { "sessions", answer_sessions },
+                    { "diff", answer_diff },
+                    { "capsules", answer_capsules },
+                    { "scope", answer_scope } };
 
 static void (*run_of (const struct ui_target *t, bool is_post)) (struct job *j)
 {
     if (is_post)
-        return t->session && ui_act_exists (t->view) && ! t->leaf ? answer_act : NULL;
+        return ui_act_exists (t->view, t->session != NULL) && ! t->leaf ? answer_act : NULL;
     for (size_t i = 0; t->session && i < ARRAY_LEN (session_views); i++)
         if (str_eq (session_views[i].view, t->view) &&
             session_views[i].has_leaf == (t->leaf != NULL))

@@ -19,6 +19,7 @@ struct ui_server_parts {
     struct ui_hub *hub;
     struct ui_world *world;
     struct ui_acts *acts;
+    const char *workdir; /* of --workdir; NULL: none */
     bool is_read_only;
 };
 

@@ -142,6 +142,8 @@ struct rec_artifact {
 struct rec_code {
     const char *mur_version, *arch, *manifest_sha, *manifest_path, *lock_sha, *prompt_sha;
     const char *prompt_source; /* "manifest", "cli", "none" */
+    const char *launch_model;  /* in place of the manifest's; NULL: that one */
+    uint64_t launch_ceiling;   /* tokens of the session, the same; 0: that one */
     struct rec_artifact *artifacts;
     size_t artifact_count;
 };

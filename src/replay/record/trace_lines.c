@@ -50,6 +50,21 @@ take_artifacts (struct record *r, const json_t *list)
     }
 }
 
+/* What the command line of the launch said in the manifest's place. */
+static void
+take_changed (struct record *r, const json_t *line)
+{
+    const json_t *key;
+    size_t i;
+    json_array_foreach (json_object_get (line, "changed_keys"), i, key)
+    {
+        if (str_eq (json_string_value (key), "inference.model"))
+            r->code.launch_model = r->model;
+        if (str_eq (json_string_value (key), "inference.max_session_tokens"))
+            r->code.launch_ceiling = number_of (line, "max_session_tokens");
+    }
+}
+
 static void
 take_callees (struct record *r, const json_t *names)
 {
@@ -89,6 +104,7 @@ take_session_start (struct record *r, const json_t *line)
         record_keep (r, json_get_string (json_object_get (line, "replay_of"), "session_id"));
     take_artifacts (r, json_object_get (line, "artifacts"));
     take_callees (r, json_object_get (line, "formation_callees"));
+    take_changed (r, line);
 }
 
 static void

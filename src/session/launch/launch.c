@@ -286,7 +286,8 @@ session_counts (const struct session *s)
 {
     const struct tally *t = &s->tally;
     return (struct launch_counts){ t->totals.turns, t->totals.input_tokens, t->totals.output_tokens,
-                                   clock_monotonic_ms () - t->launched_ms };
+                                   clock_monotonic_ms () - t->launched_ms,
+                                   s->cause == TERMINATED_BY_TERMINAL };
 }
 
 const char *

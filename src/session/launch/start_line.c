@@ -296,6 +296,7 @@ start_line_write (struct session *s, struct mur_error **err)
     __attribute__ ((cleanup (provenance_clear))) struct provenance ran = { 0 };
     if (! hash_prompt (s, prompt_sha, err) || ! provenance_fill (s, &ran, err))
         return false;
+    const struct strv *changed = s->asked->file.changed;
     if (s->asked->player)
         tell_player (s, &ran, prompt_sha);
     return TRACE (
@@ -330,6 +331,7 @@ start_line_write (struct session *s, struct mur_error **err)
         .capture = capture_name (session_capture (s)),
         .fence_word = session_capture (s) >= CAPTURE_CONTENT ? s->fence_word.text : NULL,
         .manifest_sha256 = ran.manifest_sha, .manifest_path = ran.path,
-        .lock_sha256 = ran.lock_sha[0] ? ran.lock_sha : NULL, .artifacts = ran.artifacts,
+        .lock_sha256 = ran.lock_sha[0] ? ran.lock_sha : NULL,
+        .changed_keys = changed && changed->len ? changed->items : NULL, .artifacts = ran.artifacts,
         .replay_of = ran.replay_of);
 }

@@ -117,6 +117,7 @@ termination_begin (struct session *s, enum termination_cause cause)
 {
     static const char *const lines[] = {
         [TERMINATED_BY_SIGNAL] = "[capsule-runtime] asked to stop: winding down",
+        [TERMINATED_BY_TERMINAL] = "[capsule-runtime] asked to stop: winding down",
         [TERMINATED_BY_DEADLINE] =
             "[capsule-runtime] the session's deadline was reached: winding down",
         [TERMINATED_BY_SPAWNER] = LIFELINE_ENDED_LINE,
@@ -152,8 +153,10 @@ on_signal (struct session *s)
         return;
     if (++s->rooms.launched->termination->signals > 1)
         force_exit (s);
+    /* The kernel's own is a key that was pressed; a kill says who sent it. */
+    bool is_key = info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL;
     if (s->cause == NOT_TERMINATED)
-        termination_begin (s, TERMINATED_BY_SIGNAL);
+        termination_begin (s, is_key ? TERMINATED_BY_TERMINAL : TERMINATED_BY_SIGNAL);
 }
 
 static void

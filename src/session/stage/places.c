@@ -6,15 +6,50 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/ids.h"
+#include "home/paths.h"
 #include "manifest/capsule/capsule_mask.h"
 #include "session/state/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EMPTY_KEPT_SECS 3600
+#define MOST_LOOKED_AT  10000
 
 /* --- the work folder --- */
+
+/* Whether a session of this user still has it; of another home that cannot be known, so what is
+ * young is left alone. */
+static bool
+may_be_in_use (int parent, const char *name)
+{
+    struct stat st;
+    _cleanup_free_ char *below = x_asprintf ("sessions/%s", name);
+    _cleanup_free_ char *runs = home_path_below (below, NULL);
+    return fstatat (parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || ! S_ISDIR (st.st_mode) ||
+           st.st_uid != geteuid () || time (NULL) - st.st_mtime < EMPTY_KEPT_SECS || ! runs ||
+           access (runs, F_OK) == 0;
+}
+
+/* Sessions that wrote nothing leave empty folders; those of before go when another is made. Only
+ * what is empty can be removed this way. */
+static void
+remove_empty_ones (const char *parent)
+{
+    DIR *dir = opendir (parent);
+    const struct dirent *entry;
+    for (size_t seen = 0; dir && seen < MOST_LOOKED_AT && (entry = readdir (dir)); seen++)
+        if (id_is_valid (entry->d_name, "ses_") && ! may_be_in_use (dirfd (dir), entry->d_name))
+            (void)unlinkat (dirfd (dir), entry->d_name, AT_REMOVEDIR);
+    if (dir)
+        closedir (dir);
+}
 
 static bool
 create_default_work_dir (struct session *s, struct mur_error **err)
@@ -22,6 +57,7 @@ create_default_work_dir (struct session *s, struct mur_error **err)
     _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->asked->file.dir);
     if (mkdir (parent, 0777) != 0 && errno != EEXIST)
         return mur_fail_errno (err, E_IO_003, "cannot create %s", parent);
+    remove_empty_ones (parent);
     s->places.work_path = x_asprintf ("%s/%s", parent, s->id.text);
     if (mkdir (s->places.work_path, 0777) != 0)
         return mur_fail_errno (err, E_IO_003, "cannot create the work folder %s",

@@ -26,6 +26,7 @@
 enum termination_cause {
     NOT_TERMINATED,
     TERMINATED_BY_SIGNAL,
+    TERMINATED_BY_TERMINAL, /* Ctrl-C, not a kill */
     TERMINATED_BY_DEADLINE,
     TERMINATED_BY_SPAWNER,   /* its lifeline closed */
     TERMINATED_BY_FORMATION, /* the formation's lifeline closed */

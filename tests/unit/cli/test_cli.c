@@ -384,7 +384,7 @@ test_the_table_is_the_chapters (void **state)
         { "precompile", "--workdir --json" },
         { "run",
           "--public-url --secrets-dir --manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
-          "--system-prompt "
+          "--system-prompt --model --max-session-tokens "
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "
           "--lifecycle-after-task --workdir --json --verbose --bind --port --fleet-token --no-env-file --containment --unconfined "
