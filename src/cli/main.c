@@ -48,7 +48,7 @@ run_command (const struct cli_args *args)
     if (! err)
         return status;
     diag_error (err);
-    return CLI_FAILED;
+    return status == CLI_INTERRUPTED ? status : CLI_FAILED;
 }
 
 /* A daemon on the user's own socket is asked without being named. Before there are threads. */

@@ -364,7 +364,7 @@ def test_newcomer_C17_empty_work_folders_of_before_go(lab):
     other.symlink_to(old.name)
     for path in (old, full, folder / "notes", folder / sleeper.session_id):
         os.utime(path, (1, 1))
-    first = project.run("--task", "x").ok()
+    first = project.run("--task", "x", "--lifecycle-after-task", "exit").ok()
     assert {path.name for path in folder.iterdir()} == {full.name, young.name, other.name, "notes", sleeper.session_id, first.session_id}
     lab.mur("stop", sleeper.session_id).ok()
 
@@ -377,3 +377,33 @@ def test_newcomer_C13_every_command_has_a_page_of_its_own(lab):
     for word in words:
         page = (BUILD / f"src/cli/mur-{word}.1").read_text()
         assert f"mur\\-{word} (1)" in top and ".SH SEE ALSO" in page and f"mur {word}" in page.replace("\\-", "-"), word
+
+
+def test_newcomer_a_folder_or_a_manifest_in_the_wrong_place_is_told_its_option(lab):
+    project = lab.agent("worker", steps=[{"text": "hi"}])
+    for word, meant in ((".", "./murmur.yaml"), ("worker/", "worker/murmur.yaml"), ("worker", "worker/murmur.yaml"), ("other.yaml", "other.yaml")):
+        assert f"  hint: a capsule is named by its manifest: --manifest {meant}\n" in lab.mur("run", word).failed(exit_status=2).stderr
+    assert 'did you mean --task "hello"?' in project.mur("run", "hello").failed(exit_status=2).stderr
+
+
+@pytest.mark.parametrize("typed, meant", [("--verson", "--version"), ("-v", "--version"), ("--hlep", "--help")])
+def test_newcomer_an_option_of_mur_itself_is_told_its_neighbour(lab, typed, meant):
+    assert f"  hint: did you mean '{meant}'?\n" in lab.mur(typed).failed(exit_status=2).stderr
+
+
+def test_newcomer_B16_a_person_has_the_machine_looked_at_without_a_project(lab):
+    doctor = Terminal(lab, "doctor")
+    assert doctor.end() == 0
+    assert "Landlock" in doctor.text and "only this machine was looked at" in doctor.text and "limits of models" not in doctor.text
+
+
+def test_chat_help_breaks_no_word_where_it_is_narrow(lab):
+    lab.agent("worker", steps=[{"text": "hi"}])
+    chat = Terminal(lab, "chat", "worker", columns=40)
+    chat.wait_for(r"^> ")
+    chat.type("/help\n")
+    chat.wait_for("the prompt, leaves")
+    lines = [line for line in chat.text.split("/help\n", 1)[1].splitlines() if line.startswith("  ")]
+    assert len(lines) > 13 and max(map(len, lines)) <= 40
+    chat.type("/quit\n")
+    assert chat.end() == 0

@@ -132,7 +132,7 @@ def test_replay_23_an_exported_session_is_a_case_without_key_and_network(lab):
                             tools=[lab.publish("tool-probe", own_component("tool-probe"), **PROBE)])
     (project / "work/notes").write_text("before\n")
     session, _ = run_commands(project)
-    case = project / "case"
+    case = project / "cases/case"
 
     project.mur("replay", session.id, "--workdir", project / "work", "--export-eval", case, "--check", "grep 42 result").ok()
 

@@ -200,6 +200,10 @@ def test_ui_open_hands_the_browser_a_file_of_this_user_alone(lab, tmp_path):
     assert not list((lab.murmur_home / "sessions").glob(".ui-*"))
 
 
+def test_ui_a_taken_port_is_told_the_option_of_this_command(lab, page):
+    assert "  hint: take another --port" in lab.mur("ui", "--port", page.port).failed("E-RUN-010").stderr
+
+
 def test_ui_a_taken_port_is_said(lab, page):
     lab.mur("ui", "--port", page.port).failed("E-RUN-010")
 

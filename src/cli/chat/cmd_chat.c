@@ -16,6 +16,7 @@
 #include "cli/line/args.h"
 #include "cli/line/line_reader.h"
 #include "cli/line/own_command.h"
+#include "cli/line/terminal_width.h"
 #include "cli/running/stop_session.h"
 #include "cli/running/watch_text.h"
 #include "fs/paths.h"
@@ -34,6 +35,8 @@
 #define STOP_S          10
 #define MOST_LISTED     12 /* conversations that /resume shows */
 #define SUBJECT_COLUMNS 40
+#define HELP_INDENT     10
+#define USUAL_COLUMNS   80
 
 /* --- with whom --- */
 
@@ -361,15 +364,35 @@ static const struct chat_command commands[] = {
       do_quit },
 };
 
+/* A word and what it does, in lines of whole words that begin below each other. */
+static void
+put_help (const char *name, const char *help)
+{
+    size_t columns = terminal_width (), at = HELP_INDENT;
+    size_t width = columns ? columns : USUAL_COLUMNS;
+    out_printf ("  %-8s", name);
+    while (*help) {
+        size_t len = strcspn (help, " ");
+        if (at + 1 + len > width && at > HELP_INDENT) {
+            out_printf ("\n%*s", HELP_INDENT, "");
+            at = HELP_INDENT;
+        }
+        out_printf (" %.*s", (int)len, help);
+        at += 1 + len;
+        help += len + strspn (help + len, " ");
+    }
+    out_puts ("\n");
+}
+
 static void
 do_help (struct chat_talk *t)
 {
     (void)t;
     for (size_t i = 0; i < ARRAY_LEN (commands); i++)
-        out_printf ("  %-8s %s\n", commands[i].name, commands[i].help);
-    out_puts ("  @PATH    in a message: the text of this file goes along\n"
-              "  \\        at the end of a line: the message goes on in the next\n"
-              "  Ctrl-C   cancels the turn; again, or at the prompt, leaves\n");
+        put_help (commands[i].name, commands[i].help);
+    put_help ("@PATH", "in a message: the text of this file goes along");
+    put_help ("\\", "at the end of a line: the message goes on in the next");
+    put_help ("Ctrl-C", "cancels the turn; again, or at the prompt, leaves");
 }
 
 /* False when the line is a message. */

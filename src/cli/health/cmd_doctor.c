@@ -81,18 +81,19 @@ summary (struct doctor *d)
 struct part {
     const char *title; /* for a person: what was looked at */
     void (*tell) (struct doctor *d);
+    bool is_of_machine; /* it can be looked at without a project */
 };
 
 static const struct part parts[] = {
     { "the door", door_line },
-    { "namespaces, Landlock", doctor_namespaces },
-    { "the murmur home", doctor_home },
+    { "namespaces, Landlock", doctor_namespaces, true },
+    { "the murmur home", doctor_home, true },
     { "grants", doctor_grants },
-    { "memory bound", doctor_memory },
+    { "memory bound", doctor_memory, true },
     { "environment", doctor_environment },
     { "control secrets", doctor_control_secrets },
     { "interfaces", doctor_wit_level },
-    { "leftovers of sessions", doctor_leftovers },
+    { "leftovers of sessions", doctor_leftovers, true },
     { "artifacts", doctor_checklist },
     { "limits of models", doctor_model_limits },
     { "folders of a session", doctor_directories },
@@ -118,7 +119,9 @@ static int
 report (struct doctor *d, bool is_short)
 {
     for (size_t i = 0; i < ARRAY_LEN (parts); i++)
-        if (is_short)
+        if (! d->project && ! parts[i].is_of_machine)
+            continue;
+        else if (is_short)
             tell_shortly (d, &parts[i]);
         else
             parts[i].tell (d);
@@ -130,23 +133,19 @@ report (struct doctor *d, bool is_short)
     return status;
 }
 
-/* A malformed manifest, lock or configuration is the answer: no checklist then. */
 static int
-check_project (const char *project, const struct cli_args *args, struct mur_error **err)
+check_manifest (struct capsule_manifest *manifest, const char *project, const char *path,
+                const struct cli_args *args, struct mur_error **err)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", project);
     _cleanup_free_ char *home = home_path (err);
-    struct capsule_manifest *manifest =
-        home ? capsule_manifest_read (path, MANIFEST_SECRETLESS, err) : NULL;
-    if (! manifest)
+    if (! home)
         return CLI_FAILED;
-    capsule_manifest_warn_unknown (manifest);
     _cleanup_config_ struct config *config = config_load (err);
-    _cleanup_lock_ struct lock *lock = config ? lock_read (project, err) : NULL;
+    _cleanup_lock_ struct lock *lock = config ? lock_read (project ? project : "/", err) : NULL;
     _cleanup_stores_ struct stores *stores = lock ? stores_new (project, err) : NULL;
     struct policy_request request = {
         .home_dir = home,
-        .manifest_dir = project,
+        .manifest_dir = project ? project : "/",
         .config_floor = config ? config_class (config->containment) : CONTAINMENT_ADVISORY,
         .flag_floor = CONTAINMENT_ADVISORY,
         .bind_addr = cli_value (args, "--bind"),
@@ -174,7 +173,32 @@ check_project (const char *project, const struct cli_args *args, struct mur_erro
         containment_clear (&containment);
     }
     policy_free (policy);
-    capsule_manifest_free (manifest);
+    return status;
+}
+
+/* A malformed manifest, lock or configuration is the answer: no checklist then. */
+static int
+check_project (const char *project, const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", project);
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *manifest =
+        capsule_manifest_read (path, MANIFEST_SECRETLESS, err);
+    if (! manifest)
+        return CLI_FAILED;
+    capsule_manifest_warn_unknown (manifest);
+    return check_manifest (manifest, project, path, args, err);
+}
+
+/* What holds for every project: people look at a machine before they have one. */
+static int
+check_machine (const struct cli_args *args, struct mur_error **err)
+{
+    static const char least[] = "name: none\nversion: \"0.0.0\"\n";
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *manifest =
+        capsule_manifest_parse (least, sizeof least - 1, "murmur.yaml", MANIFEST_SECRETLESS, err);
+    int status = manifest ? check_manifest (manifest, NULL, NULL, args, err) : CLI_FAILED;
+    diag_note ("only this machine was looked at: there is no murmur.yaml here or above; `mur new "
+               "agent hello` creates one");
     return status;
 }
 
@@ -205,6 +229,8 @@ cmd_doctor (const struct cli_args *args, struct mur_error **err)
     _cleanup_free_ char *project = project_root_find (cwd);
     if (project)
         return check_project (project, args, err);
+    if (isatty (STDOUT_FILENO))
+        return check_machine (args, err);
     mur_fail (err, E_IO_001, "there is no murmur.yaml at or above %s, and no roster.yaml in it",
               cwd);
     mur_hint (err, "run it in a project's folder; `mur new agent hello` creates one");

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- how wide help may be --- */
@@ -266,6 +267,30 @@ check_relations (const struct cli_args *args)
     return problem ? command_error (c, problem, NULL) : CLI_RUN;
 }
 
+static bool
+has_option (const struct cli_command *c, const char *name)
+{
+    const struct cli_option *o = c->options;
+    while (o->name && ! str_eq (o->name, name))
+        o++;
+    return o->name != NULL;
+}
+
+/* What a word too many was meant for: a folder or a manifest, or what people give without its
+ * option. Owned, or NULL. */
+static char *
+meant_by_stray (const struct cli_command *c, const char *word)
+{
+    struct stat st;
+    bool is_folder = stat (word, &st) == 0 && S_ISDIR (st.st_mode);
+    if (has_option (c, "--manifest") && (is_folder || str_ends (word, ".yaml")))
+        return x_asprintf ("a capsule is named by its manifest: --manifest %s%s", word,
+                           ! is_folder            ? ""
+                           : str_ends (word, "/") ? "murmur.yaml"
+                                                  : "/murmur.yaml");
+    return c->stray_option ? x_asprintf ("did you mean %s \"%s\"?", c->stray_option, word) : NULL;
+}
+
 static enum cli_outcome
 take_word (struct cli_args *args, const char *word)
 {
@@ -274,11 +299,9 @@ take_word (struct cli_args *args, const char *word)
     while (p[count].name)
         count++;
     bool is_full = args->word_count >= count && ! (count && p[count - 1].is_repeated);
-    if (is_full) {
-        const char *option = args->command->stray_option;
+    if (is_full)
         return command_error (args->command, x_asprintf ("unexpected argument '%s'", word),
-                              option ? x_asprintf ("did you mean %s \"%s\"?", option, word) : NULL);
-    }
+                              meant_by_stray (args->command, word));
     args->words = x_reallocarray (args->words, args->word_count + 1, sizeof (*args->words));
     args->words[args->word_count++] = word;
     return CLI_RUN;
@@ -346,8 +369,16 @@ unknown_command (const struct cli_table *table, const char *group, const char *t
     }
     for (const struct cli_group *g = table->groups; ! *group && g->name; g++)
         suggestion_offer (&near, typed, g->name);
-    if (typed[0] == '-')
-        return usage_error (group, NULL, x_asprintf ("unknown option '%s'", typed), NULL);
+    if (typed[0] == '-') {
+        struct suggestion option = { NULL, 0 };
+        suggestion_offer (&option, typed, "--help");
+        if (! *group)
+            suggestion_offer (&option, typed, "--version");
+        if (! *group && str_eq (typed, "-v"))
+            option.word = "--version";
+        return usage_error (group, NULL, x_asprintf ("unknown option '%s'", typed),
+                            did_you_mean (&option));
+    }
     const struct cli_habit *habit = *group ? NULL : habit_of (table, typed);
     if (habit)
         near.word = habit->meant;

@@ -34,7 +34,8 @@ cli_new_check (const struct cli_args *args)
     if (cli_has (args, "--roster"))
         return NULL;
     if (! template)
-        return x_strdup ("--roster <NAME>, or a template and a name, is needed");
+        return x_strdup (
+            "--roster <NAME>, or a template and a name, is needed: mur new agent hello");
     if (str_eq (template, "harness")) {
         const char *program = cli_positional (args, "NAME");
         return str_eq (program, "claude-code") || str_eq (program, "codex")
@@ -43,8 +44,10 @@ cli_new_check (const struct cli_args *args)
     }
     for (size_t i = 0; i < ARRAY_LEN (templates); i++)
         if (str_eq (template, templates[i]))
-            return cli_positional (args, "NAME") ? NULL
-                                                 : x_strdup ("the new folder's name is missing");
+            return cli_positional (args, "NAME")
+                       ? NULL
+                       : x_asprintf ("the new folder's name is missing: mur new %s hello",
+                                     template);
     return x_asprintf (
         "there is no template '%s': script agent agent-tool tool coder mcp-server harness",
         template);

@@ -25,6 +25,11 @@ put (const char *dir, const char *name, const char *text, size_t len, struct mur
 static bool
 make_dir (const char *path, struct mur_error **err)
 {
+    for (const char *slash = strchr (path + 1, '/'); slash; slash = strchr (slash + 1, '/')) {
+        _cleanup_free_ char *around = x_strndup (path, (size_t)(slash - path));
+        if (mkdir (around, 0777) < 0 && errno != EEXIST)
+            return mur_fail_errno (err, E_IO_003, "cannot make %s", around);
+    }
     if (mkdir (path, 0777) == 0)
         return true;
     mur_fail_errno (err, E_IO_003, "cannot make %s", path);

@@ -103,7 +103,9 @@ read_arm (struct eval *e, const char *name, const char *where, struct mur_error 
         return false;
     _cleanup_buf_ struct buf text = { 0 };
     if (! fs_read_path (arm->manifest_path, MANIFEST_LIMIT, &text, err))
-        return mur_context (err, "the manifest of the %s", name);
+        return mur_context (err, "the manifest of the %s", name),
+               mur_hint (err, "run it in the folder of a capsule; `mur new agent hello` creates "
+                              "one");
     sha256_hex (text.data ? text.data : "", text.len, arm->manifest_sha256);
     arm->manifest = capsule_manifest_parse (text.data ? text.data : "", text.len,
                                             arm->manifest_path, MANIFEST_SECRETLESS, err);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fdio.h"
+#include "base/ids.h"
 #include "cli/line/own_command.h"
 #include "spawn/child/start.h"
 
@@ -85,6 +86,8 @@ launch_words (const struct ui_launch *l, int manifest_fd, struct strv *argv, str
         strv_printf (argv, "--deadline=%" PRIu64, l->deadline_secs);
     for (size_t i = 0; l->goes_on && i < ARRAY_LEN (lasting); i++)
         strv_push (argv, lasting[i]);
+    if (l->goes_on) /* what the page sends later goes on with the same conversation */
+        strv_printf (argv, "--context=%s", id_new ("ctx_").text);
     return true;
 }
 

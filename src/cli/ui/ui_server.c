@@ -439,6 +439,8 @@ ui_server_bind (const struct ui_server_parts *parts, unsigned port, struct mur_e
     struct http_server_limits limits = http_server_default_limits;
     limits.body_bytes = BODY_BYTES;
     s->http = http_server_bind ("127.0.0.1", port, &limits, err);
+    if (! s->http && port && (*err)->code == E_RUN_010)
+        mur_hint (err, "take another --port, or leave it out for a free one");
     return s->http ? steal_ptr (&s) : NULL;
 }
 
