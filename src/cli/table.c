@@ -629,8 +629,9 @@ static const struct cli_command commands[] = {
       "An installation brings them; else put `eval \"$(mur completions bash)\"` into ~/.bashrc.",
       NULL, POS ({ "SHELL", true, false, "bash, zsh or fish" }), no_options, cmd_completions },
     { "explain", "Say what a diagnostic code means and what to do",
-      "Without a code, lists them all.", "mur explain E-CAP-003",
-      POS ({ "CODE", false, false, "a code such as E-CAP-003" }), no_options, cmd_explain },
+      "Without a code, lists them all; with a family (SEC, E-RUN) or a word, those of it.",
+      "mur explain E-CAP-003", POS ({ "CODE", false, false, "a code such as E-CAP-003" }),
+      no_options, cmd_explain },
 };
 
 const struct cli_table cli_table = { commands, ARRAY_LEN (commands), cli_groups, cli_habits };

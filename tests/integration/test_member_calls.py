@@ -389,3 +389,24 @@ def test_session_3_1_the_file_of_call_member_has_the_schema_the_model_is_told(la
     told, written = schemas(json.loads((team.project / "request.json").read_text()))
     assert written["call-member"] == told["call-member"] and told["call-member"]["properties"]["member"]["enum"] == ["coder"]
     assert written["end-without-answer"] == told["end-without-answer"]
+
+
+@pytest.mark.parametrize("who", ["lead", "coder"])
+def test_approvals_hold_for_calls_of_members_and_for_what_a_member_does(lab, who):
+    shell = {"capabilities": {"shell": {"allow": ["bash", "touch"]}}}
+    touches = [{"tool_calls": [{"name": "bash", "input": {"command": "touch made"}}]}, {"text": "the code"}]
+    rules = {"lead": {"approvals": {"tools": ["call-member"]}}, "coder": {"approvals": {"commands": ["touch"]}}}[who]
+    team = team_of(lab, [{"tool_calls": [call()]}, {"text": "I wait"}, {"text": "got: {{task}}"}], touches,
+                   lead=rules if who == "lead" else None, coder={**shell, **(rules if who == "coder" else {})})
+    running = team.start("--task", "go")
+
+    def asking():
+        rows = [line.split() for line in lab.mur("top", "--once").ok().stdout.splitlines()]
+        return next((row[0] for row in rows if "asks" in row and any(word.startswith((who, f"local/{who}")) for word in row)), None)
+    session = eventually(asking, 30 * SLOWER, "it asks")
+    assert not list(lab.directory.rglob("made")) and not list(lab.murmur_home.rglob("made"))
+    lab.mur("answer", session, "once").ok()
+    assert running.result(60 * SLOWER).code == 0
+    assert [*lab.directory.rglob("made"), *lab.murmur_home.rglob("made")]
+    answered = team.sessions()[who].one("approval_answered")
+    assert answered["answer"] == "once"

@@ -407,3 +407,14 @@ def test_chat_help_breaks_no_word_where_it_is_narrow(lab):
     assert len(lines) > 13 and max(map(len, lines)) <= 40
     chat.type("/quit\n")
     assert chat.end() == 0
+
+
+def test_newcomer_C7_codes_are_listed_by_family_and_by_word(lab):
+    def names(*typed):
+        return [line.split()[0] for line in lab.mur("explain", *typed).ok().stdout.splitlines()]
+    every = names()
+    assert names("sec") == [name for name in every if name[1:].startswith("-SEC-")] != []
+    assert names("E-RUN") == [name for name in every if name.startswith("E-RUN-")]
+    assert "E-RUN-003" in names("lock") and len(names("lock")) < len(every)
+    lab.mur("explain", "E-RUN-999").failed("E-IO-001")
+    lab.mur("explain", "nonsenseword").failed("E-IO-001")

@@ -190,7 +190,7 @@ static bool
 is_file_ref (const char *text)
 {
     return str_starts (text, "./") || str_starts (text, "../") || text[0] == '/' ||
-           str_ends (text, ".mur.zip");
+           str_ends (text, ".zip");
 }
 
 static bool

@@ -12,14 +12,40 @@
 #include <ctype.h>
 #include <string.h>
 
+static const char letters_of_words[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static void
+put_line (enum diag_code code)
+{
+    out_printf ("%-16s %s\n", diag_code_name (code), diag_code_meaning (code));
+}
+
 static int
 list_codes (void)
 {
-    for (int i = 0; i < DIAG_COUNT; i++) {
-        const char *meaning = diag_code_meaning ((enum diag_code)i);
-        out_printf ("%-16s %s\n", diag_code_name ((enum diag_code)i), meaning);
-    }
+    for (int i = 0; i < DIAG_COUNT; i++)
+        put_line ((enum diag_code)i);
     return CLI_OK;
+}
+
+/* "SEC", "E-RUN": the codes of a family. "lock": those whose meaning has the word. False: none. */
+static bool
+list_some (const char *typed)
+{
+    bool is_found = false;
+    size_t len = strlen (typed);
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        const char *name = diag_code_name ((enum diag_code)i);
+        bool is_family =
+            (strncasecmp (name, typed, len) == 0 && name[len] == '-' && strchr (typed, '-')) ||
+            (strncasecmp (name + 2, typed, len) == 0 && name[2 + len] == '-');
+        bool is_word = len > 2 && typed[strspn (typed, letters_of_words)] == '\0' &&
+                       strcasestr (diag_code_meaning ((enum diag_code)i), typed);
+        if (is_family || is_word)
+            put_line ((enum diag_code)i);
+        is_found |= is_family || is_word;
+    }
+    return is_found;
 }
 
 static int
@@ -79,7 +105,7 @@ cmd_explain (const struct cli_args *args, struct mur_error **err)
         return list_codes ();
     if (diag_code_find (typed, &code))
         explain (code);
-    else if (! explain_without_letter (typed))
+    else if (! explain_without_letter (typed) && ! list_some (typed))
         return unknown_code (typed, err);
     return CLI_OK;
 }
