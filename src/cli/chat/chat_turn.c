@@ -11,10 +11,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CANCEL_MS  5000
 #define CALLS_KEPT 50
+#define LOOK_MS    20
+#define DYING_MS   5000
 
 struct turn {
     struct chat_talk *talk;
@@ -133,8 +136,14 @@ tell_lost (struct chat_talk *t, struct mur_error *err)
 {
     t->has_failed = true;
     diag_error (err);
-    if (chat_session_lives (t->session))
-        return;
+    /* Its door closes before the rest of a process that dies is gone. */
+    bool may_be_dying = err && err->code == E_IO_003;
+    for (unsigned waited = 0; chat_session_lives (t->session); waited += LOOK_MS) {
+        struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+        if (! may_be_dying || waited >= DYING_MS)
+            return;
+        (void)nanosleep (&pause, NULL);
+    }
     diag_note ("the session has ended; `mur trace show %s` says what it did",
                t->session->record->session_id);
     t->is_over = true;
