@@ -237,27 +237,6 @@ read_file_manifest (struct run *r, struct mur_error **err)
     return r->manifest != NULL;
 }
 
-/* --with-model and --with-artifact. */
-static bool
-change_manifest (struct capsule_manifest *m, const struct run_replay *replay,
-                 struct mur_error **err)
-{
-    if (replay->model && m->inference)
-        m->inference->model = replay->model;
-    if (replay->max_session_tokens && m->inference)
-        m->inference->max_session_tokens =
-            (struct opt_u64){ .is_set = true, .value = replay->max_session_tokens };
-    if (! replay->artifact_name)
-        return true;
-    for (size_t i = 0; i < m->artifacts.len; i++)
-        if (str_eq (m->artifacts.items[i].name, replay->artifact_name)) {
-            m->artifacts.items[i].version = replay->artifact_version;
-            return true;
-        }
-    return mur_fail (err, E_RPL_008, "the session's manifest lists no artifact %s",
-                     replay->artifact_name);
-}
-
 static bool
 read_replay_manifest (struct run *r, const struct run_replay *replay, struct mur_error **err)
 {
@@ -268,7 +247,7 @@ read_replay_manifest (struct run *r, const struct run_replay *replay, struct mur
                                           replay->manifest_name ? replay->manifest_name
                                                                 : "the recorded manifest",
                                           MANIFEST_WITH_SECRETS, err);
-    return r->manifest && change_manifest (r->manifest, replay, err);
+    return r->manifest && run_change_for_replay (r->manifest, replay, err);
 }
 
 static bool

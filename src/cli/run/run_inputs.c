@@ -7,6 +7,7 @@
 #include "base/fdio.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/run/cmd_run.h"
 #include "fs/paths.h"
 #include "fs/root.h"
 #include "manifest/settings/secrets_dir.h"
@@ -47,6 +48,26 @@ run_change_manifest (const struct cli_args *args, struct capsule_manifest *m, st
         strv_push (changed, "inference.max_session_tokens");
     }
     return true;
+}
+
+bool
+run_change_for_replay (struct capsule_manifest *m, const struct run_replay *replay,
+                       struct mur_error **err)
+{
+    if (replay->model && m->inference)
+        m->inference->model = replay->model;
+    if (replay->max_session_tokens && m->inference)
+        m->inference->max_session_tokens =
+            (struct opt_u64){ .is_set = true, .value = replay->max_session_tokens };
+    if (! replay->artifact_name)
+        return true;
+    for (size_t i = 0; i < m->artifacts.len; i++)
+        if (str_eq (m->artifacts.items[i].name, replay->artifact_name)) {
+            m->artifacts.items[i].version = replay->artifact_version;
+            return true;
+        }
+    return mur_fail (err, E_RPL_008, "the session's manifest lists no artifact %s",
+                     replay->artifact_name);
 }
 
 /* --- the task --- */

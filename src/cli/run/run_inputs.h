@@ -32,6 +32,11 @@ char *run_find_component (const char *dir, struct mur_error **err);
 bool run_change_manifest (const struct cli_args *args, struct capsule_manifest *m,
                           struct strv *changed, struct mur_error **err);
 
+/* The same of what a replay changes: model, ceiling, the version of an artifact. E-RPL-008. */
+struct run_replay;
+bool run_change_for_replay (struct capsule_manifest *m, const struct run_replay *replay,
+                            struct mur_error **err);
+
 /* "DEV:INO". E-RUN-051. */
 bool run_parse_identity (const char *text, unsigned long long *dev, unsigned long long *ino,
                          struct mur_error **err);
