@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/running/watch_keys.h"
+#include "cli/line/watch_keys.h"
 
 #include "base/alloc.h"
 
