@@ -68,6 +68,17 @@ fleet_new (const struct fleet_options *options, struct mur_error **err)
 }
 
 void
+fleet_stop (struct fleet *f)
+{
+    if (! f)
+        return;
+    cancel_raise (f->cancel);
+    pthread_mutex_lock (&f->referee->lock);
+    pthread_cond_broadcast (&f->changed);
+    pthread_mutex_unlock (&f->referee->lock);
+}
+
+void
 fleet_free (struct fleet *f)
 {
     if (! f)

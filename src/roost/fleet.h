@@ -33,4 +33,6 @@ struct fleet *fleet_new (const struct fleet_options *options, struct mur_error *
 /* Gives the referee its keys, lists what runs already, and goes on watching; returns once the list
  * is whole. E-KUB-002 after half a minute without one. */
 bool fleet_start (struct fleet *f, struct referee *r, struct mur_error **err);
+/* The daemon is to end: whoever waits for news is answered now. <f> may be NULL. */
+void fleet_stop (struct fleet *f);
 void fleet_free (struct fleet *f);

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define RUN_S_MOST 315360000u
+#define RUN_S_MOST    315360000u
+#define CONTEXT_BYTES 256 /* clients may name a context as they like */
 
 bool
 fleet_places (const struct referee *r, const struct job *parent)
@@ -25,7 +26,8 @@ fleet_read_ask (const json_t *body, struct fleet_ask *ask, struct verdict *refus
     ask->context_id = ask->delegation ? request_text (body, "context_id", refusal) : NULL;
     if (! ask->context_id)
         return false;
-    if (! id_is_valid (ask->delegation, "dlg_") || ! id_is_valid (ask->context_id, "ctx_") ||
+    if (! id_is_valid (ask->delegation, "dlg_") || ! *ask->context_id ||
+        strlen (ask->context_id) > CONTEXT_BYTES ||
         ! json_get_u64 (body, "bound_secs", &ask->run_s) || ! ask->run_s ||
         ask->run_s > RUN_S_MOST) {
         *refusal = verdict_error (400, "a child on another machine needs delegation_id, context_id "

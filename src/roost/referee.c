@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/secret.h"
+#include "roost/fleet.h"
 #include "roost/fleet_ask.h"
 #include "roost/referee_internal.h"
 
@@ -44,6 +45,12 @@ bool
 referee_has_fleet (const struct referee *r)
 {
     return r->fleet != NULL;
+}
+
+void
+referee_stop (struct referee *r)
+{
+    fleet_stop (r->fleet);
 }
 
 static bool

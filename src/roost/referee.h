@@ -31,6 +31,8 @@ DEFINE_CLEANUP (struct referee, referee_free)
 
 /* Whether its children are Jobs of a cluster (roost/fleet.h). */
 bool referee_has_fleet (const struct referee *r);
+/* The daemon is to end: no request waits any longer. */
+void referee_stop (struct referee *r);
 
 /* POST /deregister. */
 struct verdict

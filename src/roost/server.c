@@ -459,6 +459,7 @@ server_run (int listen_fd, int stop_fd, struct referee *referee, const char *tok
     pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
     accept_until_stopped (&s, listen_fd, stop_fd, &attributes);
     close (listen_fd);
+    referee_stop (referee);
     end_connections (&s);
     pthread_attr_destroy (&attributes);
     close (s.ended_fd);

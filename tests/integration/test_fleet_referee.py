@@ -149,6 +149,24 @@ def test_fleet_22_23_a_child_ends_with_its_parent(lab, end):
         gone(fleet, job)
 
 
+def test_fleet_local_first_children_stay_in_the_pod(lab):
+    with Fleet(lab, placement="local-first") as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.start_root()
+        pod = fleet.wait_end("root-1")
+        assert "hello from afar" in fleet.work_file(pod).read_text(), fleet.logs()
+        assert fleet.children() == []
+
+
+def test_fleet_a_referee_that_is_told_to_end_keeps_nobody_waiting(lab):
+    with Fleet(lab) as fleet:
+        slow_tree(fleet)
+        began = time.monotonic()
+        assert fleet.roost.stop() == 0
+        assert time.monotonic() - began < 15 * SLOWER, "a parent's long question did not hold it"
+
+
 def test_fleet_17_a_full_quota_is_a_refusal_that_names_it_and_leaves_nothing(lab):
     with Fleet(lab) as fleet:
         fleet.publish("child", HELLO)
