@@ -32,8 +32,9 @@ struct standing {
     struct http_client *http;
     struct cancel *told; /* raised: we are to end */
     int stop_fd;         /* SIGTERM, SIGINT */
-    uint64_t seen;       /* news of the child that we know */
-    int records_fd;      /* -1 before it registered */
+    pthread_t listener;
+    uint64_t seen;  /* news of the child that we know */
+    int records_fd; /* -1 before it registered */
     char *session_id, *records_dir;
 };
 
@@ -63,17 +64,23 @@ listen_for_end (void *ctx)
 static bool
 listen_begin (struct standing *s, struct mur_error **err)
 {
-    pthread_t thread;
     sigset_t stop;
     sigemptyset (&stop);
     sigaddset (&stop, SIGTERM);
     sigaddset (&stop, SIGINT);
     pthread_sigmask (SIG_BLOCK, &stop, NULL);
     s->stop_fd = signalfd (-1, &stop, SFD_CLOEXEC);
-    if (s->stop_fd < 0 || pthread_create (&thread, NULL, listen_for_end, s) != 0)
+    if (s->stop_fd < 0 || pthread_create (&s->listener, NULL, listen_for_end, s) != 0)
         return mur_fail_errno (err, E_IO_003, "cannot listen for the parent's end");
-    pthread_detach (thread);
     return true;
+}
+
+/* Our own SIGTERM is what it waits for, too. */
+static void
+listen_finish (struct standing *s)
+{
+    kill (getpid (), SIGTERM);
+    pthread_join (s->listener, NULL);
 }
 
 /* --- asking --- */
@@ -250,14 +257,19 @@ remote_child_run (const struct remote_child *what, struct mur_error **err)
     s.http = http_client_new ();
     if (! what->delegation_id || ! what->roost_url)
         mur_fail (&fault, E_RUN_020, "a remote child needs MURMUR_SPAWNER and MURMUR_ROOST_URL");
-    else if (listen_begin (&s, &fault))
+    else if (listen_begin (&s, &fault)) {
         status = stand (&s, &fault);
+        listen_finish (&s);
+    }
     http_client_free (s.http);
+    cancel_unref (s.told);
+    if (s.stop_fd >= 0)
+        close (s.stop_fd);
     if (s.records_fd >= 0)
         close (s.records_fd);
     free (s.session_id);
     free (s.records_dir);
     if (fault)
         mur_propagate (err, fault);
-    return status; /* the listener may still hold what is left; the process ends now */
+    return status;
 }
