@@ -161,7 +161,7 @@ def test_replay_23_a_case_without_a_record_is_refused(lab):
 
 def failing(lab, lines=30):
     """A session that fails when the one file of forty holds the one line."""
-    project = command_agent(lab, ["grep -rl BROKEN . > found || true"], ("bash", "grep", "cat"), trace=FULL)
+    project = command_agent(lab, ["grep -rl BROKEN . > found || true"], ("bash", "grep", "cat", "sleep"), trace=FULL)
     for n in range(40):
         text = "".join(f"line {k} of {n}\n" for k in range(lines))
         (project / f"work/file-{n:02}").write_text(text)
@@ -200,10 +200,40 @@ def test_replay_22_a_bound_and_a_check_that_does_not_hold(lab):
     project.mur("replay", "--minimise").failed(exit_status=2)
 
 
+def test_replay_22_the_one_call_is_found_and_what_no_one_reads_is_left_away(lab):
+    project = command_agent(lab, ["echo a > first", "echo BROKEN > second", "echo c > third"], ("bash", "grep"), trace=FULL,
+                            inference={"system_prompt": "Be exact.\n\nBe quick."})
+    session, _ = run_commands(project)
+    report = project.mur("replay", session.id, "--workdir", project / "work", "--minimise", "--check", "grep BROKEN second", "--work",
+                         project / "a", "--json", timeout=280).ok().json
+    assert report["calls"] == {"before": 3, "after": 1, "kept": ["task 0, turn 1, call 0 (bash)"]}
+    assert report["tools"]["before"] >= 1 and report["tools"]["after"] == 0 and report["complete"]
+    assert report["paragraphs"] == {"before": 2, "after": 0, "kept": []}
+
+
+def test_replay_22_an_interrupt_leaves_the_smallest_so_far(lab):
+    project, session = failing(lab)
+    before, seen = set(lab.records), set()
+    running = lab.start("replay", session.id, "--workdir", project / "work", "--minimise", "--check", "bash -c 'sleep 0.3; grep file-23 found'",
+                        "--work", project / "a", cwd=project.directory)
+    eventually(lambda: seen.update(set(lab.records) - before) or len(seen) >= 4, 60)
+    running.signal(signal.SIGINT)
+
+    result = running.result(60)
+
+    assert result.code == 0 and "not finished" in result.stdout, str(result)
+    kept = {path.name for path in (project / "a").iterdir()}
+    assert "file-23" in kept and len(kept) < 41 and "BROKEN line\n" in (project / "a/file-23").read_text()
+    assert set(lab.records) == before
+
+
 def test_replay_what_a_record_allows_is_said(lab):
     project, session = probed(lab)
     report = project.mur("replay", session.id, "--workdir", project / "work", "--can", "--json").ok().json
     assert report["rerun"] and report["strict"] and report["tasks"] == [{"task": 0, "turns": 3, "from": [0, 1, 2], "why_not": None}]
+    replay(project, "--workdir", project / "work", expect="same")
+    packed_as = project.mur("trace", "pack", "--workdir", project / "work").ok().stdout
+    assert packed_as == f"{session.id}.murtrace\n", "the newest that is no replay"
     plain = probing(lab, [do("say x")], trace=CONTENT, name="plain")
     other = recorded(lab, plain)
     text = plain.mur("replay", other.id, "--workdir", plain / "work", "--can").ok().stdout

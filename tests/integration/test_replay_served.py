@@ -3,10 +3,19 @@
 # `mur replay`: what a content trace holds is served by its place, and the first difference is told with turn, part, byte and
 # cause.
 
+import ctypes
 import json
+import os
+import platform
+import resource
 import shutil
 import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -448,3 +457,77 @@ def test_replay_a_session_that_was_cancelled_is_cancelled_again(lab):
     report = same(project, session=running.session_id)
 
     assert lab.session(report["session_id"]).trace.one("task_end")["exit_status"] == "canceled"
+
+
+def test_replay_25_fifty_turns_are_served_without_waiting_for_the_model(lab):
+    tool = lab.publish("echo", own_component("echo"), **ECHO)
+    steps = [{**step, "delay_ms": 60} for step in [*[echo_call(f"number {n}") for n in range(49)], {"text": "done"}]]
+    project = lab.agent(steps=steps, tools=[tool], trace=CONTENT)
+    began = time.monotonic()
+    session = recorded(lab, project)
+    took = time.monotonic() - began
+    began = time.monotonic()
+
+    report = same(project, session=session)
+
+    assert len(report["turns"]) == 50 and took >= 3
+    assert time.monotonic() - began < took, "nobody waits for what the model took then"
+
+
+def test_replay_25_a_trace_of_two_hundred_megabytes_is_read_in_little_memory(lab):
+    project = six_turns(lab)
+    session = recorded(lab, project)
+    path = session.records / "trace.jsonl"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    long = json.dumps({"event_type": "harness_note", "event_id": "evt_0", "session_id": session.id, "text": "x" * (1 << 20)}) + "\n"
+    with path.open("w") as trace:
+        trace.write(first)
+        for _ in range(200):
+            trace.write(long)
+        trace.writelines(rest)
+
+    result = subprocess.run([lab.mur_path, "replay", session.id, "--can"], cwd=project.directory, env=lab.environment(None),
+                            capture_output=True, text=True, timeout=120,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (64 << 20, 64 << 20)))
+
+    assert result.returncode == 0 and "served         yes" in result.stdout, result.stderr
+
+
+def test_replay_another_machine_s_record_is_warned_of(lab):
+    project = six_turns(lab)
+    session = recorded(lab, project)
+    edit_trace(session, lambda line: line.update(arch="pdp11") if line["event_type"] == "session_start" else None)
+
+    result = project.mur("replay", session.id).ok()
+
+    assert "W-RPL-001" in result.stderr and "pdp11" in result.stderr and "verdict: same" in result.stdout
+
+
+def kill_who_opens_a_socket():
+    """From here on this process is killed by the kernel when it opens an IPv4 or an IPv6 socket."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+    allow, kill = 0x7FFF0000, 0x80000000
+    program = [(0x20, 0, 0, 0), (0x15, 0, 4, number), (0x20, 0, 0, 16), (0x15, 1, 0, socket.AF_INET),
+               (0x15, 0, 1, socket.AF_INET6), (0x06, 0, 0, kill), (0x06, 0, 0, allow)]
+    code = b"".join(struct.pack("HBBI", *line) for line in program)
+    kept = ctypes.create_string_buffer(code, len(code))
+    filter_program = struct.pack("HxxxxxxP", len(program), ctypes.addressof(kept))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, filter_program, 0, 0) != 0:
+        os._exit(99)
+
+
+def test_replay_opens_no_socket_or_the_kernel_would_kill_it(lab):
+    project = six_turns(lab)
+    session = recorded(lab, project)
+
+    def under_the_filter(*argv):
+        return subprocess.run(argv, cwd=project.directory, env=lab.environment(None), capture_output=True, text=True, timeout=60,
+                              preexec_fn=kill_who_opens_a_socket)
+
+    probe = under_the_filter(sys.executable, "-c", "import socket; socket.socket()")
+    assert probe.returncode == -signal.SIGSYS, "the filter holds"
+
+    result = under_the_filter(lab.mur_path, "replay", session.id)
+
+    assert result.returncode == 0 and "verdict: same" in result.stdout, result.stderr

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/line/args.h"
 #include "cli/replay/abilities.h"
+#include "cli/replay/addressed.h"
 #include "cli/replay/children.h"
 #include "cli/replay/commands.h"
 #include "cli/replay/eval_export.h"
@@ -26,7 +27,6 @@
 #include "replay/record/record_read.h"
 #include "replay/record/tape_read.h"
 #include "replay/tell/report.h"
-#include "trace/read/address.h"
 
 #include <libgen.h>
 #include <string.h>
@@ -37,7 +37,6 @@
 struct replay {
     const struct cli_args *args;
     char *work_root;
-    struct recorded_session session;
     struct record *record;
     struct player *player;
     struct buf manifest;
@@ -54,7 +53,6 @@ static void
 replay_clear (struct replay *r)
 {
     free (r->work_root);
-    recorded_session_free (&r->session);
     player_free (r->player);
     record_free (r->record);
     buf_free (&r->manifest);
@@ -89,32 +87,6 @@ check_running (const struct replay *r, struct mur_error **err)
 }
 
 static bool
-read_record (struct replay *r, const char *address, struct mur_error **err)
-{
-    record_free (steal_ptr (&r->record));
-    recorded_session_free (&r->session);
-    if (! recorded_session_resolve (address, r->work_root, NULL, E_TRC_002, &r->session, err))
-        return false;
-    _cleanup_free_ char *copy = x_strdup (r->session.trace_path);
-    r->record = record_read (dirname (copy), err);
-    return r->record != NULL;
-}
-
-/* Of no address, the newest session that is no replay itself. */
-static bool
-read_newest (struct replay *r, struct mur_error **err)
-{
-    for (unsigned i = 1;; i++) {
-        char address[24];
-        snprintf (address, sizeof (address), "@%u", i);
-        if (! read_record (r, address, err))
-            return false;
-        if (! r->record->replay_of)
-            return true;
-    }
-}
-
-static bool
 read_bundle (struct replay *r, const char *path, struct mur_error **err)
 {
     return unpacked_open (path, &r->unpacked, err) &&
@@ -128,9 +100,8 @@ open_record (struct replay *r, struct mur_error **err)
     r->work_root = home_work_root (cli_value (r->args, "--workdir"), ".", err);
     if (r->work_root && bundle_is_one (address))
         return read_bundle (r, address, err);
-    if (! r->work_root || ! (address ? read_record (r, address, err) : read_newest (r, err)))
-        return false;
-    return check_running (r, err) && record_check (r->record, err);
+    r->record = r->work_root ? record_addressed (address, r->work_root, err) : NULL;
+    return r->record && check_running (r, err) && record_check (r->record, err);
 }
 
 /* --- what runs --- */

@@ -5,25 +5,18 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
+#include "cli/replay/addressed.h"
 #include "cli/replay/commands.h"
 #include "cli/replay/packing.h"
 #include "home/paths.h"
 #include "replay/record/record_read.h"
-#include "trace/read/address.h"
-
-#include <libgen.h>
 
 static bool
 pack (const struct cli_args *args, struct mur_error **err)
 {
     _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
-    struct recorded_session session = { 0 };
-    if (! work_root || ! recorded_session_resolve (cli_positional (args, "SESSION"), work_root,
-                                                   NULL, E_TRC_002, &session, err))
-        return false;
-    _cleanup_free_ char *copy = x_strdup (session.trace_path);
-    _cleanup_record_ struct record *r = record_read (dirname (copy), err);
-    recorded_session_free (&session);
+    _cleanup_record_ struct record *r =
+        work_root ? record_addressed (cli_positional (args, "SESSION"), work_root, err) : NULL;
     if (! r || ! record_check (r, err))
         return false;
     _cleanup_free_ char *named = x_asprintf ("%s.murtrace", r->session_id);

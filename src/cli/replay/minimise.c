@@ -6,6 +6,7 @@
 #include "base/fdio.h"
 #include "base/json.h"
 #include "cli/replay/minimise_files.h"
+#include "cli/replay/minimise_others.h"
 #include "cli/run/replay_launch.h"
 #include "fs/paths.h"
 #include "replay/record/tape_read.h"
@@ -25,6 +26,7 @@
 struct minimiser {
     const struct minimise_request *q;
     struct start_files files;
+    struct other_parts others;
     uint64_t runs;
 };
 
@@ -42,6 +44,7 @@ on_interrupt (int signal)
 struct trial {
     const struct minimise_request *q;
     const char *start;
+    const struct other_parts *others;
     int report_fd;
 };
 
@@ -80,7 +83,7 @@ on_ended (void *ctx, struct session *s)
 static _Noreturn void
 be_trial (struct trial *t, pid_t parent)
 {
-    const struct play_modes modes = {
+    struct play_modes modes = {
         .model = PLAY_SERVED, .tools = PLAY_RERUN, .hooks = PLAY_RERUN, .goes_on = true
     };
     const struct replay_steps steps = { .staged = on_staged, .ended = on_ended, .ctx = t };
@@ -95,6 +98,7 @@ be_trial (struct trial *t, pid_t parent)
         dup2 (nowhere, STDERR_FILENO);
     }
     t->q->record->tape->tree_count = 0; /* it begins with what is given, and may leave anything */
+    other_parts_apply (t->others, t->q->record, &run, &modes);
     run.player = player_new (t->q->record, &modes);
     if (getppid () == parent)
         (void)replay_launch (t->q->table, &run, &steps, &id, &err);
@@ -118,7 +122,7 @@ run_trial (struct minimiser *m, const char *start)
     pid_t parent = getpid ();
     if (pipe2 (report, O_CLOEXEC) != 0)
         return false;
-    struct trial t = { m->q, start, report[1] };
+    struct trial t = { m->q, start, &m->others, report[1] };
     pid_t pid = fork ();
     if (pid == 0)
         be_trial (&t, parent);
@@ -238,6 +242,20 @@ reduce_lines (struct minimiser *m)
     }
 }
 
+/* Of all that is no file: as it lies there, whatever it is. */
+static void
+reduce_others (struct minimiser *m)
+{
+    for (int kind = 0; kind < OTHER_KINDS; kind++) {
+        const struct other_list *list = &m->others.of[kind];
+        struct parts parts = { 0 };
+        for (size_t i = 0; i < list->len; i++)
+            add_part (&parts, &list->items[i].is_kept);
+        reduce (m, &parts);
+        free (parts.flags);
+    }
+}
+
 /* --- telling --- */
 
 static size_t
@@ -271,14 +289,17 @@ print_result (const struct minimiser *m, size_t lines_before)
             if (m->files.items[i].is_kept)
                 json_array_append_new (kept, json_string (m->files.items[i].path));
         json_object_set_new (o, "kept", kept);
+        other_parts_json (&m->others, o);
         json_set_string (o, "dir", q->into);
         _cleanup_free_ char *text = json_pretty (o, JSON_TEXT_ORDERED);
         out_printf ("%s\n", text);
         return;
     }
-    out_printf ("%zu of %zu files, %zu of %zu lines still fail (%llu runs%s): %s\n", kept_files (m),
-                m->files.len, lines, lines_before, (unsigned long long)m->runs,
-                is_whole ? "" : ", not finished", q->into);
+    _cleanup_buf_ struct buf others = { 0 };
+    other_parts_text (&m->others, &others);
+    out_printf ("%zu of %zu files, %zu of %zu lines%s still fail (%llu runs%s): %s\n",
+                kept_files (m), m->files.len, lines, lines_before, others.data ? others.data : "",
+                (unsigned long long)m->runs, is_whole ? "" : ", not finished", q->into);
 }
 
 static bool
@@ -292,6 +313,7 @@ read_start (struct minimiser *m, struct mur_error **err)
                   r->session_id);
         return mur_hint (err, "record with trace.capture: replay");
     }
+    other_parts_read (r, &m->q->run, &m->others);
     return start_files_read (r, tree->sha, &m->files, err);
 }
 
@@ -317,6 +339,7 @@ run (struct minimiser *m, struct mur_error **err)
     sigaction (SIGINT, &action, NULL);
     reduce_files (m);
     reduce_lines (m);
+    reduce_others (m);
     print_result (m, lines);
     return start_files_write (&m->files, q->into, err);
 }
@@ -327,5 +350,6 @@ minimise (const struct minimise_request *q, struct mur_error **err)
     struct minimiser m = { .q = q };
     bool is_good = run (&m, err);
     start_files_clear (&m.files);
+    other_parts_clear (&m.others);
     return is_good;
 }

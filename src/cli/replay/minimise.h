@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur replay --minimise`: the fewest files and lines a session can begin with and still fail.
+ * `mur replay --minimise`: the fewest files and lines a session can begin with and still fail, and
+ * the fewest calls, tools and paragraphs of its prompt.
  *
  * Always true: answers of the model are served by place, so no run costs anything; what is kept
  * was seen to fail; an interrupt leaves the best so far.

@@ -54,7 +54,8 @@ const struct cli_option cli_replay_options[] = {
       .help = "leave the session as a case for `mur eval run --model recorded`" },
     { .name = "--minimise",
       .requires = "--check",
-      .help = "find the fewest files and lines it can begin with and still fail" },
+      .help =
+          "find the fewest files, lines, calls, tools and paragraphs of the prompt with which it still fails" },
     { .name = "--check",
       .kind = CLI_VALUE,
       .value_name = "<COMMAND>",

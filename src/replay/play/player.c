@@ -73,6 +73,15 @@ player_is_live (const struct player *p)
            p->modes.tools == PLAY_LIVE;
 }
 
+bool
+player_leaves_away (const struct player *p, const char *tool)
+{
+    const char *const *name = p->modes.without;
+    while (name && *name && ! str_eq (*name, tool))
+        name++;
+    return name && *name;
+}
+
 static const char *
 keep (struct player *p, const char *text)
 {

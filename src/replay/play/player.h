@@ -23,6 +23,7 @@ struct play_modes {
     bool goes_on;   /* past a difference */
     bool each_turn; /* each turn is asked live and compared, then goes on as recorded */
     bool has_from, has_until;
+    const char *const *without;     /* tools that are not offered, NULL-terminated; NULL: none */
     size_t from_task;               /* ordinal */
     uint64_t from_turn, until_turn; /* turn numbers of that task */
 };
@@ -85,6 +86,8 @@ const struct record *player_record (const struct player *p);
 const struct play_modes *player_modes (const struct player *p);
 /* Somebody outside may be asked: the model, or what tools ask. */
 bool player_is_live (const struct player *p);
+/* A smaller run does not offer that tool. */
+bool player_leaves_away (const struct player *p, const char *tool);
 void player_set_facts (struct player *p, const struct play_facts *now);
 
 /* The running task, NULL between two. */

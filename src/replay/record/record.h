@@ -60,8 +60,9 @@ struct rec_call {
     uint64_t turn;
     size_t number; /* in its turn */
     const char *name, *id, *input;
-    bool is_skill;   /* its text is in the artifact, not here */
-    bool is_refused; /* a person said no: <answer> to <rules>, and nothing ran */
+    bool is_skill;    /* its text is in the artifact, not here */
+    bool is_left_out; /* of a smaller run: what came of it is served, whatever else runs again */
+    bool is_refused;  /* a person said no: <answer> to <rules>, and nothing ran */
     const char *rules, *answer;
     bool has_output;
     const char *output;

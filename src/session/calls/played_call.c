@@ -88,7 +88,8 @@ static bool
 ask_again (struct session *s, const struct call *c, const struct rec_call *then,
            struct call_outcome *o)
 {
-    if (then && (then->is_skill || is_own_matter (c->name) || may_run_again (s, c, then)))
+    bool runs = then && ! then->is_left_out;
+    if (runs && (then->is_skill || is_own_matter (c->name) || may_run_again (s, c, then)))
         return false;
     if (then)
         serve (s, then, o);

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/json_write.h"
+#include "replay/play/player.h"
 #include "session/state/session.h"
 #include "session/toolbox/told.h"
 
@@ -17,7 +18,9 @@ tools_array_text (const struct session *s)
     buf_putc (&out, '[');
     for (size_t i = 0; i < s->kit.tool_count; i++) {
         const struct tool_entry *t = &s->kit.tools[i];
-        buf_puts (&out, i ? ",{" : "{");
+        if (s->asked->player && player_leaves_away (s->asked->player, t->name))
+            continue;
+        buf_puts (&out, out.len > 1 ? ",{" : "{");
         if (t->description) {
             buf_puts (&out, "\"description\":");
             json_append_string (&out, t->description, strlen (t->description));
