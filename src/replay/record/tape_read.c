@@ -193,6 +193,7 @@ take_http (struct record *r, const json_t *line)
         g->http[g->http_count++] = (struct rec_http){ 0 };
     }
     struct rec_http *h = &g->http[n];
+    json_decref (h->headers); /* of a line that said the same number */
     *h = (struct rec_http){
         .method = take_string (r, line, "method"),
         .url = take_string (r, line, "url"),
