@@ -17,7 +17,7 @@ COMMANDS = {
     "publish": (["[ARTIFACT_PATH]", "[TO]"], ["--platform <PLATFORM>"]),
     "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),
     "precompile": (["<ZIP>"], ["--workdir <WORKDIR>", "--json"]),
-    "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "--model <NAME>", "--max-session-tokens <N>", "--port <PORT>", "--fleet-token", "--public-url", "--secrets-dir", "-p, --print", "-q, --quiet",
+    "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "--model <NAME>", "--max-session-tokens <N>", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",
                  "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment", "--unconfined",
                  "--explain-scope", "--port <PORT>", "--fleet-token <FILE>", "--public-url <URL>", "--secrets-dir <DIR>"]),
