@@ -20,7 +20,7 @@ COMMANDS = {
     "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "--model <NAME>", "--max-session-tokens <N>", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",
                  "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment", "--unconfined",
-                 "--explain-scope"]),
+                 "--explain-scope", "--port <PORT>", "--fleet-token <FILE>", "--public-url <URL>", "--secrets-dir <DIR>"]),
     "conversation ls": ([], ["--record <NAME>", "--message <MSG-ID>", "--json"]),
     "conversation show": (["<CONTEXT_ID>"], ["--record <NAME>", "--full", "--json"]),
     "conversation rm": (["<CONTEXT_ID>"], ["--record <NAME>"]),
