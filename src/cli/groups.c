@@ -8,6 +8,7 @@ const struct cli_group cli_groups[] = {
     { "mcp", "Use MCP servers in capsules, and serve capsules to MCP clients" },
     { "control", "Settings and secrets of a running capsule" },
     { "beta", "Features that must be enabled" },
+    { "deploy", "A capsule as a workload of other machines" },
     { "config", "Read and change the configuration" },
     { NULL, NULL },
 };

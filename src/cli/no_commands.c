@@ -4,6 +4,7 @@
  * and unit tests run so.
  */
 #include "cli/chat/commands.h"
+#include "cli/deploy/commands.h"
 #include "cli/health/commands.h"
 #include "cli/mcp/commands.h"
 #include "cli/packages/commands.h"
@@ -32,6 +33,9 @@ NOTHING (cmd_install)
 NOTHING (cmd_list)
 NOTHING (cmd_search)
 NOTHING (cmd_index)
+NOTHING (cmd_deploy_render)
+NOTHING (cmd_deploy_check)
+NOTHING (cmd_deploy_apply)
 NOTHING (cmd_new)
 NOTHING (cmd_doctor)
 NOTHING (cmd_eval_show)

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "cli/chat/chat_options.h"
 #include "cli/chat/commands.h"
+#include "cli/deploy/commands.h"
+#include "cli/deploy/deploy_options.h"
 #include "cli/groups.h"
 #include "cli/habits.h"
 #include "cli/health/commands.h"
@@ -415,6 +417,15 @@ static const struct cli_command commands[] = {
     { "control forget", "Take a secret's value away", NULL, NULL,
       POS ({ "NAME", true, false, "the secret's name" }, { "SESSION", false, false, HELP_SESSION }),
       no_options, cmd_control_forget },
+
+    { "deploy render", "Print what a capsule is on another machine",
+      "Pure: the same input gives the same bytes, and no key is in them.",
+      "mur deploy render --to systemd", NO_POS, cli_deploy_render_options, cmd_deploy_render },
+    { "deploy check", "Have an API server judge that without taking it",
+      "By kubectl, as you are logged in.", NULL, NO_POS, cli_deploy_apply_options,
+      cmd_deploy_check },
+    { "deploy apply", "Hand it to an API server", "By kubectl, as you are logged in.", NULL, NO_POS,
+      cli_deploy_apply_options, cmd_deploy_apply },
 
     { "replay", "Run a recorded session again and say where it differs",
       "The session runs inside the same walls; the model's answers and what came of tools are served "

@@ -229,7 +229,7 @@ test_usage_errors (void **state)
         { "mur new agent", "the new folder's name is missing" },
         { "mur new robot r2", "there is no template 'robot'" },
         { "mur new --roster x agent y", "--roster cannot be used with TEMPLATE" },
-        { "mur deploy ls", "unknown command 'deploy'" },
+        { "mur deploy ls", "deploy" },
         { "mur explain A B", "unexpected argument 'B'" },
     };
     for (size_t i = 0; i < ARRAY_LEN (cases); i++)
@@ -425,6 +425,12 @@ test_the_table_is_the_chapters (void **state)
         { "cancel", "--url" },
         { "send", "--context --detach --url" },
         { "answer", "--task --detach --url" },
+        { "deploy render",
+          "--to --manifest --image --capsule --namespace --queue --door --public-url --task --out" },
+        { "deploy check",
+          "--to --manifest --image --capsule --namespace --queue --door --public-url --task" },
+        { "deploy apply",
+          "--to --manifest --image --capsule --namespace --queue --door --public-url --task" },
         { "control show", "--json" },
         { "control set", "" },
         { "control secret", "" },

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `mur deploy render|check|apply`: what a capsule is on another machine, and handing that over.
+ *
+ * The API server is asked by kubectl, which knows every way to log in to one; nothing but the
+ * rendered objects goes through it.
+ */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fdio.h"
+#include "cli/deploy/commands.h"
+#include "cli/line/args.h"
+#include "deploy/deploy.h"
+#include "fs/paths.h"
+#include "net/url.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool
+read_request (const struct cli_args *args, struct deploy_request *r, struct mur_error **err)
+{
+    static const struct {
+        const char *name;
+        enum deploy_door door;
+    } doors[] = { { "none", DEPLOY_DOOR_NONE },
+                  { "service", DEPLOY_DOOR_SERVICE },
+                  { "route", DEPLOY_DOOR_ROUTE } };
+    *r = (struct deploy_request){ .image = cli_value (args, "--image"),
+                                  .capsule = cli_value (args, "--capsule"),
+                                  .space = cli_value (args, "--namespace"),
+                                  .queue = cli_value (args, "--queue"),
+                                  .public_url = cli_value (args, "--public-url"),
+                                  .task = cli_value (args, "--task") };
+    for (size_t i = 0; i < ARRAY_LEN (doors); i++)
+        if (str_eq (doors[i].name, cli_value (args, "--door")))
+            r->door = doors[i].door;
+    if (! deploy_target_parse (cli_value (args, "--to"), &r->target)) {
+        mur_fail (err, E_DEP_005, "--to '%s' is no target", cli_value (args, "--to"));
+        return mur_hint (err, "kubernetes, kueue, systemd, quadlet, sandbox, kagent, nomad");
+    }
+    _cleanup_url_ struct url url = { 0 };
+    const char *fault = r->public_url ? url_parse (r->public_url, &url) : NULL;
+    return ! fault || mur_fail (err, E_DEP_003, "--public-url: \"%s\" %s", r->public_url, fault);
+}
+
+static bool
+render (const struct cli_args *args, struct deploy_files *files, struct deploy_request *r,
+        struct mur_error **err)
+{
+    if (! read_request (args, r, err))
+        return false;
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
+        capsule_manifest_read (cli_value (args, "--manifest"), MANIFEST_SECRETLESS, err);
+    r->manifest = m;
+    bool is_rendered = m && deploy_render (r, files, err);
+    r->manifest = NULL;
+    if (is_rendered && r->image && ! strstr (r->image, "@sha256:"))
+        diag_note ("%s is not named by digest: what runs is what the registry gives that day",
+                   r->image);
+    return is_rendered;
+}
+
+/* All of it, a document each. */
+static void
+join (const struct deploy_files *files, struct buf *out)
+{
+    for (size_t i = 0; i < files->len; i++) {
+        if (files->len > 1)
+            buf_printf (out, "%s# %s\n", str_ends (files->items[i].name, ".yaml") ? "---\n" : "",
+                        files->items[i].name);
+        buf_append (out, files->items[i].text.data, files->items[i].text.len);
+    }
+}
+
+int
+cmd_deploy_render (const struct cli_args *args, struct mur_error **err)
+{
+    _cleanup_ (deploy_files_free) struct deploy_files files = { 0 };
+    struct deploy_request r;
+    const char *dir = cli_value (args, "--out");
+    if (! render (args, &files, &r, err))
+        return CLI_FAILED;
+    _cleanup_buf_ struct buf all = { 0 };
+    join (&files, &all);
+    if (! dir) {
+        out_write (all.data, all.len);
+        return CLI_OK;
+    }
+    if (mkdir (dir, 0755) < 0 && errno != EEXIST) {
+        mur_fail_errno (err, E_IO_003, "cannot make %s", dir);
+        return CLI_FAILED;
+    }
+    for (size_t i = 0; i < files.len; i++) {
+        _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, files.items[i].name);
+        if (! fs_replace_path (path, files.items[i].text.data, files.items[i].text.len, 0644, false,
+                               err))
+            return CLI_FAILED;
+        out_printf ("%s\n", path);
+    }
+    return CLI_OK;
+}
+
+/* Its output is ours. False with E-DEP-006. */
+static bool
+run_kubectl (const struct buf *objects, bool is_dry, struct mur_error **err)
+{
+    _cleanup_close_ int fd = memfd_create ("objects", MFD_CLOEXEC);
+    if (fd < 0 || ! fd_write_all (fd, objects->data, objects->len) || lseek (fd, 0, SEEK_SET) < 0)
+        return mur_fail_errno (err, E_IO_003, "cannot hand the objects over");
+    const char *const argv[] = { "kubectl",
+                                 "apply",
+                                 "--server-side",
+                                 "--field-manager=murmur",
+                                 "-f",
+                                 "-",
+                                 is_dry ? "--dry-run=server" : NULL,
+                                 NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init (&actions);
+    posix_spawn_file_actions_adddup2 (&actions, fd, STDIN_FILENO);
+    pid_t pid;
+    int status =
+        posix_spawnp (&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy (&actions);
+    if (status != 0) {
+        mur_fail (err, E_DEP_006, "kubectl cannot be started: %s", strerror (status));
+        return mur_hint (err, "install kubectl, or hand over what `mur deploy render` prints");
+    }
+    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return (WIFEXITED (status) && WEXITSTATUS (status) == 0) ||
+           mur_fail (err, E_DEP_006, "the API server did not take the objects: kubectl says why");
+}
+
+static int
+hand_over (const struct cli_args *args, bool is_dry, struct mur_error **err)
+{
+    _cleanup_ (deploy_files_free) struct deploy_files files = { 0 };
+    struct deploy_request r;
+    if (! render (args, &files, &r, err))
+        return CLI_FAILED;
+    if (r.target != DEPLOY_KUBERNETES && r.target != DEPLOY_KUEUE && r.target != DEPLOY_SANDBOX &&
+        r.target != DEPLOY_KAGENT) {
+        mur_fail (err, E_DEP_005, "--to %s: only an API server of Kubernetes is handed objects",
+                  cli_value (args, "--to"));
+        mur_hint (err, "put the files of `mur deploy render --out DIR` in their place");
+        return CLI_FAILED;
+    }
+    _cleanup_buf_ struct buf all = { 0 };
+    join (&files, &all);
+    return run_kubectl (&all, is_dry, err) ? CLI_OK : CLI_FAILED;
+}
+
+int
+cmd_deploy_check (const struct cli_args *args, struct mur_error **err)
+{
+    return hand_over (args, true, err);
+}
+
+int
+cmd_deploy_apply (const struct cli_args *args, struct mur_error **err)
+{
+    return hand_over (args, false, err);
+}

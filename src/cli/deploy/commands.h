@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands about a capsule as a workload of other machines.
+ */
+#pragma once
+
+#include "cli/line/command.h"
+
+cli_run_fn cmd_deploy_render;
+cli_run_fn cmd_deploy_check;
+cli_run_fn cmd_deploy_apply;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/deploy/deploy_options.h"
+
+/* What is rendered, for which target. */
+#define RENDERED                                                                                   \
+    { .name = "--to",                                                                              \
+      .kind = CLI_VALUE,                                                                           \
+      .value_name = "<TARGET>",                                                                    \
+      .is_required = true,                                                                         \
+      .help = "kubernetes, kueue, systemd, quadlet, sandbox, kagent or nomad" },                   \
+        { .name = "--manifest",                                                                    \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<PATH>",                                                                  \
+          .fallback = "./murmur.yaml",                                                             \
+          .help = "the capsule's manifest" },                                                      \
+        { .name = "--image",                                                                       \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<REF>",                                                                   \
+          .help = "image that holds mur, and the capsule at /capsule; best named by digest" },     \
+        { .name = "--capsule",                                                                     \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<DIR>",                                                                   \
+          .fallback = "/opt/murmur/capsule",                                                       \
+          .help = "where the capsule lies on a server of systemd" },                               \
+        { .name = "--namespace",                                                                   \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<NAME>",                                                                  \
+          .fallback = "default",                                                                   \
+          .help = "namespace of the objects" },                                                    \
+        { .name = "--queue",                                                                       \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<NAME>",                                                                  \
+          .fallback = "murmur",                                                                    \
+          .help = "LocalQueue of Kueue" },                                                         \
+        { .name = "--door",                                                                        \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<none|service|route>",                                                    \
+          .choices = "none|service|route",                                                         \
+          .fallback = "none",                                                                      \
+          .help = "how the capsule's door is reached by others" },                                 \
+        { .name = "--public-url",                                                                  \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<URL>",                                                                   \
+          .help = "the address its agent card names" },                                            \
+    {                                                                                              \
+        .name = "--task", .kind = CLI_VALUE, .value_name = "<TEXT>",                               \
+        .help = "the task of a capsule that ends after it"                                         \
+    }
+
+const struct cli_option cli_deploy_render_options[] = {
+    RENDERED,
+    { .name = "--out",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "write a file for each object, instead of everything to standard output" },
+    { 0 },
+};
+
+const struct cli_option cli_deploy_apply_options[] = { RENDERED, { 0 } };

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of `mur deploy`: what is rendered, and where files of it go.
+ */
+#pragma once
+
+#include "cli/line/command.h"
+
+extern const struct cli_option cli_deploy_render_options[];
+/* Of `check` and `apply`, which write nothing. */
+extern const struct cli_option cli_deploy_apply_options[];

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/deploy.h"
+
+#include "base/alloc.h"
+#include "deploy/deploy_internal.h"
+#include "net/url.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef void render_fn (const struct deploy_facts *f, struct deploy_files *out);
+
+/* What a target can keep, one row each. */
+static const struct {
+    const char *name;
+    render_fn *render;
+    enum containment_class most; /* with what its walls leave to a session */
+    const char *why;             /* not more */
+    bool needs_image;
+    bool has_routes; /* a door can have a name of its own outside */
+} targets[DEPLOY_TARGET_COUNT] = {
+    [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
+                            "a pod of profile restricted makes no namespaces", true, true },
+    [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
+                       "a pod of profile restricted makes no namespaces", true, true },
+    [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false },
+    [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
+                         "a container without capabilities makes no mounts", true, false },
+    [DEPLOY_SANDBOX] = { "sandbox", deploy_sandbox, CONTAINMENT_SCOPED,
+                         "a pod of profile restricted makes no namespaces", true, false },
+    [DEPLOY_KAGENT] = { "kagent", deploy_kagent, CONTAINMENT_SCOPED,
+                        "a pod of profile restricted makes no namespaces", true, false },
+    [DEPLOY_NOMAD] = { "nomad", deploy_nomad, CONTAINMENT_SCOPED,
+                       "no mount can be made behind its own Landlock", true, false },
+};
+
+bool
+deploy_target_parse (const char *text, enum deploy_target *out)
+{
+    for (size_t i = 0; i < DEPLOY_TARGET_COUNT; i++)
+        if (str_eq (targets[i].name, text)) {
+            *out = (enum deploy_target)i;
+            return true;
+        }
+    return false;
+}
+
+/* --- refusals --- */
+
+static bool
+check_keys (const struct capsule_manifest *m, struct mur_error **err)
+{
+    for (size_t i = 0; i < m->artifacts.len; i++) {
+        const struct gateway_block *g = m->artifacts.items[i].gateway;
+        if (! g || ! g->has_literal)
+            continue;
+        capsule_manifest_fail (m, err, E_DEP_004,
+                               arena_printf (m->arena, "artifacts[%zu].gateway.api_key", i),
+                               "the key of %s is written in the manifest, which would go to every "
+                               "machine with it",
+                               m->artifacts.items[i].name);
+        return mur_hint (err, "write ${NAME}, and give the key as a file named NAME");
+    }
+    return true;
+}
+
+static bool
+check (const struct deploy_facts *f, struct mur_error **err)
+{
+    const struct deploy_request *r = f->request;
+    const struct capsule_manifest *m = r->manifest;
+    const char *name = targets[r->target].name;
+    enum containment_class floor = m->capabilities->containment;
+    if (floor > targets[r->target].most) {
+        capsule_manifest_fail (m, err, E_DEP_001, "capabilities.containment",
+                               "%s keeps '%s' at most, the floor is '%s': %s", name,
+                               containment_name (targets[r->target].most), containment_name (floor),
+                               targets[r->target].why);
+        return mur_hint (err, "lower the floor, or take systemd on a server of its own");
+    }
+    if (targets[r->target].needs_image && ! r->image) {
+        mur_fail (err, E_DEP_002, "--to %s needs --image: what holds mur and the capsule", name);
+        return mur_hint (err, "name it by digest: registry.example.com/agents/x@sha256:...");
+    }
+    if (r->door == DEPLOY_DOOR_ROUTE && ! targets[r->target].has_routes)
+        return mur_fail (err, E_DEP_003,
+                         "--door route: %s has no routes; put a proxy of yours in "
+                         "front and name it by --public-url",
+                         name);
+    if (r->door == DEPLOY_DOOR_ROUTE && ! r->public_url)
+        return mur_fail (err, E_DEP_003,
+                         "--door route needs --public-url: its host is the route's");
+    if (r->door != DEPLOY_DOOR_NONE && ! f->port) {
+        mur_fail (err, E_DEP_003,
+                  "--door needs a port that stays: network.internal_port is not declared");
+        return mur_hint (err, "declare network.internal_port: 8080 in the manifest");
+    }
+    if (r->door != DEPLOY_DOOR_NONE && ! f->stays)
+        return mur_fail (err, E_DEP_005,
+                         "--door %s: a capsule that ends after its task is a job, and has no door "
+                         "others could know; lifecycle.after_task: sleep",
+                         r->door == DEPLOY_DOOR_ROUTE ? "route" : "service");
+    return check_keys (m, err);
+}
+
+/* --- facts --- */
+
+static char *
+object_name (const char *capsule)
+{
+    const char *bare = strrchr (capsule, '/');
+    char *name = x_asprintf ("mur-%.48s", bare ? bare + 1 : capsule);
+    for (char *c = name; *c; c++)
+        *c = isalnum ((unsigned char)*c) ? (char)tolower ((unsigned char)*c) : '-';
+    for (size_t len = strlen (name); name[len - 1] == '-'; len--)
+        name[len - 1] = '\0';
+    return name;
+}
+
+static void
+collect_keys (const struct capsule_manifest *m, struct strv *out)
+{
+    for (size_t i = 0; i < m->artifacts.len; i++) {
+        const struct gateway_block *g = m->artifacts.items[i].gateway;
+        if (g && g->key_reference && ! strv_contains (out, g->key_reference))
+            strv_push (out, g->key_reference);
+    }
+    strv_sort (out);
+}
+
+/* --- the whole --- */
+
+static int
+compare_files (const void *a, const void *b)
+{
+    return strcmp (((const struct deploy_file *)a)->name, ((const struct deploy_file *)b)->name);
+}
+
+bool
+deploy_render (const struct deploy_request *request, struct deploy_files *out,
+               struct mur_error **err)
+{
+    const struct capsule_manifest *m = request->manifest;
+    const struct cap_resources usual = resources_default ();
+    const struct cap_resources *limits =
+        m->capabilities->resources ? m->capabilities->resources : &usual;
+    struct deploy_facts f = {
+        .request = request,
+        .stays = m->lifecycle->after_task.value == AFTER_SLEEP,
+        .port = m->network && m->network->internal_port.is_set
+                    ? (unsigned)m->network->internal_port.value
+                    : 0,
+        .memory_bytes = limits->cgroup_memory_bytes.value + (256ULL << 20),
+        .cpu_percent = (unsigned)limits->cgroup_cpu_percent.value,
+    };
+    *out = (struct deploy_files){ 0 };
+    bool is_kept = check (&f, err);
+    if (is_kept) {
+        f.name = object_name (m->name);
+        collect_keys (m, &f.keys);
+        targets[request->target].render (&f, out);
+        qsort (out->items, out->len, sizeof *out->items, compare_files);
+    }
+    free (f.name);
+    strv_free (&f.keys);
+    return is_kept;
+}
+
+void
+deploy_files_free (struct deploy_files *files)
+{
+    for (size_t i = 0; i < files->len; i++) {
+        free (files->items[i].name);
+        buf_free (&files->items[i].text);
+    }
+    free (files->items);
+    *files = (struct deploy_files){ 0 };
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A capsule as a workload of another machine: what a manifest and a few words become for each
+ * target.
+ *
+ * Always true: pure. The same request gives the same bytes, in sorted order; nothing is asked of a
+ * network or a clock; no value of a key is in any of them, only where it lies.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "manifest/capsule/capsule.h"
+
+enum deploy_target {
+    DEPLOY_KUBERNETES,
+    DEPLOY_KUEUE,
+    DEPLOY_SYSTEMD,
+    DEPLOY_QUADLET,
+    DEPLOY_SANDBOX,
+    DEPLOY_KAGENT,
+    DEPLOY_NOMAD,
+    DEPLOY_TARGET_COUNT,
+};
+
+enum deploy_door {
+    DEPLOY_DOOR_NONE,
+    DEPLOY_DOOR_SERVICE, /* reached inside the cluster */
+    DEPLOY_DOOR_ROUTE,   /* and by its public address, through a gateway */
+};
+
+struct deploy_request {
+    enum deploy_target target;
+    const struct capsule_manifest *manifest;
+    const char *image;      /* holds mur and the capsule at /capsule; NULL for systemd */
+    const char *capsule;    /* folder of the capsule on a machine without an image */
+    const char *space;      /* namespace */
+    const char *queue;      /* LocalQueue of Kueue */
+    const char *public_url; /* NULL: none */
+    const char *task;       /* NULL: the door takes them */
+    enum deploy_door door;
+};
+
+struct deploy_file {
+    char *name; /* "job.yaml" */
+    struct buf text;
+};
+
+struct deploy_files {
+    struct deploy_file *items;
+    size_t len, cap;
+};
+
+/* False: no target of that name. */
+bool deploy_target_parse (const char *text, enum deploy_target *out);
+/* The files, sorted by name. E-DEP-001 to E-DEP-005 name what the target cannot keep. */
+bool deploy_render (const struct deploy_request *request, struct deploy_files *out,
+                    struct mur_error **err);
+void deploy_files_free (struct deploy_files *files);

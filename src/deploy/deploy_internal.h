@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of each target share.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "deploy/deploy.h"
+
+#define DEPLOY_GRACE_SECS 25 /* above the 20 s a session takes to end */
+#define DEPLOY_USER       10001
+#define DEPLOY_KEYS       "/var/run/secrets/murmur.dev/keys"
+
+/* What every target reads of a request. */
+struct deploy_facts {
+    const struct deploy_request *request;
+    char *name;            /* "mur-<capsule>", as a name of Kubernetes */
+    bool stays;            /* after_task: sleep */
+    unsigned port;         /* of the door; 0: chosen at each launch */
+    uint64_t memory_bytes; /* of commands and the runtime beside them */
+    unsigned cpu_percent;  /* 0: not bounded */
+    struct strv keys;      /* names of credentials, sorted */
+};
+
+/* A file of these name parts, to be written to. */
+struct buf *deploy_file_new (struct deploy_files *files, const char *name);
+/* An object as YAML in a file named after its kind. Takes the object. */
+void deploy_file_object (struct deploy_files *files, json_t *object);
+/* JSON as YAML, keys sorted. */
+void deploy_yaml (struct buf *out, const json_t *value);
+/* Arguments of `mur` there; <work>, <keys>: where the folders lie (NULL: none). */
+json_t *deploy_arguments (const struct deploy_facts *f, const char *capsule, const char *work,
+                          const char *keys);
+
+void deploy_kubernetes (const struct deploy_facts *f, struct deploy_files *out);
+void deploy_sandbox (const struct deploy_facts *f, struct deploy_files *out);
+void deploy_kagent (const struct deploy_facts *f, struct deploy_files *out);
+void deploy_nomad (const struct deploy_facts *f, struct deploy_files *out);
+void deploy_systemd (const struct deploy_facts *f, struct deploy_files *out);
+void deploy_quadlet (const struct deploy_facts *f, struct deploy_files *out);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A capsule on Kubernetes: a Job that ends, or a Deployment with a door; and what is around it.
+ *
+ * Nothing of it asks for more than pod security's profile `restricted`, and no session gets a token
+ * of the API.
+ */
+#include "deploy/deploy_internal.h"
+
+#include "base/alloc.h"
+#include "net/url.h"
+
+#include <string.h>
+
+#define MIB  1048576ULL
+#define HOME "/home/murmur"
+
+static json_t *
+metadata_of (const struct deploy_facts *f, const char *name)
+{
+    const struct deploy_request *r = f->request;
+    return json_pack ("{s:s, s:s, s:{s:s, s:s}}", "name", name, "namespace", r->space, "labels",
+                      "app.kubernetes.io/managed-by", "murmur", "murmur.dev/capsule", f->name + 4);
+}
+
+/* A quantity of bytes, as Kubernetes writes one. */
+static json_t *
+mebibytes (uint64_t bytes)
+{
+    _cleanup_free_ char *text =
+        x_asprintf ("%lluMi", (unsigned long long)((bytes + MIB - 1) / MIB));
+    return json_string (text);
+}
+
+static json_t *
+resources (const struct deploy_facts *f)
+{
+    json_t *requests =
+        json_pack ("{s:s, s:o}", "cpu", "100m", "memory", mebibytes (f->memory_bytes));
+    json_t *limits = json_pack ("{s:o}", "memory", mebibytes (f->memory_bytes));
+    _cleanup_free_ char *cpu = x_asprintf ("%um", f->cpu_percent * 10);
+    if (f->cpu_percent)
+        json_object_set_new (limits, "cpu", json_string (cpu));
+    return json_pack ("{s:o, s:o}", "requests", requests, "limits", limits);
+}
+
+static json_t *
+container (const struct deploy_facts *f)
+{
+    json_t *c =
+        json_pack ("{s:s, s:s, s:[s], s:o, s:o, s:s, s:{s:b, s:b, s:b, s:{s:[s]}}}", "name", "mur",
+                   "image", f->request->image, "command", "mur", "args",
+                   deploy_arguments (f, "/capsule", "/work", DEPLOY_KEYS), "resources",
+                   resources (f), "terminationMessagePolicy", "FallbackToLogsOnError",
+                   "securityContext", "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1,
+                   "runAsNonRoot", 1, "capabilities", "drop", "ALL");
+    json_object_set_new (c, "env", json_pack ("[{s:s, s:s}]", "name", "HOME", "value", HOME));
+    json_object_set_new (
+        c, "envFrom",
+        json_pack ("[{s:{s:s, s:b}}]", "configMapRef", "name", "murmur-env", "optional", 1));
+    json_t *mounts = json_pack (
+        "[{s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s, s:b}, {s:s, s:s}, {s:s, s:s}]", "name", "home",
+        "mountPath", HOME, "name", "state", "mountPath", HOME "/.murmur", "name", "config",
+        "mountPath", HOME "/.murmur/config.yaml", "subPath", "config.yaml", "readOnly", 1, "name",
+        "work", "mountPath", "/work", "name", "tmp", "mountPath", "/tmp");
+    if (f->keys.len)
+        json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "keys", "mountPath",
+                                                  DEPLOY_KEYS, "readOnly", 1));
+    json_object_set_new (c, "volumeMounts", mounts);
+    if (! f->port)
+        return c;
+    json_object_set_new (c, "ports",
+                         json_pack ("[{s:s, s:i}]", "name", "door", "containerPort", (int)f->port));
+    if (f->stays && f->request->door != DEPLOY_DOOR_NONE)
+        json_object_set_new (c, "readinessProbe",
+                             json_pack ("{s:{s:s, s:s}, s:i}", "httpGet", "path",
+                                        "/.well-known/agent-card.json", "port", "door",
+                                        "periodSeconds", 5));
+    return c;
+}
+
+/* Each key by its name, and no other of the Secret. */
+static json_t *
+key_volume (const struct deploy_facts *f)
+{
+    json_t *items = json_array ();
+    for (size_t i = 0; i < f->keys.len; i++)
+        json_array_append_new (
+            items, json_pack ("{s:s, s:s}", "key", f->keys.items[i], "path", f->keys.items[i]));
+    return json_pack ("{s:s, s:{s:s, s:i, s:o}}", "name", "keys", "secret", "secretName", f->name,
+                      "defaultMode", 0440, "items", items);
+}
+
+static json_t *
+pod_of (const struct deploy_facts *f)
+{
+    /* Its own below the home: what a volume is mounted on elsewhere belongs to root. */
+    json_t *volumes = json_pack (
+        "[{s:s, s:{s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}, {s:s, s:{s:s}}]", "name",
+        "home", "emptyDir", "sizeLimit", "1Gi", "name", "state", "emptyDir", "sizeLimit", "2Gi",
+        "name", "work", "emptyDir", "sizeLimit", "4Gi", "name", "tmp", "emptyDir", "sizeLimit",
+        "1Gi", "name", "config", "configMap", "name", f->name);
+    if (f->keys.len)
+        json_array_append_new (volumes, key_volume (f));
+    json_t *spec =
+        json_pack ("{s:b, s:b, s:s, s:i, s:{s:b, s:i, s:i, s:i, s:{s:s}}, s:[o], s:o}",
+                   "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName",
+                   f->name, "terminationGracePeriodSeconds", DEPLOY_GRACE_SECS, "securityContext",
+                   "runAsNonRoot", 1, "runAsUser", DEPLOY_USER, "runAsGroup", DEPLOY_USER,
+                   "fsGroup", DEPLOY_USER, "seccompProfile", "type", "RuntimeDefault", "containers",
+                   container (f), "volumes", volumes);
+    return json_pack ("{s:{s:{s:s, s:s, s:s}, s:{s:s, s:s}}, s:o}", "metadata", "labels",
+                      "murmur.dev/capsule", f->name + 4, "murmur.dev/root", f->name,
+                      "murmur.dev/fleet", "session", "annotations", "murmur.dev/name",
+                      f->request->manifest->name, "murmur.dev/version",
+                      f->request->manifest->version, "spec", spec);
+}
+
+static json_t *
+object (const char *version, const char *kind, json_t *metadata)
+{
+    return json_pack ("{s:s, s:s, s:o}", "apiVersion", version, "kind", kind, "metadata", metadata);
+}
+
+/* One start, one end: nothing of it runs twice. */
+static json_t *
+job (const struct deploy_facts *f)
+{
+    bool is_queued = f->request->target == DEPLOY_KUEUE;
+    json_t *o = object ("batch/v1", "Job", metadata_of (f, f->name)), *pod = pod_of (f);
+    json_t *meta = json_object_get (o, "metadata"), *labels = json_object_get (meta, "labels");
+    json_object_set_new (labels, "murmur.dev/root", json_string (f->name));
+    if (is_queued)
+        json_object_set_new (labels, "kueue.x-k8s.io/queue-name", json_string (f->request->queue));
+    json_object_set_new (meta, "annotations",
+                         json_pack ("{s:s, s:s}", "murmur.dev/name", f->request->manifest->name,
+                                    "murmur.dev/version", f->request->manifest->version));
+    json_object_set_new (json_object_get (pod, "spec"), "restartPolicy", json_string ("Never"));
+    json_object_set_new (
+        o, "spec",
+        json_pack ("{s:i, s:i, s:i, s:s, s:i, s:i, s:{s:[{s:s, s:{s:s, s:s, s:[i]}}]}, s:o}",
+                   "backoffLimit", 0, "completions", 1, "parallelism", 1, "podReplacementPolicy",
+                   "Failed", "activeDeadlineSeconds", 86400, "ttlSecondsAfterFinished", 600,
+                   "podFailurePolicy", "rules", "action", "FailJob", "onExitCodes", "containerName",
+                   "mur", "operator", "NotIn", "values", 0, "template", pod));
+    if (is_queued)
+        json_object_set_new (json_object_get (o, "spec"), "suspend", json_true ());
+    return o;
+}
+
+/* Tasks live in one process, so there is never a second one beside it. */
+static json_t *
+deployment (const struct deploy_facts *f)
+{
+    json_t *o = object ("apps/v1", "Deployment", metadata_of (f, f->name));
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:i, s:{s:s}, s:{s:{s:s}}, s:o}", "replicas", 1, "strategy",
+                                    "type", "Recreate", "selector", "matchLabels",
+                                    "murmur.dev/capsule", f->name + 4, "template", pod_of (f)));
+    return o;
+}
+
+static json_t *
+service (const struct deploy_facts *f)
+{
+    json_t *o = object ("v1", "Service", metadata_of (f, f->name));
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:{s:s}, s:[{s:s, s:i, s:s, s:s}]}", "selector",
+                                    "murmur.dev/capsule", f->name + 4, "ports", "name", "door",
+                                    "port", (int)f->port, "targetPort", "door", "appProtocol",
+                                    "kgateway.dev/a2a"));
+    return o;
+}
+
+/* No time bound: an answer is a stream that may last. */
+static json_t *
+route (const struct deploy_facts *f)
+{
+    _cleanup_url_ struct url url = { 0 };
+    (void)url_parse (f->request->public_url, &url);
+    json_t *o = object ("gateway.networking.k8s.io/v1", "HTTPRoute", metadata_of (f, f->name));
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:[{s:s}], s:[s], s:[{s:{s:s}, s:[{s:s, s:i}]}]}",
+                                    "parentRefs", "name", "murmur", "hostnames", url.authority.host,
+                                    "rules", "timeouts", "request", "0s", "backendRefs", "name",
+                                    f->name, "port", (int)f->port));
+    return o;
+}
+
+/* In: the fleet and the gateway's namespace. Out: names, and what capsules of this one may reach;
+ * which hosts is held by mur itself. */
+static json_t *
+network_policy (const struct deploy_facts *f)
+{
+    json_t *o = object ("networking.k8s.io/v1", "NetworkPolicy", metadata_of (f, f->name));
+    json_t *ingress = json_array ();
+    if (f->port)
+        json_array_append_new (
+            ingress, json_pack ("{s:[{s:{s:[{s:s, s:s}]}}, {s:{s:{s:s}}}], s:[{s:i}]}", "from",
+                                "podSelector", "matchExpressions", "key", "murmur.dev/fleet",
+                                "operator", "Exists", "namespaceSelector", "matchLabels",
+                                "murmur.dev/gateway", "true", "ports", "port", (int)f->port));
+    json_t *egress = json_pack (
+        "[{s:[{s:s, s:i}, {s:s, s:i}]}, {s:[{s:s, s:i}, {s:s, s:i}]}, {s:[{s:{s:{s:s}}}]}]",
+        "ports", "protocol", "UDP", "port", 53, "protocol", "TCP", "port", 53, "ports", "protocol",
+        "TCP", "port", 443, "protocol", "TCP", "port", 80, "to", "podSelector", "matchLabels",
+        "murmur.dev/fleet", "referee");
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:{s:{s:s}}, s:[s, s], s:o, s:o}", "podSelector",
+                                    "matchLabels", "murmur.dev/capsule", f->name + 4, "policyTypes",
+                                    "Ingress", "Egress", "ingress", ingress, "egress", egress));
+    return o;
+}
+
+/* A pod has no control group of its own to give to commands: its limits are the wall. */
+static json_t *
+config_map (const struct deploy_facts *f)
+{
+    json_t *o = object ("v1", "ConfigMap", metadata_of (f, f->name));
+    json_object_set_new (o, "data",
+                         json_pack ("{s:s}", "config.yaml", "resources: {cgroup: optional}\n"));
+    return o;
+}
+
+static json_t *
+service_account (const struct deploy_facts *f)
+{
+    json_t *o = object ("v1", "ServiceAccount", metadata_of (f, f->name));
+    json_object_set_new (o, "automountServiceAccountToken", json_false ());
+    return o;
+}
+
+void
+deploy_kubernetes (const struct deploy_facts *f, struct deploy_files *out)
+{
+    deploy_file_object (out, service_account (f));
+    deploy_file_object (out, config_map (f));
+    deploy_file_object (out, network_policy (f));
+    deploy_file_object (out, f->stays ? deployment (f) : job (f));
+    if (f->request->door != DEPLOY_DOOR_NONE)
+        deploy_file_object (out, service (f));
+    if (f->request->door == DEPLOY_DOOR_ROUTE)
+        deploy_file_object (out, route (f));
+}
+
+void
+deploy_sandbox (const struct deploy_facts *f, struct deploy_files *out)
+{
+    json_t *o = object ("agents.x-k8s.io/v1beta1", "Sandbox", metadata_of (f, f->name));
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:b, s:o}", "service", f->request->door != DEPLOY_DOOR_NONE,
+                                    "podTemplate", pod_of (f)));
+    deploy_file_object (out, service_account (f));
+    deploy_file_object (out, config_map (f));
+    deploy_file_object (out, network_policy (f));
+    deploy_file_object (out, o);
+}
+
+void
+deploy_kagent (const struct deploy_facts *f, struct deploy_files *out)
+{
+    json_t *o = object ("kagent.dev/v1alpha2", "Agent", metadata_of (f, f->name));
+    json_object_set_new (o, "spec",
+                         json_pack ("{s:s, s:s, s:{s:{s:s, s:s, s:o, s:i}}}", "type", "BYO",
+                                    "description", f->request->manifest->name, "byo", "deployment",
+                                    "image", f->request->image, "cmd", "mur", "args",
+                                    deploy_arguments (f, "/capsule", "/work", DEPLOY_KEYS),
+                                    "replicas", 1));
+    deploy_file_object (out, o);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every target's files are made of: the arguments of `mur` there, and the files themselves.
+ */
+#include "base/alloc.h"
+#include "deploy/deploy_internal.h"
+
+#include <ctype.h>
+
+json_t *
+deploy_arguments (const struct deploy_facts *f, const char *capsule, const char *work,
+                  const char *keys)
+{
+    const struct deploy_request *r = f->request;
+    json_t *a = json_pack ("[sss]", "run", "--manifest", "");
+    _cleanup_free_ char *manifest = x_asprintf ("%s/murmur.yaml", capsule);
+    json_array_set_new (a, 2, json_string (manifest));
+    const char *const pairs[][2] = { { "--workdir", work },
+                                     { "--bind", r->door == DEPLOY_DOOR_NONE ? NULL : "0.0.0.0" },
+                                     { "--secrets-dir", f->keys.len ? keys : NULL },
+                                     { "--public-url", r->public_url },
+                                     { "--task", r->task } };
+    for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
+        for (size_t n = 0; pairs[i][1] && n < 2; n++)
+            json_array_append_new (a, json_string (pairs[i][n]));
+    return a;
+}
+
+struct buf *
+deploy_file_new (struct deploy_files *files, const char *name)
+{
+    x_grow (files->items, files->len, files->cap);
+    files->items[files->len] = (struct deploy_file){ .name = x_strdup (name) };
+    return &files->items[files->len++].text;
+}
+
+void
+deploy_file_object (struct deploy_files *files, json_t *object)
+{
+    _cleanup_json_ json_t *taken = object;
+    _cleanup_free_ char *name =
+        x_asprintf ("%s.yaml", json_string_value (json_object_get (taken, "kind")));
+    for (char *c = name; *c; c++)
+        *c = (char)tolower ((unsigned char)*c);
+    deploy_yaml (deploy_file_new (files, name), taken);
+}

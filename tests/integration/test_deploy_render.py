@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `mur deploy`: the same input gives the same bytes, each target's are those of tests/golden/deploy, what a target cannot keep is
+# refused by name, and no key is in any of it. MURMUR_GOLDEN=write writes the golden files anew.
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+GOLDEN = Path(__file__).parents[1] / "golden/deploy"
+IMAGE = "registry.example.com/agents/writer@sha256:" + "a" * 64
+KEY = "sk-never-in-an-object"
+
+
+def writer(lab, name="writer", lifecycle=None, network=None, containment="scoped", key="${WRITER_KEY}"):
+    manifest = {
+        "name": name, "version": "1.2.0",
+        "artifacts": [{"name": "std/driver-anthropic", "version": "0.1.0", "runtime": "driver",
+                       "gateway": {"endpoint": "https://api.example.com", "api_key": key}}],
+        "inference": {"model": "m", "max_tokens": 1024, "driver": {"artifact": "std/driver-anthropic"}},
+        "capabilities": {"containment": containment, "shell": {"allow": ["bash"]}},
+        "lifecycle": lifecycle or {}, **({"network": network} if network else {})}
+    return lab.project(name, {key: value for key, value in manifest.items() if value})
+
+
+def serving(lab, **more):
+    return writer(lab, lifecycle={"after_task": "sleep"}, network={"internal_port": 8080}, **more)
+
+
+SHAPES = [
+    ("kubernetes-job", False, ("--to", "kubernetes", "--task", "Write: \"a\" & 100%\nb", "--namespace", "team")),
+    ("kubernetes-route", True, ("--to", "kubernetes", "--door", "route", "--public-url", "https://writer.example.com/")),
+    ("kueue", False, ("--to", "kueue", "--queue", "nightly")),
+    ("systemd", True, ("--to", "systemd",)),
+    ("systemd-job", False, ("--to", "systemd", "--task", "Write: \"a\" & 100% $HOME")),
+    ("quadlet", True, ("--to", "quadlet", "--door", "service")),
+    ("sandbox", True, ("--to", "sandbox", "--door", "service")),
+    ("kagent", True, ("--to", "kagent", "--door", "service")),
+    ("nomad", False, ("--to", "nomad",)),
+]
+
+
+def render(project, *arguments, **how):
+    return project.mur("deploy", "render", "--image", IMAGE, *arguments, **how)
+
+
+@pytest.mark.parametrize("name, serves, arguments", SHAPES, ids=[shape[0] for shape in SHAPES])
+def test_fleet_1_2_4_each_target_has_the_golden_bytes_and_no_key(lab, name, serves, arguments):
+    project = (serving if serves else writer)(lab)
+    text = render(project, *arguments, env={"WRITER_KEY": KEY}).ok().stdout
+    assert render(project, *arguments, env={"TZ": "Asia/Tokyo", "LC_ALL": "C"}).ok().stdout == text
+    assert KEY not in text and "WRITER_KEY" in text or name in ("kagent", "nomad"), "a key is named, its value nowhere"
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("MURMUR_GOLDEN") == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def objects(text):
+    return {one["kind"]: one for one in yaml.safe_load_all(text)}
+
+
+def test_fleet_5_the_default_render_asks_for_no_more_than_restricted(lab):
+    job = objects(render(writer(lab), "--to", "kubernetes").ok().stdout)["Job"]
+    spec = job["spec"]
+    assert (spec["backoffLimit"], spec["completions"], spec["parallelism"], spec["podReplacementPolicy"]) == (0, 1, 1, "Failed")
+    pod = spec["template"]["spec"]
+    assert pod["restartPolicy"] == "Never" and pod["automountServiceAccountToken"] is False and pod["enableServiceLinks"] is False
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    container, = pod["containers"]
+    assert container["name"] == "mur" and container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["resources"]["requests"]["memory"] == container["resources"]["limits"]["memory"]
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod) and all("hostPath" not in v for v in pod["volumes"])
+    queued = objects(render(writer(lab, "queued"), "--to", "kueue").ok().stdout)["Job"]
+    assert queued["spec"]["suspend"] and queued["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "murmur"
+
+
+@pytest.mark.parametrize("target", ["kubernetes", "kueue", "quadlet", "sandbox", "kagent", "nomad"])
+def test_fleet_3_a_floor_the_target_cannot_keep_is_refused_by_name(lab, target):
+    project = writer(lab, containment="sealed")
+    refused = render(project, "--to", target).failed("E-DEP-001")
+    assert target in refused.stderr and "'sealed'" in refused.stderr and refused.stdout == ""
+    assert "ExecStart" in render(project, "--to", "systemd").ok().stdout
+
+
+def test_fleet_3_what_else_is_refused(lab):
+    project = writer(lab)
+    assert "--image" in project.mur("deploy", "render", "--to", "kubernetes").failed("E-DEP-002").stderr
+    assert "internal_port" in render(project, "--to", "kubernetes", "--door", "service").failed("E-DEP-003").stderr
+    assert "--public-url" in render(serving(lab, name="serving"), "--to", "kubernetes", "--door", "route").failed("E-DEP-003").stderr
+    literal = writer(lab, "literal", key=KEY)
+    refused = render(literal, "--to", "kubernetes").failed("E-DEP-004")
+    assert KEY not in refused.stderr + refused.stdout
+    assert "kubernetes, kueue" in render(project, "--to", "swarm").failed("E-DEP-005").stderr
+
+
+def test_fleet_1_with_out_each_object_is_a_file(lab):
+    project = serving(lab)
+    written = render(project, "--to", "kubernetes", "--door", "service", "--out", "objects").ok().stdout.split()
+    assert written == [f"objects/{kind}.yaml" for kind in ("configmap", "deployment", "networkpolicy", "service", "serviceaccount")]
+    assert all((project / path).is_file() for path in written)
+
+
+def test_deploy_apply_hands_the_objects_to_kubectl(lab):
+    project = writer(lab)
+    folder = lab.directory / "programs"
+    folder.mkdir()
+    fake = folder / "kubectl"
+    fake.write_text('#!/bin/sh\necho "$@" >> "$(dirname "$0")/said"\ncat > "$(dirname "$0")/objects"\nexit ${KUBECTL_EXIT:-0}\n')
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    env = {"PATH": f"{folder}:/usr/bin:/bin"}
+    project.mur("deploy", "check", "--to", "kubernetes", "--image", IMAGE, env=env).ok()
+    project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE, env=env).ok()
+    said = (folder / "said").read_text().splitlines()
+    assert said == ["apply --server-side --field-manager=murmur -f - --dry-run=server", "apply --server-side --field-manager=murmur -f -"]
+    assert (folder / "objects").read_text() == render(project, "--to", "kubernetes").ok().stdout
+    project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE, env={**env, "KUBECTL_EXIT": "1"}).failed("E-DEP-006")
+    assert "kubectl" in project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE,
+                                    env={"PATH": "/nowhere"}).failed("E-DEP-006").stderr
+    project.mur("deploy", "apply", "--to", "systemd", env=env).failed("E-DEP-005")
