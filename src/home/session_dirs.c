@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,23 +68,21 @@ sweep (int sessions_fd)
 #define HOME_DEPTH    8
 #define SWEEP_SECONDS 3600
 
-/* Once an hour, by the time of a file: a home may hold many records. What commands wrote is left
- * alone. */
+/* Once an hour: a home may hold many records. The hour is an attribute of the folder, so that a
+ * command that only looks adds no file; where there are none it is each time. What commands wrote
+ * is left alone. */
 static void
 sweep_temporaries (int home_fd)
 {
     static const char *const others[] = {
         "home", "tmp", "blobs", "sessions", "harness-home", NULL
     };
-    struct stat st;
-    time_t now = time (NULL);
-    if (fstatat (home_fd, ".swept", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        now - st.st_mtime < SWEEP_SECONDS && st.st_mtime <= now)
+    int64_t swept = 0, now = (int64_t)time (NULL);
+    if (fgetxattr (home_fd, HOME_SWEPT_ATTRIBUTE, &swept, sizeof swept) == (ssize_t)sizeof swept &&
+        now - swept < SWEEP_SECONDS && swept <= now)
         return;
-    _cleanup_close_ int fd =
-        openat (home_fd, ".swept", O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && futimens (fd, NULL) == 0)
-        fs_temporaries_sweep (home_fd, HOME_DEPTH, others);
+    (void)fsetxattr (home_fd, HOME_SWEPT_ATTRIBUTE, &now, sizeof now, 0);
+    fs_temporaries_sweep (home_fd, HOME_DEPTH, others);
 }
 
 void

@@ -30,6 +30,8 @@ struct home_session {
  * E-IO-003 (a link in the mirrored records path is named). */
 bool home_session_create (struct home_session *s, const char *session_id, const char *work_root,
                           struct mur_error **err);
+/* When files without a name were last swept: an int64_t, seconds since 1970, on ~/.murmur. */
+#define HOME_SWEPT_ATTRIBUTE "user.murmur.swept"
 /* Removes what killed processes left below ~/.murmur: sessions/<id> whose lock nobody holds, and
  * once an hour files that never got their name. Creates no home; failures are silent. */
 void home_sweep (void);

@@ -141,8 +141,12 @@ def test_reliability_a_kill_at_any_moment_leaves_nothing(lab):
     # Files that never got their name are gone within an hour and a minute.
     plant = lab.murmur_home / "running/.left.json.01a22e0a-d9dc-70b3-9e78-b23984ec9dbd.tmp"
     plant.touch()
-    for path in [*lab.murmur_home.rglob(".*.tmp"), lab.murmur_home / ".swept"]:
+    for path in lab.murmur_home.rglob(".*.tmp"):
         os.utime(path, (time.time() - 4000,) * 2)
+    try:
+        os.removexattr(lab.murmur_home, "user.murmur.swept")
+    except OSError:
+        pass  # a file system without attributes: each command sweeps
     lab.mur("ps").ok()
     assert not [path for path in lab.murmur_home.rglob(".*.tmp") if path.parent.name != "compiled"]
     assert project.run("--task", "go", "--workdir", project / "work").ok().status == "ok"
