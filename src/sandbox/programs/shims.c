@@ -270,7 +270,9 @@ shim_resolve (const char *name, const char *candidate, const char *work_dir, cha
             return resolve_managed (m, name, root, work_dir, real, why);
     if (is_in_shims && strstr (text, "asdf"))
         return resolve_asdf (name, text, root, work_dir, real, why);
-    _cleanup_free_ char *wrapped = wrapped_program (text);
+    /* A wrapper of the system's stays: what it starts may look for its parts by the path that it is
+     * started with (p7zip), and comes along as what any script starts. */
+    _cleanup_free_ char *wrapped = str_starts (candidate, "/usr/") ? NULL : wrapped_program (text);
     if (! wrapped || ! is_runnable (wrapped))
         return SHIM_NONE;
     *real = steal_ptr (&wrapped);
