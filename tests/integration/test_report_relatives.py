@@ -16,6 +16,7 @@ import yaml
 from tests.integration.test_std_relatives import Desk
 from tests.integration.test_std_reports import CHAT_OK
 from tests.integration.test_std_reports import Desk as Provided
+from tests.integration.test_std_reports import narrowed
 from tests.support.door_client import Door
 from tests.support.fixtures import own_component
 from tests.support.model_server import Reply
@@ -59,6 +60,8 @@ def offered(lab, model, form, schema, model_name="some-model"):
      {"type": "object", "properties": {name: {"type": "string"} for name in ("required", "properties", "type", "$ref", "enum")}})],
     ids=lambda value: json.dumps(value)[:60])
 def test_report_13_schemas_that_one_word_spoils(lab, model, form, schema, asked):
+    if form.name == "anthropic":  # which takes no name with a dollar
+        asked = json.loads(json.dumps(asked).replace('"$ref"', json.dumps(narrowed("$ref"))))
     assert offered(lab, model, form, schema) == asked
 
 

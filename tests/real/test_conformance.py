@@ -9,6 +9,7 @@
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def checks_of(folder):
     """{scenario: {check: worst status}} of one run's results."""
     worst, found = ("INFO", "SKIPPED", "SUCCESS", "WARNING", "FAILURE"), {}
     for path in folder.glob("*/checks.json"):
-        checks = found.setdefault(path.parent.name.removeprefix("server-").rsplit("-20", 1)[0], {})
+        checks = found.setdefault(re.sub(r"-20\d\d-\d\d-\d\dT.*", "", path.parent.name.removeprefix("server-")), {})
         for check in json.loads(path.read_text()):
             name, status = check["id"], check["status"]
             checks[name] = max(checks.get(name, "INFO"), status, key=worst.index)

@@ -209,7 +209,9 @@ add_program (struct search *s, const char *name, const char *candidate)
         add_started (s, resolved);
     s->is_own = false;
     strv_free (&interpreters);
-    _cleanup_free_ char *key = x_asprintf ("%s as %s%s", candidate, name, is_own ? ", listed" : "");
+    /* A listed program may have run a listed script before: it is told of all the same. */
+    const char *how = str_eq (name, s->owner->name) ? ", listed" : is_own ? ", running" : "";
+    _cleanup_free_ char *key = x_asprintf ("%s as %s%s", candidate, name, how);
     if (! strv_contains (&s->seen, key)) {
         strv_push (&s->seen, key);
         recipes_apply (&use);
