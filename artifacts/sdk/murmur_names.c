@@ -6,8 +6,6 @@
 #include "murmur_names.h"
 #include "murmur_internal.h"
 
-#if defined(MUR_ROLE_TOOL)
-
 #define NAME_LIMIT  64
 #define CHECK_CHARS 9 /* "_" and 8 digits */
 
@@ -151,5 +149,3 @@ mur_widen_input (const struct mur_json *request, const char *tool, struct mur_te
     }
     mur_json_free (json);
 }
-
-#endif

@@ -288,9 +288,11 @@ try_udp (char **a)
     char answer[64];
     inet_pton (AF_INET, a[0], &to.sin_addr);
     int fd = socket (AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return tell (-1, NULL);
     struct timeval patience = { .tv_usec = 300000 };
     setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (fd < 0 || connect (fd, (struct sockaddr *)&to, sizeof to) < 0 || write (fd, "probe", 5) < 0)
+    if (connect (fd, (struct sockaddr *)&to, sizeof to) < 0 || write (fd, "probe", 5) < 0)
         return tell (-1, NULL);
     return tell (read (fd, answer, sizeof answer), NULL);
 }

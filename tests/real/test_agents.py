@@ -499,8 +499,9 @@ def test_agents_an_acp_agent_calls_a_tool_of_the_capsule(lab, agent):
     assert "files" in [line["tool_name"].rpartition("__")[2] for line in session.trace.all("tool_call")]
     start = session.trace.one("harness_start")
     assert start["version_tested"] is True and start["harness_version"] in agent.package
-    # What it used is its provider's own word, whether it reports any or none.
-    assert session.trace.one("task_end")["output_tokens"] == 9 * len(provider.requests)
+    # What it used is its provider's own word, whether it reports any or none. A title that opencode asks for beside its turn
+    # may still be under way when that ends.
+    assert session.trace.one("task_end")["output_tokens"] in (9 * len(provider.requests), 9 * (len(provider.requests) - 1))
 
 
 def member(lab, driven, name, **manifest):
