@@ -349,7 +349,8 @@ def test_hooks_a_full_queue_drops_and_says_so(lab):
 
     faults = session.trace.all("hook_dispatch_error")
     dropped = [line for line in faults if line["arm"] == "queue-overflow"]
-    assert len(dropped) == CALLS - QUEUE - 1 and {line["event"] for line in dropped} == {"on-tool-call"}
+    # The hook has its first one in hand, or has not come to it yet when the queue is full.
+    assert len(dropped) in (CALLS - QUEUE - 1, CALLS - QUEUE) and {line["event"] for line in dropped} == {"on-tool-call"}
     assert len(session.trace.all("tool_call")) == CALLS, "the session never waited"
 
 
