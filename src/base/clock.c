@@ -32,6 +32,12 @@ clock_monotonic_us (void)
     return read_us (CLOCK_MONOTONIC);
 }
 
+uint64_t
+clock_thread_us (void)
+{
+    return read_us (CLOCK_THREAD_CPUTIME_ID);
+}
+
 static void
 format (uint64_t unix_ms, const char *zone, char *out, size_t size)
 {

@@ -21,7 +21,7 @@ from tests.escape.attempts import PATH, MIB, attempt, expect, is_refused, listen
 from tests.support.commands import answers, command_agent
 from tests.support.door_client import SLEEPER, Door
 from tests.support.hosts import CLASSES, PROBE, on_host, with_name_server
-from tests.support.lab import IS_SANITIZED, SLOWER
+from tests.support.lab import IS_SANITIZED
 from tests.support.polling import eventually, marked_processes
 from tests.support.walls import PREFLIGHT, wall
 
@@ -324,7 +324,7 @@ def test_security_B10_a_flood_of_questions_is_bounded_and_the_session_ends(lab, 
     project = command_agent(lab, [{"tool_calls": [{"name": "python3", "input": {"command": "flood.py"}}]}], shell=("python3",),
                             capabilities={"containment": tier, "network": {"allow": ["https://slow.test"]}})
     (project / "work/flood.py").write_text(FLOOD)
-    project.run("--task", "go", "--workdir", project / "work", timeout=45 * SLOWER).ok()
+    project.run("--task", "go", "--workdir", project / "work", timeout=45).ok()
     told = answers(project)[0]
     assert told.stdout == "asked True told [2]\n", told.text
 

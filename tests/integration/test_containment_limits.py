@@ -7,7 +7,6 @@ import pytest
 from tests.support.commands import command_agent
 from tests.support.fixtures import own_component
 from tests.support.hosts import with_mounts
-from tests.support.lab import SLOWER
 
 MIB = 1 << 20
 
@@ -56,7 +55,7 @@ def test_containment_32_a_tool_over_its_limit_fails_the_call_and_not_the_session
                         {"name": "tool-probe", "input": {"do": "spin"}},
                         {"name": "tool-probe", "input": {"do": "trap"}}]}, {"text": "still here"}])
 
-    session = lab.session(project.run("--task", "try", timeout=20 * SLOWER).ok())
+    session = lab.session(project.run("--task", "try", timeout=20).ok())
 
     assert session.result_text == "still here"
     memory, deadline, trap = session.trace.all("tool_call")
@@ -75,7 +74,7 @@ def test_security_D2_a_command_is_stopped_before_the_disk_is_full(lab, size_mib,
     work = project / "work"
     work.mkdir(exist_ok=True)
     with_mounts(lab, f"mount -t tmpfs -o size={size_mib}m none {work}")
-    result = project.run("--task", "go", "--workdir", work, timeout=120 * SLOWER).ok()
+    result = project.run("--task", "go", "--workdir", work, timeout=120).ok()
 
     call, = lab.session(result).trace.all("shell")
     if is_stopped:

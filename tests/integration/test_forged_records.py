@@ -13,7 +13,6 @@ import pytest
 from tests.integration.test_running import session_id, start_time, write_record
 from tests.integration.test_running import bystander  # noqa: F401
 from tests.support.door_client import SLEEPER
-from tests.support.lab import SLOWER
 
 COMMANDS = [("ps",), ("ps", "--json"), ("watch", session_id(1)), ("stop", session_id(1), "--timeout", "1"), ("token",),
             ("cancel", session_id(1), "tsk_x"), ("trace", "list"), ("send", session_id(1), "hello")]
@@ -21,7 +20,7 @@ COMMANDS = [("ps",), ("ps", "--json"), ("watch", session_id(1)), ("stop", sessio
 
 def each_command(lab):
     """All commands that go by records; none waits, and none is ended by a signal. What they printed."""
-    results = [lab.mur(*command, timeout=30 * SLOWER) for command in COMMANDS]
+    results = [lab.mur(*command, timeout=30) for command in COMMANDS]
     assert all(result.code in (0, 1, 2) for result in results), [str(result) for result in results]
     return "".join(result.stdout + result.stderr for result in results)
 
@@ -90,7 +89,7 @@ def test_security_words_of_a_record_do_not_steer_the_terminal(lab, bystander):  
     write_record(lab, 2, pid=bystander.pid, capsule_name=HOSTILE)
     plain = [command for command in COMMANDS if "--json" not in command and command[0] != "stop"]
     for command in plain:
-        result = lab.mur(*command, timeout=30 * SLOWER)
+        result = lab.mur(*command, timeout=30)
         for text in (result.stdout, result.stderr):
             assert not [c for c in text if c in "\x1b\x07\x9b\r\u202e"], (command, text)
     shown = lab.mur("ps", "--json").ok().json["capsules"]
@@ -148,7 +147,7 @@ def test_security_a_door_that_floods_is_not_believed(lab, bystander):  # noqa: F
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         write_record(lab, pid=bystander.pid, process_start=start_time(bystander.pid), url=f"localhost:{server.getsockname()[1]}")
-        rows = json.loads(lab.mur("ps", "--json", timeout=60 * SLOWER).ok().stdout)["capsules"]
+        rows = json.loads(lab.mur("ps", "--json", timeout=60).ok().stdout)["capsules"]
         assert [row["status"] for row in rows] == ["unreachable"], rows
         is_over.set()
         thread.join()

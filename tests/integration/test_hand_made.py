@@ -84,7 +84,7 @@ def test_security_a_hand_made_tool_costs_its_own_call_or_the_launch(lab, wasm_to
     component = made(lab.directory / "made.wasm", COMPONENTS[name], wasm_tools)
     tool = lab.publish("made", component, input_schema={"type": "object"})
     project = lab.agent(tools=[tool], steps=[call("made", x=1), {"text": "still here"}], capabilities={"limits": {"deadline_seconds": 3}})
-    result = project.run("--task", "go", timeout=120 * SLOWER)
+    result = project.run("--task", "go", timeout=120)
     if is_compiled:
         session = lab.session(result.ok())
         assert session.result_text == "still here"

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from tests.support.lab import SLOWER
 
 CLAUDE_END = {"type": "result", "subtype": "success", "is_error": False, "result": "the end"}
 CODEX_END = [{"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "the end"}},
@@ -64,7 +63,7 @@ def test_harness_odd_lines_are_passed_over_and_the_end_is_found(lab, driver, odd
 @DRIVERS
 def test_harness_a_line_of_20_mib_is_read(lab, driver):
     body = f"out.write(b'{{\"type\":\"new\",\"x\":\"' + b'a' * (20 << 20) + b'\"}}\\n')\nout.write({lines(*ENDS[driver]).encode()!r})"
-    session = lab.session(printing(lab, driver, body).run("--task", "go", timeout=120 * SLOWER).ok())
+    session = lab.session(printing(lab, driver, body).run("--task", "go", timeout=120).ok())
     assert session.result_text == "the end"
     assert all(len(note["text"]) < 10_000 for note in session.trace.all("harness_note"))
 
@@ -72,7 +71,7 @@ def test_harness_a_line_of_20_mib_is_read(lab, driver):
 @DRIVERS
 def test_harness_a_line_that_never_ends_is_named(lab, driver):
     failed = printing(lab, driver, "out.write(b'a' * (33 << 20))\nout.flush()\nimport time; time.sleep(60)").run("--task", "go",
-                                                                                                           timeout=120 * SLOWER)
+                                                                                                           timeout=120)
     assert failed.code == 1 and "32 MiB" in failed.stderr
 
 
@@ -91,7 +90,7 @@ def test_harness_a_last_line_without_its_end_counts(lab, driver):
     ("#!/bin/sh\necho \"error: unknown option '--output-format'\" >&2; exit 2\n", ["unknown option"]),
     ("#!/bin/sh\nkill -9 $$\n", [])], ids=["exits", "no-json", "stderr", "login", "terminal", "too-old", "killed"])
 def test_harness_a_program_that_cannot_work_is_one_error(lab, driver, script, words):
-    failed = project(lab, driver, script).run("--task", "go", timeout=120 * SLOWER)
+    failed = project(lab, driver, script).run("--task", "go", timeout=120)
     assert failed.code == 1 and failed.stderr.count("error[") == 1 and "error[E-RUN-033]" in failed.stderr, failed.stderr
     assert "hint: " in failed.stderr and all(word in failed.stderr for word in words), failed.stderr
 

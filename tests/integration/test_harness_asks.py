@@ -119,7 +119,7 @@ def test_harness_a_cancel_while_it_is_asked_ends_the_task(lab):
 def test_harness_a_question_is_answered_by_the_command(lab):
     asker = asking(lab)
     task = asker.begin()
-    done = lab.mur("answer", asker.running.session_id, "once", timeout=60 * SLOWER)
+    done = lab.mur("answer", asker.running.session_id, "once", timeout=60)
     assert done.code == 0, done
     assert told(asker, asker.settled(task["id"]))["optionId"] == "o-allow_once"
     asker.end()

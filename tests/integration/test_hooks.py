@@ -152,7 +152,7 @@ def test_manifest_24_a_hooks_deadline_is_its_entrys_first(lab):
                 capabilities={"filesystem": {"records": True}, "limits": {"deadline_seconds": 1}})
     project = lab.agent(tools=[hook.entry], steps=[{"text": "done"}])
 
-    session = lab.session(project.run("--task", "X", timeout=40 * SLOWER).ok())
+    session = lab.session(project.run("--task", "X", timeout=40).ok())
 
     assert session.result_text == "done"
     assert "capabilities.limits.deadline_seconds" in hook.log(session)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.integration.test_door import SLEEPER, STREAM, events, message, rpc
 from tests.support.fixtures import own_component, published_component, published_fixtures
-from tests.support.lab import SLOWER
 from tests.support.model_server import answer, call, fault
 
 UPSTREAM_AUTH = {"header": "x-api-key", "value": "{key}"}
@@ -135,7 +134,7 @@ def test_published_anthropic_driver_does_one_tool_turn(lab, model):
                         gateway={"endpoint": model.url, "api_key": "${PROVIDER_KEY}"})
     model.script(call("echo-tool", {"word": "marmalade"}, call_id="call_1"), answer("You said marmalade."))
 
-    result = project.run("--task", "Say it.", env={"PROVIDER_KEY": "sk-live-0123456789"}, timeout=60 * SLOWER).ok()
+    result = project.run("--task", "Say it.", env={"PROVIDER_KEY": "sk-live-0123456789"}, timeout=60).ok()
 
     session = lab.session(result)
     assert session.result_text == "You said marmalade."

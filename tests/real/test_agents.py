@@ -69,7 +69,7 @@ class Driven:
         self.env = {"PROVIDER_KEY": KEY, "PATH": f"{self.path}:{os.environ['PATH']}"}
 
     def run(self, task, *args, **more):
-        return self.project.run("--task", task, *args, env=self.env, timeout=120 * SLOWER, **more)
+        return self.project.run("--task", task, *args, env=self.env, timeout=120, **more)
 
     def start(self, *args):
         return self.project.start(*args, env=self.env)
@@ -524,7 +524,7 @@ def test_agents_claude_code_and_codex_are_members_of_one_formation(lab):
         member(lab, coder, "coder", **SERVES, **BEARER)
         team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
         path = f"{lead.path}:{coder.path}:{os.environ['PATH']}"
-        team.run("--task", "go", env={"PROVIDER_KEY": KEY, "PATH": path}, timeout=180 * SLOWER).ok()
+        team.run("--task", "go", env={"PROVIDER_KEY": KEY, "PATH": path}, timeout=180).ok()
     traces = team.sessions()
     assert traces["lead"].all("harness_start")[0]["harness"] == "claude-code" and traces["coder"].one("harness_start")["harness"] == "codex"
     assert [change["path"] for change in traces["coder"].one("harness_changes")["files"]] == ["made.txt"]

@@ -65,7 +65,7 @@ def agent(lab, server, driver, inference=None, config=None, **more):
 
 
 def run(project, task, *arguments):
-    return project.run(*arguments, "--task", task, "--workdir", project / "work", timeout=120 * SLOWER)
+    return project.run(*arguments, "--task", task, "--workdir", project / "work", timeout=120)
 
 
 @FORMS

@@ -440,11 +440,15 @@ mur_process_line (const char *line, size_t len)
     struct mur_json *json = mur_json_parse (line, len);
     char *method = mur_json_text (json, mur_json_get (json, 0, "method"));
     mur_node id = mur_json_get (json, 0, "id");
-    if (method != NULL && strcmp (method, "session/update") == 0)
+    bool is_request = method != NULL && mur_json_kind (json, id) != MUR_JSON_ABSENT,
+         is_update = method != NULL && strcmp (method, "session/update") == 0;
+    if (is_update) {
         on_update (json);
-    else if (method != NULL && strcmp (method, "session/request_permission") == 0)
+        if (is_request) /* a notification should have no id: who gives one waits for an answer */
+            refuse_method (json, method);
+    } else if (method != NULL && strcmp (method, "session/request_permission") == 0)
         acp_permission (json);
-    else if (method != NULL && mur_json_kind (json, id) != MUR_JSON_ABSENT)
+    else if (is_request)
         refuse_method (json, method);
     else if (method == NULL && mur_json_kind (json, id) == MUR_JSON_NUMBER)
         on_answer (json, (int)mur_json_int (json, id, 0));
