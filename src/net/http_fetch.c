@@ -217,7 +217,7 @@ follow (struct http_request *request, char **url, struct http_header *headers,
         const struct http_response *r, struct mur_error **err)
 {
     char *next = url_resolve (*url, http_response_header (r, "location"));
-    if (! next || (str_starts (*url, "https:") && ! str_starts (next, "https:"))) {
+    if (! next || ! url_keeps_secure (*url, next)) {
         free (next);
         return report (err, *url, "it redirects to an address that is not followed");
     }

@@ -166,6 +166,13 @@ url_same_origin (const char *a, const char *b)
            x_port == y_port;
 }
 
+bool
+url_keeps_secure (const char *from, const char *to)
+{
+    return strncasecmp (to, "https://", 8) == 0 ||
+           (strncasecmp (to, "http://", 7) == 0 && strncasecmp (from, "https:", 6) != 0);
+}
+
 static bool
 read_literal (const char *host, struct in_addr *v4, struct in6_addr *v6, int *family)
 {

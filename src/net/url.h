@@ -41,6 +41,9 @@ void url_free (struct url *u);
 char *url_resolve (const char *from, const char *location);
 /* True when both are addresses with scheme, host and port in common. */
 bool url_same_origin (const char *a, const char *b);
+/* False when <to> is no address, or a plain one where <from> is secure: a step nobody should be led
+ * to take. The letters of a scheme may be of either case. */
+bool url_keeps_secure (const char *from, const char *to);
 
 /* 443 or 80. */
 int url_default_port (const char *scheme);

@@ -184,8 +184,7 @@ upload_url (struct oci_client *c, const struct oci_ref *ref, const char *digest,
     if (r.status != 202 || ! location)
         return oci_refuse (ref, &r, err), NULL;
     _cleanup_free_ char *target = url_resolve (url, location);
-    bool is_secure = target && (! str_starts (url, "https:") || str_starts (target, "https:"));
-    if (! is_secure)
+    if (! target || ! url_keeps_secure (url, target))
         return mur_fail (err, E_REG_006, "%s/%s: an upload may not go where the registry says",
                          ref->host, ref->repository),
                NULL;
