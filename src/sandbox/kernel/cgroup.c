@@ -31,7 +31,9 @@ struct group {
 struct cgroup_scope {
     bool is_v2; /* controllers come from version 2 */
     struct group groups[H_COUNT];
-    int kill_fd; /* cgroup.kill, or -1 */
+    int kill_fd;      /* cgroup.kill, or -1 */
+    int oom_kills_fd; /* the files that count, or -1: each command looks at them twice */
+    int pids_refused_fd;
     enum cgroup_io_status io_status;
     char *io_reason;
 };
@@ -331,6 +333,16 @@ scope_name (const char *session_id)
     return name;
 }
 
+static void
+open_counters (struct cgroup_scope *s)
+{
+    const struct group *memory = &s->groups[s->is_v2 ? H_UNIFIED : H_MEMORY];
+    const struct group *pids = &s->groups[s->is_v2 ? H_UNIFIED : H_PIDS];
+    s->oom_kills_fd = openat (memory->dir_fd, s->is_v2 ? "memory.events" : "memory.oom_control",
+                              O_RDONLY | O_CLOEXEC);
+    s->pids_refused_fd = openat (pids->dir_fd, "pids.events", O_RDONLY | O_CLOEXEC);
+}
+
 struct cgroup_scope *
 cgroup_scope_new (const char *session_id, const struct cgroup_limits *limits,
                   struct mur_error **err)
@@ -342,7 +354,7 @@ cgroup_scope_new (const char *session_id, const struct cgroup_limits *limits,
     struct cgroup_scope *s = x_new0 (struct cgroup_scope);
     for (int h = 0; h < H_COUNT; h++)
         s->groups[h] = (struct group){ NULL, -1, -1 };
-    s->kill_fd = -1;
+    s->kill_fd = s->oom_kills_fd = s->pids_refused_fd = -1;
     cgroup_places_find (&found);
     if (! try_v2 (s, places, name, limits, &why)) {
         remove_groups (s);
@@ -360,6 +372,7 @@ cgroup_scope_new (const char *session_id, const struct cgroup_limits *limits,
     }
     if (s->groups[H_UNIFIED].dir_fd >= 0)
         s->kill_fd = openat (s->groups[H_UNIFIED].dir_fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+    open_counters (s);
     set_io_limit (s, limits);
     return s;
 }
@@ -444,17 +457,20 @@ cgroup_scope_is_empty (const struct cgroup_scope *s)
     return true;
 }
 
+static uint64_t
+counted (int fd, const char *key)
+{
+    char text[1024];
+    ssize_t n = fd < 0 ? -1 : pread (fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return keyed_number (text, key);
+}
+
 struct cgroup_counters
 cgroup_scope_counters (const struct cgroup_scope *s)
 {
-    struct cgroup_counters c = { 0 };
-    int memory = s->is_v2 ? s->groups[H_UNIFIED].dir_fd : s->groups[H_MEMORY].dir_fd;
-    int pids = s->is_v2 ? s->groups[H_UNIFIED].dir_fd : s->groups[H_PIDS].dir_fd;
-    _cleanup_free_ char *oom = read_at (memory, s->is_v2 ? "memory.events" : "memory.oom_control");
-    _cleanup_free_ char *refused = read_at (pids, "pids.events");
-    c.oom_kills = keyed_number (oom, "oom_kill");
-    c.pids_refused = keyed_number (refused, "max");
-    return c;
+    return (struct cgroup_counters){ counted (s->oom_kills_fd, "oom_kill"),
+                                     counted (s->pids_refused_fd, "max") };
 }
 
 enum cgroup_io_status
@@ -532,8 +548,10 @@ cgroup_scope_free (struct cgroup_scope *s)
         cgroup_scope_kill (s);
         nanosleep (&pause, NULL);
     }
-    if (s->kill_fd >= 0)
-        close (s->kill_fd);
+    const int fds[] = { s->kill_fd, s->oom_kills_fd, s->pids_refused_fd };
+    for (size_t i = 0; i < ARRAY_LEN (fds); i++)
+        if (fds[i] >= 0)
+            close (fds[i]);
     remove_groups (s);
     free (s->io_reason);
     free (s);

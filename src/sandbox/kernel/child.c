@@ -65,6 +65,73 @@ child_clone (struct clone_args *args, bool *is_outside)
     return plain_clone (args);
 }
 
+/* A sanitizer keeps books on memory and descriptors that such a child would write into. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SHARES_MEMORY 0
+#elif defined __x86_64__ || defined __aarch64__
+#define SHARES_MEMORY 1
+#else
+#define SHARES_MEMORY 0
+#endif
+
+/* The child's half never comes back to the code the compiler made: its stack is another. */
+static long
+clone3_and_run (struct clone_args *args, int (*run) (void *), void *arg)
+{
+#if SHARES_MEMORY && defined __x86_64__
+    register int (*r8) (void *) __asm__("r8") = run;
+    register void *r9 __asm__("r9") = arg;
+    long result = SYS_clone3;
+    __asm__ volatile("syscall\n\t"
+                     "testq %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xorl %%ebp, %%ebp\n\t"
+                     "movq %%r9, %%rdi\n\t"
+                     "callq *%%r8\n\t"
+                     "ud2\n"
+                     "1:"
+                     : "+a"(result)
+                     : "D"(args), "S"(sizeof *args), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "cc", "memory");
+    return result;
+#elif SHARES_MEMORY && defined __aarch64__
+    register long x0 __asm__("x0") = (long)args;
+    register size_t x1 __asm__("x1") = sizeof *args;
+    register long x8 __asm__("x8") = SYS_clone3;
+    register int (*x3) (void *) __asm__("x3") = run;
+    register void *x4 __asm__("x4") = arg;
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x0, x4\n\t"
+                     "blr x3\n\t"
+                     "brk #1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x1), "r"(x8), "r"(x3), "r"(x4)
+                     : "cc", "memory");
+    return x0;
+#else
+    (void)args, (void)run, (void)arg;
+    return -ENOSYS;
+#endif
+}
+
+pid_t
+child_clone_shared (struct clone_args *args, char *stack_top, size_t stack_bytes,
+                    int (*run) (void *), void *arg)
+{
+    struct clone_args shared = *args;
+    shared.flags |= CLONE_VM | CLONE_VFORK;
+    shared.stack = (uint64_t)(uintptr_t)(stack_top - stack_bytes);
+    shared.stack_size = stack_bytes;
+    long result = clone3_and_run (&shared, run, arg);
+    if (result >= 0)
+        return (pid_t)result;
+    errno = (int)-result;
+    return -1;
+}
+
 int
 child_enter_group (int group_fd)
 {

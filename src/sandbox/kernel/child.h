@@ -21,8 +21,8 @@ struct clone_args;
 /* Writes "<step>: <errno>\n<detail>" to the report pipe and exits 125. detail may be NULL. */
 _noreturn_ void child_fail (int report_fd, const char *step, const char *detail);
 
-/* Reads what a child reported (until end of file); false when it said nothing. Parent side; text is
- * NUL-terminated. */
+/* Reads what a child reported (until end of file, or what is there of a pipe that does not block);
+ * false when it said nothing. Parent side; text is NUL-terminated. */
 bool child_report_read (int report_fd, char text[CHILD_REPORT_MAX + 1]);
 /* The step and errno of a report; step points into text. */
 bool child_report_parse (char *text, const char **step, int *errno_value, const char **detail);
@@ -31,6 +31,12 @@ bool child_report_parse (char *text, const char **step, int *errno_value, const 
  * ENOSYS, as ours does; older ones EPERM). *is_outside, in the child: it was to be born in a
  * control group and has to enter it. Async-signal-safe. */
 pid_t child_clone (struct clone_args *args, bool *is_outside);
+/* clone3 of a child that shares this process's memory and runs <run> (which does not return) on
+ * the stack below <stack_top> (a multiple of 16); the caller is held until it executes a program or
+ * exits. Nothing is copied, so it costs the same however large this process is. -1 with errno;
+ * ENOSYS also where the machine or a sanitizer does not allow it. Async-signal-safe. */
+pid_t child_clone_shared (struct clone_args *args, char *stack_top, size_t stack_bytes,
+                          int (*run) (void *), void *arg);
 /* Moves this process into a version 2 group. Async-signal-safe. 0, or -1 with errno. */
 int child_enter_group (int group_fd);
 /* clone3 with a pidfd (set in the parent) and what <args> asks besides. The child starts with every

@@ -109,6 +109,7 @@ filter_calls (const struct spawn_request *r, int calls_fd)
 static _noreturn_ void
 child_before_exec (const struct spawn_request *r, int report_fd, int calls_fd)
 {
+    /* It may share the runtime's memory: nothing here writes to any but its own stack. */
     /* No controlling terminal from here on, in any class. */
     setsid ();
     child_reset_signals ();
@@ -133,7 +134,7 @@ child_before_exec (const struct spawn_request *r, int report_fd, int calls_fd)
 
 /* --- in between --- */
 
-#define USHER_STACK_BYTES 65536
+#define STACK_BYTES 65536
 
 /* Only a child of a process that joined a process namespace is born in it, so one more process
  * stands between: it shares the runtime's memory and descriptors, holds the runtime's thread until
@@ -141,11 +142,20 @@ child_before_exec (const struct spawn_request *r, int report_fd, int calls_fd)
 struct usher {
     const struct spawn_request *request;
     int report_fd;
-    int calls_fd; /* where the command's listener is sent */
-    int group_fd; /* version 2 group to be born in, -1 */
-    pid_t pid;    /* of the command; what clone said */
+    int calls_fd;    /* where the command's listener is sent */
+    int group_fd;    /* version 2 group to be born in, -1 */
+    char *stack_top; /* of the command until it is executed */
+    bool is_held;    /* until then: nothing is left to wait for */
+    pid_t pid;       /* of the command; what clone said */
     int pidfd;
 };
+
+static int
+command_run (void *arg)
+{
+    const struct usher *u = arg;
+    child_before_exec (u->request, u->report_fd, u->calls_fd);
+}
 
 static int
 usher_run (void *arg)
@@ -163,12 +173,17 @@ usher_run (void *arg)
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (__u64)u->group_fd;
     }
-    bool is_outside;
-    pid_t pid = child_clone (&args, &is_outside);
-    if (pid == 0 && is_outside && child_enter_group (u->group_fd) < 0)
-        child_fail (report_fd, "join the control group", NULL);
-    if (pid == 0)
-        child_before_exec (r, report_fd, u->calls_fd);
+    /* The runtime's memory is large, and a copy of it what a command would cost most. */
+    pid_t pid = child_clone_shared (&args, u->stack_top, STACK_BYTES, command_run, u);
+    u->is_held = pid > 0;
+    if (pid < 0 && (errno == ENOSYS || errno == EPERM)) {
+        bool is_outside;
+        pid = child_clone (&args, &is_outside);
+        if (pid == 0 && is_outside && child_enter_group (u->group_fd) < 0)
+            child_fail (report_fd, "join the control group", NULL);
+        if (pid == 0)
+            command_run (u);
+    }
     u->pid = pid;
     if (pid < 0)
         child_fail (report_fd, "clone into the process namespace", NULL);
@@ -181,12 +196,15 @@ usher_run (void *arg)
 static bool
 usher_send (struct usher *u, struct mur_error **err)
 {
-    _cleanup_free_ char *stack = x_malloc (USHER_STACK_BYTES);
+    _cleanup_free_ char *stacks = aligned_alloc (16, 2 * STACK_BYTES);
+    if (! stacks)
+        return mur_fail_errno (err, E_IO_003, "cannot start a process");
+    u->stack_top = stacks + 2 * STACK_BYTES;
     sigset_t all, old;
     sigfillset (&all);
     pthread_sigmask (SIG_SETMASK, &all, &old);
-    pid_t usher = clone (usher_run, stack + USHER_STACK_BYTES,
-                         CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, u);
+    pid_t usher =
+        clone (usher_run, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, u);
     int saved = errno;
     pthread_sigmask (SIG_SETMASK, &old, NULL);
     while (usher > 0 && waitpid (usher, NULL, 0) < 0 && errno == EINTR)
@@ -243,6 +261,9 @@ start (struct usher *usher, int report[2], struct mur_error **err)
         close (report[0]);
         return fail_from_report (text, err);
     }
+    /* A program may be running while descriptors of ours are still being closed for it. */
+    if (usher->is_held)
+        fcntl (report[0], F_SETFL, O_NONBLOCK);
     return child_await_exec (usher->pid, usher->pidfd, report, text, err) ||
            (text[0] ? fail_from_report (text, err) : false);
 }

@@ -18,6 +18,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -277,6 +279,93 @@ test_a_swapped_folder_stops_the_session (void **state)
     assert_int_equal (waitpid (-1, NULL, WNOHANG), -1);
 }
 
+static void
+handle_nothing (int number)
+{
+    (void)number;
+}
+
+struct starter {
+    struct lab *lab;
+    struct landlock_plan *landlock;
+    int null_fd, failures;
+};
+
+/* Of every two commands one has no program; what went otherwise is counted. */
+static void *
+start_many (void *arg)
+{
+    struct starter *s = arg;
+    char *const argv[] = { "sh", "-c", "exit 7", NULL };
+    char *const env[] = { NULL };
+    for (int i = 0; i < 20; i++) {
+        struct spawn_request request = {
+            .path = i % 2 ? "/bin/sh" : "/bin/none",
+            .argv = argv,
+            .env = env,
+            .stdin_fd = s->null_fd,
+            .stdout_fd = s->null_fd,
+            .stderr_fd = s->null_fd,
+            .limits = { .max_open_files = 64, .max_file_size_bytes = 1, .cpu_seconds = 10 },
+            .scope = s->lab->scope,
+            .namespaces = &s->lab->namespaces[0],
+            .landlock = s->landlock,
+            .filter = &s->lab->filter,
+        };
+        struct spawned child;
+        struct mur_error *caught = NULL;
+        int status = 0;
+        bool is_started = sandbox_spawn (&request, &child, &caught);
+        bool has_run = is_started && waitpid (child.pid, &status, 0) == child.pid &&
+                       WIFEXITED (status) && WEXITSTATUS (status) == 7;
+        s->failures += i % 2 ? ! has_run : is_started || ! strstr (caught->message, "/bin/none");
+        if (is_started)
+            close (child.pidfd);
+        mur_error_free (caught);
+    }
+    return NULL;
+}
+
+static void
+test_commands_started_at_once_leave_the_runtime_as_it_is (void **state)
+{
+    struct lab *lab = *state;
+    if (! can_run (lab, false))
+        skip ();
+    struct landlock_plan landlock;
+    (void)namespaces (lab, false);
+    fill_landlock (lab, &landlock, false);
+    const struct sigaction wanted = { .sa_handler = handle_nothing };
+    struct sigaction handler;
+    sigset_t before = { 0 }, after = { 0 };
+    sigaction (SIGUSR1, &wanted, NULL);
+    pthread_sigmask (SIG_SETMASK, NULL, &before);
+    char *cwd = getcwd (NULL, 0);
+    int null_fd = open ("/dev/null", O_RDWR | O_CLOEXEC);
+    struct starter starters[3];
+    pthread_t threads[ARRAY_LEN (starters)];
+    for (size_t i = 0; i < ARRAY_LEN (starters); i++) {
+        starters[i] = (struct starter){ lab, &landlock, null_fd, 0 };
+        assert_int_equal (pthread_create (&threads[i], NULL, start_many, &starters[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN (starters); i++) {
+        pthread_join (threads[i], NULL);
+        assert_int_equal (starters[i].failures, 0);
+    }
+    sigaction (SIGUSR1, NULL, &handler);
+    pthread_sigmask (SIG_SETMASK, NULL, &after);
+    char *cwd_after = getcwd (NULL, 0);
+    assert_ptr_equal (handler.sa_handler, handle_nothing);
+    assert_memory_equal (&before, &after, sizeof before);
+    assert_string_equal (cwd, cwd_after);
+    assert_true (waitpid (-1, NULL, WNOHANG) <= 0); /* the namespaces' own init goes on */
+    signal (SIGUSR1, SIG_DFL);
+    free (cwd);
+    free (cwd_after);
+    close (null_fd);
+    landlock_plan_free (&landlock);
+}
+
 int
 main (void)
 {
@@ -287,6 +376,7 @@ main (void)
         T (test_limits_reach_the_command_and_only_three_descriptors_do),
         T (test_the_scope_kills_what_left_its_process_group),
         T (test_a_swapped_folder_stops_the_session),
+        T (test_commands_started_at_once_leave_the_runtime_as_it_is),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
