@@ -56,11 +56,11 @@ def test_security_exported_files_under_swaps(lab, elsewhere, name, target):
 
 @pytest.mark.parametrize("name, target", [("a.txt", "a.txt"), ("sub", ".")])
 def test_security_a_component_with_a_folder_under_swaps(lab, elsewhere, name, target):
-    """The bundled tool for files reads all the time. A FIFO that comes between its look and its open keeps it until its deadline,
-    not longer: the call is given up and the session goes on."""
+    """The bundled tool for files reads all the time. A FIFO that comes between its look and its open keeps it no moment: every call
+    is answered long before the deadline of the session would end one."""
     steps = [{"tool_calls": [call("files", action="read", path=path)["tool_calls"][0] for path in ("a.txt", "sub/a.txt") * 5]}
              for _ in range(2)]
-    project = command_agent(lab, steps, shell=(), tools=["std/files@0.1.0"], capabilities={"limits": {"deadline_seconds": 2}})
+    project = command_agent(lab, steps, shell=(), tools=["std/files@0.1.0"])
     work = project / "work"
     (work / "sub").mkdir()
     if work.stat().st_dev == elsewhere.stat().st_dev:

@@ -14,6 +14,7 @@ mod engine;
 mod guest;
 mod http;
 mod link;
+mod open;
 mod readdir;
 mod senses;
 mod stdio;

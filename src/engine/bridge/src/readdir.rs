@@ -17,7 +17,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     Descriptor, DirectoryEntry, ErrorCode, Host, HostDescriptor,
 };
 
-const INTERFACE: &str = "wasi:filesystem/types@0.2.12";
+pub const INTERFACE: &str = "wasi:filesystem/types@0.2.12";
 
 struct Sorted(IntoIter<FsResult<DirectoryEntry>>);
 
@@ -35,7 +35,7 @@ async fn open(data: &mut GuestData, dir: Resource<Descriptor>) -> FsResult<Resou
 }
 
 /// As the generated bindings hand it out: an error of the file system is the guest's, any other traps.
-fn settle<T>(data: &mut GuestData, result: FsResult<T>) -> Result<(Result<T, ErrorCode>,)> {
+pub fn settle<T>(data: &mut GuestData, result: FsResult<T>) -> Result<(Result<T, ErrorCode>,)> {
     match result {
         Ok(value) => Ok((Ok(value),)),
         Err(e) => Ok((Err(data.filesystem().convert_error_code(e)?),)),

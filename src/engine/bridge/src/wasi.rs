@@ -84,7 +84,8 @@ fn add_filesystem(l: &mut L) -> Result<()> {
     use bindings::filesystem::{preopens, types};
     preopens::add_to_linker::<_, WasiFilesystem>(l, GuestData::filesystem)?;
     types::add_to_linker::<_, WasiFilesystem>(l, GuestData::filesystem)?;
-    crate::readdir::sort_directories(l)
+    crate::readdir::sort_directories(l)?;
+    crate::open::open_without_waiting(l)
 }
 
 fn add_random(l: &mut L) -> Result<()> {
