@@ -10,5 +10,6 @@ const struct cli_group cli_groups[] = {
     { "beta", "Features that must be enabled" },
     { "deploy", "A capsule as a workload of other machines" },
     { "config", "Read and change the configuration" },
+    { "trust", "Keys to sign with, and keys that are trusted" },
     { NULL, NULL },
 };

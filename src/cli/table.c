@@ -219,6 +219,14 @@ static const struct cli_option publish_options[] = {
     NONE
 };
 
+static const struct cli_option sign_options[] = { { .name = "--key",
+                                                    .kind = CLI_VALUE,
+                                                    .value_name = "<NAME>",
+                                                    .is_required = true,
+                                                    .help =
+                                                        "the key, as `mur trust keygen` made it" },
+                                                  NONE };
+
 static const struct cli_option precompile_options[] = {
     { .name = "--workdir",
       .kind = CLI_VALUE,
@@ -594,6 +602,26 @@ static const struct cli_command commands[] = {
       "mur index dist --repo acme/tools --release v3",
       POS ({ "DIR", true, false, "folder with the .mur.zip files" }), cli_index_options,
       cmd_index },
+    { "sign", "Sign packages with a key of one's own",
+      "The signature is written beside each, as <package>.sig; publish and install take it along.",
+      "mur sign bot-0.1.0.mur.zip --key ana", POS ({ "ZIP", true, true, "packed artifacts" }),
+      sign_options, cmd_sign },
+    { "verify", "Say who signed an artifact", NULL,
+      "mur verify bot-0.1.0.mur.zip\nmur verify ana/tool-git@1.0.0",
+      POS ({ "ARTIFACT", true, false, "a .mur.zip, or scope/name@version of a store" }), no_options,
+      cmd_verify },
+    { "trust keygen", "Make a key to sign with", NULL, "mur trust keygen ana",
+      POS ({ "NAME", true, false, "what it is called" }), no_options, cmd_trust_keygen },
+    { "trust add", "Trust somebody's public key",
+      "trust.require in ~/.murmur/config.yaml says which scopes it may sign for.",
+      "mur trust add ana ana.pub",
+      POS ({ "NAME", true, false, "what it is called here" },
+           { "FILE", true, false, "the public key, in PEM" }),
+      no_options, cmd_trust_add },
+    { "trust remove", "Trust a key no more", NULL, NULL,
+      POS ({ "NAME", true, false, "what it is called here" }), no_options, cmd_trust_remove },
+    { "trust list", "List one's own keys and those that are trusted", NULL, NULL, NO_POS,
+      no_options, cmd_trust_list },
     { "precompile", "Compile components before their first run", NULL, NULL,
       POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile },
 

@@ -36,7 +36,20 @@ package_from_file (const char *path, struct mur_error **err)
     if (! fs_read_regular (path, PACKAGE_FILE_MAX, &bytes, err))
         return NULL;
     size_t len = bytes.len;
-    return package_from_bytes (buf_steal (&bytes), len, path);
+    struct package *p = package_from_bytes (buf_steal (&bytes), len, path);
+    p->signature = package_signature_beside (path);
+    return p;
+}
+
+char *
+package_signature_beside (const char *archive)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s" PACKAGE_SIGNATURE_ENDING, archive);
+    struct buf text = { 0 };
+    if (fs_read_regular (path, PACKAGE_SIGNATURE_MAX, &text, NULL))
+        return buf_steal (&text);
+    buf_free (&text);
+    return NULL;
 }
 
 void
@@ -47,6 +60,7 @@ package_free (struct package *p)
     if (p->manifest)
         artifact_manifest_free (p->manifest);
     free (p->label);
+    free (p->signature);
     free (p->bytes);
     free (p->manifest_text);
     free (p);

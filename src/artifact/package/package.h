@@ -26,13 +26,18 @@ struct package {
     char *manifest_text; /* packed murmur.yaml, NUL-terminated; NULL until package_open_zip */
     size_t manifest_len;
     struct artifact_manifest *manifest;
-    bool has_level; /* murmur-build.json is there */
+    char *signature; /* the envelope that came with it, judged by nobody; NULL: none */
+    bool has_level;  /* murmur-build.json is there */
     uint64_t built_at_level;
 };
 
 /* Takes the bytes over and hashes them; the zip is not looked at. Never fails. */
 struct package *package_from_bytes (char *bytes, size_t len, const char *label);
-/* Reads a file once and hashes it. E-IO-001, E-IO-002, E-IO-003. */
+#define PACKAGE_SIGNATURE_MAX    ((size_t)65536)
+#define PACKAGE_SIGNATURE_ENDING ".sig" /* of the file beside a package */
+/* The envelope beside an archive; NULL: there is none that can be read. Owned. */
+char *package_signature_beside (const char *archive);
+/* Reads a file, and what lies beside it, once and hashes it. E-IO-001, E-IO-002, E-IO-003. */
 struct package *package_from_file (const char *path, struct mur_error **err);
 /* Parses the zip, the packed manifest and murmur-build.json. Call after the hash was compared with
  * whatever pins it. E-IO-003, E-MAN-*. Idempotent. */

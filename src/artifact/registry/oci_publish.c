@@ -114,6 +114,7 @@ publish (const struct publishing *p, struct oci_published *out, struct mur_error
     if (caught)
         return mur_propagate (err, caught);
     out->reference = oci_ref_text (p->ref);
+    out->size = strlen (p->manifest);
     oci_digest_of (p->manifest, strlen (p->manifest), out->digest);
     memcpy (out->tag_digest, there ? there->digest : out->digest, sizeof out->tag_digest);
     if (there && ! judge_present (p, there, &out->was_there, err))

@@ -12,6 +12,7 @@
 struct oci_published {
     char digest[OCI_DIGEST_LEN + 1];     /* of the package's manifest */
     char tag_digest[OCI_DIGEST_LEN + 1]; /* what the tag leads to: that, or an index of platforms */
+    uint64_t size;                       /* bytes of the package's manifest */
     char *reference;                     /* "host/repository:tag" */
     bool was_there;                      /* these very bytes, already */
 };

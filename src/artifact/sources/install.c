@@ -138,6 +138,14 @@ install_check_owner (const struct install *in, const struct install_item *item,
 }
 
 bool
+install_check_trust (const struct install *in, const struct install_item *item,
+                     struct mur_error **err)
+{
+    return trust_policy_check (in->stores->trust, item->name, item->version, item->package->sha256,
+                               item->package->signature, err);
+}
+
+bool
 install_store (const struct install *in, struct install_item *item, char **path,
                struct mur_error **err)
 {
@@ -149,7 +157,8 @@ install_store (const struct install *in, struct install_item *item, char **path,
         .owner_id = item->owner_id,
         .overwrite = STORE_INSTALL,
     };
-    return store_put (install_target (in), item->package, &w, path, err);
+    return install_check_trust (in, item, err) &&
+           store_put (install_target (in), item->package, &w, path, err);
 }
 
 struct lock_pin
@@ -223,7 +232,8 @@ static bool
 install_stored (struct install *in, const struct store_payload *payload, struct install_item *item,
                 struct mur_error **err)
 {
-    if (! install_check_fit (in, item, err) || ! install_check_owner (in, item, err))
+    if (! install_check_fit (in, item, err) || ! install_check_owner (in, item, err) ||
+        ! install_check_trust (in, item, err))
         return false;
     struct lock_pin pin = install_pin_of (item);
     if (in->lock && ! lock_check_conflict (in->lock, &pin, err))

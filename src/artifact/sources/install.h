@@ -62,7 +62,10 @@ bool install_check_fit (struct install *in, struct install_item *item, struct mu
 /* E-REG-010 for a stored payload whose sidecar records another owner. */
 bool install_check_owner (const struct install *in, const struct install_item *item,
                           struct mur_error **err);
-/* Stores into the target. *path owned, may be NULL. */
+/* E-TRU-001..004 when the user's policy wants it signed otherwise. */
+bool install_check_trust (const struct install *in, const struct install_item *item,
+                          struct mur_error **err);
+/* Checks that, then stores into the target. *path owned, may be NULL. */
 bool install_store (const struct install *in, struct install_item *item, char **path,
                     struct mur_error **err);
 /* The pin an item calls for; strings borrowed from it. */

@@ -105,6 +105,7 @@ judge (struct install *in, struct entry *e)
     struct lock_pin pin = install_pin_of (&e->item);
     return install_check_owner (in, &e->item, &e->error) &&
            install_check_fit (in, &e->item, &e->error) &&
+           install_check_trust (in, &e->item, &e->error) &&
            (in->is_global || lock_check_conflict (in->lock, &pin, &e->error));
 }
 

@@ -5,6 +5,7 @@
 #include "artifact/names/version.h"
 #include "artifact/registry/oci_fetch.h"
 #include "artifact/registry/oci_publish.h"
+#include "artifact/registry/oci_signature.h"
 #include "base/alloc.h"
 
 #include <string.h>
@@ -223,7 +224,14 @@ source_oci_fetch (struct remote *r, const struct source_pick *pick, struct mur_e
         return NULL;
     struct oci_package p = { .size = pick->size };
     snprintf (p.layer_digest, sizeof p.layer_digest, "sha256:%s", pick->sha256);
-    return oci_package_fetch (r->oci, &ref, &p, pick->file, err);
+    _cleanup_package_ struct package *package =
+        oci_package_fetch (r->oci, &ref, &p, pick->file, err);
+    struct mur_error *caught = NULL;
+    if (package)
+        package->signature = oci_signature_get (r->oci, &ref, ref.digest, &caught);
+    if (caught)
+        return mur_propagate (err, caught), NULL;
+    return steal_ptr (&package);
 }
 
 /* --- by reference --- */

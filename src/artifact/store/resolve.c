@@ -104,6 +104,8 @@ find_and_open (struct resolved *r, const struct stores *stores, const char *expe
     r->package = head_entry ? store_read_head (&r->payload, r->name, r->version, head_entry, err)
                             : store_read (&r->payload, r->name, r->version, err);
     if (! r->package || (expected && ! check_locked_hash (r, expected, err)) ||
+        ! trust_policy_check_file (stores->trust, r->name, r->version, r->package->sha256,
+                                   r->payload.path, err) ||
         ! package_open_zip (r->package, err))
         return false;
     r->is_native = r->package->manifest->packaging == PACKAGING_NATIVE;
@@ -218,5 +220,9 @@ capsule_resolve (const struct stores *stores, const char *name, const char *vers
         return mur_fail (err, E_RUN_047, "capsule %s@%s: its bytes hash to %s but %s was admitted",
                          name, version, r->package->sha256, expected_sha256),
                NULL;
-    return package_open_zip (r->package, err) ? steal_ptr (&r) : NULL;
+    return trust_policy_check_file (stores->trust, name, version, r->package->sha256,
+                                    r->payload.path, err) &&
+                   package_open_zip (r->package, err)
+               ? steal_ptr (&r)
+               : NULL;
 }

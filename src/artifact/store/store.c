@@ -45,6 +45,7 @@ stores_new (const char *project_root, struct mur_error **err)
         s->at[STORE_PROJECT].root = x_asprintf ("%s/.murmur/artifacts", project_root);
     s->at[STORE_GLOBAL].root = steal_ptr (&global);
     s->at[STORE_BUNDLED].root = share_path ("artifacts");
+    s->trust = trust_policy_new ();
     return s;
 }
 
@@ -53,6 +54,7 @@ stores_free (struct stores *s)
 {
     for (int i = 0; i < STORE_COUNT; i++)
         free (s->at[i].root);
+    trust_policy_free (s->trust);
     free (s);
 }
 

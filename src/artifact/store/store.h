@@ -10,6 +10,7 @@
 #pragma once
 
 #include "artifact/package/package.h"
+#include "artifact/trust/trust_policy.h"
 
 enum store_kind {
     STORE_PROJECT,
@@ -28,6 +29,7 @@ struct store {
 
 struct stores {
     struct store at[STORE_COUNT];
+    struct trust_policy *trust; /* of this user */
 };
 
 /* The stores of a project folder (NULL: none), of this user and of this installation. HOME

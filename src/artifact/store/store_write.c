@@ -298,6 +298,17 @@ write_trio (struct package *p, const struct store_write *w, struct trio *t, bool
     return only_meta ? place (t, w->overwrite, err) : commit (t, w, err);
 }
 
+/* The envelope beside the archive: that of these bytes, or none. */
+static bool
+put_signature (const struct package *p, const char *dir, const char *stem, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/%s.mur.zip" PACKAGE_SIGNATURE_ENDING, dir, stem);
+    if (p->signature)
+        return fs_replace_path (path, p->signature, strlen (p->signature), 0644, true, err);
+    return unlink (path) == 0 || errno == ENOENT ||
+           mur_fail_errno (err, E_IO_003, "cannot remove %s", path);
+}
+
 bool
 store_put (const struct store *s, struct package *p, const struct store_write *w, char **path,
            struct mur_error **err)
@@ -320,6 +331,7 @@ store_put (const struct store *s, struct package *p, const struct store_write *w
     bool only_meta = w->overwrite == STORE_INSTALL && is_stored_already (p, dir, stem);
     bool ok = write_trio (p, w, &t, only_meta, err);
     trio_clear (&t);
+    ok = ok && put_signature (p, dir, stem, err);
     if (ok && path)
         *path = store_archive_path (dir, stem);
     return ok;

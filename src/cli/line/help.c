@@ -23,7 +23,8 @@ static const struct {
 } chapters[] = {
     { "Run", "run chat send answer ps top ui watch cancel stop token control mcp" },
     { "Look back", "trace replay conversation eval" },
-    { "Make and share", "new build publish install deploy list search index precompile" },
+    { "Make and share",
+      "new build publish install deploy list search index precompile sign verify trust" },
     { "This installation", "doctor config beta version self explain completions help" },
 };
 

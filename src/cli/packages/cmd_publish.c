@@ -7,6 +7,7 @@
 #include "artifact/names/platform.h"
 #include "artifact/names/version.h"
 #include "artifact/registry/oci_publish.h"
+#include "artifact/registry/oci_signature.h"
 #include "artifact/store/store.h"
 #include "artifact/store/store_write.h"
 #include "base/alloc.h"
@@ -87,6 +88,8 @@ publish_to_registry (struct package *p, const char *to, const char *platform,
         return mur_fail (err, E_IO_003, "--platform %s: a registry knows no such platform",
                          platform);
     if (! oci_publish (client, &ref, p, platform, &out, err))
+        return false;
+    if (p->signature && ! oci_signature_put (client, &ref, out.digest, out.size, p->signature, err))
         return false;
     if (is_guessed)
         out_printf ("Platform: %s (auto-detected)\n", platform);

@@ -271,7 +271,8 @@ read_one (const char *path, bool is_project, struct mur_error **err)
     struct source_file f = { path, is_project };
     _cleanup_config_ struct config *c = x_new0 (struct config);
     const struct yaml_node *root = config_file_tree (arena, path, err);
-    if (! root || ! read_registry (&f, root, c, err) || ! read_inference (&f, root, c, err) ||
+    if (! root || ! config_trust_read (root, f.path, &c->trust, err) ||
+        ! read_registry (&f, root, c, err) || ! read_inference (&f, root, c, err) ||
         ! read_credentials (&f, root, c, err) || ! read_beta (&f, root, c, err) ||
         ! read_limits (&f, root, c, err))
         return NULL;
@@ -369,6 +370,10 @@ warn_about_project (const struct config *project, const char *path)
             "%s: unconfined is only read from ~/.murmur/config.yaml; the project's is "
             "ignored",
             path);
+    if (project->trust.count)
+        diag_plain_warning ("%s: trust.require is only read from ~/.murmur/config.yaml; the "
+                            "project's is ignored",
+                            path);
     if (project->plain_http.len)
         diag_plain_warning ("%s: registry.plain_http is only read from ~/.murmur/config.yaml; the "
                             "project's is ignored",
@@ -478,6 +483,7 @@ config_free (struct config *c)
     secret_free (c->api_key);
     strv_free (&c->beta);
     strv_free (&c->plain_http);
+    config_trust_clear (&c->trust);
     free (c);
 }
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/secret.h"
+#include "manifest/settings/config_trust.h"
 
 #include <stdint.h>
 
@@ -44,8 +45,9 @@ struct config {
     char *index_url; /* "" when unset: the published index */
     struct config_source *sources;
     size_t source_count;
-    struct strv plain_http; /* registries spoken to in http, "host[:port]"; the global file's */
-    char *default_file;     /* file that still has the removed key registry.default, or NULL */
+    struct config_trust trust; /* trust.require, the global file's */
+    struct strv plain_http;    /* registries spoken to in http, "host[:port]"; the global file's */
+    char *default_file;        /* file that still has the removed key registry.default, or NULL */
 
     char *provider; /* "" when unset, like the next two */
     char *model;

@@ -341,6 +341,15 @@ open_picked (const struct session *s, struct remote *remote, const struct lock *
 }
 
 static bool
+check_trust (const struct session *s, const char *name, const struct payload *p, char **refusal)
+{
+    struct mur_error *err = NULL;
+    return trust_policy_check (s->asked->stores->trust, name, p->version, p->package->sha256,
+                               p->package->signature, &err) ||
+           refuse_with (refusal, "not-fetched: ", err);
+}
+
+static bool
 check_fit (const char *name, struct payload *p, char **refusal)
 {
     _cleanup_contracts_ struct wit_contracts contracts = { 0 };
@@ -465,7 +474,8 @@ fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, c
                        : open_stored (&c, name, lock, &p, refusal)))
         return false;
     if (! check_tier (s, name, p.package->manifest, &role, refusal) ||
-        ! check_fit (name, &p, refusal) || ! check_lock (s, lock, name, &p, refusal))
+        ! check_trust (s, name, &p, refusal) || ! check_fit (name, &p, refusal) ||
+        ! check_lock (s, lock, name, &p, refusal))
         return false;
     out->fetched_from = c.is_picked ? x_strdup (c.pick.label)
                                     : x_asprintf ("%s store", store_kind_name (c.payload.kind));

@@ -382,6 +382,12 @@ test_the_table_is_the_chapters (void **state)
         { "publish", "--platform" },
         { "install", "--global --all-platforms --no-precompile --resolve" },
         { "precompile", "--workdir --json" },
+        { "sign", "--key" },
+        { "verify", "" },
+        { "trust keygen", "" },
+        { "trust add", "" },
+        { "trust remove", "" },
+        { "trust list", "" },
         { "run",
           "--public-url --secrets-dir --manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
           "--system-prompt --model --max-session-tokens "

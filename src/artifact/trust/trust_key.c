@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/trust/trust_key.h"
+
+#include "artifact/names/name.h"
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/fdio.h"
+#include "base/secret.h"
+#include "fs/paths.h"
+#include "home/paths.h"
+#include "mcp/base64.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MAX 4096
+
+static const char own_dir[] = "keys", trusted_dir[] = "trust";
+/* What stands before the 32 bytes of a key (RFC 8410). */
+static const unsigned char private_head[] = { 0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
+                                              0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20 };
+static const unsigned char public_head[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
+                                             0x2b, 0x65, 0x70, 0x03, 0x21, 0x00 };
+
+void
+trust_key_clear (struct trust_key *k)
+{
+    free (k->name);
+    *k = (struct trust_key){ 0 };
+}
+
+static char *
+pem_of (const char *label, const unsigned char *head, size_t head_len,
+        const unsigned char key[ED25519_KEY_LEN])
+{
+    unsigned char der[sizeof private_head + ED25519_KEY_LEN];
+    memcpy (der, head, head_len);
+    memcpy (der + head_len, key, ED25519_KEY_LEN);
+    char *text = mcp_base64_encode (der, head_len + ED25519_KEY_LEN);
+    char *pem = x_asprintf ("-----BEGIN %s-----\n%s\n-----END %s-----\n", label, text, label);
+    secret_wipe (der, sizeof der);
+    secret_wipe (text, strlen (text));
+    free (text);
+    return pem;
+}
+
+static bool
+read_pem (const char *pem, const char *label, const unsigned char *head, size_t head_len,
+          unsigned char key[ED25519_KEY_LEN])
+{
+    _cleanup_free_ char *begin = x_asprintf ("-----BEGIN %s-----", label);
+    const char *at = strstr (pem, begin);
+    const char *end = at ? strstr (at + strlen (begin), "-----END ") : NULL;
+    if (! end)
+        return false;
+    struct buf text = { 0 };
+    for (const char *p = at + strlen (begin); p < end; p++)
+        if (! strchr (" \t\r\n", *p))
+            buf_putc (&text, *p);
+    size_t len = 0;
+    unsigned char *der = text.data ? mcp_base64_decode (text.data, text.len, &len) : NULL;
+    bool ok = der && len == head_len + ED25519_KEY_LEN && memcmp (der, head, head_len) == 0;
+    if (ok)
+        memcpy (key, der + head_len, ED25519_KEY_LEN);
+    if (der)
+        secret_wipe (der, len);
+    if (text.data)
+        secret_wipe (text.data, text.len);
+    free (der);
+    buf_free (&text);
+    return ok;
+}
+
+static void
+fill (struct trust_key *k, const char *name)
+{
+    k->name = x_strdup (name);
+    sha256_hex (k->public_key, ED25519_KEY_LEN, k->id);
+}
+
+static bool
+check_name (const char *name, struct mur_error **err)
+{
+    _cleanup_free_ char *why = name_part_problem (name, strlen (name));
+    return ! why || mur_fail (err, E_TRU_005, "\"%s\" is no name of a key: it %s", name, why);
+}
+
+static char *
+path_of (const char *dir, const char *name, const char *ending, struct mur_error **err)
+{
+    _cleanup_free_ char *below = x_asprintf ("%s/%s%s", dir, name, ending);
+    return home_path_below (below, err);
+}
+
+static bool
+read_public (const char *path, const char *name, struct trust_key *out, enum diag_code code,
+             struct mur_error **err)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    _cleanup_error_ struct mur_error *caught = NULL;
+    *out = (struct trust_key){ 0 };
+    if (! fs_read_regular (path, FILE_MAX, &text, &caught))
+        return mur_fail (err, code, "%s", caught->message);
+    if (! read_pem (text.data ? text.data : "", "PUBLIC KEY", public_head, sizeof public_head,
+                    out->public_key))
+        return mur_fail (err, code, "%s is no public Ed25519 key in PEM", path);
+    fill (out, name);
+    return true;
+}
+
+/* --- one's own --- */
+
+static bool
+write_new (const char *dir, const char *file, const char *text, mode_t mode, struct mur_error **err)
+{
+    _cleanup_close_ int dir_fd = home_open_dir (dir, err);
+    if (dir_fd < 0)
+        return false;
+    _cleanup_close_ int fd =
+        openat (dir_fd, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0) {
+        if (errno != EEXIST)
+            return mur_fail_errno (err, E_TRU_005, "cannot write ~/.murmur/%s/%s", dir, file);
+        mur_fail (err, E_TRU_005, "~/.murmur/%s/%s is there already", dir, file);
+        return mur_hint (err, "no key is replaced: take another name, or remove the file yourself");
+    }
+    if (fchmod (fd, mode) == 0 && fd_write_all (fd, text, strlen (text)) && fsync (fd) == 0)
+        return true;
+    mur_fail_errno (err, E_TRU_005, "cannot write ~/.murmur/%s/%s", dir, file);
+    unlinkat (dir_fd, file, 0);
+    return false;
+}
+
+bool
+trust_key_generate (const char *name, char **path, struct mur_error **err)
+{
+    unsigned char private_key[ED25519_KEY_LEN], public_key[ED25519_KEY_LEN];
+    if (! check_name (name, err) || ! ed25519_load (err))
+        return false;
+    if (! ed25519_new_pair (private_key, public_key))
+        return mur_fail (err, E_TRU_005, "libcrypto makes no Ed25519 key");
+    char *secret = pem_of ("PRIVATE KEY", private_head, sizeof private_head, private_key);
+    _cleanup_free_ char *shown = pem_of ("PUBLIC KEY", public_head, sizeof public_head, public_key);
+    _cleanup_free_ char *secret_file = x_asprintf ("%s.key", name);
+    _cleanup_free_ char *public_file = x_asprintf ("%s.pub", name);
+    bool ok = write_new (own_dir, secret_file, secret, 0600, err) &&
+              write_new (own_dir, public_file, shown, 0644, err);
+    secret_wipe (private_key, sizeof private_key);
+    secret_wipe (secret, strlen (secret));
+    free (secret);
+    *path = ok ? path_of (own_dir, name, ".pub", err) : NULL;
+    return *path != NULL;
+}
+
+static bool
+check_mode (const char *path, struct mur_error **err)
+{
+    struct stat st;
+    if (lstat (path, &st) != 0) {
+        mur_fail_errno (err, E_TRU_005, "cannot look at %s", path);
+        return mur_hint (err, "`mur trust keygen` makes a key");
+    }
+    if (S_ISREG (st.st_mode) && st.st_uid == geteuid () && (st.st_mode & 077) == 0)
+        return true;
+    mur_fail (err, E_TRU_005, "%s is open to others, or not a file of yours", path);
+    return mur_hint (err, "chmod 600 %s, and make a new key when others may have read it", path);
+}
+
+bool
+trust_key_read_own (const char *name, struct trust_key *out,
+                    unsigned char private_key[ED25519_KEY_LEN], struct mur_error **err)
+{
+    *out = (struct trust_key){ 0 };
+    if (! check_name (name, err))
+        return false;
+    _cleanup_free_ char *path = path_of (own_dir, name, ".key", err);
+    _cleanup_free_ char *shown = path ? path_of (own_dir, name, ".pub", err) : NULL;
+    _cleanup_error_ struct mur_error *caught = NULL;
+    struct buf text = { 0 };
+    if (! shown || ! check_mode (path, err) || ! read_public (shown, name, out, E_TRU_005, err))
+        return false;
+    bool ok = fs_read_regular (path, FILE_MAX, &text, &caught) &&
+              read_pem (text.data ? text.data : "", "PRIVATE KEY", private_head,
+                        sizeof private_head, private_key);
+    if (text.data)
+        secret_wipe (text.data, text.len);
+    buf_free (&text);
+    return ok || mur_fail (err, E_TRU_005, "%s is no private Ed25519 key in PEM", path);
+}
+
+/* --- those that are trusted --- */
+
+bool
+trust_key_read_trusted (const char *name, struct trust_key *out, struct mur_error **err)
+{
+    _cleanup_free_ char *path = path_of (trusted_dir, name, ".pub", err);
+    if (! path || ! read_public (path, name, out, E_TRU_004, err)) {
+        mur_context (err, "the key \"%s\" that trust.require names", name);
+        return mur_hint (err,
+                         "`mur trust add %s <file.pub>` trusts it again; or take its name out "
+                         "of trust.require in ~/.murmur/config.yaml",
+                         name);
+    }
+    return true;
+}
+
+bool
+trust_key_add (const char *name, const char *file, struct trust_key *out, struct mur_error **err)
+{
+    if (! check_name (name, err) || ! read_public (file, name, out, E_TRU_005, err))
+        return false;
+    _cleanup_free_ char *text =
+        pem_of ("PUBLIC KEY", public_head, sizeof public_head, out->public_key);
+    _cleanup_free_ char *target = x_asprintf ("%s.pub", name);
+    return write_new (trusted_dir, target, text, 0644, err);
+}
+
+bool
+trust_key_remove (const char *name, struct mur_error **err)
+{
+    if (! check_name (name, err))
+        return false;
+    _cleanup_free_ char *path = path_of (trusted_dir, name, ".pub", err);
+    if (! path)
+        return false;
+    return unlink (path) == 0 || mur_fail_errno (err, E_TRU_005, "cannot remove %s", path);
+}
+
+bool
+trust_key_names (bool is_own, struct strv *out, struct mur_error **err)
+{
+    _cleanup_error_ struct mur_error *caught = NULL;
+    int fd = home_find_dir (is_own ? own_dir : trusted_dir, &caught);
+    if (caught)
+        return mur_propagate (err, steal_ptr (&caught));
+    if (fd < 0)
+        return true;
+    _cleanup_closedir_ DIR *dir = fdopendir (fd);
+    if (! dir)
+        close (fd);
+    for (struct dirent *e; dir && (e = readdir (dir));) {
+        size_t len = strlen (e->d_name);
+        if (len > 4 && str_ends (e->d_name, ".pub") && name_part_is_valid (e->d_name, len - 4))
+            strv_take (out, x_strndup (e->d_name, len - 4));
+    }
+    if (out->len)
+        strv_sort (out);
+    return true;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "artifact/trust/trust_policy.h"
+
+#include "artifact/names/name.h"
+#include "artifact/package/package.h"
+#include "base/alloc.h"
+#include "manifest/settings/config.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct trust_policy {
+    pthread_mutex_t mutex; /* of reading it; a leaf */
+    struct config *config; /* NULL until it was read */
+};
+
+struct trust_policy *
+trust_policy_new (void)
+{
+    struct trust_policy *p = x_new0 (struct trust_policy);
+    pthread_mutex_init (&p->mutex, NULL);
+    return p;
+}
+
+void
+trust_policy_free (struct trust_policy *p)
+{
+    config_free (p->config);
+    pthread_mutex_destroy (&p->mutex);
+    free (p);
+}
+
+static const struct config *
+config_of (struct trust_policy *p, struct mur_error **err)
+{
+    pthread_mutex_lock (&p->mutex);
+    if (! p->config)
+        p->config = config_load_global (err);
+    pthread_mutex_unlock (&p->mutex);
+    return p->config;
+}
+
+/* The rule of a scope: its own, else that of "*", which is not about what comes with mur. NULL:
+ * none that asks for a key. */
+static const struct config_trust_rule *
+rule_of (const struct config *c, const char *scope)
+{
+    const struct config_trust_rule *found = NULL;
+    for (size_t i = 0; i < c->trust.count; i++) {
+        const struct config_trust_rule *r = &c->trust.rules[i];
+        if (str_eq (r->scope, scope))
+            return r->keys.len ? r : NULL;
+        if (str_eq (r->scope, "*") && ! str_eq (scope, SCOPE_BUNDLED))
+            found = r;
+    }
+    return found && found->keys.len ? found : NULL;
+}
+
+static bool
+hint_keys (const struct config_trust_rule *rule, const char *full_name, struct mur_error **err)
+{
+    _cleanup_free_ char *keys = strv_join (&rule->keys, ", ");
+    return mur_hint (
+        err,
+        "trust.require.%s in ~/.murmur/config.yaml asks for %s; have the publisher sign "
+        "it (`mur sign`), or trust another key (`mur trust add`) and name it there. "
+        "`mur verify %s` says who signed it",
+        rule->scope, keys, full_name);
+}
+
+static bool
+judge (const struct config_trust_rule *rule, const struct trust_key *keys, const char *full_name,
+       const struct signed_package *package, const char *signature, struct mur_error **err)
+{
+    _cleanup_free_ char *names = strv_join (&rule->keys, ", "), *why = NULL;
+    if (! signature) {
+        mur_fail (err, E_TRU_001, "%s@%s is not signed, and must be by %s", full_name,
+                  package->version, names);
+        return hint_keys (rule, full_name, err);
+    }
+    switch (signature_judge (signature, package, keys, rule->keys.len, NULL, &why)) {
+    case SIGNATURE_GOOD:
+        return true;
+    case SIGNATURE_FOREIGN:
+        mur_fail (err, E_TRU_002, "%s@%s is signed, but not by %s", full_name, package->version,
+                  names);
+        return hint_keys (rule, full_name, err);
+    case SIGNATURE_BROKEN:
+        break;
+    }
+    mur_fail (err, E_TRU_003, "the signature of %s@%s does not hold: %s", full_name,
+              package->version, why);
+    return mur_hint (err, "do not run it; get it and its signature from the publisher again");
+}
+
+static bool
+check_by (const struct config_trust_rule *rule, const char *full_name,
+          const struct signed_package *package, const char *signature, struct mur_error **err)
+{
+    struct trust_key *keys = x_new_array (struct trust_key, rule->keys.len);
+    bool ok = ed25519_load (err);
+    for (size_t i = 0; ok && i < rule->keys.len; i++)
+        ok = trust_key_read_trusted (rule->keys.items[i], &keys[i], err);
+    ok = ok && judge (rule, keys, full_name, package, signature, err);
+    for (size_t i = 0; i < rule->keys.len; i++)
+        trust_key_clear (&keys[i]);
+    free (keys);
+    return ok;
+}
+
+static const struct config_trust_rule *
+find_rule (struct trust_policy *p, const char *full_name, bool *is_read, struct mur_error **err)
+{
+    const struct config *config = config_of (p, err);
+    _cleanup_free_ char *scope = name_scope (full_name);
+    *is_read = config != NULL;
+    return config ? rule_of (config, scope) : NULL;
+}
+
+bool
+trust_policy_check (struct trust_policy *p, const char *full_name, const char *version,
+                    const char *sha256, const char *signature, struct mur_error **err)
+{
+    bool is_read;
+    const struct config_trust_rule *rule = find_rule (p, full_name, &is_read, err);
+    const struct signed_package package = { name_bare (full_name), version, sha256 };
+    return is_read && (! rule || check_by (rule, full_name, &package, signature, err));
+}
+
+bool
+trust_policy_check_file (struct trust_policy *p, const char *full_name, const char *version,
+                         const char *sha256, const char *archive, struct mur_error **err)
+{
+    bool is_read;
+    const struct config_trust_rule *rule = find_rule (p, full_name, &is_read, err);
+    if (! rule)
+        return is_read;
+    _cleanup_free_ char *signature = package_signature_beside (archive);
+    return trust_policy_check (p, full_name, version, sha256, signature, err);
+}

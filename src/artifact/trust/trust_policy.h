@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which artifacts must be signed, and by whom: trust.require of ~/.murmur/config.yaml
+ * (spec/artifacts.md 8.2).
+ *
+ * Always true: read once, when the first artifact is asked about; what cannot be read refuses, it
+ * is never taken for no policy.
+ */
+#pragma once
+
+#include "artifact/trust/signature.h"
+
+struct trust_policy;
+
+/* Reads nothing yet. */
+struct trust_policy *trust_policy_new (void);
+void trust_policy_free (struct trust_policy *p);
+DEFINE_CLEANUP (struct trust_policy, trust_policy_free)
+#define _cleanup_trust_policy_ _cleanup_ (trust_policy_freep)
+
+/* Refuses an artifact, by its full name, that the policy wants signed and that is not, or not by
+ * one of the keys it names: E-TRU-001 (no signature), E-TRU-002 (of other keys), E-TRU-003
+ * (altered, or of another package), E-TRU-004 (the policy, or a key it names, cannot be used).
+ * <signature> is the envelope, NULL: none. From any thread. */
+bool trust_policy_check (struct trust_policy *p, const char *full_name, const char *version,
+                         const char *sha256, const char *signature, struct mur_error **err);
+/* The same with the envelope read from the file <archive>.sig when a rule asks for one. */
+bool trust_policy_check_file (struct trust_policy *p, const char *full_name, const char *version,
+                              const char *sha256, const char *archive, struct mur_error **err);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "manifest/settings/config_trust.h"
+
+#include "base/alloc.h"
+#include "manifest/text/yaml_tree.h"
+
+#include <string.h>
+
+void
+config_trust_clear (struct config_trust *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        free (t->rules[i].scope);
+        strv_free (&t->rules[i].keys);
+    }
+    free (t->rules);
+    *t = (struct config_trust){ 0 };
+}
+
+static bool
+refuse (const char *file, const char *scope, struct mur_error **err)
+{
+    mur_fail (err, E_TRU_004, "%s: trust.require%s%s is no list of names of keys, and not `none`",
+              file, scope ? "." : "", scope ? scope : "");
+    return mur_hint (err, "write a scope, or \"*\", and its keys: `ana: [ana-2026]`");
+}
+
+static bool
+read_rule (const struct yaml_node *value, const char *file, struct config_trust_rule *rule,
+           struct mur_error **err)
+{
+    const char *text = value && value->kind != YAML_LIST ? yaml_text (value) : NULL;
+    if (str_eq (text, "none"))
+        return true;
+    if (text && *text)
+        strv_push (&rule->keys, text);
+    for (size_t i = 0; value && value->kind == YAML_LIST && i < value->len; i++) {
+        const char *name = yaml_text (value->items[i]);
+        if (! name || ! *name)
+            return refuse (file, rule->scope, err);
+        strv_push (&rule->keys, name);
+    }
+    return rule->keys.len > 0 || refuse (file, rule->scope, err);
+}
+
+bool
+config_trust_read (const struct yaml_node *root, const char *file, struct config_trust *out,
+                   struct mur_error **err)
+{
+    const struct yaml_node *trust = yaml_get (root, "trust");
+    if (! trust || trust->kind == YAML_NULL)
+        return true;
+    const struct yaml_node *require = trust->kind == YAML_MAP ? yaml_get (trust, "require") : NULL;
+    if (! require || require->kind != YAML_MAP)
+        return refuse (file, NULL, err);
+    out->rules = x_new_array (struct config_trust_rule, require->len + 1);
+    for (size_t i = 0; i < require->len; i++) {
+        struct config_trust_rule *rule = &out->rules[out->count++];
+        if (! yaml_is_scalar (require->pairs[i].key))
+            return refuse (file, NULL, err);
+        rule->scope = x_strdup (require->pairs[i].key->text);
+        if (! read_rule (require->pairs[i].value, file, rule, err))
+            return false;
+    }
+    return true;
+}
