@@ -57,7 +57,7 @@ bool
 ed25519_load (struct mur_error **err)
 {
     pthread_once (&loaded_once, load);
-    return ! load_fault || mur_fail (err, E_IO_003, "formations need signatures: %s", load_fault);
+    return ! load_fault || mur_fail (err, E_IO_003, "signatures need libcrypto: %s", load_fault);
 }
 
 bool

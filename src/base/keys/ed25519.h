@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ed25519 signatures, by the shared libcrypto: opened on first use, because linked in it would
- * bring every other algorithm along. Only a formation needs it.
+ * bring every other algorithm along. Formations and signed packages need it.
  */
 #pragma once
 
