@@ -10,7 +10,7 @@ import { line, pretty, short } from "./words.js";
 function Verdict({ verdict }) {
   const first = verdict.first;
   return html`<div class="note" role="status">
-    <strong class=${verdict.verdict === "same" ? "good" : "bad"}>${line(verdict.verdict)}</strong>
+    <strong class=${["same", "forked"].includes(verdict.verdict) ? "good" : "bad"}>${line(verdict.verdict)}</strong>
     ${verdict.session_id && html` · <a href=${`#/s/${verdict.session_id}`}>the replay ${short(verdict.session_id)}</a>`}
     ${first && html`<pre class="text" dir="auto" tabindex="0">${pretty(first)}</pre>`}
   </div>`;

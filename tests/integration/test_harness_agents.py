@@ -138,3 +138,46 @@ def test_harness_doctor_warns_of_another_version_and_of_no_walls(lab, driver):
 def test_harness_doctor_names_a_program_that_is_missing(lab):
     done = project(lab, "codex").mur("doctor")
     assert done.code == 1 and "harness" in done.stdout and "is not an executable file" in done.stdout
+
+
+ASKED = """#!{python}
+import json, sys
+if "--version" in sys.argv:
+    open("asked", "a").write("x")
+    print("{version}")
+    sys.exit({code})
+sys.stdin.readline()
+print(json.dumps({end}))
+"""
+
+
+def test_harness_a_program_says_its_version_once_until_it_is_another(lab):
+    work = lab.directory / "work"
+    work.mkdir()
+    program = lab.directory / "stand-in"
+
+    def install(version, code=0, **more):
+        program.unlink(missing_ok=True)
+        text = ASKED.format(python=sys.executable, version=version, code=code, end=CLAUDE_END)
+        return project(lab, "claude-code", text, **{"containment": "scoped", **more})
+
+    def asked(agent):
+        (work / "asked").unlink(missing_ok=True)
+        start = lab.session(agent.run("--task", "go", "--workdir", work).ok()).trace.one("harness_start")
+        return (work / "asked").exists(), start["harness_version"]
+
+    agent = install("2.1.197 (Claude Code)")
+    assert [asked(agent), asked(agent)] == [(True, "2.1.197 (Claude Code)"), (False, "2.1.197 (Claude Code)")]
+    kept, = (lab.murmur_home / "harness-versions").iterdir()
+    whole = kept.read_bytes()
+    for broken in whole[:-10], b"", whole.replace(b"stand-in", b"stand-on"), b"\n" * 9:
+        kept.write_bytes(broken)
+        assert asked(agent)[0], broken
+        assert not asked(agent)[0]
+
+    agent = install("2.1.198 (Claude Code)")  # as long, and at the same place
+    assert [asked(agent), asked(agent)] == [(True, "2.1.198 (Claude Code)"), (False, "2.1.198 (Claude Code)")]
+    # What it said when it failed, or outside of the walls where nobody knows what is behind a name, is said again.
+    for version, how in ("2.1.199", {"code": 1}), ("2.1.200", {"containment": "none"}):
+        agent = install(version, **how)
+        assert asked(agent) == asked(agent) == (True, version)

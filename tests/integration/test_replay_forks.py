@@ -30,7 +30,7 @@ def test_replay_19_a_fork_goes_on_live_on_the_files_of_its_turn(lab):
     before = tree_digest(project / "work")
     script(project, *[{"text": "never"}] * 3, do("read log", "append log NEW"), do("delegate x"), {"text": "another end"})
 
-    report = replay(project, "--workdir", project / "work", "--from", "3", expect="same")
+    report = replay(project, "--workdir", project / "work", "--from", "3", expect="forked")
 
     again = lab.session(report["session_id"])
     assert [turn["source"] for turn in report["turns"]] == ["record"] * 3 + ["live"] * 3
@@ -42,7 +42,7 @@ def test_replay_19_a_fork_goes_on_live_on_the_files_of_its_turn(lab):
         "session_id": session.id, "modes": {"model": "recorded", "tools": "recorded", "hooks": "rerun"},
         "from": {"task": 0, "turn": 3}}
     text = project.mur("replay", session.id, "--workdir", project / "work", "--from", "3").ok().stdout
-    assert "it leaves the record before turn 3 of task 0" in text
+    assert "it leaves the record before turn 3 of task 0" in text and "verdict: forked" in text and "same       end_turn" not in text
     started = [line for line in tape(again) if line["kind"] == "tree"]
     assert [line["turn"] for line in started if "turn" in line] == [3]
 
@@ -54,7 +54,7 @@ def test_replay_19_a_fork_begins_at_the_first_turn_with_the_files_of_the_task(la
     recorded(lab, project)
     script(project, do("read log"), {"text": "end"})
 
-    report = replay(project, "--workdir", project / "work", "--from", "0", expect="same")
+    report = replay(project, "--workdir", project / "work", "--from", "0", expect="forked")
 
     assert "\nstart\n" in lab.session(report["session_id"]).trace.one("tool_call")["output"]
 
@@ -98,7 +98,7 @@ def test_replay_21_each_turn_is_asked_once_more_and_the_agreement_told(lab):
     model.script(turns[0], call("tool-probe", {"do": "append log 7"}, call_id="c9"), turns[2], turns[3], answer("in other words"))
     before = tree_digest(project / "work")
 
-    report = replay(project, "--workdir", project / "work", "--each-turn", expect="same")
+    report = replay(project, "--workdir", project / "work", "--each-turn", expect="live")
 
     assert report["agreement"] == {"same": 4, "asked": 5}
     assert [turn["same"] for turn in report["turns"]] == [True, False, True, True, True]
@@ -109,7 +109,7 @@ def test_replay_21_each_turn_is_asked_once_more_and_the_agreement_told(lab):
     assert tree_digest(project / "work") == before and session.id == report["replay_of"]
     model.script(*turns, answer("x"))
     text = project.mur("replay", session.id, "--workdir", project / "work", "--each-turn").ok().stdout
-    assert "agreement: 5 of 5 turns" in text
+    assert "agreement: 5 of 5 turns" in text and "verdict: live" in text
 
 
 def test_replay_another_model_answers_and_tools_are_served_for_equal_calls(lab):
@@ -122,7 +122,7 @@ def test_replay_another_model_answers_and_tools_are_served_for_equal_calls(lab):
     then = session.trace.one("tool_call")["output"]
 
     model.script(call("tool-probe", {"do": "random 4"}), answer("another end"))
-    report = replay(project, "--workdir", project / "work", "--model", "live", "--with-model", "claude-other", expect="same")
+    report = replay(project, "--workdir", project / "work", "--model", "live", "--with-model", "claude-other", expect="live")
     assert lab.session(report["session_id"]).trace.one("tool_call")["output"] == then
     assert model.requests[-1].json["model"] == "claude-other" and report["live_calls"] == 2
 

@@ -350,10 +350,9 @@ launch (struct one_run *run)
 static void
 tell_verdict (const struct one_run *run, const struct player *p)
 {
-    static const char *const names[] = { "same", "diverged", "incomplete" };
     const struct play_difference *d = player_difference (p);
     json_t *o = json_object ();
-    json_set_string (o, "replay", names[player_verdict (p)]);
+    json_set_string (o, "replay", play_verdict_name (player_verdict (p)));
     json_set_string (o, "replay_cause", d ? d->cause : NULL);
     tell (run, o);
     if (d)

@@ -154,6 +154,17 @@ player_task_over (struct player *p, const char *ending)
     pthread_mutex_unlock (&p->lock);
 }
 
+/* What no difference was found in was the same as far as it was compared, and no further. */
+static enum play_verdict
+verdict_without_difference (const struct player *p)
+{
+    if (p->has_forked)
+        return PLAY_FORKED;
+    if (! p->record->is_complete)
+        return PLAY_INCOMPLETE;
+    return p->modes.model == PLAY_LIVE || p->modes.each_turn ? PLAY_ASKED : PLAY_SAME;
+}
+
 void
 player_finish (struct player *p)
 {
@@ -164,7 +175,7 @@ player_finish (struct player *p)
         note_plain (p, 0, "task", p->task->id, NULL);
         p->task = NULL;
     }
-    if (p->verdict == PLAY_SAME && ! p->record->is_complete)
-        p->verdict = PLAY_INCOMPLETE;
+    if (p->verdict == PLAY_SAME)
+        p->verdict = verdict_without_difference (p);
     pthread_mutex_unlock (&p->lock);
 }

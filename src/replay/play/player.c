@@ -145,6 +145,17 @@ player_verdict (const struct player *p)
     return p->verdict;
 }
 
+const char *
+play_verdict_name (enum play_verdict verdict)
+{
+    static const char *const names[] = { [PLAY_SAME] = "same",
+                                         [PLAY_DIVERGED] = "diverged",
+                                         [PLAY_INCOMPLETE] = "incomplete",
+                                         [PLAY_FORKED] = "forked",
+                                         [PLAY_ASKED] = "live" };
+    return names[verdict];
+}
+
 const struct play_difference *
 player_difference (const struct player *p)
 {

@@ -39,6 +39,8 @@ enum play_verdict {
     PLAY_SAME,
     PLAY_DIVERGED,
     PLAY_INCOMPLETE, /* the record ends before the session did */
+    PLAY_FORKED,     /* it left the record, and nothing after that was compared */
+    PLAY_ASKED,      /* a model answered for real: what it says is no sameness */
 };
 
 struct play_difference {
@@ -96,6 +98,8 @@ const struct rec_task *player_task (const struct player *p);
 /* --- what came of it --- */
 
 enum play_verdict player_verdict (const struct player *p);
+/* "same", "diverged", "incomplete", "forked", "live". */
+const char *play_verdict_name (enum play_verdict verdict);
 /* The first difference, NULL: none. Borrowed. */
 const struct play_difference *player_difference (const struct player *p);
 const struct play_turn *player_turns (const struct player *p, size_t *count);

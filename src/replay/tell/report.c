@@ -15,14 +15,6 @@ static const char *const source_names[] = {
     [PLAY_LIVE] = "live",
 };
 
-/* "same", "diverged", "incomplete". */
-static const char *
-verdict_name (enum play_verdict verdict)
-{
-    static const char *const names[] = { "same", "diverged", "incomplete" };
-    return names[verdict];
-}
-
 /* --- text --- */
 
 static void
@@ -138,7 +130,7 @@ replay_report_text (const struct player *p, const char *session_id, struct buf *
                 (unsigned long long)counts.live_calls);
     if (counts.differences > 1)
         buf_printf (out, "differences: %llu\n", (unsigned long long)counts.differences);
-    buf_printf (out, "verdict: %s\n", verdict_name (player_verdict (p)));
+    buf_printf (out, "verdict: %s\n", play_verdict_name (player_verdict (p)));
 }
 
 /* --- JSON --- */
@@ -219,7 +211,7 @@ replay_report_json (const struct player *p, const char *session_id)
                          json_pack ("{s:s,s:s,s:s}", "model", source_names[modes->model], "tools",
                                     source_names[modes->tools], "hooks",
                                     source_names[modes->hooks]));
-    json_set_string (o, "verdict", verdict_name (player_verdict (p)));
+    json_set_string (o, "verdict", play_verdict_name (player_verdict (p)));
     json_object_set_new (
         o, "first", player_difference (p) ? difference_json (player_difference (p)) : json_null ());
     json_object_set_new (o, "turns", list);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fdio.h"
 #include "door/tasks/tasks.h"
 #include "fs/paths.h"
 #include "fs/replace.h"
@@ -14,6 +15,7 @@
 #include "session/harness/harness_gateway.h"
 #include "session/harness/harness_memory.h"
 #include "session/harness/harness_tape.h"
+#include "session/harness/harness_version.h"
 #include "session/harness/harness_walls.h"
 #include "session/harness/stage_harness.h"
 #include "session/hooks/hook_task.h"
@@ -24,12 +26,14 @@
 #include "session/toolbox/system_prompt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PROBE_MS   10000
 #define PROBE_MAX  65536
+#define ENDING_MS  500
 #define FILES_MARK "{files_dir}"
 
 /* --- environment --- */
@@ -128,8 +132,9 @@ first_line (const char *text, size_t len)
     return NULL;
 }
 
+/* What the program says when it is asked; *is_plain: it said a version, and ended well. */
 static char *
-probe_version (struct harness_run *run)
+ask_version (struct harness_run *run, bool *is_plain)
 {
     struct session *s = run->session;
     const struct text_list *args = &s->rooms.harness->is.version_args;
@@ -154,17 +159,37 @@ probe_version (struct harness_run *run)
         uint64_t step = c.has_exited ? 100 : until_ms - now;
         harness_child_pump (&c, -1, step < 250 ? step : 250);
     }
+    /* Its output ends a moment before it does. */
+    bool has_ended = fd_wait (c.process.pidfd, POLLIN, ENDING_MS) == 1;
     loop_lock_take (&s->loop_lock);
+    if (has_ended)
+        harness_child_reap (s, &c);
     char *line = first_line (c.output.data ? c.output.data : "", c.output.len);
     if (! line)
         line = first_line (c.errors.data ? c.errors.data : "", c.errors.len);
+    *is_plain = has_ended && c.status == 0 && line && version_line_has_one (line);
     harness_child_clear (s, &c);
-    char *of_package =
-        line && version_line_has_one (line) ? NULL : package_version_of (s->rooms.harness->binary);
-    if (! of_package)
-        return line;
-    free (line);
-    return of_package;
+    return line;
+}
+
+static char *
+probe_version (struct harness_run *run)
+{
+    const struct harness *h = run->session->rooms.harness;
+    _cleanup_free_ char *mark = harness_version_mark (h);
+    char *known = harness_version_known (h, mark);
+    bool is_plain = false;
+    if (known)
+        return known;
+    char *line = ask_version (run, &is_plain);
+    char *of_package = line && version_line_has_one (line) ? NULL : package_version_of (h->binary);
+    if (of_package) {
+        free (line);
+        line = of_package;
+    }
+    if (is_plain || of_package)
+        harness_version_keep (h, mark, line);
+    return line;
 }
 
 /* One word of the line is a tested version, a leading v aside. */
