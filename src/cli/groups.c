@@ -9,6 +9,7 @@ const struct cli_group cli_groups[] = {
     { "control", "Settings and secrets of a running capsule" },
     { "beta", "Features that must be enabled" },
     { "deploy", "A capsule as a workload of other machines" },
+    { "image", "A capsule as an image of containers and pods" },
     { "config", "Read and change the configuration" },
     { "trust", "Keys to sign with, and keys that are trusted" },
     { NULL, NULL },

@@ -435,6 +435,26 @@ static const struct cli_command commands[] = {
     { "deploy apply", "Hand it to an API server", "By kubectl, as you are logged in.", NULL, NO_POS,
       cli_deploy_apply_options, cmd_deploy_apply },
 
+    { "image build", "Build an image of a capsule, in a folder",
+      "Writes an OCI image layout: the capsule, its lock and every package it names, compared with "
+      "the lock; the same packages give the same bytes. Without --base it is for a volume of a pod; "
+      "with one it is what a container runs. Needs no daemon and no network.",
+      "mur image build -o image\nmur image build writer -o image --base base local/helper@1.0.0",
+      POS ({ "DIR", false, false, "folder of the capsule's murmur.yaml (default: here)" },
+           { "CAPSULE", false, true, "capsules it delegates to: <scope>/<name>@<version>" }),
+      cli_image_build_options, cmd_image_build },
+    { "image push", "Carry a layout's image to a registry",
+      "Every blob is compared with its digest first; the tag comes last.",
+      "mur image push image oci://registry.example.com/agents/writer:1.2.0",
+      POS ({ "DIR", true, false, "folder of the OCI image layout" },
+           { "TO", true, false, "oci://<host>/<repository>:<tag>" }),
+      no_options, cmd_image_push },
+    { "image pull", "Carry an image of a registry to a layout",
+      "What came is compared with its digests; what is in the folder already is not asked for again.",
+      "mur image pull oci://registry.example.com/base/mur:1 -o base",
+      POS ({ "FROM", true, false, "oci://<host>/<repository>[:<tag>][@<digest>]" }),
+      cli_image_pull_options, cmd_image_pull },
+
     { "replay", "Run a recorded session again and say where it differs",
       "The session runs inside the same walls; the model's answers and what came of tools are served "
       "by their place in the record, hooks run again. No network is used, no key is read, and nothing "

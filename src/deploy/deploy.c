@@ -18,20 +18,21 @@ static const struct {
     const char *why;             /* not more */
     bool needs_image;
     bool has_routes; /* a door can have a name of its own outside */
+    bool has_image_volumes;
 } targets[DEPLOY_TARGET_COUNT] = {
     [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
-                            "a pod of profile restricted makes no namespaces", true, true },
+                            "a pod of profile restricted makes no namespaces", true, true, true },
     [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
-                       "a pod of profile restricted makes no namespaces", true, true },
-    [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false },
+                       "a pod of profile restricted makes no namespaces", true, true, true },
+    [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false, false },
     [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
-                         "a container without capabilities makes no mounts", true, false },
+                         "a container without capabilities makes no mounts", true, false, false },
     [DEPLOY_SANDBOX] = { "sandbox", deploy_sandbox, CONTAINMENT_SCOPED,
-                         "a pod of profile restricted makes no namespaces", true, false },
+                         "a pod of profile restricted makes no namespaces", true, false, true },
     [DEPLOY_KAGENT] = { "kagent", deploy_kagent, CONTAINMENT_SCOPED,
-                        "a pod of profile restricted makes no namespaces", true, false },
+                        "a pod of profile restricted makes no namespaces", true, false, false },
     [DEPLOY_NOMAD] = { "nomad", deploy_nomad, CONTAINMENT_SCOPED,
-                       "no mount can be made behind its own Landlock", true, false },
+                       "no mount can be made behind its own Landlock", true, false, false },
 };
 
 bool
@@ -47,8 +48,8 @@ deploy_target_parse (const char *text, enum deploy_target *out)
 
 /* --- refusals --- */
 
-static bool
-check_keys (const struct capsule_manifest *m, struct mur_error **err)
+bool
+deploy_check_keys (const struct capsule_manifest *m, struct mur_error **err)
 {
     for (size_t i = 0; i < m->artifacts.len; i++) {
         const struct gateway_block *g = m->artifacts.items[i].gateway;
@@ -82,6 +83,10 @@ check (const struct deploy_facts *f, struct mur_error **err)
         mur_fail (err, E_DEP_002, "--to %s needs --image: what holds mur and the capsule", name);
         return mur_hint (err, "name it by digest: registry.example.com/agents/x@sha256:...");
     }
+    if (r->capsule_image && ! targets[r->target].has_image_volumes) {
+        mur_fail (err, E_DEP_005, "--capsule-image: %s has no volumes that are images", name);
+        return mur_hint (err, "put the capsule on its base: mur image build --base DIR");
+    }
     if (r->door == DEPLOY_DOOR_ROUTE && ! targets[r->target].has_routes)
         return mur_fail (err, E_DEP_003,
                          "--door route: %s has no routes; put a proxy of yours in "
@@ -100,7 +105,7 @@ check (const struct deploy_facts *f, struct mur_error **err)
                          "--door %s: a capsule that ends after its task is a job, and has no door "
                          "others could know; lifecycle.after_task: sleep",
                          r->door == DEPLOY_DOOR_ROUTE ? "route" : "service");
-    return check_keys (m, err);
+    return deploy_check_keys (m, err);
 }
 
 /* --- facts --- */

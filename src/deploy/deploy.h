@@ -31,12 +31,13 @@ enum deploy_door {
 struct deploy_request {
     enum deploy_target target;
     const struct capsule_manifest *manifest;
-    const char *image;      /* holds mur and the capsule at /capsule; NULL for systemd */
-    const char *capsule;    /* folder of the capsule on a machine without an image */
-    const char *space;      /* namespace */
-    const char *queue;      /* LocalQueue of Kueue */
-    const char *public_url; /* NULL: none */
-    const char *task;       /* NULL: the door takes them */
+    const char *image;         /* holds mur and the capsule at /capsule; NULL for systemd */
+    const char *capsule_image; /* a volume of its own for the capsule; NULL: in <image> */
+    const char *capsule;       /* folder of the capsule on a machine without an image */
+    const char *space;         /* namespace */
+    const char *queue;         /* LocalQueue of Kueue */
+    const char *public_url;    /* NULL: none */
+    const char *task;          /* NULL: the door takes them */
     enum deploy_door door;
 };
 

@@ -22,6 +22,8 @@ struct deploy_facts {
     struct strv keys;      /* names of credentials, sorted */
 };
 
+/* No key is written in the manifest. E-DEP-004. */
+bool deploy_check_keys (const struct capsule_manifest *m, struct mur_error **err);
 /* A file of these name parts, to be written to. */
 struct buf *deploy_file_new (struct deploy_files *files, const char *name);
 /* An object as YAML in a file named after its kind. Takes the object. */

@@ -44,6 +44,18 @@ resources (const struct deploy_facts *f)
     return json_pack ("{s:o, s:o}", "requests", requests, "limits", limits);
 }
 
+/* The capsule with its store, and the same packages for the capsules it starts beside itself. */
+static void
+mount_capsule (json_t *mounts)
+{
+    static const char *const places[][2] = { { "/capsule", "capsule" },
+                                             { HOME "/.murmur/artifacts", "artifacts" } };
+    for (size_t i = 0; i < ARRAY_LEN (places); i++)
+        json_array_append_new (mounts,
+                               json_pack ("{s:s, s:s, s:s, s:b}", "name", "capsule", "mountPath",
+                                          places[i][0], "subPath", places[i][1], "readOnly", 1));
+}
+
 static json_t *
 container (const struct deploy_facts *f)
 {
@@ -67,6 +79,8 @@ container (const struct deploy_facts *f)
         json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "keys", "mountPath",
                                                   DEPLOY_KEYS, "readOnly", 1));
     json_object_set_new (c, "volumeMounts", mounts);
+    if (f->request->capsule_image)
+        mount_capsule (mounts);
     if (! f->port)
         return c;
     json_object_set_new (c, "ports",
@@ -100,6 +114,10 @@ pod_of (const struct deploy_facts *f)
         "home", "emptyDir", "sizeLimit", "1Gi", "name", "state", "emptyDir", "sizeLimit", "2Gi",
         "name", "work", "emptyDir", "sizeLimit", "4Gi", "name", "tmp", "emptyDir", "sizeLimit",
         "1Gi", "name", "config", "configMap", "name", f->name);
+    if (f->request->capsule_image)
+        json_array_append_new (volumes, json_pack ("{s:s, s:{s:s, s:s}}", "name", "capsule",
+                                                   "image", "reference", f->request->capsule_image,
+                                                   "pullPolicy", "IfNotPresent"));
     if (f->keys.len)
         json_array_append_new (volumes, key_volume (f));
     json_t *spec =

@@ -12,6 +12,7 @@
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/text/yaml.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -315,4 +316,23 @@ package_contracts (struct package *p, struct wit_contracts *out, struct mur_erro
     }
     mur_fail (err, E_IO_003, "%s: %s does not parse as a component", p->label, entry->name);
     return PACKAGE_UNPARSABLE;
+}
+
+char *
+package_component_in (const char *dir_path, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv names = { 0 };
+    _cleanup_closedir_ DIR *dir = opendir (dir_path);
+    for (struct dirent *e; dir && (e = readdir (dir));)
+        if (str_ends (e->d_name, ".wasm"))
+            strv_push (&names, e->d_name);
+    strv_sort (&names);
+    if (! names.len) {
+        mur_fail (err, E_RUN_004, "no component at %s/capsule.wasm", dir_path);
+        mur_hint (err, "build it there, or declare inference: for an agent capsule");
+        return NULL;
+    }
+    int at = package_pick_root_wasm ((const char *const *)names.items, names.len, E_IO_003,
+                                     dir_path, err);
+    return at < 0 ? NULL : x_asprintf ("%s/%s", dir_path, names.items[at]);
 }

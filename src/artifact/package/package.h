@@ -60,6 +60,8 @@ package_root_wasm (const struct package *p, enum diag_code code, struct mur_erro
 /* The same rule over plain names: the index of the winner, or -1 with *err set. */
 int package_pick_root_wasm (const char *const *names, size_t count, enum diag_code code,
                             const char *label, struct mur_error **err);
+/* The component of a script capsule's folder, by the same rule. Owned; E-RUN-004, E-IO-003. */
+char *package_component_in (const char *dir_path, struct mur_error **err);
 /* Inflates the selected component. E-IO-003. */
 bool package_read_wasm (const struct package *p, struct buf *wasm, struct mur_error **err);
 /* Inflates an entry by exact name ("skill.md", "bin/<bare>"); absent is E-IO-003 naming it. */

@@ -38,6 +38,18 @@ oci_package_clear (struct oci_package *p)
     *p = (struct oci_package){ 0 };
 }
 
+bool
+oci_platform_words (const char *tag, const char **os, const char **architecture)
+{
+    for (size_t i = 0; i < ARRAY_LEN (platforms); i++)
+        if (str_eq (platforms[i].tag, tag)) {
+            *os = platforms[i].os;
+            *architecture = platforms[i].architecture;
+            return true;
+        }
+    return false;
+}
+
 /* The type of a role; one for all other words. Static. */
 static const char *
 package_type (const char *runtime)
@@ -256,11 +268,11 @@ platform_entry (const char *platform, const struct package *p, const char *manif
     oci_digest_of (manifest, strlen (manifest), digest);
     json_t *entry = oci_descriptor_json (OCI_TYPE_MANIFEST, digest, strlen (manifest));
     json_t *place = json_object (), *notes = json_object ();
-    for (size_t i = 0; i < ARRAY_LEN (platforms); i++)
-        if (str_eq (platforms[i].tag, platform)) {
-            json_set_string (place, "architecture", platforms[i].architecture);
-            json_set_string (place, "os", platforms[i].os);
-        }
+    const char *os, *architecture;
+    if (oci_platform_words (platform, &os, &architecture)) {
+        json_set_string (place, "architecture", architecture);
+        json_set_string (place, "os", os);
+    }
     json_set_string (entry, "artifactType", package_type (p->manifest->runtime));
     json_set_string (notes, note_sha256, p->sha256);
     json_object_set_new (entry, "annotations", notes);

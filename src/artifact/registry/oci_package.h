@@ -41,6 +41,8 @@ char *oci_package_manifest (struct package *p, const char *platform, const char 
 
 /* --- indexes of platforms --- */
 
+/* "linux" and "amd64" of "linux-x86_64". Static. False: no platform of ours. */
+bool oci_platform_words (const char *tag, const char **os, const char **architecture);
 bool oci_is_index (const struct oci_manifest *m);
 /* The descriptor for a platform in an index. False: there is none. */
 bool

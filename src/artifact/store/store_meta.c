@@ -171,3 +171,13 @@ store_meta_read (const struct store_payload *payload, const char *name, const ch
     store_meta_of_package (p, name, version, payload->platform, out);
     return true;
 }
+
+char *
+store_meta_derived (struct package *p, const char *name, const char *version, const char *platform)
+{
+    struct store_meta meta;
+    store_meta_of_package (p, name, version, platform, &meta);
+    char *text = store_meta_text (&meta);
+    store_meta_clear (&meta);
+    return text;
+}

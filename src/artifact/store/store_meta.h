@@ -27,3 +27,7 @@ void store_meta_clear (struct store_meta *m);
 /* The recorded sidecar of a payload; derived from the archive when it is missing or unreadable. */
 bool store_meta_read (const struct store_payload *payload, const char *name, const char *version,
                       struct store_meta *out, struct mur_error **err);
+/* The sidecar's text of an opened package, from its bytes alone: the same package gives the same
+ * text. <platform> NULL: the payload is untagged. Owned. */
+char *
+store_meta_derived (struct package *p, const char *name, const char *version, const char *platform);

@@ -11,6 +11,7 @@
 #include "cli/deploy/commands.h"
 #include "cli/line/args.h"
 #include "deploy/deploy.h"
+#include "deploy/layout.h"
 #include "fs/paths.h"
 #include "net/url.h"
 
@@ -34,6 +35,7 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                   { "service", DEPLOY_DOOR_SERVICE },
                   { "route", DEPLOY_DOOR_ROUTE } };
     *r = (struct deploy_request){ .image = cli_value (args, "--image"),
+                                  .capsule_image = cli_value (args, "--capsule-image"),
                                   .capsule = cli_value (args, "--capsule"),
                                   .space = cli_value (args, "--namespace"),
                                   .queue = cli_value (args, "--queue"),
@@ -51,20 +53,68 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
     return ! fault || mur_fail (err, E_DEP_003, "--public-url: \"%s\" %s", r->public_url, fault);
 }
 
+/* The reference with the digest of a layout's image; as it is without one. Owned. */
+static char *
+with_digest (const char *reference, const char *layout_path, struct mur_error **err)
+{
+    struct oci_descriptor at;
+    if (! layout_path)
+        return x_strdup (reference);
+    _cleanup_layout_ struct layout *layout = layout_open (layout_path, err);
+    _cleanup_json_ json_t *image = layout ? layout_image (layout, err) : NULL;
+    if (! image || ! oci_descriptor_read (image, &at))
+        return NULL;
+    const char *said = strchr (reference, '@');
+    if (said && ! str_eq (said + 1, at.digest)) {
+        mur_fail (err, E_DEP_005, "%s names another image than --layout %s: %s", reference,
+                  layout_path, at.digest);
+        return NULL;
+    }
+    return x_asprintf ("%.*s@%s", (int)strcspn (reference, "@"), reference, at.digest);
+}
+
+/* Names the image the capsule is in by its digest. Owned; NULL without *err: there is no image. */
+static char *
+pin_image (struct deploy_request *r, const char *layout_path, struct mur_error **err)
+{
+    const char **at = r->capsule_image ? &r->capsule_image : &r->image;
+    if (! *at && layout_path)
+        mur_fail (err, E_DEP_002, "--layout %s gives a digest, and no --image the name it is for",
+                  layout_path);
+    char *pinned = *at ? with_digest (*at, layout_path, err) : NULL;
+    if (pinned)
+        *at = pinned;
+    return pinned;
+}
+
+static void
+note_tag (const char *image)
+{
+    if (image && ! strstr (image, "@sha256:"))
+        diag_note ("%s is not named by digest: what runs is what the registry gives that day",
+                   image);
+}
+
 static bool
 render (const struct cli_args *args, struct deploy_files *files, struct deploy_request *r,
         struct mur_error **err)
 {
+    struct mur_error *caught = NULL;
     if (! read_request (args, r, err))
         return false;
+    _cleanup_free_ char *pinned = pin_image (r, cli_value (args, "--layout"), &caught);
+    if (caught)
+        return mur_propagate (err, caught);
     _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
         capsule_manifest_read (cli_value (args, "--manifest"), MANIFEST_SECRETLESS, err);
     r->manifest = m;
     bool is_rendered = m && deploy_render (r, files, err);
-    r->manifest = NULL;
-    if (is_rendered && r->image && ! strstr (r->image, "@sha256:"))
-        diag_note ("%s is not named by digest: what runs is what the registry gives that day",
-                   r->image);
+    if (is_rendered) {
+        note_tag (r->image);
+        note_tag (r->capsule_image);
+    }
+    r->manifest = NULL; /* these were lent */
+    r->image = r->capsule_image = NULL;
     return is_rendered;
 }
 

@@ -17,6 +17,16 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<REF>",                                                                   \
           .help = "image that holds mur, and the capsule at /capsule; best named by digest" },     \
+        { .name = "--capsule-image",                                                               \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<REF>",                                                                   \
+          .help = "image of the capsule alone, which a pod has as a volume at /capsule" },         \
+        { .name = "--layout",                                                                      \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<DIR>",                                                                   \
+          .help =                                                                                  \
+              "what `mur image build` wrote: the image that holds the capsule is named by its "    \
+              "digest" },                                                                          \
         { .name = "--capsule",                                                                     \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<DIR>",                                                                   \
@@ -57,3 +67,28 @@ const struct cli_option cli_deploy_render_options[] = {
 };
 
 const struct cli_option cli_deploy_apply_options[] = { RENDERED, { 0 } };
+
+#define LAYOUT_OPTION                                                                              \
+    {                                                                                              \
+        .name = "--output", .letter = 'o', .kind = CLI_VALUE, .value_name = "<DIR>",               \
+        .is_required = true,                                                                       \
+        .help = "folder of the OCI image layout: new, empty, or one to be replaced"                \
+    }
+
+const struct cli_option cli_image_build_options[] = {
+    LAYOUT_OPTION,
+    { .name = "--base",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "layout of an image that has mur, to put the capsule on" },
+    { 0 },
+};
+
+const struct cli_option cli_image_pull_options[] = {
+    LAYOUT_OPTION,
+    { .name = "--platform",
+      .kind = CLI_VALUE,
+      .value_name = "<PLATFORM>",
+      .help = "of an image there is for several, as linux-aarch64 (default: this machine's)" },
+    { 0 },
+};

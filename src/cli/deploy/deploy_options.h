@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The options of `mur deploy`: what is rendered, and where files of it go.
+ * The options of `mur deploy`: what is rendered, and where files of it go; and of `mur
+ * image`.
  */
 #pragma once
 
@@ -9,3 +10,5 @@
 extern const struct cli_option cli_deploy_render_options[];
 /* Of `check` and `apply`, which write nothing. */
 extern const struct cli_option cli_deploy_apply_options[];
+extern const struct cli_option cli_image_build_options[];
+extern const struct cli_option cli_image_pull_options[];

@@ -24,7 +24,7 @@ static const struct {
     { "Run", "run chat send answer ps top ui watch cancel stop token control mcp" },
     { "Look back", "trace replay conversation eval" },
     { "Make and share",
-      "new build publish install deploy list search index precompile sign verify trust" },
+      "new build publish install image deploy list search index precompile sign verify trust" },
     { "This installation", "doctor config beta version self explain completions help" },
 };
 

@@ -505,7 +505,7 @@ check_artifacts (struct run *r, struct mur_error **err)
     if (! artifacts_check_present (q->stores, q->lock, names, versions, uses, count, err))
         return false;
     if (! r->manifest->inference && ! q->capsule.package)
-        q->capsule.component_path = keep (r, run_find_component (q->file.dir, err));
+        q->capsule.component_path = keep (r, package_component_in (q->file.dir, err));
     return r->manifest->inference || q->capsule.package || q->capsule.component_path;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/run_inputs.h"
 
-#include "artifact/package/package.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
@@ -16,7 +15,6 @@
 #include "trace/read/address.h"
 #include "trace/read/reader.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -147,27 +145,6 @@ resumed_clear (struct resumed *r)
     free (r->session_id);
     free (r->trace_path);
     free (r->context_id);
-}
-
-/* --- the component --- */
-
-char *
-run_find_component (const char *dir_path, struct mur_error **err)
-{
-    _cleanup_strv_ struct strv names = { 0 };
-    _cleanup_closedir_ DIR *dir = opendir (dir_path);
-    for (struct dirent *e; dir && (e = readdir (dir));)
-        if (str_ends (e->d_name, ".wasm"))
-            strv_push (&names, e->d_name);
-    strv_sort (&names);
-    if (! names.len) {
-        mur_fail (err, E_RUN_004, "no component at %s/capsule.wasm", dir_path);
-        mur_hint (err, "build it there, or declare inference: for an agent capsule");
-        return NULL;
-    }
-    int at = package_pick_root_wasm ((const char *const *)names.items, names.len, E_IO_003,
-                                     dir_path, err);
-    return at < 0 ? NULL : x_asprintf ("%s/%s", dir_path, names.items[at]);
 }
 
 bool

@@ -23,10 +23,6 @@ void resumed_clear (struct resumed *r);
  * itself; text with a mark or in UTF-16 as UTF-8. E-IO-001, E-IO-003. */
 bool run_read_task (const char *value, struct buf *task, struct mur_error **err);
 
-/* The component of a script capsule's folder: capsule.wasm, else its only .wasm. Owned. E-RUN-004,
- * E-IO-003. */
-char *run_find_component (const char *dir, struct mur_error **err);
-
 /* Lays --model and --max-session-tokens over the manifest; <changed> receives the keys that are
  * another than it says. A ceiling is only ever lowered. E-IO-003: there is no inference block. */
 bool run_change_manifest (const struct cli_args *args, struct capsule_manifest *m,

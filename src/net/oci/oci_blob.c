@@ -35,10 +35,8 @@ oci_descriptor_json (const char *media_type, const char *digest, uint64_t size)
 
 /* --- reading --- */
 
-typedef bool sink_fn (void *ctx, const void *data, size_t len);
-
 struct stream {
-    sink_fn *sink;
+    oci_sink_fn *sink;
     void *ctx;
     struct sha256 *sha;
     uint64_t len, size;
@@ -75,11 +73,10 @@ judge (const struct oci_ref *ref, const struct oci_descriptor *blob, const struc
                      ref->repository, blob->digest, hex);
 }
 
-/* Streams a blob into <sink>, on another thread. True only when the bytes had the size and the
- * digest that were asked for. */
-static bool
-stream_blob (struct oci_client *c, const struct oci_ref *repository,
-             const struct oci_descriptor *blob, sink_fn *sink, void *ctx, struct mur_error **err)
+bool
+oci_blob_stream (struct oci_client *c, const struct oci_ref *repository,
+                 const struct oci_descriptor *blob, oci_sink_fn *sink, void *ctx,
+                 struct mur_error **err)
 {
     struct stream s = { .sink = sink, .ctx = ctx, .sha = sha256_new (), .size = blob->size };
     char hex[SHA256_HEX_LEN + 1];
@@ -124,7 +121,7 @@ oci_blob_get (struct oci_client *c, const struct oci_ref *repository,
         return mur_fail (err, E_REG_013, "%s/%s: the blob %s has %llu bytes; at most %zu are read",
                          repository->host, repository->repository, blob->digest,
                          (unsigned long long)blob->size, limit);
-    if (stream_blob (c, repository, blob, append, out, err))
+    if (oci_blob_stream (c, repository, blob, append, out, err))
         return true;
     buf_free (out);
     return false;

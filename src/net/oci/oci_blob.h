@@ -27,6 +27,13 @@ bool oci_blob_get (struct oci_client *c, const struct oci_ref *repository,
                    const struct oci_descriptor *blob, size_t limit, struct buf *out,
                    struct mur_error **err);
 
+/* The same of any size, each piece handed to <sink> as it comes, on another thread; false of it
+ * ends the asking. What it was given counts for nothing when this fails. */
+typedef bool oci_sink_fn (void *ctx, const void *data, size_t len);
+bool oci_blob_stream (struct oci_client *c, const struct oci_ref *repository,
+                      const struct oci_descriptor *blob, oci_sink_fn *sink, void *ctx,
+                      struct mur_error **err);
+
 /* Uploads a blob in one piece unless it is there already. <digest> is of these bytes. */
 bool oci_blob_put (struct oci_client *c, const struct oci_ref *repository, const void *data,
                    size_t len, const char *digest, struct mur_error **err);
