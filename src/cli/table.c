@@ -11,6 +11,7 @@
 #include "cli/habits.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
+#include "cli/line/fleet_options.h"
 #include "cli/mcp/commands.h"
 #include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
@@ -45,18 +46,6 @@
         .name = "--record", .kind = CLI_VALUE, .value_name = "<NAME>",                             \
         .help = "the record store that holds it, when several do"                                  \
     }
-/* Sessions of a cluster in place of this machine's. */
-#define OPT_FLEET                                                                                  \
-    { .name = "--fleet", .help = "sessions that are Jobs of a Kubernetes cluster instead" },       \
-        { .name = "--kubeconfig",                                                                  \
-          .kind = CLI_VALUE,                                                                       \
-          .value_name = "<FILE>",                                                                  \
-          .requires = "--fleet",                                                                   \
-          .help = "access to the cluster (default: the pod's own, KUBECONFIG, ~/.kube/config)" },  \
-    {                                                                                              \
-        .name = "--namespace", .kind = CLI_VALUE, .value_name = "<NAME>", .requires = "--fleet",   \
-        .help = "the sessions' namespace (default: the kubeconfig's)"                              \
-    }
 #define NONE                                                                                       \
     {                                                                                              \
         0                                                                                          \
@@ -72,7 +61,7 @@ static const struct cli_option ps_options[] = {
       .conflicts = "--json",
       .help = "one line for every record removed, and who started a delegated session" },
     OPT_JSON ("the same as JSON; removes and creates nothing"),
-    OPT_FLEET,
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -85,6 +74,7 @@ static const struct cli_option watch_options[] = {
     { .name = "--wait",
       .conflicts = "--url",
       .help = "when no such session runs yet, wait until it does" },
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -105,6 +95,7 @@ static const struct cli_option send_options[] = {
       .help = "go on with this conversation context" },
     OPT_DETACH ("print the new task's id and do not wait for its end"),
     OPT_URL,
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -115,6 +106,7 @@ static const struct cli_option answer_options[] = {
       .help = "the task that asks (default: the only one)" },
     OPT_DETACH ("do not wait for the task's end"),
     OPT_URL,
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -123,6 +115,7 @@ static const struct cli_option cancel_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<HOST:PORT>",
       .help = "a door by address instead of a session; its token comes from MURMUR_DOOR_TOKEN" },
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -133,7 +126,7 @@ static const struct cli_option stop_options[] = {
       .fallback = "10",
       .is_number = true,
       .help = "how long it may take to end by itself; 0 kills at once" },
-    OPT_FLEET,
+    CLI_FLEET_OPTIONS,
     NONE
 };
 
@@ -179,7 +172,10 @@ static const struct cli_option conversation_truncate_options[] = {
 };
 
 static const struct cli_option trace_steps_options[] = {
-    { .name = "--verbose", .help = "add the first text of each call's input" }, OPT_WORKDIR, NONE
+    { .name = "--verbose", .help = "add the first text of each call's input" },
+    OPT_WORKDIR,
+    CLI_FLEET_OPTIONS,
+    NONE
 };
 
 static const struct cli_option trace_report_options[] = {

@@ -6,6 +6,7 @@
 #include "door/planes/plane_answer.h"
 #include "door/planes/plane_worker.h"
 #include "door/planes/resources.h"
+#include "door/planes/trace_plane.h"
 #include "door/rpc.h"
 #include "manifest/capsule/door_methods.h"
 #include "net/server/http_exchange.h"
@@ -30,6 +31,7 @@ struct door {
     struct peer_files *peer_files;
     struct mcp_plane *mcp;          /* NULL: nothing is served to MCP clients */
     struct control_plane *control;  /* NULL: nothing may be changed */
+    struct fs_root *records;        /* NULL: the trace is not served */
     const struct str_list *origins; /* pages that are answered; NULL: those of this machine alone */
 };
 
@@ -166,6 +168,13 @@ refuse_resource (struct door *d, struct http_exchange *x, const char *credential
     return resources_refuse (d->resources, x);
 }
 
+/* To whom the whole session is open; for anybody else there is nothing of that name. */
+static bool
+serves_trace (const struct door *d, const struct http_exchange *x, const char *credential)
+{
+    return d->records && plane_is_under (x, PLANE_TRACE) && str_eq (credential, AUTH_OPERATOR);
+}
+
 /* The steps of door.md 2 that end before a body is read. */
 static size_t
 on_head (void *ctx, struct http_exchange *x)
@@ -224,6 +233,8 @@ on_request (void *ctx, struct http_exchange *x)
         return;
     if (plane_is_under (x, PLANE_RESOURCES))
         resources_serve (d->resources, x);
+    else if (serves_trace (d, x, credential))
+        trace_plane_serve (d->records, x);
     else if (d->mcp && plane_is_under (x, PLANE_MCP))
         mcp_plane_serve (d->mcp, x, credential);
     else if (is_rpc (x) && len > 0)
@@ -292,6 +303,7 @@ void
 door_set_planes (struct door *d, const struct plane_facts *facts, const char *session_id)
 {
     d->origins = facts->exports ? &facts->exports->origins : NULL;
+    d->records = facts->records;
     d->plane_worker = plane_worker_new ();
     d->resources = resources_new (facts, d->plane_worker);
     d->peer_files = peer_files_new (facts, session_id, d->plane_worker);

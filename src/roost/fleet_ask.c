@@ -44,9 +44,9 @@ number_of (const char *path, const char *name)
 
 /* --- what is said of it --- */
 
-/* Where its door is, and the one token it takes: from its parent, to it. */
+/* Where its door is, and a token it takes: from whom, to it. */
 static void
-set_door (const struct fleet *f, const struct placed *p, json_t *body)
+set_door (const struct fleet *f, const struct placed *p, const char *from, json_t *body)
 {
     if (p->state != PLACED_RUNNING || ! p->pod.ip)
         return;
@@ -55,7 +55,7 @@ set_door (const struct fleet *f, const struct placed *p, json_t *body)
         x_asprintf ("%s%s%s:%d", is_v6 ? "[" : "", p->pod.ip, is_v6 ? "]" : "", FLEET_DOOR_PORT);
     _cleanup_free_ char *formation = fleet_formation (f, p->root);
     _cleanup_free_ char *member = fleet_member (p);
-    char *token = formation_token_mint (f->sign_key, formation, "parent", member);
+    char *token = formation_token_mint (f->sign_key, formation, from, member);
     json_set_string (body, "url", url);
     json_set_string (body, "token", token);
     if (token)
@@ -71,7 +71,7 @@ describe (const struct fleet *f, const struct placed *p)
     json_set_string (body, "state", state_names[p->state]);
     if (p->session)
         json_set_string (body, "session_id", p->session);
-    set_door (f, p, body);
+    set_door (f, p, "parent", body);
     if (p->state != PLACED_ENDED)
         return body;
     json_set_string (body, "status", p->end.status);
@@ -119,6 +119,49 @@ fleet_children_end (struct referee *r, const char *ticket, const char *path)
         fleet_doom (r->fleet, p, "the session that started it ended it");
     pthread_mutex_unlock (&r->lock);
     return p ? (struct verdict){ 200, json_object () } : verdict_not_you ();
+}
+
+/* --- who runs the cluster --- */
+
+/* Whoever may write the session's Job has written there what only the holder of <secret> can have:
+ * no credential of the cluster's comes to us. Read from the server, since it is some ms old. */
+static bool
+is_written (const struct fleet *f, const char *job, const char *secret)
+{
+    char hex[SHA256_HEX_LEN + 1];
+    sha256_hex (secret, strlen (secret), hex);
+    _cleanup_free_ char *name = x_asprintf ("operator-%.16s", hex);
+    _cleanup_free_ char *escaped = kube_escape (job);
+    _cleanup_free_ char *path = fleet_path (f, "jobs", escaped);
+    const struct kube_call call = { .method = "GET", .path = path };
+    _cleanup_kube_answer_ struct kube_answer a = { 0 };
+    return kube_call (f->kube, &call, &a, NULL) && kube_answer_is_ok (&a) &&
+           str_eq (fleet_annotation (a.body, name), hex);
+}
+
+struct verdict
+fleet_door (struct referee *r, const char *secret, const char *body, size_t body_len)
+{
+    struct verdict v;
+    _cleanup_json_ json_t *o = request_body (body, body_len, &v);
+    const char *job = o ? request_text (o, "job", &v) : NULL;
+    if (! job)
+        return v;
+    if (! secret || strlen (secret) < 2 * TOKEN_KEY_LEN || ! is_written (r->fleet, job, secret))
+        return verdict_not_you ();
+    pthread_mutex_lock (&r->lock);
+    const struct placed *p = fleet_find_job (r->fleet, job);
+    v = (struct verdict){ 200, json_object () };
+    if (p)
+        set_door (r->fleet, p, FLEET_OPERATOR, v.body);
+    pthread_mutex_unlock (&r->lock);
+    if (json_get_string (v.body, "token"))
+        return v;
+    json_decref (v.body);
+    return verdict_error (403,
+                          "the session of Job %s has no door now: it has not registered, or "
+                          "has ended",
+                          job);
 }
 
 /* --- its own word --- */

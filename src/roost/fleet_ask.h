@@ -15,3 +15,9 @@ struct verdict fleet_children_end (struct referee *r, const char *ticket, const 
 /* Beside POST /deregister: the session's outcome is kept, on its Job too. <body> as it came. */
 void
 fleet_deregister (struct referee *r, const char *session_id, const char *body, size_t body_len);
+/* POST /doors {"job"}: the door of a running session, and a token of its operator for it, to who
+ * has shown by annotation `murmur.dev/operator-<16 hex>` that the Job is theirs to write
+ * (docs/fleet.md).
+ */
+struct verdict
+fleet_door (struct referee *r, const char *secret, const char *body, size_t body_len);

@@ -54,7 +54,7 @@ struct connection {
 struct request {
     char *method, *path;
     const char *credential, *approval; /* NULL: header absent */
-    const char *pod_token, *ticket;
+    const char *pod_token, *ticket, *operator_secret;
     const char *origin, *content_type, *host, *length, *token;
     const char *fault; /* what is wrong with the head, NULL: nothing */
     size_t content_length;
@@ -108,6 +108,7 @@ parse_line (struct request *r, char *line)
         { "x-murmur-roost-token", &r->token },
         { "x-murmur-pod-token", &r->pod_token },
         { "x-murmur-child-ticket", &r->ticket },
+        { "x-murmur-operator", &r->operator_secret },
         { "content-length", &r->length },
         { "content-type", &r->content_type },
         { "origin", &r->origin },
@@ -239,6 +240,14 @@ deregister (struct referee *referee, const struct request *r)
     return referee_deregister (referee, r->credential, r->body, r->body_len);
 }
 
+static struct verdict
+open_door (struct referee *referee, const struct request *r)
+{
+    return referee_has_fleet (referee)
+               ? fleet_door (referee, r->operator_secret, r->body, r->body_len)
+               : verdict_error (404, "not found");
+}
+
 static const struct {
     const char *method, *path;
     struct verdict (*handle) (struct referee *referee, const struct request *r);
@@ -247,6 +256,7 @@ static const struct {
     { "POST", "/spawn", spawn },
     { "POST", "/register", register_session },
     { "POST", "/deregister", deregister },
+    { "POST", "/doors", open_door },
 };
 
 static bool

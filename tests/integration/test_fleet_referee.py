@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.cluster import root_job
 from tests.support.delegation import delegate, reads, turn
-from tests.support.fleet import Fleet
+from tests.support.fleet import Fleet, ask_referee as ask
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
 
@@ -47,16 +47,6 @@ def kill_referee(fleet):
 
 def root_process(fleet):
     return fleet.node.process_of(fleet.pods_of("root-1")[0])
-
-
-def ask(fleet, method, path, body=None, **headers):
-    request = urllib.request.Request(fleet.roost.url + path, None if body is None else json.dumps(body).encode(), method=method, headers={
-        "content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}})
-    try:
-        with urllib.request.urlopen(request, timeout=30 * SLOWER) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as refused:
-        return refused.code, json.loads(refused.read())
 
 
 def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(lab):

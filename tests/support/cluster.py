@@ -301,9 +301,14 @@ class Node:
             threading.Thread(target=self.end_deleted, args=(uid, pod), daemon=True).start() if uid not in self.first_seen else None
             self.first_seen[uid] = True
 
+    def address(self):
+        """Of its own among the tests that run at the same time."""
+        number = os.getpid() * 256 + self.count % 250 + 1
+        return f"127.{16 + (number >> 16) % 200}.{number >> 8 & 255}.{number & 255}"
+
     def start(self, uid, pod):
         self.count += 1
-        name, address = pod["metadata"]["name"], f"127.0.{self.count // 250}.{self.count % 250 + 1}"
+        name, address = pod["metadata"]["name"], self.address()
         home = self.lab.directory / "pods" / name
         (home / ".murmur").mkdir(parents=True)
         (home / "work").mkdir()

@@ -2,9 +2,12 @@
 #
 # A fleet in a lab: a cluster, its node, and the referee over them.
 
+import json
 import socket
 import subprocess
 import threading
+import urllib.error
+import urllib.request
 
 from .cluster import NAMESPACE, Api, Node, ScriptedServer, root_job
 from .delegation import ask_door
@@ -20,6 +23,16 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def ask_referee(fleet, method, path, body=None, **headers):
+    request = urllib.request.Request(fleet.roost.url + path, None if body is None else json.dumps(body).encode(), method=method, headers={
+        "content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}})
+    try:
+        with urllib.request.urlopen(request, timeout=30 * SLOWER) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())
 
 
 class FleetRoost(Roost):
@@ -127,4 +140,4 @@ class Fleet:
         return self.home_of(pod) / "work" / name
 
 
-__all__ = ["Fleet", "ask_door"]
+__all__ = ["Fleet", "ask_door", "ask_referee"]

@@ -11,6 +11,8 @@
 #include "base/keys/ed25519.h"
 
 #define FORMATION_TOKEN_TAG "mft1."
+/* Who runs the machines a session of a fleet is on; no member of a formation has such a name. */
+#define FLEET_OPERATOR "@operator"
 
 /* The caller wipes and frees it; NULL when the library refuses. */
 char *formation_token_mint (const unsigned char private_key[ED25519_KEY_LEN],

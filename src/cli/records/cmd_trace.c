@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "cli/line/args.h"
 #include "cli/records/commands.h"
+#include "cli/records/fleet_trace.h"
 #include "cli/records/recorded.h"
 #include "fs/paths.h"
 #include "fs/root.h"
@@ -77,6 +78,8 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
     _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
     if (! work_root)
         return CLI_FAILED;
+    if (cli_has (args, "--tree"))
+        return fleet_trace_tree (args, address, err) ? CLI_OK : CLI_FAILED;
     if (address && str_starts (address, "frm_"))
         return show_formation (args, address, work_root, err) ? CLI_OK : CLI_FAILED;
     _cleanup_trace_ struct trace *t = recorded_trace (args, address, TRACE_TOLERANT, err);

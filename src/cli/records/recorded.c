@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/records/recorded.h"
 
+#include "cli/records/fleet_trace.h"
 #include "home/paths.h"
 
 bool
@@ -32,6 +33,8 @@ struct trace *
 recorded_trace (const struct cli_args *args, const char *address, enum trace_mode mode,
                 struct mur_error **err)
 {
+    if (cli_has (args, "--fleet"))
+        return fleet_trace (args, address, err);
     _cleanup_free_ char *work_root = home_work_root (cli_value (args, "--workdir"), ".", err);
     struct recorded_session session;
     if (! work_root ||

@@ -22,6 +22,7 @@ struct recorded_group {
 bool recorded_group_open (const char *workdir, struct recorded_group *g, struct mur_error **err);
 void recorded_group_free (struct recorded_group *g);
 
-/* Reads the trace <address> names (NULL: @1) in the group of the command's --workdir. */
+/* Reads the trace <address> names (NULL: @1) in the group of the command's --workdir; with --fleet,
+ * of a session of the cluster that runs. */
 struct trace *recorded_trace (const struct cli_args *args, const char *address,
                               enum trace_mode mode, struct mur_error **err);

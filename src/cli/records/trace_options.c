@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/records/trace_options.h"
 
+#include "cli/line/fleet_options.h"
+
 #define OPT_WORKDIR                                                                                \
     {                                                                                              \
         .name = "--workdir", .kind = CLI_VALUE, .value_name = "<WORKDIR>",                         \
@@ -20,6 +22,11 @@ const struct cli_option cli_trace_show_options[] = {
       .value_name = "<N>",
       .is_number = true,
       .help = "the turn --body means" },
+    CLI_FLEET_OPTIONS,
+    { .name = "--tree",
+      .requires = "--fleet",
+      .conflicts = "--body",
+      .help = "the session and everything it started, one report a session" },
     { 0 },
 };
 
@@ -41,5 +48,6 @@ const struct cli_option cli_trace_export_options[] = {
       .value_name = "<WHAT>",
       .help = "none (default), meta or full: what of the conversation goes along" },
     OPT_WORKDIR,
+    CLI_FLEET_OPTIONS,
     { 0 },
 };

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
+#include "cli/running/fleet_sessions.h"
 #include "cli/running/running_session.h"
 #include "cli/running/task_words.h"
 #include "client/door_client.h"
@@ -80,13 +81,12 @@ static bool
 cancel_in_session (const struct cli_args *args, struct http_client *client, struct mur_error **err)
 {
     _cleanup_ (running_scan_free) struct running_scan scan = { 0 };
-    const struct running_entry *e = running_session (cli_positional (args, "SESSION"), &scan, err);
+    const struct running_entry *e =
+        fleet_sessions_session (args, cli_positional (args, "SESSION"), client, &scan, err);
     if (! e)
         return false;
     if (! door_answers (client, &e->record))
-        return mur_fail (err, E_RUN_023,
-                         "%s is running (pid %ld), but its door at %s does not answer",
-                         e->record.session_id, (long)e->record.pid, e->record.url);
+        return running_session_deaf (&e->record, err);
     return cancel (client, e->record.url, e->record.door_token, cli_positional (args, "TASK_ID"),
                    err);
 }

@@ -12,6 +12,7 @@
 #include "cli/line/args.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_task.h"
+#include "cli/running/fleet_sessions.h"
 #include "cli/running/running_session.h"
 #include "client/door_client.h"
 #include "client/door_message.h"
@@ -60,7 +61,8 @@ find_target (const struct cli_args *args, struct target *t, struct mur_error **e
         return true;
     }
     const char *session = session_of (args);
-    const struct running_entry *e = running_session (session, &t->scan, err);
+    const struct running_entry *e =
+        fleet_sessions_session (args, session, t->client, &t->scan, err);
     if (! e && session && session[0] != '@' && ! str_starts (session, "ses_"))
         return mur_hint (err, "a text of several words is quoted: mur %s \"%s ...\"",
                          cli_command_of (args)->name, session);
@@ -68,9 +70,7 @@ find_target (const struct cli_args *args, struct target *t, struct mur_error **e
         return false;
     const struct running_record *r = &e->record;
     if (! door_answers (t->client, r))
-        return mur_fail (err, E_RUN_023,
-                         "%s is running (pid %ld), but its door at %s does not answer",
-                         r->session_id, (long)r->pid, r->url);
+        return running_session_deaf (r, err);
     t->url = r->url;
     t->token = r->door_token;
     t->name = r->session_id;

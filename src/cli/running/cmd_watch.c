@@ -13,6 +13,7 @@
 #include "cli/line/watch_keys.h"
 #include "cli/running/commands.h"
 #include "cli/running/door_stream.h"
+#include "cli/running/fleet_sessions.h"
 #include "cli/running/running_session.h"
 #include "cli/running/token_tally.h"
 #include "cli/running/watch_view.h"
@@ -137,9 +138,8 @@ watch_door (const char *url, const struct secret *token, const struct running_re
         .spent = record ? token_tally_words : NULL,
         .spent_ctx = &tally,
     };
-    if (record && style.is_terminal) {
+    if (record && style.is_terminal && *record->records_dir)
         token_tally_open (&tally, record->records_dir);
-    }
     if (record)
         diag_stderr_line ("watching %s@%s (%s) at %s", record->capsule_name,
                           record->capsule_version, record->session_id, url);
@@ -159,11 +159,15 @@ watch_door (const char *url, const struct secret *token, const struct running_re
 
 /* The session, which with --wait may not have begun yet. */
 static const struct running_entry *
-find_session (const char *address, bool waits, struct running_scan *scan, struct mur_error **err)
+find_session (const struct cli_args *args, struct http_client *client, struct running_scan *scan,
+              struct mur_error **err)
 {
+    const char *address = cli_positional (args, "SESSION");
+    bool waits = cli_has (args, "--wait");
     for (bool is_told = false;; is_told = true) {
         struct mur_error *caught = NULL;
-        const struct running_entry *e = running_session (address, scan, &caught);
+        const struct running_entry *e =
+            fleet_sessions_session (args, address, client, scan, &caught);
         if (e || ! waits || caught->code != E_RUN_022) {
             if (! e)
                 mur_propagate (err, caught);
@@ -179,18 +183,16 @@ find_session (const char *address, bool waits, struct running_scan *scan, struct
 }
 
 static bool
-watch_session (const char *address, bool waits, struct http_client *client, bool has_keys,
+watch_session (const struct cli_args *args, struct http_client *client, bool has_keys,
                struct mur_error **err)
 {
     _cleanup_ (running_scan_free) struct running_scan scan = { 0 };
-    const struct running_entry *e = find_session (address, waits, &scan, err);
+    const struct running_entry *e = find_session (args, client, &scan, err);
     if (! e)
         return false;
     const struct running_record *r = &e->record;
     if (! door_answers (client, r))
-        return mur_fail (err, E_RUN_023,
-                         "%s is running (pid %ld), but its door at %s does not answer",
-                         r->session_id, (long)r->pid, r->url);
+        return running_session_deaf (r, err);
     return watch_door (r->url, r->door_token, r, client, has_keys, err);
 }
 
@@ -205,8 +207,7 @@ cmd_watch (const struct cli_args *args, struct mur_error **err)
         _cleanup_secret_ struct secret *token = door_token_of_environment ();
         is_ok = watch_door (url, token, NULL, client, keys != NULL, err);
     } else {
-        is_ok = watch_session (cli_positional (args, "SESSION"), cli_has (args, "--wait"), client,
-                               keys != NULL, err);
+        is_ok = watch_session (args, client, keys != NULL, err);
     }
     watch_keys_end (keys);
     http_client_free (client);

@@ -112,3 +112,15 @@ running_session (const char *address, struct running_scan *scan, struct mur_erro
     }
     return by_suffix (address, scan, err);
 }
+
+bool
+running_session_deaf (const struct running_record *r, struct mur_error **err)
+{
+    if (r->pid)
+        return mur_fail (err, E_RUN_023,
+                         "%s is running (pid %ld), but its door at %s does not answer",
+                         r->session_id, (long)r->pid, r->url);
+    mur_fail (err, E_RUN_023, "%s is running in a cluster, but its door at %s does not answer here",
+              r->session_id, r->url);
+    return mur_hint (err, "the addresses of pods are reached from inside the cluster");
+}

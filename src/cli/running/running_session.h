@@ -13,3 +13,5 @@
  * record just removed and why) or E-RUN-028. */
 const struct running_entry *
 running_session (const char *address, struct running_scan *scan, struct mur_error **err);
+/* Fails with E-RUN-023: it runs, and its door does not answer. */
+bool running_session_deaf (const struct running_record *r, struct mur_error **err);

@@ -11,6 +11,7 @@
 #include "cli/line/args.h"
 #include "cli/line/own_command.h"
 #include "cli/ui/commands.h"
+#include "cli/ui/ui_fleet.h"
 #include "cli/ui/ui_page.h"
 #include "cli/ui/ui_server.h"
 #include "home/paths.h"
@@ -136,6 +137,23 @@ serve (const struct cli_args *args, struct ui_server *server, struct ui_gate *ga
     return true;
 }
 
+/* With --fleet the sessions of a cluster, too. */
+static struct ui_world *
+new_world (const struct cli_args *args, struct http_client *client, struct ui_hub *hub,
+           struct mur_error **err)
+{
+    _cleanup_ (ui_world_freep) struct ui_world *world =
+        ui_world_new (cli_value (args, "--workdir"), client, hub, err);
+    if (! world || ! cli_has (args, "--fleet"))
+        return steal_ptr (&world);
+    struct ui_fleet *fleet = ui_fleet_new (cli_value (args, "--kubeconfig"),
+                                           cli_value (args, "--namespace"), client, err);
+    if (! fleet)
+        return NULL;
+    ui_world_set_fleet (world, fleet);
+    return steal_ptr (&world);
+}
+
 int
 cmd_ui (const struct cli_args *args, struct mur_error **err)
 {
@@ -148,7 +166,7 @@ cmd_ui (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     struct ui_hub *hub = ui_hub_new ();
     struct http_client *client = http_client_new ();
-    struct ui_world *world = ui_world_new (cli_value (args, "--workdir"), client, hub, err);
+    struct ui_world *world = new_world (args, client, hub, err);
     const char *workdir = cli_value (args, "--workdir");
     struct ui_acts *acts = world ? ui_acts_new (world, client, workdir, is_read_only) : NULL;
     struct ui_server_parts parts = { gate, hub, world, acts, workdir, is_read_only };

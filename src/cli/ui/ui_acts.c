@@ -181,6 +181,20 @@ runs (const struct act *a)
     return false;
 }
 
+#define MOST_WORDS 10
+
+/* A command about the session: what it is, what comes behind the session (NULL: nothing), and where
+ * the session is. */
+static void
+run_about (const struct act *a, const char *command, const char *what)
+{
+    const char *words[MOST_WORDS] = { command, a->session, what };
+    const char *const *where = ui_world_words (a->acts->world, a->session);
+    for (size_t len = what ? 3 : 2; *where && len < MOST_WORDS - 1; where++)
+        words[len++] = *where;
+    run_command (a, words);
+}
+
 static void
 act_cancel (const struct act *a)
 {
@@ -188,14 +202,14 @@ act_cancel (const struct act *a)
     if (! task || ! str_starts (task, "tsk_"))
         ui_reply_error (a->x, 400, "task is missing: which one to cancel");
     else if (runs (a))
-        run_command (a, (const char *const[]){ "cancel", a->session, task, NULL });
+        run_about (a, "cancel", task);
 }
 
 static void
 act_stop (const struct act *a)
 {
     if (runs (a))
-        run_command (a, (const char *const[]){ "stop", a->session, NULL });
+        run_about (a, "stop", NULL);
 }
 
 static void

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ui/ui_options.h"
 
+#include "cli/line/fleet_options.h"
+
 const struct cli_option cli_ui_options[] = {
     { .name = "--port",
       .kind = CLI_VALUE,
@@ -23,6 +25,7 @@ const struct cli_option cli_ui_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<PATH>",
       .help = "keep the token in this file, so that open pages go on after a restart" },
+    CLI_FLEET_OPTIONS,
     { .name = "--json", .help = "print address, port and process as JSON" },
     { 0 },
 };

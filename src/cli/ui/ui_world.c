@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/running/door_task.h"
 #include "cli/running/listing.h"
+#include "cli/ui/ui_fleet.h"
 #include "cli/ui/ui_groups.h"
 #include "cli/ui/ui_session.h"
 #include "home/paths.h"
@@ -28,6 +29,7 @@
 struct ui_world {
     char *only; /* a work root; NULL: all */
     struct http_client *client;
+    struct ui_fleet *fleet; /* NULL: this machine's sessions alone */
     struct ui_hub *hub;
     int notify_fd, wake_fd;
     pthread_t thread;
@@ -145,7 +147,7 @@ static void
 begin (struct ui_world *w, const struct running_record *r)
 {
     _cleanup_free_ char *root = running_work_root (r);
-    if (w->only && ! str_eq (w->only, root))
+    if (r->pid && w->only && ! str_eq (w->only, root))
         return;
     struct ui_session *s = find (w, r->session_id);
     if (! s)
@@ -202,6 +204,8 @@ scan (struct ui_world *w)
     w->scanned_ms = clock_monotonic_ms ();
     if (! running_scan (false, &found, &err))
         return;
+    if (w->fleet)
+        ui_fleet_scan (w->fleet, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.entries[i].liveness != RUNNING_GONE)
             begin (w, &found.entries[i].record);
@@ -342,9 +346,23 @@ ui_world_new (const char *workdir, struct http_client *client, struct ui_hub *hu
     return steal_ptr (&w);
 }
 
+void
+ui_world_set_fleet (struct ui_world *w, struct ui_fleet *fleet)
+{
+    w->fleet = fleet;
+}
+
+const char *const *
+ui_world_words (const struct ui_world *w, const char *id)
+{
+    return ui_fleet_words (w->fleet, id);
+}
+
 bool
 ui_world_start (struct ui_world *w, struct mur_error **err)
 {
+    if (w->fleet && ! ui_fleet_start (w->fleet, w->wake_fd, err))
+        return false;
     int failure = pthread_create (&w->thread, NULL, run, w);
     errno = failure;
     w->has_thread = ! failure;
@@ -369,6 +387,7 @@ ui_world_free (struct ui_world *w)
     ui_world_poke (w);
     if (w->has_thread)
         pthread_join (w->thread, NULL);
+    ui_fleet_free (w->fleet);
     for (size_t i = 0; i < w->len; i++)
         ui_session_free (w->items[i]);
     free (w->items);

@@ -12,11 +12,16 @@
 #include "home/running.h"
 
 struct http_client;
+struct ui_fleet;
 struct ui_world;
 
 /* <workdir>: the records of that work folder alone; NULL: all. E-IO-003, E-IO-004. */
 struct ui_world *ui_world_new (const char *workdir, struct http_client *client, struct ui_hub *hub,
                                struct mur_error **err);
+/* Sessions of a cluster, too; before it begins. Taken over. */
+void ui_world_set_fleet (struct ui_world *w, struct ui_fleet *fleet);
+/* The options by which a command means this session: ui_fleet_words. */
+const char *const *ui_world_words (const struct ui_world *w, const char *id);
 /* Begins to look. E-IO-003. */
 bool ui_world_start (struct ui_world *w, struct mur_error **err);
 /* Stops looking and frees. Nobody may ask any more. */

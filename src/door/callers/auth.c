@@ -231,7 +231,8 @@ check_member (struct door_auth *a, const char *token, const char **credential)
         formation_token_verify (a->verify_key, a->formation_id, a->member, token, &from);
     if (verdict == FORMATION_INVALID)
         return AUTH_INVALID_TOKEN;
-    *credential = credential_of_member (a, from);
+    bool is_operator = verdict == FORMATION_GENUINE && str_eq (from, FLEET_OPERATOR);
+    *credential = is_operator ? AUTH_OPERATOR : credential_of_member (a, from);
     return verdict == FORMATION_GENUINE ? AUTH_GRANTED : AUTH_NOT_PERMITTED;
 }
 

@@ -11,6 +11,7 @@
 #define PLANE_FILES     "/resources/files"
 #define PLANE_PEER      "/resources/peer"
 #define PLANE_CONTROL   "/control"
+#define PLANE_TRACE     "/trace"
 
 /* The length of the path in a request target: what stands before a query. */
 size_t plane_path_len (const struct http_exchange *x);

@@ -15,4 +15,5 @@ struct plane_facts {
     bool follows_links;        /* not under class scoped */
     struct registry *registry; /* the generation */
     struct trace_writer *trace;
+    struct fs_root *records; /* of the session; NULL: its trace is not served */
 };

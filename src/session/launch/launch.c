@@ -78,6 +78,7 @@ set_planes (struct session *s)
         .follows_links = c->achieved != CONTAINMENT_SCOPED,
         .registry = s->registry,
         .trace = s->trace,
+        .records = s->places.records,
     };
     door_set_planes (s->door, &facts, s->id.text);
 }
