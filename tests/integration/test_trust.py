@@ -3,6 +3,7 @@
 # Signatures of packages and the policy that asks for them (spec/artifacts.md 8.2): at install and at launch.
 
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -11,7 +12,10 @@ import stat
 import pytest
 
 from tests.support.oci_registry import Registry
-from tests.support.packages import tool_package
+from tests.support.formation import Team
+from tests.support.packages import skill_package, tool_package
+from tests.support.roost import publish_capsule
+from tests.support.spawn import Family, Launcher, publish_agent
 
 REQUIRE = "trust:\n  require:\n    local: [ana]\n"
 
@@ -33,6 +37,17 @@ def pack(project, version="1.0.0", key="ana", name="tool-x", file=None, **more):
     if key:
         project.mur("sign", str(path), "--key", key).ok()
     return str(path)
+
+
+def write(lab, name, content):
+    (lab.directory / name).write_bytes(content)
+    return str(lab.directory / name)
+
+
+def key_id(lab, name="ana"):
+    """The fingerprint of one's own key: of the 32 bytes at the end of its public file."""
+    text = (lab.murmur_home / f"keys/{name}.pub").read_text().split("-----")[2]
+    return hashlib.sha256(base64.b64decode(text)[-32:]).hexdigest()
 
 
 def require(lab, text=REQUIRE):
@@ -136,25 +151,242 @@ def test_trust_scopes_star_none_and_what_comes_with_mur(lab, project):
     project.mur("install", "./tool-x-1.0.0.mur.zip").ok()
 
 
+def trust_ana(lab, directory):
+    lab.mur("trust", "keygen", "ana", cwd=directory).ok()
+    lab.mur("trust", "add", "ana", str(lab.murmur_home / "keys/ana.pub"), cwd=directory).ok()
+
+
+def sign_stored(lab, name, version="0.1.0"):
+    lab.mur("sign", str(lab.murmur_home / f"artifacts/local/{name}/{version}/{name}-{version}.mur.zip"), "--key", "ana",
+            cwd=lab.directory).ok()
+
+
 def test_trust_asked_again_at_launch(lab):
-    agent = lab.agent(steps=[{"text": "done"}], tools=("std/files@0.1.0",))
-    agent.run(timeout=60).ok()
+    agent = lab.agent(steps=[{"text": "done"}])
+    trust_ana(lab, agent.directory)
+    agent.run("--task", "go").ok()
     require(lab, "trust:\n  require:\n    std: [ana]\n")
-    lab.mur("trust", "keygen", "ana", cwd=agent.directory).ok()
-    lab.mur("trust", "add", "ana", str(lab.murmur_home / "keys/ana.pub"), cwd=agent.directory).ok()
-    said = agent.run(timeout=60).failed("E-TRU-001").stderr
-    assert "std/" in said and "ana" in said
+    said = agent.run("--task", "go").failed("E-TRU-001").stderr
+    assert "std/driver-scripted@0.1.0" in said and "ana" in said
 
 
-def test_trust_signatures_travel_through_a_registry(lab, project):
-    registry = Registry()
+def test_trust_a_capsule_by_name_and_the_members_of_a_roster(lab):
+    team = Team(lab, "lead", "coder")
+    team.member("lead")
+    team.member("coder")
+    trust_ana(lab, team.project.directory)
+    require(lab)
+    said = lab.mur("run", "--capsule", "local/coder", "--capsule-version", "0.1.0", "--task", "x",
+                   cwd=team.project.directory).failed("E-TRU-001").stderr
+    assert "local/coder@0.1.0" in said
+    team.run("--task", "x").failed("E-TRU-001")
+    sign_stored(lab, "lead")
+    assert "local/coder@0.1.0" in team.run("--task", "x").failed("E-TRU-001").stderr
+    sign_stored(lab, "coder")
+    team.run("--task", "x").ok()
+
+
+def test_trust_a_child_is_refused_at_its_launch(lab):
+    publish_agent(lab, "child-agent", [{"text": "done"}])
+    publish_capsule(lab, "suite-parent", capabilities={"spawn": {"allow": ["local/child-agent"]}})
+    trust_ana(lab, lab.directory)
+    with Family(lab) as family:
+        launcher = Launcher(lab, family, {})
+        try:
+            require(lab)
+            assert "E-TRU-001" in launcher.refused("local/child-agent")
+            sign_stored(lab, "child-agent")
+            launcher.launch("local/child-agent")
+        finally:
+            launcher.close()
+
+
+def test_trust_a_pull_is_refused_and_nothing_is_written(lab):
+    lab.mur("publish", write(lab, "sk.mur.zip", skill_package("sk", text="# How to\n")), cwd=lab.directory).ok()
+    agent = lab.agent(steps=[{"tool_calls": [{"name": "pull-artifact", "input": {"artifact": "local/sk"}}]}, {"text": "done"}],
+                      capabilities={"install": {"skill": ["local/*"]}})
+    trust_ana(lab, agent.directory)
+    require(lab)
+    session = lab.session(agent.run("--task", "go").ok())
+    assert session.trace.all("artifact_pulled") == []
+    assert "local/sk" not in (agent / "murmur.lock").read_text()
+    sign_stored(lab, "sk")
+    session = lab.session(agent.run("--task", "go").ok())
+    assert session.trace.one("artifact_pulled")["name"] == "local/sk"
+    assert f"signer: ed25519:{key_id(lab)}" in (agent / "murmur.lock").read_text()
+
+
+@pytest.fixture
+def registry():
+    server = Registry()
+    yield server
+    server.close()
+
+
+def publish(project, registry, path, name="tool-x", **how):
+    project.mur("publish", path, f"oci://{registry.host}/ana/{name}", **how).ok()
+
+
+def envelope_of(registry):
+    """The digest of the blob of the one signature there is."""
+    [text] = [data for (_name, tag), (_kind, data) in registry.manifests.items() if tag.endswith(".sig")]
+    return json.loads(text)["layers"][0]["digest"]
+
+
+def test_trust_signatures_travel_through_a_registry(lab, project, registry):
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    require(lab)
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").ok()
+    assert "is signed by ana" in project.mur("verify", "local/tool-x@1.0.0").ok().stdout
+    assert f"signer: ed25519:{key_id(lab)}" in (project / "murmur.lock").read_text()
+    publish(project, registry, pack(project, "2.0.0", key="mallory"))
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:2.0.0").failed("E-TRU-002")
+    assert "1.0.0" in (project / "murmur.lock").read_text()
+
+
+def test_trust_a_tag_moved_to_an_older_signed_version_is_a_downgrade(lab, project, registry):
+    require(lab)
+    place = f"oci://{registry.host}/ana/tool-x"
+    for version in ("1.0.0", "2.0.0"):
+        path = pack(project, version)
+        project.mur("publish", path, f"{place}:latest").ok()
+    project.mur("install", place).ok()
+    project.mur("publish", "tool-x-1.0.0.mur.zip", f"{place}:latest").ok()
+    said = project.mur("install", place).failed("E-REG-014").stderr
+    assert "1.0.0" in said and "2.0.0" in said
+    assert "resolved_version: 2.0.0" in (project / "murmur.lock").read_text()
+
+
+def test_trust_a_tag_moved_to_bytes_nobody_signed(lab, project, registry):
+    require(lab)
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    other = Registry()
     try:
-        project.mur("publish", "tool-x-1.0.0.mur.zip", f"oci://{registry.host}/ana/tool-x").ok()
-        require(lab)
-        project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").ok()
-        assert "is signed by ana" in project.mur("verify", "local/tool-x@1.0.0").ok().stdout
-        path = pack(project, "2.0.0", key="mallory")
-        project.mur("publish", path, f"oci://{registry.host}/ana/tool-x").ok()
-        project.mur("install", f"oci://{registry.host}/ana/tool-x:2.0.0").failed("E-TRU-002")
+        publish(project, other, pack(project, key=None, file="other.mur.zip", description="another"))
+        registry.manifests["ana/tool-x", "1.0.0"] = other.manifests["ana/tool-x", "1.0.0"]
+        registry.blobs.update(other.blobs)
+        project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").failed("E-TRU-001")
     finally:
-        registry.close()
+        other.close()
+
+
+@pytest.mark.parametrize("harm, code", [("truncated", "E-REG-006"), ("other", "E-REG-002"), ("gone", "E-REG-001")])
+def test_trust_a_signature_a_registry_does_harm_to(lab, project, registry, harm, code):
+    require(lab)
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    digest = envelope_of(registry)
+    text = registry.blobs[digest]
+    harmed = {"truncated": lambda request: request.reply(200, text[:50]),
+              "other": lambda request: request.reply(200, text.replace(b"a", b"b")),
+              "gone": lambda request: request.refuse(404, "BLOB_UNKNOWN")}[harm]
+    registry.scripted.append((rf"GET .*/blobs/{digest}", harmed))
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").failed(code)
+    assert not (project / ".murmur/artifacts").exists()
+
+
+def test_trust_the_signature_of_another_package_in_its_place_in_a_registry(lab, project, registry):
+    require(lab)
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    publish(project, registry, pack(project, name="tool-y"), "tool-y")
+    signatures = {name: tag for name, tag in registry.manifests if tag.endswith(".sig")}
+    registry.manifests["ana/tool-x", signatures["ana/tool-x"]] = registry.manifests["ana/tool-y", signatures["ana/tool-y"]]
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").failed("E-TRU-003")
+
+
+def test_trust_a_signature_behind_a_redirect_to_another_host(lab, project, registry):
+    require(lab)
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    elsewhere = Registry()
+    try:
+        blob = f"/v2/ana/tool-x/blobs/{envelope_of(registry)}"
+        elsewhere.blobs.update(registry.blobs)
+        registry.wants_basic, registry.account = True, ("ana", "pass-word")
+        config = lab.directory / "docker"
+        config.mkdir()
+        auth = base64.b64encode(b"ana:pass-word").decode()
+        (config / "config.json").write_text(json.dumps({"auths": {host: {"auth": auth} for host in (registry.host, elsewhere.host)}}))
+        registry.scripted.append((f"GET {blob}", lambda request: request.reply(307, location=f"http://{elsewhere.host}{blob}")))
+        project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0", env={"DOCKER_CONFIG": str(config)}).ok()
+        assert elsewhere.paths() == [blob] and "authorization" not in {name.lower() for name in elsewhere.requests[0][2]}
+    finally:
+        elsewhere.close()
+
+
+def test_trust_two_publishers_of_one_scope(lab, project):
+    project.mur("trust", "add", "bob", str(lab.murmur_home / "keys/mallory.pub")).ok()
+    path = pack(project, "2.0.0", key="mallory")
+    require(lab)
+    project.mur("install", path).failed("E-TRU-002")
+    require(lab, "trust:\n  require:\n    local: [ana, bob]\n")
+    project.mur("install", "./tool-x-1.0.0.mur.zip").ok()
+    said = project.mur("install", path).ok().stderr
+    assert key_id(lab) in said and key_id(lab, "mallory") in said, "that another key signed it is said"
+    assert f"signer: ed25519:{key_id(lab, 'mallory')}" in (project / "murmur.lock").read_text()
+
+
+@pytest.mark.parametrize("rules, asked", [
+    ('"loc*": [ana]', True), ('"acme-*": [ana]', False), ('local/tool-*: [ana]', True), ('local/other: [ana]', False),
+    ('local: [ana]\n    local/tool-x: none', False), ('local: none\n    "local/*": [ana]', True),
+    ('"*": none\n    "l*": [ana]', True), ('"*/tool-x": [ana]', True)])
+def test_trust_the_closest_pattern_decides(lab, project, rules, asked):
+    os.unlink(project / "tool-x-1.0.0.mur.zip.sig")
+    require(lab, f"trust:\n  require:\n    {rules}\n")
+    result = project.mur("install", "./tool-x-1.0.0.mur.zip")
+    if asked:
+        result.failed("E-TRU-001")
+    else:
+        result.ok()
+
+
+def test_trust_a_lock_without_signers_is_read_and_gets_them(lab, project):
+    project.mur("install", "./tool-x-1.0.0.mur.zip").ok()
+    lock = (project / "murmur.lock").read_text()
+    signer = f"  signer: ed25519:{key_id(lab)}\n"
+    assert signer in lock
+    (project / "murmur.lock").write_text(lock.replace(signer, ""))
+    project.mur("install").ok()
+    assert signer in (project / "murmur.lock").read_text()
+
+
+def test_trust_lists_search_and_doctor_say_who_signed(lab, project):
+    plain = pack(project, name="tool-y", key=None)
+    foreign = pack(project, name="tool-z", key="mallory")
+    for path in (plain, "./tool-x-1.0.0.mur.zip", foreign):
+        project.mur("install", "-g", path).ok()
+    rows = {line.split()[0]: line for line in project.mur("list", "-g").ok().stdout.splitlines()}
+    assert "SIGNER" in rows["NAME"] and rows["local/tool-x"].endswith("ana") and rows["local/tool-y"].endswith("—")
+    assert rows["local/tool-z"].endswith("an unknown key")
+    assert "local/tool-x: signer of 1.0.0: ana" in project.mur("search", "tool-x", "--index", "local").ok().stdout
+    require(lab)
+    assert f"local   signed by ana (ed25519 {key_id(lab)[:16]})" in project.mur("doctor", "--verbose").stdout
+    require(lab, "trust:\n  require:\n    local: [carol]\n")
+    assert "E-TRU-004" in project.mur("doctor").failed().stdout
+
+
+def test_trust_a_machine_without_a_network_has_the_file_and_its_signature(lab, project):
+    """Two files and a public key on a stick, and another home."""
+    away = lab.directory / "away"
+    stick = away / "stick"
+    stick.mkdir(parents=True)
+    for path in (project / "tool-x-1.0.0.mur.zip", project / "tool-x-1.0.0.mur.zip.sig", lab.murmur_home / "keys/ana.pub"):
+        shutil.copy(path, stick)
+    (away / ".murmur").mkdir(mode=0o700)
+    (away / ".murmur/config.yaml").write_text(REQUIRE)
+    home = {"HOME": str(away)}
+    lab.mur("trust", "add", "ana", "stick/ana.pub", cwd=away, env=home).ok()
+    assert "is signed by ana" in lab.mur("verify", "stick/tool-x-1.0.0.mur.zip", cwd=away, env=home).ok().stdout
+    lab.mur("install", "-g", "stick/tool-x-1.0.0.mur.zip", cwd=away, env=home).ok()
+    lab.mur("verify", "local/tool-x@1.0.0", cwd=away, env=home).ok()
+
+
+def test_trust_keys_are_added_listed_and_removed(lab, project):
+    added = project.mur("trust", "add", "boris", str(lab.murmur_home / "keys/mallory.pub")).ok().stdout
+    assert key_id(lab, "mallory")[:16] in added
+    listed = project.mur("trust", "list").ok().stdout
+    assert f"trusted  boris  {key_id(lab, 'mallory')[:16]}" in listed and f"own      ana  {key_id(lab)[:16]}" in listed
+    project.mur("trust", "add", "boris", str(lab.murmur_home / "keys/ana.pub")).failed("E-TRU-005")
+    project.mur("trust", "add", "none", str(lab.murmur_home / "keys/ana.key")).failed("E-TRU-005")
+    project.mur("trust", "add", "../x", str(lab.murmur_home / "keys/ana.pub")).failed("E-TRU-005")
+    project.mur("trust", "remove", "boris").ok()
+    project.mur("trust", "remove", "boris").failed("E-TRU-005")
+    assert "boris" not in project.mur("trust", "list").ok().stdout

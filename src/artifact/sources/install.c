@@ -64,6 +64,7 @@ install_item_clear (struct install_item *item)
     free (item->version);
     free (item->platform);
     free (item->source);
+    free (item->signer);
     if (item->package)
         package_free (item->package);
     *item = (struct install_item){ 0 };
@@ -138,9 +139,11 @@ install_check_owner (const struct install *in, const struct install_item *item,
 }
 
 bool
-install_check_trust (const struct install *in, const struct install_item *item,
-                     struct mur_error **err)
+install_check_trust (const struct install *in, struct install_item *item, struct mur_error **err)
 {
+    free (item->signer);
+    item->signer = trust_policy_signer (in->stores->trust, item->name, item->version,
+                                        item->package->sha256, item->package->signature);
     return trust_policy_check (in->stores->trust, item->name, item->version, item->package->sha256,
                                item->package->signature, err);
 }
@@ -173,14 +176,28 @@ install_pin_of (const struct install_item *item)
         .owner_id = item->owner_id,
     };
     pin.source = item->source;
+    pin.signer = item->signer;
     if (is_native (item))
         pin.platform = item->platform ? item->platform : platform_host ();
     return pin;
 }
 
+/* A new version that another key signed than the pinned one, or none that is known here. */
+static void
+tell_other_signer (const struct lock *lock, const struct install_item *item)
+{
+    const struct lock_entry *e = lock_find (lock, item->name);
+    if (e && e->signer && ! str_eq (e->signer, item->signer))
+        diag_plain_warning ("%s@%s was signed by the key %s; %s is %s%s", e->name, e->version,
+                            e->signer, item->version,
+                            item->signer ? "signed by " : "signed by no key that is trusted here",
+                            item->signer ? item->signer : "");
+}
+
 void
 install_pin (struct install *in, const struct install_item *item)
 {
+    tell_other_signer (in->lock, item);
     struct lock_pin pin = install_pin_of (item);
     _cleanup_free_ char *session = NULL;
     lock_pin (in->lock, &pin, &session);

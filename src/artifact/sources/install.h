@@ -44,6 +44,7 @@ struct install_item {
     bool has_owner_id;
     uint64_t owner_id;
     char *source; /* of a registry; NULL: none */
+    char *signer; /* once trust was checked: as murmur.lock names it; NULL: none */
 };
 
 void install_item_clear (struct install_item *item);
@@ -62,9 +63,9 @@ bool install_check_fit (struct install *in, struct install_item *item, struct mu
 /* E-REG-010 for a stored payload whose sidecar records another owner. */
 bool install_check_owner (const struct install *in, const struct install_item *item,
                           struct mur_error **err);
-/* E-TRU-001..004 when the user's policy wants it signed otherwise. */
-bool install_check_trust (const struct install *in, const struct install_item *item,
-                          struct mur_error **err);
+/* Finds its signer. E-TRU-001..004 when the user's policy wants it signed otherwise. */
+bool
+install_check_trust (const struct install *in, struct install_item *item, struct mur_error **err);
 /* Checks that, then stores into the target. *path owned, may be NULL. */
 bool install_store (const struct install *in, struct install_item *item, char **path,
                     struct mur_error **err);

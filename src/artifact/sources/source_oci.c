@@ -272,6 +272,10 @@ source_oci_pick_ref (struct remote *r, const struct lock *lock, const char *text
         ! version_check_segment (p.version, err) || ! check_fit (&wish, p.version, &p, err) ||
         ! check_pinned_bytes (&wish, &p, err))
         return false;
+    _cleanup_free_ char *own_tag = oci_version_tag (p.version);
+    bool may_move = ! ref.digest && ! str_eq (ref.tag, own_tag);
+    if (may_move && ! check_newer (&wish, p.version, text, err))
+        return false;
     fill (&wish, p.version, &ref, &p, text, out);
     return true;
 }

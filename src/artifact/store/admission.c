@@ -18,13 +18,15 @@ admission_clear (struct admission *a)
     *a = (struct admission){ 0 };
 }
 
-/* E-ROS-007 around whatever is wrong with one member, its remedy kept. */
+/* E-ROS-007 around whatever is wrong with one member, its remedy kept; a refusal of the signature
+ * policy keeps its code. */
 static bool
 refuse_member (const struct roster *r, size_t i, struct mur_error *why, struct mur_error **err)
 {
     const struct roster_member *m = &r->members[i];
-    mur_fail (err, E_ROS_007, "%s: member '%s' (%s@%s): %s", r->file, m->name, m->capsule,
-              m->version, why->message);
+    enum diag_code code = trust_is_refusal (why->code) ? why->code : E_ROS_007;
+    mur_fail (err, code, "%s: member '%s' (%s@%s): %s", r->file, m->name, m->capsule, m->version,
+              why->message);
     if (why->hint)
         mur_hint (err, "%s", why->hint);
     mur_error_free (why);

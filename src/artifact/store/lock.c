@@ -31,6 +31,7 @@ entry_clear (struct lock_entry *e)
     free (e->platforms);
     free (e->session);
     free (e->source);
+    free (e->signer);
     *e = (struct lock_entry){ 0 };
 }
 
@@ -166,6 +167,7 @@ read_entry (struct lock *l, const struct yaml_node *node, size_t index, struct m
     e->version = take_text (node, "resolved_version", &is_odd);
     e->session = take_text (node, "session", &is_odd);
     e->source = take_text (node, "source", &is_odd);
+    e->signer = take_text (node, "signer", &is_odd);
     if (! take_hashes (yaml_get (node, "sha256"), e) || is_odd)
         return refuse (l->path, err, which, "a value is of the wrong type");
     if (! take_origin (node, e))
@@ -251,6 +253,8 @@ put_entry (struct buf *out, const struct lock_entry *e)
         buf_printf (out, "  owner_id: %llu\n", (unsigned long long)e->owner_id);
     if (e->source)
         put (out, "  source: ", e->source);
+    if (e->signer)
+        put (out, "  signer: ", e->signer);
 }
 
 char *
@@ -374,6 +378,13 @@ append_entry (struct lock *l, const struct lock_pin *pin)
     return &l->entries[l->count++];
 }
 
+static bool
+pins_hash (const struct lock_entry *e, const struct lock_pin *pin)
+{
+    const char *hash = lock_entry_hash (e, pin->platform ? pin->platform : "");
+    return str_eq (hash, pin->sha256);
+}
+
 void
 lock_pin (struct lock *l, const struct lock_pin *pin, char **adopted_session)
 {
@@ -384,6 +395,8 @@ lock_pin (struct lock *l, const struct lock_pin *pin, char **adopted_session)
     bool is_other = ! str_eq (e->version, pin->version) || ! same_shape;
     if (is_other || (e->any && ! str_eq (e->any, pin->sha256)) || pin->source)
         set_text (&e->source, pin->source);
+    if (is_other || ! pins_hash (e, pin) || pin->signer)
+        set_text (&e->signer, pin->signer);
     if (is_other)
         drop_hashes (e);
     set_text (&e->version, pin->version);

@@ -38,6 +38,7 @@ struct lock_entry {
     bool has_owner_id;
     uint64_t owner_id;
     char *source; /* "oci://host/repository[@sha256:…]" it was fetched from; NULL: none of these */
+    char *signer; /* "ed25519:<64 hex>", the key that was seen to have signed it; NULL: none */
 };
 
 struct lock {
@@ -77,6 +78,7 @@ struct lock_pin {
     bool has_owner_id;
     uint64_t owner_id;
     const char *source; /* NULL: not from a registry */
+    const char *signer; /* NULL: no key that is known here */
 };
 
 /* Adds or replaces one entry by the pinning rules. *adopted_session (owned, may be NULL) is set

@@ -22,6 +22,7 @@ resolved_free (struct resolved *r)
     free (r->version);
     free (r->platform);
     free (r->session);
+    free (r->signer);
     free (r);
 }
 
@@ -108,6 +109,9 @@ find_and_open (struct resolved *r, const struct stores *stores, const char *expe
                                    r->payload.path, err) ||
         ! package_open_zip (r->package, err))
         return false;
+    _cleanup_free_ char *signature = package_signature_beside (r->payload.path);
+    r->signer =
+        trust_policy_signer (stores->trust, r->name, r->version, r->package->sha256, signature);
     r->is_native = r->package->manifest->packaging == PACKAGING_NATIVE;
     r->is_untagged_native = r->is_native && ! r->payload.platform;
     if (r->is_native)
@@ -190,6 +194,7 @@ resolved_pin (const struct resolved *r, struct lock *lock)
         .sha256 = r->package->sha256,
         .platform = r->platform,
         .origin = LOCK_OPERATOR,
+        .signer = r->signer,
     };
     lock_pin (lock, &pin, NULL);
 }

@@ -30,6 +30,7 @@ struct resolved {
     bool is_untagged_native; /* W-REG-001 */
     enum lock_origin origin;
     char *session; /* runtime pins */
+    char *signer;  /* as murmur.lock names it; NULL: no key that is known here */
 };
 
 void resolved_free (struct resolved *r);

@@ -190,6 +190,13 @@ trust_key_read_own (const char *name, struct trust_key *out,
     return ok || mur_fail (err, E_TRU_005, "%s is no private Ed25519 key in PEM", path);
 }
 
+bool
+trust_key_read_shown (const char *name, struct trust_key *out, struct mur_error **err)
+{
+    _cleanup_free_ char *path = path_of (own_dir, name, ".pub", err);
+    return path && read_public (path, name, out, E_TRU_005, err);
+}
+
 /* --- those that are trusted --- */
 
 bool

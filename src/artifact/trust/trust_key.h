@@ -25,6 +25,8 @@ bool trust_key_generate (const char *name, char **path, struct mur_error **err);
 /* One's own pair. The caller wipes the private key. E-TRU-005. */
 bool trust_key_read_own (const char *name, struct trust_key *out,
                          unsigned char private_key[ED25519_KEY_LEN], struct mur_error **err);
+/* The public half of it alone. E-TRU-005. */
+bool trust_key_read_shown (const char *name, struct trust_key *out, struct mur_error **err);
 /* A trusted public key by its name. E-TRU-004. */
 bool trust_key_read_trusted (const char *name, struct trust_key *out, struct mur_error **err);
 /* Trusts the public key of a file under a name. E-TRU-005. */

@@ -6,12 +6,17 @@
 #include "base/alloc.h"
 #include "manifest/settings/config.h"
 
+#include <fnmatch.h>
 #include <pthread.h>
 #include <string.h>
 
+#define PATTERN_WEIGHT ((size_t)1 << 32) /* no length outweighs being about names, or exact */
+
 struct trust_policy {
-    pthread_mutex_t mutex; /* of reading it; a leaf */
+    pthread_mutex_t mutex; /* of reading both; a leaf */
     struct config *config; /* NULL until it was read */
+    struct trust_ring ring;
+    bool has_ring;
 };
 
 struct trust_policy *
@@ -26,6 +31,7 @@ void
 trust_policy_free (struct trust_policy *p)
 {
     config_free (p->config);
+    trust_ring_clear (&p->ring);
     pthread_mutex_destroy (&p->mutex);
     free (p);
 }
@@ -40,32 +46,47 @@ config_of (struct trust_policy *p, struct mur_error **err)
     return p->config;
 }
 
-/* The rule of a scope: its own, else that of "*", which is not about what comes with mur. NULL:
- * none that asks for a key. */
+/* How closely a pattern names an artifact; 0: not at all. One with a '/' is about full names, any
+ * other about scopes; what comes with mur is meant only by what names its scope. */
+static size_t
+closeness (const char *pattern, const char *scope, const char *full_name)
+{
+    const char *slash = strchr (pattern, '/');
+    size_t len = strlen (pattern), wild = strcspn (pattern, "*?[");
+    bool is_open = wild < (slash ? (size_t)(slash - pattern) : len);
+    if ((is_open && str_eq (scope, SCOPE_BUNDLED)) ||
+        fnmatch (pattern, slash ? full_name : scope, FNM_PATHNAME) != 0)
+        return 0;
+    return 1 + len + (slash ? 2 * PATTERN_WEIGHT : 0) + (wild == len ? PATTERN_WEIGHT : 0);
+}
+
+/* The rule that names an artifact most closely. NULL: none that asks for a key. */
 static const struct config_trust_rule *
-rule_of (const struct config *c, const char *scope)
+rule_of (const struct config *c, const char *scope, const char *full_name)
 {
     const struct config_trust_rule *found = NULL;
+    size_t best = 0;
     for (size_t i = 0; i < c->trust.count; i++) {
-        const struct config_trust_rule *r = &c->trust.rules[i];
-        if (str_eq (r->scope, scope))
-            return r->keys.len ? r : NULL;
-        if (str_eq (r->scope, "*") && ! str_eq (scope, SCOPE_BUNDLED))
-            found = r;
+        size_t close = closeness (c->trust.rules[i].pattern, scope, full_name);
+        if (close <= best)
+            continue;
+        found = &c->trust.rules[i];
+        best = close;
     }
     return found && found->keys.len ? found : NULL;
 }
 
 static bool
-hint_keys (const struct config_trust_rule *rule, const char *full_name, struct mur_error **err)
+hint_keys (const struct config_trust_rule *rule, const char *full_name, const char *version,
+           struct mur_error **err)
 {
     _cleanup_free_ char *keys = strv_join (&rule->keys, ", ");
     return mur_hint (
         err,
         "trust.require.%s in ~/.murmur/config.yaml asks for %s; have the publisher sign "
         "it (`mur sign`), or trust another key (`mur trust add`) and name it there. "
-        "`mur verify %s` says who signed it",
-        rule->scope, keys, full_name);
+        "`mur verify %s@%s` says who signed it",
+        rule->pattern, keys, full_name, version);
 }
 
 static bool
@@ -76,7 +97,7 @@ judge (const struct config_trust_rule *rule, const struct trust_key *keys, const
     if (! signature) {
         mur_fail (err, E_TRU_001, "%s@%s is not signed, and must be by %s", full_name,
                   package->version, names);
-        return hint_keys (rule, full_name, err);
+        return hint_keys (rule, full_name, package->version, err);
     }
     switch (signature_judge (signature, package, keys, rule->keys.len, NULL, &why)) {
     case SIGNATURE_GOOD:
@@ -84,7 +105,7 @@ judge (const struct config_trust_rule *rule, const struct trust_key *keys, const
     case SIGNATURE_FOREIGN:
         mur_fail (err, E_TRU_002, "%s@%s is signed, but not by %s", full_name, package->version,
                   names);
-        return hint_keys (rule, full_name, err);
+        return hint_keys (rule, full_name, package->version, err);
     case SIGNATURE_BROKEN:
         break;
     }
@@ -114,7 +135,7 @@ find_rule (struct trust_policy *p, const char *full_name, bool *is_read, struct 
     const struct config *config = config_of (p, err);
     _cleanup_free_ char *scope = name_scope (full_name);
     *is_read = config != NULL;
-    return config ? rule_of (config, scope) : NULL;
+    return config ? rule_of (config, scope, full_name) : NULL;
 }
 
 bool
@@ -137,4 +158,33 @@ trust_policy_check_file (struct trust_policy *p, const char *full_name, const ch
         return is_read;
     _cleanup_free_ char *signature = package_signature_beside (archive);
     return trust_policy_check (p, full_name, version, sha256, signature, err);
+}
+
+bool
+trust_is_refusal (enum diag_code code)
+{
+    return code >= E_TRU_001 && code <= E_TRU_004;
+}
+
+/* The keys that are trusted; none when they cannot be read. */
+static const struct trust_ring *
+ring_of (struct trust_policy *p)
+{
+    pthread_mutex_lock (&p->mutex);
+    if (! p->has_ring)
+        (void)trust_ring_read (&p->ring, NULL);
+    p->has_ring = true;
+    pthread_mutex_unlock (&p->mutex);
+    return &p->ring;
+}
+
+char *
+trust_policy_signer (struct trust_policy *p, const char *full_name, const char *version,
+                     const char *sha256, const char *signature)
+{
+    const struct signed_package package = { name_bare (full_name), version, sha256 };
+    if (! signature)
+        return NULL;
+    const struct trust_key *key = trust_ring_signer (ring_of (p), &package, signature);
+    return key ? x_asprintf (TRUST_SIGNER_PREFIX "%s", key->id) : NULL;
 }

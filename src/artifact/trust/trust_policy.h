@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "artifact/trust/signature.h"
+#include "artifact/trust/trust_signer.h"
 
 struct trust_policy;
 
@@ -27,3 +27,9 @@ bool trust_policy_check (struct trust_policy *p, const char *full_name, const ch
 /* The same with the envelope read from the file <archive>.sig when a rule asks for one. */
 bool trust_policy_check_file (struct trust_policy *p, const char *full_name, const char *version,
                               const char *sha256, const char *archive, struct mur_error **err);
+/* One of those codes. */
+bool trust_is_refusal (enum diag_code code);
+/* "ed25519:<64 hex>", the trusted key that signed it, whatever the policy asks for. Owned; NULL:
+ * none. From any thread. */
+char *trust_policy_signer (struct trust_policy *p, const char *full_name, const char *version,
+                           const char *sha256, const char *signature);

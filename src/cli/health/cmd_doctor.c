@@ -94,6 +94,7 @@ static const struct part parts[] = {
     { "control secrets", doctor_control_secrets },
     { "interfaces", doctor_wit_level },
     { "leftovers of sessions", doctor_leftovers, true },
+    { "signatures", doctor_trust, true },
     { "artifacts", doctor_checklist },
     { "limits of models", doctor_model_limits },
     { "folders of a session", doctor_directories },

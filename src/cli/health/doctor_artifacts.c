@@ -266,7 +266,10 @@ check_stored (struct doctor *d, const struct artifact_entry *e)
     else if (err->code == E_REG_002 && found == STORE_FOUND)
         hash_failed (d, what, shown_platform (&payload), &payload, e);
     else
-        failed_line (d, what, platform_host (), err->message, x_strdup ("mur install"));
+        failed_line (d, what, platform_host (), err->message,
+                     trust_is_refusal (err->code)
+                         ? x_asprintf ("mur verify %s@%s", e->name, version)
+                         : x_strdup ("mur install"));
 }
 
 void

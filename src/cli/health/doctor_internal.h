@@ -50,6 +50,8 @@ void
 doctor_server (struct doctor *d, const struct artifact_entry *e, const struct package *package);
 /* doctor_roster.c: all of a formation's folder; false: its stores or its lock cannot be read. */
 bool doctor_roster (struct doctor *d, struct mur_error **err);
+/* doctor_trust.c: silent without a rule. */
+void doctor_trust (struct doctor *d);
 /* doctor_artifacts.c */
 void doctor_wit_level (struct doctor *d);
 void doctor_leftovers (struct doctor *d);

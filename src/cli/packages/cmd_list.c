@@ -9,6 +9,7 @@
 #include "cli/line/args.h"
 #include "cli/line/text_table.h"
 #include "cli/packages/commands.h"
+#include "cli/packages/signer.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ add_joined (struct text_table *t, const struct strv *items)
 }
 
 static void
-add_row (struct text_table *t, const struct store_row *row, bool shows_store,
+add_row (struct text_table *t, const struct store_row *row, bool shows_store, const char *signer,
          const struct strv *contracts)
 {
     if (shows_store)
@@ -40,20 +41,41 @@ add_row (struct text_table *t, const struct store_row *row, bool shows_store,
     text_table_add (t, row->version);
     text_table_add (t, row->role && row->role[0] ? row->role : none);
     add_joined (t, &row->platforms);
+    if (signer)
+        text_table_add (t, signer);
     if (contracts)
         add_joined (t, contracts);
 }
 
+/* Who signed each row, for a column there is only when one is signed. False: no row is. */
+static bool
+find_signers (const struct stores *stores, const struct store_rows *rows, struct strv *signers)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct store_row *row = &rows->items[i];
+        char *signer = store_signer (&stores->at[row->kind], row->name, row->version);
+        is_any |= signer != NULL;
+        strv_take (signers, signer ? signer : x_strdup (none));
+    }
+    return is_any;
+}
+
 static void
-print_rows (const struct store_rows *rows, bool shows_store, const char *prefix)
+print_rows (const struct stores *stores, const struct store_rows *rows, bool shows_store,
+            const char *prefix)
 {
     _cleanup_text_table_ struct text_table t = { 0 };
+    _cleanup_strv_ struct strv signers = { 0 };
+    bool is_any_signed = find_signers (stores, rows, &signers);
     if (shows_store)
         text_table_column (&t, "STORE");
     text_table_column (&t, "NAME");
     text_table_column (&t, "VERSION");
     text_table_column (&t, "RUNTIME");
     text_table_column (&t, "PLATFORMS");
+    if (is_any_signed)
+        text_table_column (&t, "SIGNER");
     if (prefix)
         text_table_column (&t, "CONTRACTS");
     for (size_t i = 0; i < rows->len; i++) {
@@ -66,7 +88,8 @@ print_rows (const struct store_rows *rows, bool shows_store, const char *prefix)
                 continue;
             strv_sort (&contracts);
         }
-        add_row (&t, row, shows_store, prefix ? &contracts : NULL);
+        add_row (&t, row, shows_store, is_any_signed ? signers.items[i] : NULL,
+                 prefix ? &contracts : NULL);
     }
     if (text_table_is_empty (&t))
         out_puts ("No artifacts found.\n");
@@ -104,7 +127,7 @@ cmd_list (const struct cli_args *args, struct mur_error **err)
         if (is_chosen && ! store_list (&stores->at[kind], &rows, err))
             return CLI_FAILED;
     }
-    print_rows (&rows, shows_all, cli_value (args, "--contract"));
+    print_rows (stores, &rows, shows_all, cli_value (args, "--contract"));
     if (! shows_all && ! cli_has (args, "--contract") && ! tell_bundled (stores, err))
         return CLI_FAILED;
     return CLI_OK;

@@ -14,6 +14,7 @@
 #include "cli/line/args.h"
 #include "cli/line/text_table.h"
 #include "cli/packages/commands.h"
+#include "cli/packages/signer.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/config.h"
 
@@ -148,6 +149,9 @@ search_store (struct search *s, enum store_kind kind, struct mur_error **err)
         add_row (s, shown->name, fitting ? fitting->version : NULL, shown->role, description);
         if (fitting != newest)
             add_store_note (s, newest);
+        _cleanup_free_ char *signer = store_signer (store, shown->name, shown->version);
+        if (signer)
+            strv_printf (&s->notes, "%s: signer of %s: %s", shown->name, shown->version, signer);
     }
     return true;
 }

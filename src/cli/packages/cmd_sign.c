@@ -83,19 +83,8 @@ open_named (const char *text, struct mur_error **err)
     return p;
 }
 
-/* The trusted keys that can be read. */
-static struct trust_key *
-trusted_keys (const struct strv *names, size_t *count)
-{
-    struct trust_key *keys = x_new_array (struct trust_key, names->len + 1);
-    *count = 0;
-    for (size_t i = 0; i < names->len; i++)
-        *count += trust_key_read_trusted (names->items[i], &keys[*count], NULL);
-    return keys;
-}
-
 static bool
-verify (const struct package *p, const char *text, const struct trust_key *keys, size_t count,
+verify (const struct package *p, const char *text, const struct trust_ring *ring,
         struct mur_error **err)
 {
     const struct signed_package what = signed_of (p);
@@ -105,14 +94,14 @@ verify (const struct package *p, const char *text, const struct trust_key *keys,
         mur_fail (err, E_TRU_001, "%s is not signed", text);
         return mur_hint (err, "its publisher signs it with `mur sign`");
     }
-    switch (signature_judge (p->signature, &what, keys, count, &which, &why)) {
+    switch (signature_judge (p->signature, &what, ring->keys, ring->count, &which, &why)) {
     case SIGNATURE_GOOD:
         out_printf ("%s@%s is signed by %s (ed25519 %.16s)\n", what.name, what.version,
-                    keys[which].name, keys[which].id);
+                    ring->keys[which].name, ring->keys[which].id);
         return true;
     case SIGNATURE_FOREIGN:
         mur_fail (err, E_TRU_002, "%s is signed by none of the %zu keys that are trusted", text,
-                  count);
+                  ring->count);
         return mur_hint (err, "`mur trust add <name> <file.pub>` trusts its publisher's key");
     case SIGNATURE_BROKEN:
         break;
@@ -125,15 +114,8 @@ cmd_verify (const struct cli_args *args, struct mur_error **err)
 {
     const char *text = cli_positional (args, "ARTIFACT");
     _cleanup_package_ struct package *p = open_named (text, err);
-    _cleanup_strv_ struct strv names = { 0 };
-    if (! p || ! package_open_zip (p, err) || ! ed25519_load (err) ||
-        ! trust_key_names (false, &names, err))
+    _cleanup_trust_ring_ struct trust_ring ring = { 0 };
+    if (! p || ! package_open_zip (p, err) || ! trust_ring_read (&ring, err))
         return CLI_FAILED;
-    size_t count;
-    struct trust_key *keys = trusted_keys (&names, &count);
-    bool ok = verify (p, text, keys, count, err);
-    for (size_t i = 0; i < count; i++)
-        trust_key_clear (&keys[i]);
-    free (keys);
-    return ok ? CLI_OK : CLI_FAILED;
+    return verify (p, text, &ring, err) ? CLI_OK : CLI_FAILED;
 }

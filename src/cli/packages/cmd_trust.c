@@ -46,8 +46,11 @@ cmd_trust_list (const struct cli_args *args, struct mur_error **err)
     _cleanup_strv_ struct strv own = { 0 }, trusted = { 0 };
     if (! trust_key_names (true, &own, err) || ! trust_key_names (false, &trusted, err))
         return CLI_FAILED;
-    for (size_t i = 0; i < own.len; i++)
-        out_printf ("own      %s\n", own.items[i]);
+    for (size_t i = 0; i < own.len; i++) {
+        _cleanup_trust_key_ struct trust_key key = { 0 };
+        bool is_read = trust_key_read_shown (own.items[i], &key, NULL);
+        out_printf ("own      %s  %.16s\n", own.items[i], is_read ? key.id : "unreadable");
+    }
     for (size_t i = 0; i < trusted.len; i++) {
         _cleanup_trust_key_ struct trust_key key = { 0 };
         bool is_read = trust_key_read_trusted (trusted.items[i], &key, NULL);

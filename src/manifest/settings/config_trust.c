@@ -10,7 +10,7 @@ void
 config_trust_clear (struct config_trust *t)
 {
     for (size_t i = 0; i < t->count; i++) {
-        free (t->rules[i].scope);
+        free (t->rules[i].pattern);
         strv_free (&t->rules[i].keys);
     }
     free (t->rules);
@@ -18,11 +18,11 @@ config_trust_clear (struct config_trust *t)
 }
 
 static bool
-refuse (const char *file, const char *scope, struct mur_error **err)
+refuse (const char *file, const char *pattern, struct mur_error **err)
 {
     mur_fail (err, E_TRU_004, "%s: trust.require%s%s is no list of names of keys, and not `none`",
-              file, scope ? "." : "", scope ? scope : "");
-    return mur_hint (err, "write a scope, or \"*\", and its keys: `ana: [ana-2026]`");
+              file, pattern ? "." : "", pattern ? pattern : "");
+    return mur_hint (err, "write a scope, or a pattern of names, and its keys: `ana: [ana-2026]`");
 }
 
 static bool
@@ -37,10 +37,10 @@ read_rule (const struct yaml_node *value, const char *file, struct config_trust_
     for (size_t i = 0; value && value->kind == YAML_LIST && i < value->len; i++) {
         const char *name = yaml_text (value->items[i]);
         if (! name || ! *name)
-            return refuse (file, rule->scope, err);
+            return refuse (file, rule->pattern, err);
         strv_push (&rule->keys, name);
     }
-    return rule->keys.len > 0 || refuse (file, rule->scope, err);
+    return rule->keys.len > 0 || refuse (file, rule->pattern, err);
 }
 
 bool
@@ -58,7 +58,7 @@ config_trust_read (const struct yaml_node *root, const char *file, struct config
         struct config_trust_rule *rule = &out->rules[out->count++];
         if (! yaml_is_scalar (require->pairs[i].key))
             return refuse (file, NULL, err);
-        rule->scope = x_strdup (require->pairs[i].key->text);
+        rule->pattern = x_strdup (require->pairs[i].key->text);
         if (! read_rule (require->pairs[i].value, file, rule, err))
             return false;
     }

@@ -12,7 +12,7 @@
 struct yaml_node;
 
 struct config_trust_rule {
-    char *scope;      /* or "*" */
+    char *pattern;    /* of scopes; with a '/' of full names */
     struct strv keys; /* names; empty: none is asked for */
 };
 

@@ -290,6 +290,7 @@ struct payload {
     bool has_owner_id;
     uint64_t owner_id;
     const char *source; /* of a registry; NULL: none */
+    char *signer;       /* as murmur.lock names it; NULL: none */
 };
 
 static void
@@ -297,6 +298,7 @@ payload_clear (struct payload *p)
 {
     if (p->package)
         package_free (p->package);
+    free (p->signer);
 }
 
 static bool
@@ -341,9 +343,11 @@ open_picked (const struct session *s, struct remote *remote, const struct lock *
 }
 
 static bool
-check_trust (const struct session *s, const char *name, const struct payload *p, char **refusal)
+check_trust (const struct session *s, const char *name, struct payload *p, char **refusal)
 {
     struct mur_error *err = NULL;
+    p->signer = trust_policy_signer (s->asked->stores->trust, name, p->version, p->package->sha256,
+                                     p->package->signature);
     return trust_policy_check (s->asked->stores->trust, name, p->version, p->package->sha256,
                                p->package->signature, &err) ||
            refuse_with (refusal, "not-fetched: ", err);
@@ -381,7 +385,8 @@ pin (struct session *s, struct lock *lock, const char *name, const struct payloa
                               .session = s->id.text,
                               .has_owner_id = p->has_owner_id,
                               .owner_id = p->owner_id,
-                              .source = p->source };
+                              .source = p->source,
+                              .signer = p->signer };
     lock_pin (lock, &entry, NULL);
     return lock_write (lock, err);
 }
