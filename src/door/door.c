@@ -335,6 +335,13 @@ door_tell_mcp_tools (struct door *d)
         mcp_plane_tell_tools (d->mcp);
 }
 
+void
+door_tell_mcp_resource (struct door *d, const char *uri)
+{
+    if (d && d->mcp)
+        mcp_plane_tell_resource (d->mcp, uri);
+}
+
 struct peer_files *
 door_peer_files (struct door *d)
 {

@@ -39,6 +39,8 @@ void door_set_mcp (struct door *d, const struct mcp_plane_spec *spec);
 void door_stop_mcp (struct door *d);
 /* Its tools changed. */
 void door_tell_mcp_tools (struct door *d);
+/* A resource it serves has changed. <d> may be NULL. */
+void door_tell_mcp_resource (struct door *d, const char *uri);
 /* Mints for share-file. NULL before door_set_planes. */
 struct peer_files *door_peer_files (struct door *d);
 

@@ -13,17 +13,15 @@ mcp_client_clear (struct mcp_client *c)
     json_decref (c->capabilities);
     json_decref (c->info);
     free (c->instructions);
-    *c = (struct mcp_client){ .can_elicit = c->can_elicit };
+    *c = (struct mcp_client){ .asks = c->asks };
 }
 
 static json_t *
 own_capabilities (const struct mcp_client *c, enum mcp_era era)
 {
-    json_t *o = json_object ();
+    json_t *o = mcp_inputs_capabilities (c->asks);
     if (era == MCP_MODERN)
         json_object_set_new (o, "extensions", json_pack ("{s:{}}", MCP_EXT_TASKS));
-    if (c->can_elicit)
-        json_object_set_new (o, "elicitation", json_object ());
     return o;
 }
 

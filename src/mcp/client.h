@@ -8,14 +8,15 @@
  */
 #pragma once
 
+#include "mcp/input.h"
 #include "mcp/message.h"
 
 struct mcp_client {
     const struct mcp_revision *revision; /* NULL: not opened */
-    bool can_elicit;
-    json_t *capabilities; /* of the server; owned, may be NULL */
-    json_t *info;         /* owned, may be NULL */
-    char *instructions;   /* owned, may be NULL */
+    unsigned asks;                       /* of mcp_input: what a server may ask us */
+    json_t *capabilities;                /* of the server; owned, may be NULL */
+    json_t *info;                        /* owned, may be NULL */
+    char *instructions;                  /* owned, may be NULL */
 };
 void mcp_client_clear (struct mcp_client *c);
 

@@ -28,12 +28,6 @@ word_for_no (const json_t *answers)
     return "The person declined to answer.";
 }
 
-bool
-mcp_elicitation_is_answered (const json_t *response)
-{
-    return json_get_string (response, "action") != NULL;
-}
-
 char *
 mcp_elicitation_answer (const json_t *response, const json_t *answers)
 {

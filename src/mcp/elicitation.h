@@ -11,5 +11,3 @@
 json_t *mcp_elicitation_params (const char *text, const json_t *answers);
 /* What an elicitation's result says. Owned; NULL: it is none. */
 char *mcp_elicitation_answer (const json_t *response, const json_t *answers);
-/* True for the result of an elicitation: an object with an action. */
-bool mcp_elicitation_is_answered (const json_t *response);

@@ -50,6 +50,8 @@ static const struct mcp_method methods[] = {
     { "resources/list", MCP_RESOURCES_LIST, BOTH, NULL, MCP_OFFERS_RESOURCES, true },
     { "resources/templates/list", MCP_RESOURCE_TEMPLATES, BOTH, NULL, MCP_OFFERS_RESOURCES, false },
     { "resources/read", MCP_RESOURCES_READ, BOTH, "uri", MCP_OFFERS_RESOURCES, true },
+    { "resources/subscribe", MCP_SUBSCRIBE, MCP_LEGACY, "uri", MCP_OFFERS_RESOURCES, false },
+    { "resources/unsubscribe", MCP_UNSUBSCRIBE, MCP_LEGACY, "uri", MCP_OFFERS_RESOURCES, false },
     { "prompts/list", MCP_PROMPTS_LIST, BOTH, NULL, MCP_OFFERS_PROMPTS, false },
     { "prompts/get", MCP_PROMPTS_GET, BOTH, "name", MCP_OFFERS_PROMPTS, false },
     { "completion/complete", MCP_COMPLETE, BOTH, NULL, MCP_OFFERS_COMPLETIONS, true },

@@ -39,6 +39,7 @@ const struct mcp_revision *mcp_revision_find (const char *name);
 #define MCP_META_CAPS       MCP_META ("clientCapabilities")
 #define MCP_META_CLIENT     MCP_META ("clientInfo")
 #define MCP_META_SERVER     MCP_META ("serverInfo")
+#define MCP_META_LOG_LEVEL  MCP_META ("logLevel")
 #define MCP_META_SUBSCRIBED MCP_META ("subscriptionId")
 #define MCP_EXT_TASKS       "io.modelcontextprotocol/tasks"
 #define MCP_EXT_SKILLS      "io.modelcontextprotocol/skills"
@@ -70,6 +71,8 @@ enum mcp_method_id {
     MCP_RESOURCES_LIST,
     MCP_RESOURCE_TEMPLATES,
     MCP_RESOURCES_READ,
+    MCP_SUBSCRIBE,
+    MCP_UNSUBSCRIBE,
     MCP_PROMPTS_LIST,
     MCP_PROMPTS_GET,
     MCP_LISTEN,

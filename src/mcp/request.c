@@ -2,6 +2,7 @@
 #include "mcp/request.h"
 
 #include "base/alloc.h"
+#include "mcp/logging.h"
 
 #include <string.h>
 
@@ -70,7 +71,12 @@ judge_modern (struct mcp_request *r, const json_t *meta, const char *version, st
     r->capabilities = json_object_get (meta, MCP_META_CAPS);
     if (! json_is_object (r->capabilities))
         return mcp_refuse (no, MCP_INVALID_PARAMS, "_meta needs %s, an object", MCP_META_CAPS);
-    return true;
+    const json_t *level = json_object_get (meta, MCP_META_LOG_LEVEL);
+    r->log_level = mcp_level_find (json_string_value (level));
+    if (! level || r->log_level)
+        return true;
+    _cleanup_free_ char *levels = mcp_levels_words ();
+    return mcp_refuse (no, MCP_INVALID_PARAMS, "%s must be one of %s", MCP_META_LOG_LEVEL, levels);
 }
 
 static bool
@@ -86,6 +92,7 @@ judge_revision (struct mcp_request *r, const struct mcp_peer *peer, struct mcp_a
     if (peer && peer->revision) {
         r->revision = peer->revision;
         r->capabilities = peer->capabilities;
+        r->log_level = peer->log_level;
         return true;
     }
     r->revision = mcp_revision_find (MCP_NEWEST_LEGACY);

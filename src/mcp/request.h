@@ -14,6 +14,7 @@
 struct mcp_peer {
     const struct mcp_revision *revision; /* NULL: `initialize` has not come */
     json_t *capabilities;                /* owned */
+    const char *log_level;               /* static; NULL: it hears nothing */
 };
 void mcp_peer_clear (struct mcp_peer *p);
 
@@ -23,6 +24,7 @@ struct mcp_request {
     const struct mcp_revision *revision; /* never NULL once judged */
     const json_t *capabilities;          /* of the client; NULL: none declared */
     const json_t *progress_token;        /* NULL: no progress is wanted */
+    const char *log_level;               /* static; NULL: no messages are wanted */
     const char *principal; /* who asks, set by the transport; NULL: nobody in particular */
 };
 

@@ -2,6 +2,7 @@
 #include "mcp/server.h"
 
 #include "base/alloc.h"
+#include "mcp/logging.h"
 
 #include <string.h>
 
@@ -33,25 +34,27 @@ mcp_text_result (const char *text, size_t len, bool is_error)
 static const struct {
     enum mcp_offer offer;
     const char *name, *extension; /* one of both */
-    bool tells_changes;
+    bool tells_changes, is_watched;
 } offers[] = {
-    { MCP_OFFERS_TOOLS, "tools", NULL, true },
-    { MCP_OFFERS_RESOURCES, "resources", NULL, false },
-    { MCP_OFFERS_PROMPTS, "prompts", NULL, false },
-    { MCP_OFFERS_COMPLETIONS, "completions", NULL, false },
-    { MCP_OFFERS_SKILLS, NULL, MCP_EXT_SKILLS, false },
-    { MCP_OFFERS_TASKS, NULL, MCP_EXT_TASKS, false },
+    { MCP_OFFERS_TOOLS, "tools", NULL, true, false },
+    { MCP_OFFERS_RESOURCES, "resources", NULL, false, true },
+    { MCP_OFFERS_PROMPTS, "prompts", NULL, false, false },
+    { MCP_OFFERS_COMPLETIONS, "completions", NULL, false, false },
+    { MCP_OFFERS_SKILLS, NULL, MCP_EXT_SKILLS, false, false },
+    { MCP_OFFERS_TASKS, NULL, MCP_EXT_TASKS, false, false },
 };
 
 static json_t *
 capabilities_of (const struct mcp_service *s, enum mcp_era era)
 {
-    json_t *o = json_object (), *extensions = json_object ();
+    json_t *o = json_pack ("{s:{}}", "logging"), *extensions = json_object ();
     for (size_t i = 0; i < ARRAY_LEN (offers); i++) {
         json_t *one = json_object ();
         bool is_offered = s->offers & offers[i].offer;
         if (offers[i].tells_changes && s->tells_changes)
             json_set_bool (one, "listChanged", true);
+        if (offers[i].is_watched && s->watch)
+            json_set_bool (one, "subscribe", true);
         if (is_offered && offers[i].name)
             json_object_set (o, offers[i].name, one);
         else if (is_offered && era == MCP_MODERN)
@@ -115,6 +118,21 @@ initialize (const struct mcp_service *s, struct mcp_peer *peer, const json_t *pa
     json_object_set_new (answer->result, "capabilities", capabilities_of (s, MCP_LEGACY));
     json_object_set_new (answer->result, "serverInfo", mcp_service_info (s));
     set_instructions (s, answer->result);
+}
+
+/* A peer that keeps nothing between its requests hears nothing. */
+static void
+set_level (struct mcp_peer *peer, const json_t *params, struct mcp_answer *answer)
+{
+    const char *level = mcp_level_find (json_get_string (params, "level"));
+    if (! level) {
+        _cleanup_free_ char *levels = mcp_levels_words ();
+        mcp_refuse (answer, MCP_INVALID_PARAMS, "level must be one of %s", levels);
+        return;
+    }
+    if (peer)
+        peer->log_level = level;
+    answer->result = json_object ();
 }
 
 /* --- lists and what they name --- */
@@ -202,8 +220,10 @@ mcp_serve (const struct mcp_service *s, struct mcp_peer *peer, const struct mcp_
         initialize (s, peer, params, answer);
     else if (r->method->id == MCP_DISCOVER)
         discover (s, answer->result = json_object ());
-    else if (r->method->id == MCP_PING || r->method->id == MCP_SET_LEVEL)
+    else if (r->method->id == MCP_PING)
         answer->result = json_object ();
+    else if (r->method->id == MCP_SET_LEVEL)
+        set_level (peer, params, answer);
     else if (! is_offered || ! by.fn)
         mcp_refuse (answer, MCP_NO_METHOD, "%s: this server does not offer it", r->method->name);
     else if (by.list)
@@ -228,32 +248,39 @@ mcp_listens_for_tools (const struct mcp_request *r)
     return json_is_true (json_object_get (asked_for (r), "toolsListChanged"));
 }
 
-static char *
-subscribed_text (const char *method, const struct mcp_request *r, json_t *params)
+char *
+mcp_notice_text (const struct mcp_request *subscription, const char *method, json_t *params)
 {
     _cleanup_json_ json_t *o = params;
-    json_t *meta = json_object ();
-    json_object_set (meta, MCP_META_SUBSCRIBED, (json_t *)(uintptr_t)r->message.id);
-    json_object_set_new (o, "_meta", meta);
+    if (subscription) {
+        json_t *meta = json_object ();
+        json_object_set (meta, MCP_META_SUBSCRIBED, (json_t *)(uintptr_t)subscription->message.id);
+        json_object_set_new (o, "_meta", meta);
+    }
     return mcp_request_text (NULL, method, o);
 }
 
 char *
-mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r)
+mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r,
+                         const struct strv *watched)
 {
     json_t *params = json_object (), *honoured = json_object ();
     if (mcp_listens_for_tools (r) && s->tells_changes && (s->offers & MCP_OFFERS_TOOLS))
         json_set_bool (honoured, "toolsListChanged", true);
+    json_t *uris = watched->len ? json_array () : NULL;
+    for (size_t i = 0; i < watched->len; i++)
+        json_array_append_new (uris, json_string (watched->items[i]));
+    if (uris)
+        json_object_set_new (honoured, "resourceSubscriptions", uris);
     json_object_set_new (params, "notifications", honoured);
-    return subscribed_text ("notifications/subscriptions/acknowledged", r, params);
+    return mcp_notice_text (r, "notifications/subscriptions/acknowledged", params);
 }
 
 char *
 mcp_tools_changed_text (const struct mcp_request *subscription)
 {
-    static const char method[] = "notifications/tools/list_changed";
-    return subscription ? subscribed_text (method, subscription, json_object ())
-                        : mcp_request_text (NULL, method, NULL);
+    return mcp_notice_text (subscription, "notifications/tools/list_changed",
+                            subscription ? json_object () : NULL);
 }
 
 void

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/cancel.h"
 #include "mcp/request.h"
 
@@ -40,20 +41,29 @@ struct mcp_service {
     void *ctx;
     const char *name, *version, *instructions; /* the last may be NULL */
     unsigned offers;                           /* of mcp_offer */
-    bool tells_changes;                        /* listChanged */
+    unsigned asks;      /* of mcp_input: what its tools may refuse a client for not declaring */
+    bool tells_changes; /* listChanged */
     /* By method; NULL: there is none. What a list's function puts in result is its array. */
     mcp_serve_fn *tools_list, *tools_call, *resources_list, *resources_read, *prompts_list,
         *prompts_get, *skills_list, *skills_get, *tasks_get, *tasks_update, *tasks_cancel,
         *resource_templates, *complete;
+    /* Looks after a resource from now on, as often as it is called. False: *no. NULL: none is. */
+    bool (*watch) (void *ctx, const char *uri, struct mcp_answer *no);
+    void (*unwatch) (void *ctx, const char *uri);
 };
 
-/* Serves it; never for MCP_LISTEN, which is the transport's. <peer> is opened by `initialize`. */
+/* Serves it; never for MCP_LISTEN and MCP_SUBSCRIBE, which are the transport's. <peer> is opened by
+ * `initialize`. */
 void mcp_serve (const struct mcp_service *s, struct mcp_peer *peer, const struct mcp_request *r,
                 const struct mcp_sink *sink, struct cancel *cancel, struct mcp_answer *answer);
 /* {name, version}; owned. */
 json_t *mcp_service_info (const struct mcp_service *s);
-/* The first message of a subscription: what of the request is honoured. Owned. */
-char *mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r);
+/* A notification to a subscription, or (NULL) to a legacy peer; <params> is taken over. Owned. */
+char *mcp_notice_text (const struct mcp_request *subscription, const char *method, json_t *params);
+/* The first message of a subscription: what of the request is honoured; <watched> of the resources
+ * it names. Owned. */
+char *mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r,
+                               const struct strv *watched);
 /* True when this subscription asked for changes of the tools. */
 bool mcp_listens_for_tools (const struct mcp_request *r);
 /* The notification that tools changed: to a subscription, or (NULL) to a legacy peer. Owned. */

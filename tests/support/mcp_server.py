@@ -12,6 +12,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 B = json.load(open(os.path.join(HERE, "behaviour.json")))
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "Say hi."}}], "maxTokens": 9}
 TOOLS = B.get("tools", [{"name": "echo", "description": "Says it again.", "inputSchema": TEXT}])
 
 
@@ -83,6 +84,18 @@ def ask(request):
     answer(request, {"content": [{"type": "text", "text": json.dumps(reply, sort_keys=True)}]})
 
 
+def sample(request, method):
+    """Asks the client for its model or its folders; what came, whole."""
+    given = request["params"].get("inputResponses")
+    if modern and not given:
+        answer(request, {"resultType": "input_required", "inputRequests": {"s": {"method": method, "params": SAMPLE}}})
+        return
+    if not modern:
+        send({"jsonrpc": "2.0", "id": "s-1", "method": method, "params": SAMPLE})
+        given = json.loads(sys.stdin.readline())
+    answer(request, {"content": [{"type": "text", "text": json.dumps(given, sort_keys=True)}]})
+
+
 def look(arguments):
     """What it finds of the world: an environment, a file, a host, a signal."""
     what = arguments["what"]
@@ -143,8 +156,11 @@ def call(request):
     elif does == "ask":
         ask(request)
     elif does == "sample":
-        send({"jsonrpc": "2.0", "id": "s-1", "method": arguments["method"], "params": {}})
-        text(sys.stdin.readline().strip())
+        sample(request, arguments["method"])
+    elif does == "says":
+        for level in arguments["levels"]:
+            send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": level, "data": {"words": level}}})
+        text(json.dumps(request["params"].get("_meta", {}).get("io.modelcontextprotocol/logLevel")))
     elif does == "args":
         text(json.dumps({"arguments": arguments, "argv": sys.argv[1:]}, sort_keys=True))
     elif does == "change":

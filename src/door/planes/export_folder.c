@@ -177,6 +177,14 @@ export_probe (const struct export_folder *e, const char *path, char **resolved)
     return how;
 }
 
+enum export_outcome
+export_look (const struct export_folder *e, const char *path, struct stat *st)
+{
+    _cleanup_close_ int fd = -1;
+    _cleanup_free_ char *found = NULL;
+    return open_asked (e, path, &fd, st, &found);
+}
+
 /* --- the listing --- */
 
 struct entry {

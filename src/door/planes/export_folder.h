@@ -12,6 +12,8 @@
 #include "base/json.h"
 #include "fs/root.h"
 
+#include <sys/stat.h>
+
 struct export_folder {
     struct fs_root *work; /* the held work folder; borrowed */
     const char *root;     /* relative to it, as declared; borrowed */
@@ -56,6 +58,8 @@ enum export_outcome
 export_read (const struct export_folder *e, const char *path, struct export_file *out);
 /* Opens it only: whether it is there and may be served now, and its resolved path (owned). */
 enum export_outcome export_probe (const struct export_folder *e, const char *path, char **resolved);
+/* What it is now, to tell whether it changes. */
+enum export_outcome export_look (const struct export_folder *e, const char *path, struct stat *st);
 
 struct export_listing {
     json_t *entries; /* sorted by path; owned */

@@ -3,28 +3,24 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/condition.h"
 #include "door/callers/refuse.h"
+#include "door/planes/mcp_sessions.h"
 #include "door/planes/plane_answer.h"
 #include "mcp/headers.h"
+#include "mcp/input.h"
 #include "mcp/outgoing.h"
 #include "mcp/progress.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #define MAX_CALLS   64
-#define MAX_PEERS   64 /* legacy sessions; the one unused for longest gives way */
 #define MAX_LISTEN  64
-#define SESSION_LEN 32
 #define STACK_BYTES ((size_t)1024 * 1024)
 #define BEAT_MS     10000
-
-struct session_peer {
-    char id[SESSION_LEN + 1]; /* "": free */
-    struct mcp_peer peer;
-    uint64_t used_ms;
-};
+#define LATE_MS     1000
 
 /* One request that is not answered at once: shared by its thread and its stream. */
 struct work {
@@ -33,9 +29,12 @@ struct work {
     unsigned refs;
     struct mcp_request request;
     struct mcp_peer peer; /* a copy: what the request borrows of it */
+    char session[MCP_SESSION_LEN + 1];
+    struct mcp_watched watched; /* of a subscription */
     char *principal;
     struct cancel *cancel;
     struct http_exchange *x;    /* to be answered with JSON; NULL: a stream */
+    bool is_plain, is_late;     /* x stays one; it may become a stream yet */
     struct http_stream *stream; /* NULL once closed */
     struct buf out;             /* of the stream */
     size_t sent;
@@ -48,8 +47,8 @@ struct mcp_plane {
     struct mcp_plane_spec spec;
     const struct door_auth *auth;
     json_t *info;
-    struct session_peer peers[MAX_PEERS]; /* the server's thread alone */
-    struct mcp_outgoing outgoing;         /* what legacy clients are asked */
+    struct mcp_sessions sessions; /* the server's thread alone, but for what they watch */
+    struct mcp_outgoing outgoing; /* what legacy clients are asked */
 
     pthread_mutex_t lock; /* what follows, and each work's stream */
     pthread_cond_t is_idle;
@@ -67,7 +66,7 @@ mcp_plane_new (const struct mcp_plane_spec *spec, const struct door_auth *auth)
     p->info = mcp_service_info (spec->service);
     mcp_outgoing_init (&p->outgoing);
     pthread_mutex_init (&p->lock, NULL);
-    pthread_cond_init (&p->is_idle, NULL);
+    condition_init (&p->is_idle);
     return p;
 }
 
@@ -118,34 +117,6 @@ mcp_plane_refuse (struct mcp_plane *p, struct http_exchange *x, const char *cred
     static const struct http_header allow = { "allow", "POST", 4 };
     http_reply (x, 405, &allow, 1, NULL, 0);
     return true;
-}
-
-/* --- legacy sessions --- */
-
-static struct session_peer *
-find_peer (struct mcp_plane *p, const char *id)
-{
-    for (size_t i = 0; i < MAX_PEERS; i++)
-        if (p->peers[i].id[0] && str_eq (p->peers[i].id, id)) {
-            p->peers[i].used_ms = clock_monotonic_ms ();
-            return &p->peers[i];
-        }
-    return NULL;
-}
-
-static struct session_peer *
-new_peer (struct mcp_plane *p)
-{
-    struct session_peer *oldest = &p->peers[0];
-    unsigned char random[SESSION_LEN / 2];
-    for (size_t i = 1; i < MAX_PEERS; i++)
-        if (p->peers[i].used_ms < oldest->used_ms)
-            oldest = &p->peers[i];
-    mcp_peer_clear (&oldest->peer);
-    random_bytes (random, sizeof random);
-    hex_encode (random, sizeof random, oldest->id);
-    oldest->used_ms = clock_monotonic_ms ();
-    return oldest;
 }
 
 /* The peer a request without a session of ours is judged by: a legacy revision it names, or the one
@@ -240,6 +211,7 @@ stream_closed (void *ctx)
     if (w->is_listening) {
         unlink_work (w);
         p->listening--;
+        mcp_watched_clear (&w->watched, p->spec.service);
     }
     pthread_mutex_unlock (&p->lock);
     if (is_cancel && w->cancel)
@@ -263,11 +235,43 @@ open_stream (struct work *w, struct http_exchange *x)
     return w->stream != NULL;
 }
 
+/* Under the lock: from here on its status is told. */
+static void
+open_late (struct work *w)
+{
+    if (w->is_late && w->x)
+        open_stream (w, steal_ptr (&w->x));
+}
+
+/* A call that may be refused with a status of its own gets a moment for that; then the stream
+ * begins, by which its client can cancel it. */
+static void *
+late_thread (void *arg)
+{
+    struct work *w = arg;
+    struct mcp_plane *p = w->plane;
+    uint64_t at_ms = clock_monotonic_ms () + LATE_MS;
+    struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
+    int status = 0;
+    pthread_mutex_lock (&p->lock);
+    while (w->x && status != ETIMEDOUT)
+        status = pthread_cond_timedwait (&p->is_idle, &p->lock, &at);
+    open_late (w);
+    pthread_mutex_unlock (&p->lock);
+    unref_work (w);
+    pthread_mutex_lock (&p->lock);
+    p->running--;
+    pthread_cond_broadcast (&p->is_idle);
+    pthread_mutex_unlock (&p->lock);
+    return NULL;
+}
+
 static void
 send_before (void *ctx, char *text)
 {
     struct work *w = ctx;
     pthread_mutex_lock (&w->plane->lock);
+    open_late (w);
     put_event (w, text);
     pthread_mutex_unlock (&w->plane->lock);
 }
@@ -277,6 +281,7 @@ tell_progress (void *ctx, double at, double total, const char *message)
 {
     struct work *w = ctx;
     pthread_mutex_lock (&w->plane->lock);
+    open_late (w);
     w->told_ms = clock_monotonic_ms ();
     put_event (w, mcp_progress_tell (&w->progress, &w->request, at, total, message));
     pthread_mutex_unlock (&w->plane->lock);
@@ -297,22 +302,23 @@ call_thread (void *arg)
     struct mcp_plane *p = w->plane;
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
     const struct mcp_sink sink = { send_before, tell_progress, ask_client, w };
-    mcp_serve (p->spec.service, NULL, &w->request, w->x ? NULL : &sink, w->cancel, &a);
-    if (w->x)
-        reply (p, w->x, &w->request, &a, NULL);
+    mcp_serve (p->spec.service, NULL, &w->request, w->is_plain ? NULL : &sink, w->cancel, &a);
     pthread_mutex_lock (&p->lock);
-    if (! w->x) {
+    struct http_exchange *x = steal_ptr (&w->x);
+    if (! x)
         put_event (w, mcp_answer_text (&w->request, &a, p->info));
-        w->is_over = true;
-        if (w->stream)
-            http_stream_wake (w->stream);
-    }
+    w->is_over = true;
+    if (w->stream)
+        http_stream_wake (w->stream);
     unlink_work (w);
+    pthread_cond_broadcast (&p->is_idle);
     pthread_mutex_unlock (&p->lock);
+    if (x)
+        reply (p, x, &w->request, &a, NULL);
     unref_work (w);
     pthread_mutex_lock (&p->lock);
     p->running--;
-    pthread_cond_signal (&p->is_idle);
+    pthread_cond_broadcast (&p->is_idle);
     pthread_mutex_unlock (&p->lock);
     return NULL;
 }
@@ -345,13 +351,43 @@ wants_stream (const struct http_exchange *x)
     return accept && strstr (accept, "text/event-stream");
 }
 
-/* Takes the request over. */
+/* Under the lock: what a legacy session was not told yet, for want of a stream. */
 static void
-begin_call (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
-            const char *credential, struct mcp_peer *peer)
+tell_news (struct work *w, struct mcp_session *known)
+{
+    for (size_t i = 0; w->stream && i < known->news.len; i++)
+        put_event (w, mcp_resource_updated_text (NULL, known->news.items[i]));
+    if (w->stream)
+        strv_free (&known->news);
+}
+
+static void
+begin_thread (void *(*run) (void *arg), struct work *w)
 {
     pthread_t thread;
     pthread_attr_t attributes;
+    pthread_attr_init (&attributes);
+    pthread_attr_setstacksize (&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create (&thread, &attributes, run, w) != 0)
+        run (w);
+    pthread_attr_destroy (&attributes);
+}
+
+/* A tool may want of this client what it did not declare. */
+static bool
+may_lack (const struct mcp_plane *p, const struct mcp_request *r)
+{
+    return r->method->id == MCP_TOOLS_CALL && r->revision->era == MCP_MODERN &&
+           (p->spec.service->asks & ~mcp_inputs_declared (r->capabilities));
+}
+
+/* Takes the request over. */
+static void
+begin_call (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
+            const char *credential, struct mcp_session *known, struct mcp_peer *peer)
+{
+    bool is_late = wants_stream (x) && may_lack (p, r);
     pthread_mutex_lock (&p->lock);
     bool has_place = p->running < MAX_CALLS && ! p->is_stopping;
     p->running += has_place;
@@ -363,24 +399,31 @@ begin_call (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
     struct work *w = work_new (p, r, credential);
     w->peer = *peer;
     *peer = (struct mcp_peer){ 0 };
-    bool is_held = wants_stream (x) ? open_stream (w, x) : http_hold (x);
+    bool is_held = wants_stream (x) && ! is_late ? open_stream (w, x) : http_hold (x);
     w->x = w->stream ? NULL : x;
+    w->is_plain = w->x && ! is_late;
+    w->is_late = is_late;
     pthread_mutex_lock (&p->lock);
     if (is_held)
         link_work (p, w);
     else
         p->running--;
+    if (is_held && is_late) {
+        w->refs++;
+        p->running++;
+    }
+    if (known) {
+        memcpy (w->session, known->id, sizeof w->session);
+        tell_news (w, known);
+    }
     pthread_mutex_unlock (&p->lock);
     if (! is_held) {
         unref_work (w);
         return;
     }
-    pthread_attr_init (&attributes);
-    pthread_attr_setstacksize (&attributes, STACK_BYTES);
-    pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
-    if (pthread_create (&thread, &attributes, call_thread, w) != 0)
-        call_thread (w);
-    pthread_attr_destroy (&attributes);
+    if (is_late)
+        begin_thread (late_thread, w);
+    begin_thread (call_thread, w);
 }
 
 static void
@@ -396,7 +439,8 @@ begin_listening (struct mcp_plane *p, struct http_exchange *x, struct mcp_reques
     }
     struct work *w = work_new (p, r, credential);
     w->is_listening = true;
-    char *first = mcp_listen_acknowledged (p->spec.service, &w->request);
+    mcp_watched_listen (&w->watched, &p->lock, p->spec.service, &w->request);
+    char *first = mcp_listen_acknowledged (p->spec.service, &w->request, &w->watched.uris);
     buf_printf (&w->out, "event: message\ndata: %s\n\n", first);
     free (first);
     pthread_mutex_lock (&p->lock);
@@ -407,6 +451,7 @@ begin_listening (struct mcp_plane *p, struct http_exchange *x, struct mcp_reques
         pthread_mutex_lock (&p->lock);
         unlink_work (w);
         p->listening--;
+        mcp_watched_clear (&w->watched, p->spec.service);
         pthread_mutex_unlock (&p->lock);
     }
     unref_work (w); /* the stream's own is left */
@@ -452,9 +497,23 @@ schema_of (struct mcp_plane *p, const struct mcp_request *r)
     return NULL;
 }
 
+/* Of a legacy session: what its next requests go by. */
+static void
+serve_session (struct mcp_plane *p, struct mcp_session *known, const struct mcp_request *r,
+               struct mcp_answer *a)
+{
+    bool is_watching = r->method->id == MCP_SUBSCRIBE || r->method->id == MCP_UNSUBSCRIBE;
+    if (is_watching && ! known)
+        mcp_refuse (a, MCP_INVALID_PARAMS, "%s needs a session: initialize first", r->method->name);
+    else if (is_watching)
+        mcp_watched_serve (&known->watched, &p->lock, p->spec.service, r, a);
+    else
+        mcp_serve (p->spec.service, known ? &known->peer : NULL, r, NULL, NULL, a);
+}
+
 static void
 serve_request (struct mcp_plane *p, struct http_exchange *x, struct mcp_request *r,
-               const char *credential, struct mcp_peer *peer)
+               const char *credential, struct mcp_session *known, struct mcp_peer *peer)
 {
     _cleanup_mcp_answer_ struct mcp_answer a = { 0 };
     bool is_good = mcp_request_judge (r, peer, &a);
@@ -471,13 +530,13 @@ serve_request (struct mcp_plane *p, struct http_exchange *x, struct mcp_request 
     } else if (r->method->id == MCP_LISTEN) {
         begin_listening (p, x, r, credential);
     } else if (r->method->may_wait) {
-        begin_call (p, x, r, credential, peer);
+        begin_call (p, x, r, credential, known, peer);
     } else if (r->method->id == MCP_INITIALIZE) {
-        struct session_peer *fresh = new_peer (p);
+        struct mcp_session *fresh = mcp_session_new (&p->sessions, &p->lock, p->spec.service);
         mcp_serve (p->spec.service, &fresh->peer, r, NULL, NULL, &a);
         reply (p, x, r, &a, a.result ? fresh->id : NULL);
     } else {
-        mcp_serve (p->spec.service, NULL, r, NULL, NULL, &a);
+        serve_session (p, known, r, &a);
         reply (p, x, r, &a, NULL);
     }
 }
@@ -505,7 +564,7 @@ mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *crede
     size_t len;
     const char *body = http_exchange_body (x, &len);
     const char *session = http_exchange_header (x, "mcp-session-id", NULL);
-    const struct session_peer *known = session ? find_peer (p, session) : NULL;
+    struct mcp_session *known = session ? mcp_session_find (&p->sessions, session) : NULL;
     mcp_message_read (&r.message, body ? body : "", len);
     r.principal = credential;
     if (session && ! known) {
@@ -518,11 +577,11 @@ mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *crede
         http_reply (x, 202, NULL, 0, NULL, 0);
     } else {
         if (known)
-            peer =
-                (struct mcp_peer){ known->peer.revision, json_incref (known->peer.capabilities) };
+            peer = (struct mcp_peer){ known->peer.revision, json_incref (known->peer.capabilities),
+                                      known->peer.log_level };
         else
             peer_without_session (x, &r.message, &peer);
-        serve_request (p, x, &r, credential, &peer);
+        serve_request (p, x, &r, credential, known, &peer);
     }
     mcp_peer_clear (&peer);
     mcp_request_clear (&r);
@@ -537,6 +596,34 @@ mcp_plane_tell_tools (struct mcp_plane *p)
     for (struct work *w = p->open; w; w = w->next)
         if (w->is_listening && mcp_listens_for_tools (&w->request))
             put_event (w, mcp_tools_changed_text (&w->request));
+    pthread_mutex_unlock (&p->lock);
+}
+
+/* Under the lock. False: no call of that session has a stream now. */
+static bool
+tell_open_call (struct mcp_plane *p, const char *session, const char *uri)
+{
+    for (struct work *w = p->open; w; w = w->next)
+        if (w->stream && ! w->is_over && str_eq (w->session, session)) {
+            put_event (w, mcp_resource_updated_text (NULL, uri));
+            return true;
+        }
+    return false;
+}
+
+void
+mcp_plane_tell_resource (struct mcp_plane *p, const char *uri)
+{
+    pthread_mutex_lock (&p->lock);
+    for (struct work *w = p->open; w; w = w->next)
+        if (strv_contains (&w->watched.uris, uri))
+            put_event (w, mcp_resource_updated_text (&w->request, uri));
+    for (size_t i = 0; i < MCP_SESSIONS_MAX; i++) {
+        struct mcp_session *one = &p->sessions.all[i];
+        if (strv_contains (&one->watched.uris, uri) && ! tell_open_call (p, one->id, uri) &&
+            ! strv_contains (&one->news, uri))
+            strv_push (&one->news, uri);
+    }
     pthread_mutex_unlock (&p->lock);
 }
 
@@ -572,8 +659,7 @@ mcp_plane_free (struct mcp_plane *p)
 {
     if (! p)
         return;
-    for (size_t i = 0; i < MAX_PEERS; i++)
-        mcp_peer_clear (&p->peers[i].peer);
+    mcp_sessions_clear (&p->sessions, &p->lock, p->spec.service);
     json_decref (p->info);
     mcp_outgoing_destroy (&p->outgoing);
     pthread_cond_destroy (&p->is_idle);

@@ -37,3 +37,6 @@ bool mcp_plane_refuse (struct mcp_plane *p, struct http_exchange *x, const char 
 void mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *credential);
 /* The service's tools changed: subscriptions are told. From any thread. */
 void mcp_plane_tell_tools (struct mcp_plane *p);
+/* A resource changed: who looks after it is told, a legacy session with its next call. From any
+ * thread. */
+void mcp_plane_tell_resource (struct mcp_plane *p, const char *uri);

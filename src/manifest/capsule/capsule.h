@@ -470,7 +470,8 @@ struct exported_mcp {
     struct str_list tools; /* names as the model sees them */
     struct exported_agent *agent;
     struct opt_bool skills, files;
-    const char *files_uri; /* NULL: file:/// */
+    struct opt_bool sampling, roots; /* what its servers of tools may ask its clients */
+    const char *files_uri;           /* NULL: file:/// */
     LIST_OF (struct exported_prompt) prompts;
 };
 

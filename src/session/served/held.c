@@ -4,7 +4,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "mcp/elicitation.h"
+#include "mcp/input.h"
+#include "mcp/logging.h"
 #include "session/served/served_internal.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ struct held_call {
     struct served_call call; /* what is run: copies, owned */
     char *name, *traceparent;
     json_t *arguments, *message_id;
+    unsigned takes; /* of mcp_input: what its client declared with the call */
+    const char *log_level;
     struct cancel *cancel;
 
     /* under the lock */
@@ -74,17 +77,6 @@ forget (struct held_call *h)
 
 /* --- whom a client lets be asked --- */
 
-/* A client that declared no mode takes forms. */
-static bool
-takes_request (const struct mcp_request *r, const json_t *request)
-{
-    const json_t *declared = json_object_get (r->capabilities, "elicitation");
-    const char *mode = json_get_string (json_object_get (request, "params"), "mode");
-    if (! str_eq (json_get_string (request, "method"), "elicitation/create"))
-        return false;
-    return ! mode || str_eq (mode, "form") || json_object_get (declared, mode);
-}
-
 static bool
 takes_all (const struct mcp_request *r, const json_t *requests)
 {
@@ -92,7 +84,7 @@ takes_all (const struct mcp_request *r, const json_t *requests)
     json_t *request;
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
-        if (! takes_request (r, request))
+        if (! mcp_input_is_taken (r->capabilities, request))
             return false;
     }
     return json_object_size (requests) > 0;
@@ -112,7 +104,7 @@ ask_now (void *ctx, const json_t *requests, uint64_t timeout_ms)
         return NULL;
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
-        json_t *response = call->sink->ask (call->sink->ctx, "elicitation/create",
+        json_t *response = call->sink->ask (call->sink->ctx, json_get_string (request, "method"),
                                             json_object_get (request, "params"),
                                             timeout_ms < ANSWER_MS ? timeout_ms : ANSWER_MS);
         if (! response)
@@ -129,14 +121,30 @@ tell_now (void *ctx, double at, double total, const char *message)
     call->sink->progress (call->sink->ctx, at, total, message);
 }
 
+/* What was never sent (no data) or nobody can be told is left out. */
+static void
+say_before (const struct mcp_sink *sink, const char *level, const char *logger, const json_t *data)
+{
+    if (sink && data)
+        sink->send (sink->ctx, mcp_log_text (level, logger, data));
+}
+
+static void
+say_now (void *ctx, const char *level, const char *logger, const json_t *data)
+{
+    const struct mcp_call *call = ctx;
+    say_before (call->sink, level, logger, data);
+}
+
 static void
 run_now (struct served *v, const struct mcp_call *call, struct call_outcome *o)
 {
     void *ctx = (void *)(uintptr_t)call;
-    const struct call_listener listener = { tell_now, ctx };
-    const struct asked_client client = { ask_now, ctx, v->is_stdio };
-    bool can_ask = call->request->revision->era == MCP_LEGACY && call->sink && call->sink->ask &&
-                   mcp_client_can (call->request, "elicitation");
+    const struct call_listener listener = { tell_now, say_now, ctx, call->request->log_level };
+    unsigned takes = mcp_inputs_declared (call->request->capabilities);
+    const struct asked_client client = { ask_now, ctx, takes, v->is_stdio };
+    bool can_ask =
+        call->request->revision->era == MCP_LEGACY && call->sink && call->sink->ask && takes;
     const struct served_call c = { .name = call->name,
                                    .arguments = call->arguments,
                                    .id = call->request->message.id,
@@ -168,7 +176,7 @@ take (struct held_call *h, const json_t *responses)
     json_object_foreach_safe (h->asked, tmp, key, request)
     {
         json_t *response = json_object_get (responses, key);
-        if (! mcp_elicitation_is_answered (response))
+        if (! mcp_input_is_answered (request, response))
             continue;
         json_object_set (h->given, key, response);
         json_object_del (h->asked, key);
@@ -216,22 +224,43 @@ ask_later (void *ctx, const json_t *requests, uint64_t timeout_ms)
     return responses;
 }
 
-static void
-tell_waiter (void *ctx, double at, double total, const char *message)
+/* Where the request that waits is told something, which a transport may stop under its lock; NULL:
+ * none waits. */
+static const struct mcp_sink *
+begin_telling (struct held_call *h)
 {
-    struct held_call *h = ctx;
     struct held_calls *all = &h->served->held;
     pthread_mutex_lock (&all->lock);
     const struct mcp_sink *sink = h->waiter ? h->waiter->sink : NULL;
     h->is_telling = sink != NULL;
     pthread_mutex_unlock (&all->lock);
-    if (! sink)
-        return;
-    sink->progress (sink->ctx, at, total, message); /* a transport may stop us under its lock */
+    return sink;
+}
+
+static void
+end_telling (struct held_call *h)
+{
+    struct held_calls *all = &h->served->held;
     pthread_mutex_lock (&all->lock);
     h->is_telling = false;
     pthread_cond_broadcast (&all->changed);
     pthread_mutex_unlock (&all->lock);
+}
+
+static void
+tell_waiter (void *ctx, double at, double total, const char *message)
+{
+    const struct mcp_sink *sink = begin_telling (ctx);
+    if (sink)
+        sink->progress (sink->ctx, at, total, message);
+    end_telling (ctx);
+}
+
+static void
+say_to_waiter (void *ctx, const char *level, const char *logger, const json_t *data)
+{
+    say_before (begin_telling (ctx), level, logger, data);
+    end_telling (ctx);
 }
 
 static void *
@@ -239,8 +268,8 @@ held_thread (void *arg)
 {
     struct held_call *h = arg;
     struct held_calls *all = &h->served->held;
-    const struct call_listener listener = { tell_waiter, h };
-    const struct asked_client client = { ask_later, h, h->served->is_stdio };
+    const struct call_listener listener = { tell_waiter, say_to_waiter, h, h->log_level };
+    const struct asked_client client = { ask_later, h, h->takes, h->served->is_stdio };
     const struct served_call c = { .name = h->name,
                                    .arguments = h->arguments,
                                    .id = h->message_id,
@@ -272,6 +301,8 @@ held_new (struct served *v, const struct mcp_call *call)
     h->traceparent = traceparent ? x_strdup (traceparent) : NULL;
     h->arguments = json_incref ((json_t *)(uintptr_t)call->arguments);
     h->message_id = json_incref ((json_t *)(uintptr_t)call->request->message.id);
+    h->log_level = call->request->log_level;
+    h->takes = mcp_inputs_declared (call->request->capabilities);
     h->cancel = cancel_new ();
     h->ahead = json_incref (json_object_get (call->params, "inputResponses"));
     h->waiter = call;
@@ -376,7 +407,7 @@ held_run (struct served *v, const struct mcp_call *call, struct call_outcome *o,
 {
     bool is_modern = call->request->revision->era == MCP_MODERN;
     bool is_back = is_modern && json_object_get (call->params, "requestState");
-    bool may_hold = is_modern && mcp_client_can (call->request, "elicitation");
+    bool may_hold = is_modern && mcp_inputs_declared (call->request->capabilities);
     struct held_call *h = is_back ? come_back (v, call, answer) : may_hold ? begin (v, call) : NULL;
     if (! h && is_back)
         return false;

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "door/door.h"
 #include "door/tasks/intake.h"
+#include "mcp/input.h"
 #include "session/serve.h"
 #include "session/served/served_internal.h"
 
@@ -74,6 +75,8 @@ served_new (struct session *s, struct mur_error **err)
         .name = s->manifest->name,
         .version = s->manifest->version ? s->manifest->version : MUR_VERSION,
         .offers = offers_of (s->manifest->exports->mcp),
+        .asks = (s->manifest->exports->mcp->sampling.value ? MCP_INPUT_SAMPLING : 0U) |
+                (s->manifest->exports->mcp->roots.value ? MCP_INPUT_ROOTS : 0U),
         .tells_changes = true,
         .tools_list = served_tools_list,
         .tools_call = served_tools_call,
@@ -88,8 +91,11 @@ served_new (struct session *s, struct mur_error **err)
         .tasks_get = served_tasks_get,
         .tasks_update = served_tasks_update,
         .tasks_cancel = served_tasks_cancel,
+        .watch = served_resource_watch,
+        .unwatch = served_resource_unwatch,
     };
     held_init (&v->held);
+    served_watch_init (&v->watch);
     random_bytes (v->state_key, sizeof v->state_key);
     v->task.id = x_strdup (id_new ("tsk").text);
     v->task.context_id = x_strdup (id_new ("ctx").text);
@@ -111,6 +117,7 @@ served_free (struct session *s)
     free (v->task.source);
     cancel_unref (v->task.cancel);
     held_destroy (&v->held);
+    served_watch_destroy (&v->watch);
     if (v->in_fd >= 0)
         close (v->in_fd);
     if (v->out_fd >= 0)
@@ -194,6 +201,7 @@ served_end (struct session *s)
     if (! v)
         return;
     held_close (v);
+    served_watch_end (v);
     stdio_server_stop (v->stdio);
     door_stop_mcp (s->door);
     held_drain (v);

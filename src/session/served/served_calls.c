@@ -3,6 +3,9 @@
  * Served tools: the list, and a call. See served.h.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "mcp/input.h"
+#include "mcp/logging.h"
 #include "mcp/result.h"
 #include "session/served/served_internal.h"
 
@@ -83,6 +86,39 @@ set_result (const struct mcp_request *request, const struct call_outcome *o,
                                           o->status != TOOL_PASSED);
 }
 
+/* What the trace says of the call, for a client that wants messages. */
+static void
+tell_outcome (const struct mcp_call *call, const struct call_outcome *o, uint64_t began_ms)
+{
+    bool is_good = o->status == TOOL_PASSED && ! o->runtime_error;
+    const char *level = is_good                               ? "info"
+                        : o->runtime_error && ! o->is_refused ? "error"
+                                                              : "warning";
+    if (! call->sink || ! mcp_level_is_heard (call->request->log_level, level))
+        return;
+    _cleanup_json_ json_t *data = json_object ();
+    json_set_string (data, "tool", call->name);
+    json_set_string (data, "status", o->is_refused ? "refused" : is_good ? "ok" : "failed");
+    json_set_u64 (data, "duration_ms", clock_monotonic_ms () - began_ms);
+    if (o->runtime_error)
+        json_set_string (data, "error", o->runtime_error);
+    call->sink->send (call->sink->ctx, mcp_log_text (level, "murmur", data));
+}
+
+/* A modern client learns what it has to declare; an older one reads it in the tool's failure. */
+static bool
+refuse_lacking (const struct mcp_call *call, const struct call_outcome *o,
+                struct mcp_answer *answer)
+{
+    if (! o->lacking || call->request->revision->era != MCP_MODERN)
+        return false;
+    mcp_refuse (answer, MCP_CAPABILITY_MISSING, "%s asks for what this client did not declare",
+                call->name);
+    answer->data =
+        json_pack ("{s:o}", "requiredCapabilities", mcp_inputs_capabilities (o->lacking));
+    return true;
+}
+
 void
 served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
 {
@@ -97,8 +133,10 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
     }
     /* What goes to a client is not fenced: its own program decides what its model reads. */
     _cleanup_outcome_ struct call_outcome o = { 0 };
-    if (! held_run (v, call, &o, answer))
+    uint64_t began_ms = clock_monotonic_ms ();
+    if (! held_run (v, call, &o, answer) || refuse_lacking (call, &o, answer))
         return;
+    tell_outcome (call, &o, began_ms);
     set_result (call->request, &o, answer);
     loop_lock_take (&v->s->loop_lock);
     const struct tool_entry *t = session_tool (v->s, call->name);

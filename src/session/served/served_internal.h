@@ -12,6 +12,17 @@
 #include "session/state/person.h"
 
 struct stdio_server;
+struct watched;
+
+/* What clients look after, of all of them. */
+struct served_watch {
+    pthread_mutex_t lock; /* a leaf: may be taken under a transport's */
+    pthread_cond_t changed;
+    struct watched *all;
+    unsigned count;
+    pthread_t thread;
+    bool is_running, is_over;
+};
 
 struct served {
     struct session *s;
@@ -25,6 +36,7 @@ struct served {
     int in_fd, out_fd; /* -1: handed on, or none */
     struct stdio_server *stdio;
     struct held_calls held;
+    struct served_watch watch;
     unsigned char state_key[MCP_STATE_KEY_LEN]; /* of requestStates, for this session */
     bool is_authenticated; /* the door is: who comes over stdio is its operator */
     _Atomic uint64_t told; /* the generation of the tools the door's clients were told of */
@@ -57,6 +69,15 @@ bool
 served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no);
 /* What is exported: objects with a path. A new array, or NULL. */
 json_t *served_files_listed (struct served *v, const struct mcp_call *call);
+/* What a resource is now, to be compared; owned. NULL: nothing served can be called so. */
+char *served_resource_mark (struct served *v, const char *uri);
+/* served_watch.c */
+void served_watch_init (struct served_watch *w);
+void served_watch_destroy (struct served_watch *w);
+bool served_resource_watch (void *ctx, const char *uri, struct mcp_answer *no);
+void served_resource_unwatch (void *ctx, const char *uri);
+/* Nobody is told any more. */
+void served_watch_end (struct served *v);
 /* served_prompts.c */
 mcp_serve_fn served_prompts_list, served_prompts_get, served_complete;
 /* Refuses a prompt that is called like a skill. E-MCP-010. */
@@ -120,5 +141,7 @@ void served_tell_changes (struct served *v);
 struct stdio_server *
 stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void *ctx), void *ctx,
                     struct mur_error **err);
+/* A resource that somebody may look after has changed. From any thread; NULL is fine. */
+void stdio_server_tell_resource (struct stdio_server *x, const char *uri);
 /* Ends calls under way and waits for them. */
 void stdio_server_stop (struct stdio_server *x);

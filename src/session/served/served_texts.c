@@ -179,13 +179,20 @@ refuse_resource (struct mcp_answer *no, const char *uri, const char *why)
     json_set_string (no->data, "uri", uri);
 }
 
-bool
-served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no)
+/* The path an address, or a path as it stands in one, names. Owned; NULL: it can name none. */
+static char *
+path_of_uri (const struct served *v, const char *uri)
 {
     _cleanup_buf_ struct buf decoded = { 0 };
     const char *from = uri + (str_starts (uri, files_begin (v)) ? strlen (files_begin (v)) : 0);
     export_decode_path (from, strlen (from), &decoded);
-    _cleanup_free_ char *path = export_plain_path (decoded.data ? decoded.data : "", decoded.len);
+    return export_plain_path (decoded.data ? decoded.data : "", decoded.len);
+}
+
+bool
+served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no)
+{
+    _cleanup_free_ char *path = path_of_uri (v, uri);
     _cleanup_free_ char *whole = path ? file_uri (v, path) : NULL;
     const struct export_folder folder = folder_of (v);
     struct export_file file = { 0 };
@@ -202,6 +209,36 @@ static bool
 serves_files (const struct served *v)
 {
     return v->exported->files.value && v->s->manifest->exports->files;
+}
+
+static char *
+file_mark (struct served *v, const char *uri)
+{
+    _cleanup_free_ char *path = path_of_uri (v, uri);
+    const struct export_folder folder = folder_of (v);
+    struct stat st = { 0 };
+    if (! path)
+        return NULL;
+    enum export_outcome how = export_look (&folder, path, &st);
+    if (how != EXPORT_OK)
+        return x_strdup (export_outcome_name (how));
+    return x_asprintf ("%ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_size,
+                       (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec,
+                       st.st_ctim.tv_nsec);
+}
+
+char *
+served_resource_mark (struct served *v, const char *uri)
+{
+    char hex[SHA256_HEX_LEN + 1];
+    if (serves_files (v) && str_starts (uri, files_begin (v)))
+        return file_mark (v, uri);
+    loop_lock_take (&v->s->loop_lock);
+    const struct staged_artifact *a = v->exported->skills.value ? skill_of_uri (v, uri) : NULL;
+    if (a)
+        sha256_hex (a->skill_text.data ? a->skill_text.data : "", a->skill_text.len, hex);
+    loop_lock_release (&v->s->loop_lock);
+    return a ? x_strdup (hex) : NULL;
 }
 
 void

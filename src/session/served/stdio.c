@@ -10,6 +10,7 @@
 #include "mcp/lines.h"
 #include "mcp/outgoing.h"
 #include "mcp/progress.h"
+#include "mcp/watched.h"
 #include "session/served/served_internal.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct work {
     bool is_silent;   /* cancelled: no answer */
     uint64_t told_ms; /* the last progress */
     struct mcp_progress progress;
+    struct mcp_watched watched; /* of a subscription */
 };
 
 struct stdio_server {
@@ -45,6 +47,7 @@ struct stdio_server {
     struct mcp_peer peer; /* the reader's */
     struct mcp_lines lines;
     struct mcp_outgoing outgoing; /* what the client is asked */
+    struct mcp_watched watched;   /* of a legacy client */
 
     pthread_mutex_t lock; /* a leaf: what follows, and writing */
     pthread_cond_t is_idle;
@@ -119,6 +122,7 @@ link_work (struct work **list, struct work *w)
 static void
 free_work (struct work *w)
 {
+    mcp_watched_clear (&w->watched, served_service (w->server->served));
     mcp_request_clear (&w->request);
     cancel_unref (w->cancel);
     free (w);
@@ -248,11 +252,26 @@ static void
 subscribe (struct stdio_server *x, struct mcp_request *r)
 {
     struct work *w = x_new0 (struct work);
-    say (x, mcp_listen_acknowledged (served_service (x->served), r));
     *w = (struct work){ .server = x, .request = *r };
     *r = (struct mcp_request){ 0 };
+    mcp_watched_listen (&w->watched, &x->lock, served_service (x->served), &w->request);
+    say (x, mcp_listen_acknowledged (served_service (x->served), &w->request, &w->watched.uris));
     pthread_mutex_lock (&x->lock);
     link_work (&x->subscribed, w);
+    pthread_mutex_unlock (&x->lock);
+}
+
+void
+stdio_server_tell_resource (struct stdio_server *x, const char *uri)
+{
+    if (! x)
+        return;
+    pthread_mutex_lock (&x->lock);
+    if (strv_contains (&x->watched.uris, uri))
+        write_line (x, mcp_resource_updated_text (NULL, uri));
+    for (struct work *w = x->subscribed; w; w = w->next)
+        if (strv_contains (&w->watched.uris, uri))
+            write_line (x, mcp_resource_updated_text (&w->request, uri));
     pthread_mutex_unlock (&x->lock);
 }
 
@@ -278,6 +297,9 @@ on_request (struct stdio_server *x, struct mcp_request *r)
         answer (x, r, &a);
     } else if (r->method->id == MCP_LISTEN) {
         subscribe (x, r);
+    } else if (r->method->id == MCP_SUBSCRIBE || r->method->id == MCP_UNSUBSCRIBE) {
+        mcp_watched_serve (&x->watched, &x->lock, served_service (x->served), r, &a);
+        answer (x, r, &a);
     } else if (r->method->may_wait) {
         begin_call (x, r);
     } else {
@@ -458,6 +480,7 @@ stdio_server_stop (struct stdio_server *x)
     close (x->in_fd);
     close (x->out_fd);
     close (x->wake_fd);
+    mcp_watched_clear (&x->watched, served_service (x->served));
     mcp_peer_clear (&x->peer);
     mcp_lines_clear (&x->lines);
     mcp_outgoing_destroy (&x->outgoing);

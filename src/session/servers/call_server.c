@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/json_write.h"
 #include "door/tasks/intake.h"
+#include "mcp/input.h"
 #include "mcp/media.h"
 #include "mcp/result.h"
 #include "session/servers/follow.h"
@@ -27,6 +28,7 @@ struct one_call {
     const struct server_offer *offer;
     struct cancel *cancel;
     const struct call *call;
+    struct call_outcome *out;
 };
 
 /* --- arguments --- */
@@ -103,23 +105,31 @@ ask_client (const struct one_call *c, const json_t *requests)
     return c->task->client->ask (c->task->client->ctx, requests, UINT64_MAX);
 }
 
+/* True when the call is a client's that can be asked for all of <kinds>. */
 static bool
-has_client (const struct one_call *c)
+has_client (const struct one_call *c, unsigned kinds)
 {
-    return c->task && c->task->client;
+    return c->task && c->task->client && kinds && ! (kinds & ~c->task->client->takes);
+}
+
+/* Asks the client for one thing. A new result, or NULL. */
+static json_t *
+ask_client_for (const struct one_call *c, const char *method, const json_t *params)
+{
+    _cleanup_json_ json_t *none = json_object ();
+    _cleanup_json_ json_t *requests =
+        json_pack ("{s:{s:s, s:O}}", "q", "method", method, "params", params ? params : none);
+    _cleanup_json_ json_t *responses = ask_client (c, requests);
+    return json_incref (json_object_get (responses, "q"));
 }
 
 /* Asks the person behind the task; NULL: nobody answers. */
 static json_t *
-ask_operator (void *ctx, const json_t *params)
+ask_operator (struct one_call *c, const json_t *params)
 {
-    struct one_call *c = ctx;
-    if (has_client (c)) {
-        _cleanup_json_ json_t *requests =
-            json_pack ("{s:{s:s, s:O}}", "q", "method", "elicitation/create", "params", params);
-        _cleanup_json_ json_t *responses = ask_client (c, requests);
-        json_t *response = json_object_get (responses, "q");
-        return response ? json_incref (response) : json_pack ("{s:s}", "action", "cancel");
+    if (has_client (c, MCP_INPUT_ELICITATION)) {
+        json_t *response = ask_client_for (c, "elicitation/create", params);
+        return response ? response : json_pack ("{s:s}", "action", "cancel");
     }
     const struct opt_u64 *timeout = &c->session->policy->lifecycle.input_timeout_secs;
     const json_t *schema = json_object_get (params, "requestedSchema");
@@ -149,30 +159,73 @@ is_operator_asked (const struct one_call *c)
     return c->server->artifact->entry->mcp->ask.value == MCP_ASK_OPERATOR;
 }
 
+/* What it may be asked for in this call: of what the manifest allows, what its client takes. */
+static unsigned
+withheld (const struct one_call *c)
+{
+    unsigned takes = c->task && c->task->client ? c->task->client->takes : 0;
+    return c->call->is_served ? ~takes : ~(unsigned)MCP_INPUT_ELICITATION;
+}
+
+/* An older server's question. */
+static json_t *
+answer_question (void *ctx, const char *method, const json_t *params)
+{
+    struct one_call *c = ctx;
+    unsigned kind = mcp_input_of (method);
+    if (kind == MCP_INPUT_ELICITATION)
+        return ask_operator (c, params);
+    return has_client (c, kind) ? ask_client_for (c, method, params) : NULL;
+}
+
+/* What lets a server ask for it; for a kind that is none, what lets it ask at all. */
+static const char *
+how_to_allow (unsigned kind, bool is_allowed)
+{
+    if (kind == MCP_INPUT_SAMPLING)
+        return is_allowed ? "only a client of mur mcp serve that declares sampling can be asked"
+                          : "exports.mcp.sampling: true lets it ask the model of its client";
+    if (kind == MCP_INPUT_ROOTS)
+        return is_allowed ? "only a client of mur mcp serve that declares roots can be asked"
+                          : "exports.mcp.roots: true lets it ask for the folders of its client";
+    return "mcp.ask: operator lets the task wait for a person";
+}
+
+static json_t *
+refuse_input (struct one_call *c, const json_t *request, struct mur_error **err)
+{
+    const char *method = json_get_string (request, "method");
+    const char *message = json_get_string (json_object_get (request, "params"), "message");
+    unsigned kind = mcp_input_of (method);
+    bool is_allowed = c->server->asks & kind;
+    if (is_allowed && kind != MCP_INPUT_ELICITATION && c->call->is_served && ! has_client (c, kind))
+        c->out->lacking |= kind;
+    mur_fail (err, E_MCP_005, "server %s asks for input (%.80s%s%.200s), and none is given",
+              c->server->name, method ? method : "?", message ? ": " : "", message ? message : "");
+    return mur_hint (err, "%s", how_to_allow (kind, is_allowed)), NULL;
+}
+
 /* What a modern server wants to know before it goes on; NULL: it is not told. */
 static json_t *
 input_responses (struct one_call *c, const json_t *requests, struct mur_error **err)
 {
+    unsigned kinds = mcp_inputs_of (requests);
+    bool is_allowed = ! (kinds & ~c->server->asks);
     json_t *responses = NULL;
     const char *key;
     json_t *request;
-    if (has_client (c) && is_operator_asked (c) && (responses = ask_client (c, requests)))
+    if (is_allowed && has_client (c, kinds) && (responses = ask_client (c, requests)))
         return responses;
     responses = json_object ();
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
-        const char *method = json_get_string (request, "method");
-        json_t *params = json_object_get (request, "params");
-        bool may_ask = str_eq (method, "elicitation/create") && is_operator_asked (c);
-        json_t *answer = may_ask && ! has_client (c) ? ask_operator (c, params) : NULL;
+        unsigned kind = mcp_input_of (json_get_string (request, "method"));
+        bool may_ask =
+            kind == MCP_INPUT_ELICITATION && is_operator_asked (c) && ! has_client (c, kind);
+        json_t *answer = may_ask ? ask_operator (c, json_object_get (request, "params")) : NULL;
         if (! answer) {
-            const char *message = json_get_string (params, "message");
             json_decref (responses);
-            mur_fail (err, E_MCP_005, "server %s asks for input (%.80s%s%.200s), and none is given",
-                      c->server->name, method ? method : "?", message ? ": " : "",
-                      message ? message : "");
-            mur_hint (err, "mcp.ask: operator lets the task wait for a person");
-            return NULL;
+            return refuse_input (c, request, err);
         }
         json_object_set_new (responses, key, answer);
     }
@@ -213,8 +266,9 @@ ask_once (struct one_call *c, const json_t *params, struct call_outcome *out,
     struct server_ask ask = { .idle_ms = deadline_ms,
                               .cap_ms = deadline_ms * SERVER_CAP_FACTOR,
                               .cancel = c->cancel,
-                              .answer = is_operator_asked (c) ? ask_operator : NULL,
+                              .answer = answer_question,
                               .ctx = c,
+                              .withholds = withheld (c),
                               .error = &error,
                               .progress_count = &progress,
                               .listener = c->call->listener,
@@ -387,6 +441,7 @@ servers_call (struct session *s, struct running_task *task, const struct tool_en
                           .server = v,
                           .offer = find_offer (v, tool->name),
                           .call = call,
+                          .out = out,
                           .cancel = call->stop ? call->stop
                                     : task     ? task->cancel
                                                : NULL };

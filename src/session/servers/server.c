@@ -447,7 +447,7 @@ static bool
 has_news (const struct mcp_server *s)
 {
     const json_t *tools = json_object_get (s->client.capabilities, "tools");
-    bool may_ask = s->client.can_elicit && s->client.revision->era == MCP_LEGACY;
+    bool may_ask = s->client.asks && s->client.revision->era == MCP_LEGACY;
     return may_ask || json_is_true (json_object_get (tools, "listChanged"));
 }
 
@@ -540,7 +540,9 @@ server_call (struct mcp_server *s, struct server_ask *ask, const json_t *members
     for (bool is_second = false;; is_second = true) {
         _cleanup_error_ struct mur_error *why = NULL;
         ask->method = "tools/call";
-        ask->params = mcp_client_params (&s->client, json_copy ((json_t *)(uintptr_t)members), 0);
+        struct mcp_client as = s->client;
+        as.asks &= ~ask->withholds;
+        ask->params = mcp_client_params (&as, json_copy ((json_t *)(uintptr_t)members), 0);
         json_t *result = server_request (s, ask, &why);
         if (result || is_second || ! ask->is_unserved || cancel_is_raised (ask->cancel)) {
             if (why)

@@ -62,7 +62,7 @@ struct server_setup {
     bool drops_drift;           /* else one changed tool refuses all */
     const char *const *offered; /* names of tools whose drift matters; NULL-terminated or NULL:
                                    all that are pinned */
-    bool may_ask;               /* it may ask for input */
+    unsigned asks;              /* of mcp_input: what it may ask for */
     struct trace_writer *const *trace; /* where the lines go; NULL or *NULL: nowhere */
     struct server_maker maker;
 };

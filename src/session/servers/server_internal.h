@@ -42,6 +42,7 @@ struct pending {
         char *message;       /* owned, may be NULL */
     } steps[PROGRESS_STEPS]; /* not yet told to who listens */
     size_t step_count;
+    json_t *said;                /* its messages, not yet told: params of each; NULL: none */
     struct mcp_message question; /* of the server, for who waits here to answer */
     struct server_ask *ask;
     struct mur_error *failure; /* why it is done without either; NULL: its server ended */

@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "mcp/logging.h"
 #include "session/servers/server_internal.h"
 #include "session/servers/server_request.h"
 
@@ -12,6 +13,7 @@
 
 #define NOISE_TOLD     8 /* lines that may say why it does not open */
 #define NOISE_LINE_MAX 200
+#define MESSAGES_MAX   64 /* that wait to be told */
 
 /* A banner, a log on the wrong stream: skipped and counted, up to a bound. */
 static void
@@ -68,11 +70,28 @@ take_progress (struct mcp_server *s, const json_t *params)
     pthread_cond_broadcast (&s->changed);
 }
 
+/* A message names no call: it is of one when no other runs, and else of nobody. */
+static void
+take_message (struct mcp_server *s, const json_t *params)
+{
+    struct pending *p = s->pending;
+    const struct call_listener *who = p && ! p->next ? p->ask->listener : NULL;
+    if (! who || ! mcp_level_is_heard (who->log_level, json_get_string (params, "level")) ||
+        json_array_size (p->said) == MESSAGES_MAX)
+        return;
+    if (! p->said)
+        p->said = json_array ();
+    json_array_append (p->said, (json_t *)(uintptr_t)params);
+    pthread_cond_broadcast (&s->changed);
+}
+
 static void
 take_notification (struct mcp_server *s, const struct mcp_message *m)
 {
     if (str_eq (m->method, "notifications/progress")) {
         take_progress (s, m->params);
+    } else if (str_eq (m->method, "notifications/message")) {
+        take_message (s, m->params);
     } else if (str_eq (m->method, "notifications/tools/list_changed")) {
         s->has_new_list = true;
         s->list_ms = clock_monotonic_ms ();
@@ -85,7 +104,7 @@ static void
 take_question (struct mcp_server *s, struct mcp_message *m)
 {
     struct pending *p = NULL;
-    if (str_eq (m->method, "elicitation/create") && s->client.can_elicit)
+    if (mcp_input_of (m->method) & s->client.asks)
         for (p = s->pending; p && (p->is_done || ! p->ask->answer || p->question.whole);)
             p = p->next;
     if (! p) {

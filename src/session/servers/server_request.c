@@ -18,7 +18,7 @@ wake_waiter (void *ctx)
 
 /* Parameters with the token by which progress of this very request is told. */
 static json_t *
-with_token (struct server_ask *ask, int64_t id)
+with_token (const struct mcp_server *s, struct server_ask *ask, int64_t id)
 {
     json_t *params = steal_ptr (&ask->params);
     if (strcmp (ask->method, "tools/call") != 0)
@@ -27,13 +27,16 @@ with_token (struct server_ask *ask, int64_t id)
     if (! meta)
         json_object_set_new (params, "_meta", meta = json_object ());
     json_object_set_new (meta, "progressToken", json_integer (id));
+    const struct call_listener *listener = ask->listener;
+    if (listener && listener->log_level && s->client.revision->era == MCP_MODERN)
+        json_set_string (meta, MCP_META_LOG_LEVEL, listener->log_level);
     return params;
 }
 
 static void
 send_request (struct mcp_server *s, struct pending *p)
 {
-    _cleanup_json_ json_t *params = with_token (p->ask, p->id);
+    _cleanup_json_ json_t *params = with_token (s, p->ask, p->id);
     server_send_call (s, p->id, p->ask->method, params);
 }
 
@@ -53,7 +56,7 @@ answer_question (struct mcp_server *s, struct pending *p)
     p->question = (struct mcp_message){ 0 };
     uint64_t began = clock_monotonic_ms ();
     pthread_mutex_unlock (&s->lock);
-    json_t *result = p->ask->answer (p->ask->ctx, question.params);
+    json_t *result = p->ask->answer (p->ask->ctx, question.method, question.params);
     char *text = mcp_client_answer (&question, result);
     pthread_mutex_lock (&s->lock);
     server_send_answer (s, text);
@@ -91,12 +94,29 @@ tell_steps (struct mcp_server *s, struct pending *p)
     }
 }
 
+/* The same for what it said in words. */
+static void
+tell_messages (struct mcp_server *s, struct pending *p)
+{
+    const struct call_listener *who = p->ask->listener;
+    while (p->said) {
+        _cleanup_json_ json_t *said = steal_ptr (&p->said);
+        size_t i;
+        json_t *params;
+        pthread_mutex_unlock (&s->lock);
+        json_array_foreach (said, i, params)
+            who->message (who->ctx, json_get_string (params, "level"), s->setup.name,
+                          json_object_get (params, "data"));
+        pthread_mutex_lock (&s->lock);
+    }
+}
+
 /* Under the lock. False: it is over without an answer. */
 static bool
 wait_for_answer (struct mcp_server *s, struct pending *p, struct mur_error **err)
 {
     uint64_t cap = clock_monotonic_ms () + p->ask->cap_ms;
-    while (tell_steps (s, p), ! p->is_done) {
+    while (tell_steps (s, p), tell_messages (s, p), ! p->is_done) {
         uint64_t now = clock_monotonic_ms (), idle = p->heard_ms + p->ask->idle_ms;
         uint64_t at = idle < cap ? idle : cap;
         if (cancel_is_raised (p->ask->cancel)) {
@@ -180,6 +200,7 @@ server_request (struct mcp_server *s, struct server_ask *ask, struct mur_error *
     json_decref (ask->params);
     json_decref (p.result);
     json_decref (p.error);
+    json_decref (p.said);
     while (p.step_count)
         free (p.steps[--p.step_count].message);
     mur_error_freep (&p.failure);

@@ -15,13 +15,14 @@ struct server_ask {
     json_t *params;           /* taken over */
     uint64_t idle_ms, cap_ms; /* without progress; in all */
     struct cancel *cancel;    /* may be NULL */
-    /* answers `elicitation/create` of a legacy server; a new result, NULL: refused. May be NULL */
-    json_t *(*answer) (void *ctx, const json_t *params);
+    /* answers what a legacy server asks; a new result, NULL: refused. May be NULL */
+    json_t *(*answer) (void *ctx, const char *method, const json_t *params);
     void *ctx;
     json_t **error;           /* receives a JSON-RPC error instead of *err; may be NULL */
     uint64_t *progress_count; /* may be NULL */
     const struct call_listener *listener; /* hears of progress; may be NULL */
-    bool is_repeatable;                   /* asked twice it does no harm */
+    unsigned withholds; /* of mcp_input: what a modern server may not ask for in this call */
+    bool is_repeatable; /* asked twice it does no harm */
     /* Set by the answer: the HTTP status it failed with, 0: none; it reached the server, which has
      * not begun with it. */
     int status;

@@ -46,7 +46,7 @@ void
 server_begin_life (struct mcp_server *s)
 {
     mcp_client_clear (&s->client);
-    s->client.can_elicit = s->setup.may_ask;
+    s->client.asks = s->setup.asks;
     buf_truncate (&s->io.tail, 0);
     s->io.noise_lines = s->io.noise_bytes = s->io.ending_ms = 0;
     s->io.has_term = s->has_new_list = s->is_opened = false;

@@ -109,6 +109,22 @@ prepare (void *ctx, struct server_setup *setup, struct mur_error **err)
     return true;
 }
 
+/* The session's manifest lets it, whoever calls. */
+static unsigned
+may_ask (const struct staged_server *v)
+{
+    const struct exports *e = v->session->manifest->exports;
+    const struct exported_mcp *m = e ? e->mcp : NULL;
+    unsigned kinds = 0;
+    if (v->artifact->entry->mcp->ask.value == MCP_ASK_OPERATOR)
+        kinds |= MCP_INPUT_ELICITATION;
+    if (m && m->sampling.value)
+        kinds |= MCP_INPUT_SAMPLING;
+    if (m && m->roots.value)
+        kinds |= MCP_INPUT_ROOTS;
+    return kinds;
+}
+
 static void
 make_process (struct session *s, struct staged_server *v)
 {
@@ -116,6 +132,7 @@ make_process (struct session *s, struct staged_server *v)
     const struct mcp_block *m = a->entry->mcp;
     const struct capabilities *c = a->entry->capabilities;
     const char *url = v->pinned.url;
+    v->asks = may_ask (v);
     const struct server_setup setup = {
         .name = v->name,
         .artifact = a->full_name,
@@ -134,7 +151,7 @@ make_process (struct session *s, struct staged_server *v)
         .startup_ms = m->startup_secs.value * 1000,
         .drops_drift = m->on_drift.value == MCP_DRIFT_DROP,
         .offered = (const char *const *)v->offered.items,
-        .may_ask = m->ask.value == MCP_ASK_OPERATOR,
+        .asks = v->asks,
         .trace = &s->trace,
         .remote = { .url = url,
                     .http = s->http,

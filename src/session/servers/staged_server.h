@@ -25,6 +25,7 @@ struct staged_server {
     struct session *session;
     struct gateway_door *door;
     struct mcp_server *process; /* NULL before the folders are there */
+    unsigned asks;              /* of mcp_input: what it may ask for */
     atomic_uint calls;          /* under way */
     uint64_t kept; /* what was kept of results, for their names; under the loop's lock */
 };

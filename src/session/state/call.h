@@ -13,10 +13,12 @@
 struct cancel;
 struct cgroup_nest;
 
-/* Who hears how far a call is. Called by the thread that runs it. */
+/* Who hears how far a call is, and what its tool says. Called by the thread that runs it. */
 struct call_listener {
     void (*progress) (void *ctx, double at, double total, const char *message);
+    void (*message) (void *ctx, const char *level, const char *logger, const json_t *data);
     void *ctx;
+    const char *log_level; /* the least it hears, static; NULL: no messages */
 };
 
 struct call {

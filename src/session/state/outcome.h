@@ -44,6 +44,7 @@ struct call_outcome {
     char *resource_id;
     const char *server;      /* whose tool it was, borrowed from the session; NULL: no server's */
     uint64_t progress_count; /* of a server's call */
+    unsigned lacking;        /* of mcp_input: what its client did not declare, and it needs */
     json_t *mcp_result; /* of a served call of a server's tool: as it came; NULL: the text is all */
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */

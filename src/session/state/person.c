@@ -3,15 +3,24 @@
 
 #include "door/tasks/intake.h"
 #include "mcp/elicitation.h"
+#include "mcp/input.h"
 #include "session/state/running_task.h"
 #include "session/state/session.h"
 
 #define KEY "answer"
 
+/* A client that only lends its model or names its folders has nobody who answers. */
+static const struct asked_client *
+client_of (const struct running_task *t)
+{
+    return t->client && (t->client->takes & MCP_INPUT_ELICITATION) ? t->client : NULL;
+}
+
 bool
 person_may_approve (struct session *s, const struct running_task *t)
 {
-    return t->client ? t->client->is_operator : registry_can_ask (s->registry, t->task);
+    const struct asked_client *client = client_of (t);
+    return client ? client->is_operator : registry_can_ask (s->registry, t->task);
 }
 
 static bool
@@ -32,6 +41,7 @@ bool
 person_ask (struct session *s, const struct running_task *t, const struct question *question,
             uint64_t timeout_ms, struct question_reply *reply)
 {
-    return t->client ? ask_client (t->client, question, timeout_ms, reply)
-                     : registry_ask (s->registry, t->task, question, timeout_ms, reply);
+    const struct asked_client *client = client_of (t);
+    return client ? ask_client (client, question, timeout_ms, reply)
+                  : registry_ask (s->registry, t->task, question, timeout_ms, reply);
 }

@@ -17,6 +17,7 @@ struct asked_client {
      * NULL when they are not answered. Called without the loop lock. */
     json_t *(*ask) (void *ctx, const json_t *requests, uint64_t timeout_ms);
     void *ctx;
+    unsigned takes;   /* of mcp_input: what it can be asked for */
     bool is_operator; /* whoever sits there started this session, and may approve its calls */
 };
 

@@ -45,6 +45,7 @@ RESULTS = {
     "test_tool_with_progress": text("done"),
     "test_streaming_elicitation": text("done"),
     "test_logging_tool": text("logged nothing"),
+    "test_tool_with_logging": text("logged"),
     "json_schema_2020_12_tool": text("ok"),
     "test_headers": text("ok"),
 }
@@ -66,8 +67,17 @@ def form(message, required=(), **properties):
 
 NAME = form("What is your name?", ["name"], name={"type": "string"})
 OK = form("Please confirm", ["ok"], ok={"type": "boolean"})
+SAMPLE = {"method": "sampling/createMessage", "params": {
+    "messages": [{"role": "user", "content": {"type": "text", "text": "What is the capital of France?"}}], "maxTokens": 100}}
+ROOTS = {"method": "roots/list", "params": {}}
 # What each asks, round after round.
 QUESTIONS = {
+    "test_sampling": [{"answer": SAMPLE}],
+    "test_missing_capability": [{"answer": SAMPLE}],
+    "test_input_required_result_sampling": [{"capital_question": SAMPLE}],
+    "test_input_required_result_list_roots": [{"client_roots": ROOTS}],
+    "test_input_required_result_multiple_inputs": [{"user_name": NAME, "greeting": SAMPLE, "client_roots": ROOTS}],
+    "test_input_required_result_capabilities": [{"user_name": NAME, "capital_question": SAMPLE}],
     "test_elicitation": [{"user": form("Please tell", USER, **USER)}],
     "test_elicitation_sep1034_defaults": [{"user": form("Please review", **DEFAULTS)}],
     "test_elicitation_sep1330_enums": [{"user": form("Please choose", **ENUMS)}],
@@ -80,6 +90,8 @@ QUESTIONS = {
 }
 RESULTS.update({name: text("state-ok") for name in QUESTIONS})
 SCHEMAS = {"json_schema_2020_12_tool": SCHEMA, "test_headers": HEADERS}
+LOGS = ("Tool execution started", "Tool processing data", "Tool execution completed")
+CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 SLOW = ("test_tool_with_progress", "test_streaming_elicitation")
 
 
@@ -87,11 +99,20 @@ def send(message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
+def meta(params, name):
+    return params.get("_meta", {}).get(f"io.modelcontextprotocol/{name}")
+
+
 def asked(params):
     """What is wanted before this call is over; its state is the round."""
     rounds, at = QUESTIONS.get(params["name"], []), int(params.get("requestState", "0"))
     at += bool(params.get("inputResponses"))
-    return {"resultType": "input_required", "inputRequests": rounds[at], "requestState": str(at)} if at < len(rounds) else None
+    if at >= len(rounds):
+        return None
+    wanted = rounds[at]
+    if params["name"] == "test_input_required_result_capabilities":
+        wanted = {key: request for key, request in wanted.items() if CAPABILITY[request["method"]] in meta(params, "clientCapabilities")}
+    return {"resultType": "input_required", "inputRequests": wanted, "requestState": str(at)}
 
 
 def result_of(method, params):
@@ -106,6 +127,9 @@ def result_of(method, params):
     for at in (0, 50, 100) if params["name"] in SLOW else ():
         if token is not None:
             send({"method": "notifications/progress", "params": {"progressToken": token, "progress": at, "total": 100}})
+        time.sleep(0.05)
+    for words in LOGS if params["name"] == "test_tool_with_logging" and meta(params, "logLevel") else ():
+        send({"method": "notifications/message", "params": {"level": "info", "data": words}})
         time.sleep(0.05)
     return asked(params) or RESULTS[params["name"]]
 

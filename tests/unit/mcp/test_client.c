@@ -26,7 +26,7 @@ static const char *
 opened (bool (*take) (struct mcp_client *, const json_t *, char **), const char *answer,
         const char *expected_words)
 {
-    struct mcp_client c = { .can_elicit = true };
+    struct mcp_client c = { .asks = MCP_INPUT_ELICITATION };
     _cleanup_json_ json_t *result = value_of (answer);
     _cleanup_free_ char *said = NULL;
     bool is_open = take (&c, result, &said);
@@ -34,7 +34,7 @@ opened (bool (*take) (struct mcp_client *, const json_t *, char **), const char 
     assert_true (is_open == ! said);
     if (expected_words)
         assert_string_equal (said, expected_words);
-    assert_true (c.can_elicit); /* what is declared never changes */
+    assert_int_equal (c.asks, MCP_INPUT_ELICITATION); /* what is declared never changes */
     mcp_client_clear (&c);
     return name;
 }
@@ -92,7 +92,8 @@ static void
 test_each_modern_request_says_who_asks_and_a_legacy_one_does_not (void **state)
 {
     (void)state;
-    struct mcp_client modern = { .revision = mcp_revision_find ("2026-07-28"), .can_elicit = true };
+    struct mcp_client modern = { .revision = mcp_revision_find ("2026-07-28"),
+                                 .asks = MCP_INPUT_ELICITATION };
     struct mcp_client legacy = { .revision = mcp_revision_find ("2025-06-18") };
     _cleanup_json_ json_t *said = mcp_client_params (&modern, json_pack ("{s:i}", "a", 1), 5);
     _cleanup_json_ json_t *nothing = mcp_client_params (&legacy, NULL, 0);
