@@ -535,6 +535,11 @@ static const struct cli_command commands[] = {
              "npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER or https://HOST/PATH" },
            { "ARGS", false, true, "what stands after its command, behind --" }),
       cli_mcp_add_options, cmd_mcp_add },
+    { "mcp list", "List the servers of tools of this folder, and those that were added",
+      "What is declared here comes first: whether it is in a store, what runs it, how many of its "
+      "tools are offered, whether murmur.lock pins that very package, and whether somebody is logged "
+      "in where it is far away. Nothing is started.",
+      "mur mcp list\nmur mcp list --json", NO_POS, cli_mcp_list_options, cmd_mcp_list },
     { "mcp show", "Show a server that was added, as it was reviewed", NULL,
       "mur mcp show filesystem",
       POS ({ "SERVER", true, false, "its name, with @version or the newest" }),
@@ -549,7 +554,7 @@ static const struct cli_command commands[] = {
       cmd_mcp_update },
     { "mcp call", "Call a tool of a server that was added, outside of any capsule",
       "The server is started in walls of its own and ended afterwards; what it answers is printed as "
-      "JSON.",
+      "JSON. Where approvals of this folder's murmur.yaml cover the tool, you are asked first.",
       "mur mcp call filesystem list_directory --scope . --input '{\"path\":\".\"}'",
       POS ({ "SERVER", true, false, "its name, with @version or the newest" },
            { "TOOL", true, false, "the tool, as the server calls it" }),

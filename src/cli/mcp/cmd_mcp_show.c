@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `mur mcp show`, `mur mcp diff` and `mur mcp call`: a server that was added, as it was reviewed
- * and as it is.
+ * `mur mcp show` and `mur mcp diff`: a server that was added, as it was reviewed and as it is.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -11,10 +10,6 @@
 #include "cli/mcp/server_pack.h"
 #include "mcp/definitions.h"
 #include "net/oauth/oauth_store.h"
-
-#include <string.h>
-
-#define CALL_MS 120000
 
 /* Where it is, and whether somebody is logged in there. */
 static void
@@ -86,45 +81,4 @@ cmd_mcp_diff (const struct cli_args *args, struct mur_error **err)
     else
         out_puts ("its tools are as they were reviewed\n");
     return count ? CLI_FAILED : CLI_OK;
-}
-
-/* Nothing is called but what was reviewed. */
-static bool
-has_tool (const struct found_server *f, const char *tool, struct mur_error **err)
-{
-    if (mcp_definition_find (f->pinned.tools, tool))
-        return true;
-    _cleanup_strv_ struct strv names = { 0 };
-    size_t i;
-    json_t *one;
-    json_array_foreach (f->pinned.tools, i, one) strv_push (&names, json_get_string (one, "name"));
-    _cleanup_free_ char *all = strv_join (&names, ", ");
-    mur_fail (err, E_MCP_004, "server %s has no tool %s that was reviewed", f->short_name, tool);
-    return mur_hint (err, "its tools are: %s", all);
-}
-
-int
-cmd_mcp_call (const struct cli_args *args, struct mur_error **err)
-{
-    _cleanup_found_ struct found_server f = { 0 };
-    _cleanup_start_ struct server_start start = { 0 };
-    const char *input = cli_value (args, "--input"), *tool = cli_positional (args, "TOOL");
-    _cleanup_json_ json_t *arguments = json_parse (input, strlen (input), "--input", E_IO_003, err);
-    if (! arguments)
-        return CLI_FAILED;
-    if (! json_is_object (arguments)) {
-        mur_fail (err, E_IO_003, "--input: a JSON object is wanted");
-        return CLI_FAILED;
-    }
-    if (! server_find (cli_positional (args, "SERVER"), &f, err) || ! has_tool (&f, tool, err) ||
-        ! server_start_read (&start, args, err))
-        return CLI_FAILED;
-    server_start_as_pinned (&start, f.short_name, &f.pinned, f.tree);
-    _cleanup_ (review_closep) struct review *r = review_open (&start.request, err);
-    _cleanup_json_ json_t *result = r ? review_call (r, tool, arguments, CALL_MS, err) : NULL;
-    if (! result)
-        return CLI_FAILED;
-    _cleanup_free_ char *text = json_pretty (result, JSON_TEXT_ORDERED);
-    out_printf ("%s\n", text);
-    return json_is_true (json_object_get (result, "isError")) ? CLI_FAILED : CLI_OK;
 }

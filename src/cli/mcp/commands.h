@@ -10,6 +10,7 @@ cli_run_fn cmd_mcp_add;
 cli_run_fn cmd_mcp_call;
 cli_run_fn cmd_mcp_connect;
 cli_run_fn cmd_mcp_diff;
+cli_run_fn cmd_mcp_list;
 cli_run_fn cmd_mcp_login;
 cli_run_fn cmd_mcp_logout;
 cli_run_fn cmd_mcp_serve;

@@ -70,19 +70,26 @@ const struct cli_option cli_mcp_update_options[] = {
     { 0 }
 };
 
+const struct cli_option cli_mcp_list_options[] = {
+    { .name = "--json", .help = "the same as JSON, digests whole" }, { 0 }
+};
+
 const struct cli_option cli_mcp_show_options[] = {
     { .name = "--json", .help = "everything that was reviewed, as JSON" }, { 0 }
 };
 
 const struct cli_option cli_mcp_diff_options[] = { OPT_SERVER_WALLS, { 0 } };
 
-const struct cli_option cli_mcp_call_options[] = { { .name = "--input",
-                                                     .kind = CLI_VALUE,
-                                                     .value_name = "<JSON>",
-                                                     .fallback = "{}",
-                                                     .help = "the tool's arguments" },
-                                                   OPT_SERVER_WALLS,
-                                                   { 0 } };
+const struct cli_option cli_mcp_call_options[] = {
+    { .name = "--input",
+      .kind = CLI_VALUE,
+      .value_name = "<JSON>",
+      .fallback = "{}",
+      .help = "the tool's arguments" },
+    { .name = "--yes", .help = "do not ask where approvals of this folder cover the tool" },
+    OPT_SERVER_WALLS,
+    { 0 }
+};
 
 const struct cli_option cli_mcp_login_options[] = {
     { .name = "--scope",

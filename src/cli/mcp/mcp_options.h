@@ -9,6 +9,7 @@
 /* A row without a name ends each. */
 extern const struct cli_option cli_mcp_add_options[];
 extern const struct cli_option cli_mcp_update_options[];
+extern const struct cli_option cli_mcp_list_options[];
 extern const struct cli_option cli_mcp_show_options[];
 extern const struct cli_option cli_mcp_diff_options[];
 extern const struct cli_option cli_mcp_call_options[];

@@ -165,7 +165,8 @@ server_print_tools (const json_t *tools)
             out_printf ("      ! %s\n", findings.items[k]);
         all += tokens;
     }
-    out_printf ("%zu tools, %llu tokens\n", json_array_size (tools), (unsigned long long)all);
+    size_t count = json_array_size (tools);
+    out_printf ("%zu tool%s, %llu tokens\n", count, count == 1 ? "" : "s", (unsigned long long)all);
 }
 
 static void
@@ -218,9 +219,8 @@ server_print_difference (const json_t *before, const json_t *now)
     return count;
 }
 
-/* Asks on the terminal; without one: no. */
-static bool
-is_agreed (const char *question)
+bool
+server_is_agreed (const char *question)
 {
     char answer[16] = "";
     if (! isatty (STDIN_FILENO) || ! isatty (STDERR_FILENO))
@@ -453,7 +453,7 @@ is_accepted (const struct pack_request *q, const json_t *tools, struct mur_error
         server_print_tools (tools);
         if (q->is_accepted || ! hides_something (tools))
             return true;
-        if (is_agreed ("Some texts hold characters nobody sees. Add it?"))
+        if (server_is_agreed ("Some texts hold characters nobody sees. Add it?"))
             return true;
         mur_fail (err, E_MCP_003, "%s: texts of its tools hold hidden characters",
                   q->source->source);
@@ -464,7 +464,7 @@ is_accepted (const struct pack_request *q, const json_t *tools, struct mur_error
         out_printf ("its tools are the same\n");
         return true;
     }
-    if (q->is_accepted || is_agreed ("Accept these changes?"))
+    if (q->is_accepted || server_is_agreed ("Accept these changes?"))
         return true;
     mur_fail (err, E_MCP_003, "the changes of %s were not accepted", q->source->source);
     return mur_hint (err, "--accept takes them without a question");

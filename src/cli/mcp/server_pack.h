@@ -42,6 +42,8 @@ struct pack_request {
  * *err, or without when the person said no. */
 bool server_pack (const struct pack_request *q, char **name, char **stored_version,
                   struct mur_error **err);
+/* Asks on the terminal, which is told yes or no; without one: no. */
+bool server_is_agreed (const char *question);
 /* One line a tool: its tokens, its first words, its findings below. */
 void server_print_tools (const json_t *tools);
 /* What is different, a block a tool; how many are. */

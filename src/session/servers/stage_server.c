@@ -5,6 +5,7 @@
 #include "artifact/store/resolve.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "mcp/definitions.h"
 #include "net/server/gateway_door.h"
 #include "session/servers/staged_server.h"
@@ -23,27 +24,6 @@ short_name (const char *artifact_name)
 }
 
 /* --- names --- */
-
-static const char *
-renamed (const struct mcp_block *m, const char *tool)
-{
-    for (size_t i = 0; i < m->rename.len; i++)
-        if (strcmp (m->rename.items[i].name, tool) == 0)
-            return m->rename.items[i].value;
-    return tool;
-}
-
-/* Providers take letters, digits, _ and -. */
-static char *
-offered_name (const struct staged_server *v, const struct mcp_block *m, const char *tool)
-{
-    const char *prefix = m->prefix ? m->prefix : v->name;
-    char *name = x_asprintf ("%s%s%s", prefix, *prefix ? "_" : "", renamed (m, tool));
-    for (char *c = name; *c; c++)
-        if (*c == '.' || *c == '/')
-            *c = '_';
-    return name;
-}
 
 static bool
 check_name (const struct staged_server *v, const char *name, const char *tool,
@@ -78,7 +58,7 @@ add_offer (struct staged_server *v, const struct mcp_block *m, const json_t *too
     const char *words = json_get_string (tool, "description");
     const json_t *output = json_object_get (tool, "outputSchema");
     struct server_offer *o = &v->offers[v->offer_count];
-    _cleanup_free_ char *name = offered_name (v, m, own);
+    _cleanup_free_ char *name = mcp_offered_name (m, v->name, own);
     size_t i;
     json_t *required;
     if (! check_name (v, name, own, err))
