@@ -418,3 +418,31 @@ def test_newcomer_C7_codes_are_listed_by_family_and_by_word(lab):
     assert "E-RUN-003" in names("lock") and len(names("lock")) < len(every)
     lab.mur("explain", "E-RUN-999").failed("E-IO-001")
     lab.mur("explain", "nonsenseword").failed("E-IO-001")
+
+
+def test_newcomer_B19_a_capsule_without_a_version_is_the_newest_that_is_installed(lab):
+    for version in ("0.9.0", "0.10.0"):
+        source = lab.agent("bot", steps=[{"text": f"I am {version}"}], version=version, runtime="capsule", execution="static")
+        source.mur("build").ok()
+        lab.mur("publish", source.directory / f"bot-{version}.mur.zip").ok()
+
+    newest = lab.mur("run", "-p", "--capsule", "local/bot", "--task", "hi", cwd=lab.directory).ok()
+    older = lab.mur("run", "--capsule", "local/bot", "--capsule-version", "0.9.0", "-p", "--task", "hi", cwd=lab.directory).ok()
+    none = lab.mur("run", "--capsule", "local/nobody", "--task", "hi", cwd=lab.directory).failed(exit_status=2)
+
+    assert "I am 0.10.0" in newest.stdout and "local/bot@0.10.0: the newest version" in newest.stderr
+    assert "I am 0.9.0" in older.stdout and "newest" not in older.stderr
+    assert "no version of local/nobody is installed" in none.stderr and "mur list" in none.stderr
+
+
+@pytest.mark.parametrize("version, says", [("1", True), ("1.10", True), ("0x10", True), ("true", True), ("'1'", False), ("1.0.0", False), ("v1", False)])
+@pytest.mark.parametrize("command", [("run", "--task", "x"), ("doctor",)])
+def test_newcomer_C10_a_version_that_is_a_number_is_said_with_its_remedy(lab, version, says, command):
+    project = lab.agent(steps=[{"text": "hi"}])
+    manifest = project / "murmur.yaml"
+    manifest.write_text(re.sub(r"(?m)^version:.*", f"version: {version}", manifest.read_text()))
+
+    told = project.mur(*command).ok().stderr
+
+    assert (f'version: {version} is taken as the text "{version}"' in told) == says
+    assert says == (f'version: "{version}"' in told)

@@ -328,7 +328,8 @@ def test_artifacts_a_capsule_by_name_is_refused_for(lab):
     assert "0" * 64 in wrong.stderr
     assert "local/none" in lab.mur("run", "--capsule", "local/none", "--capsule-version", "1").failed("E-RUN-008").stderr
     lab.mur("run", "--capsule", "cap", "--capsule-version", "1").failed("E-REG-007")
-    lab.mur("run", "--capsule", "local/cap").failed(exit_status=2)
+    lab.mur("run", "--capsule", "local/cap").failed("E-RUN-001")  # the newest that is installed
+    lab.mur("run", "--capsule", "local/none").failed(exit_status=2)
     lab.mur("run", "--capsule-version", "1").failed(exit_status=2)
 
 

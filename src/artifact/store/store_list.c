@@ -219,3 +219,17 @@ store_leftovers (const struct store *s, struct strv *paths)
             }
     }
 }
+
+char *
+stores_newest (const struct stores *stores, const char *name)
+{
+    _cleanup_strv_ struct strv versions = { 0 };
+    const char *best = NULL;
+    for (size_t i = 0; i < STORE_COUNT; i++)
+        if (stores->at[i].root)
+            store_versions (&stores->at[i], name, &versions);
+    for (size_t i = 0; i < versions.len; i++)
+        if (! best || version_compare (versions.items[i], best) > 0)
+            best = versions.items[i];
+    return best ? x_strdup (best) : NULL;
+}

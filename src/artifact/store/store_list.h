@@ -26,6 +26,8 @@ struct store_rows {
 
 /* Adds one row per name@version; sorted by store, name, version, packaging. */
 bool store_list (const struct store *s, struct store_rows *rows, struct mur_error **err);
+/* The newest version of a name in any of the stores. Owned; NULL: there is none. */
+char *stores_newest (const struct stores *stores, const char *name);
 /* Versions of one name in a store, unsorted. */
 void store_versions (const struct store *s, const char *name, struct strv *versions);
 /* Old-layout directories (before scopes), for doctor. */

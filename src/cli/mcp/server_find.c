@@ -2,7 +2,6 @@
 #include "cli/mcp/server_find.h"
 
 #include "artifact/names/name.h"
-#include "artifact/names/version.h"
 #include "artifact/package/tree.h"
 #include "artifact/store/store.h"
 #include "artifact/store/store_list.h"
@@ -21,20 +20,6 @@ names_of (const char *typed, struct strv *out)
     if (! str_starts (typed, "mcp-"))
         strv_printf (out, SCOPE_LOCAL "/mcp-%s", typed);
     strv_printf (out, SCOPE_LOCAL "/%s", typed);
-}
-
-static char *
-newest (const struct stores *stores, const char *name)
-{
-    _cleanup_strv_ struct strv versions = { 0 };
-    const char *best = NULL;
-    for (size_t i = 0; i < STORE_COUNT; i++)
-        if (stores->at[i].root)
-            store_versions (&stores->at[i], name, &versions);
-    for (size_t i = 0; i < versions.len; i++)
-        if (! best || version_compare (versions.items[i], best) > 0)
-            best = versions.items[i];
-    return best ? x_strdup (best) : NULL;
 }
 
 static bool
@@ -71,7 +56,7 @@ server_find (const char *typed, struct found_server *out, struct mur_error **err
     for (size_t i = 0; i < names.len; i++) {
         _cleanup_payload_ struct store_payload payload = { 0 };
         _cleanup_free_ char *version =
-            at && at != typed ? x_strdup (at + 1) : newest (stores, names.items[i]);
+            at && at != typed ? x_strdup (at + 1) : stores_newest (stores, names.items[i]);
         enum store_found found =
             version ? stores_find (stores, names.items[i], version, NULL, &payload, err)
                     : STORE_NOT_FOUND;

@@ -44,6 +44,7 @@
  */
 struct run {
     const struct cli_args *args;
+    const char *version;           /* of --capsule */
     const struct run_steps *steps; /* NULL: nobody looks on */
     bool is_json, is_print, is_quiet;
     struct run_view *view; /* what the run shows of itself; NULL: nothing */
@@ -254,7 +255,7 @@ static bool
 read_named_manifest (struct run *r, struct mur_error **err)
 {
     const char *name = cli_value (r->args, "--capsule");
-    const char *version = cli_value (r->args, "--capsule-version");
+    const char *version = r->version;
     if (! name_check_full (name, E_REG_007, "--capsule", err))
         return false;
     struct resolved *capsule = capsule_resolve (r->request.stores, name, version,
@@ -649,11 +650,20 @@ run_all (struct run *r, enum session_ending *ending, bool *has_launch, struct mu
 int
 cmd_run (const struct cli_args *args, struct mur_error **err)
 {
+    bool is_unversioned = cli_has (args, "--capsule") && ! cli_has (args, "--capsule-version");
+    _cleanup_free_ char *newest = is_unversioned ? run_newest_installed (args) : NULL;
+    if (is_unversioned && ! newest) {
+        diag_stderr_line ("error: --capsule needs --capsule-version as well: no version of %s is "
+                          "installed here\n  hint: mur list --all says what is",
+                          cli_value (args, "--capsule"));
+        return CLI_USAGE;
+    }
     if (cli_has (args, "--roster"))
         return roster_run (args, err);
     if (cli_has (args, "--remote-child"))
         return remote_stand_run (args, err);
     struct run r = { .args = args,
+                     .version = newest ? newest : cli_value (args, "--capsule-version"),
                      .is_json = cli_has (args, "--json"),
                      .is_print = cli_has (args, "--print"),
                      .is_quiet = cli_has (args, "--quiet"),
@@ -673,6 +683,7 @@ run_with_steps (const struct cli_args *args, const struct run_steps *steps,
                 enum session_ending *ending, struct mur_error **err)
 {
     struct run r = { .args = args,
+                     .version = cli_value (args, "--capsule-version"),
                      .steps = steps,
                      .arena = arena_new (),
                      .request = { .time.process_start_ms = clock_monotonic_ms () } };

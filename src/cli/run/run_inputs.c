@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/run_inputs.h"
 
+#include "artifact/store/store_list.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fdio.h"
@@ -169,4 +170,19 @@ run_read_surroundings (const struct cli_args *args, const char **public_url, str
         return secrets_dir_use (cli_value (args, "--secrets-dir"), err);
     mur_fail (err, E_IO_003, "--public-url: \"%s\" %s", text, fault);
     return mur_hint (err, "name where others reach the door, like https://agents.example.com/");
+}
+
+char *
+run_newest_installed (const struct cli_args *args)
+{
+    const char *root = cli_value (args, "--store-root"), *workdir = cli_value (args, "--workdir");
+    const char *name = cli_value (args, "--capsule");
+    _cleanup_stores_ struct stores *stores = stores_new (root      ? root
+                                                         : workdir ? workdir
+                                                                   : ".",
+                                                         NULL);
+    char *version = stores ? stores_newest (stores, name) : NULL;
+    if (version && ! cli_has (args, "--json"))
+        diag_note ("%s@%s: the newest version that is installed", name, version);
+    return version;
 }

@@ -41,3 +41,7 @@ bool run_parse_identity (const char *text, unsigned long long *dev, unsigned lon
  */
 bool run_read_surroundings (const struct cli_args *args, const char **public_url,
                             struct mur_error **err);
+
+/* The version --capsule alone means: the newest that is installed, which is said. Owned; NULL: none
+ * is. */
+char *run_newest_installed (const struct cli_args *args);

@@ -284,9 +284,22 @@ capsule_manifest_free (struct capsule_manifest *m)
 
 /* --- questions about a manifest --- */
 
+/* It is taken as it is written; whoever packs it is told to quote it, and better hears so now. */
+static void
+note_unquoted_version (const struct capsule_manifest *m)
+{
+    const struct yaml_node *version = yaml_get (m->root, "version");
+    if (version && yaml_is_scalar (version) && version->kind != YAML_STRING)
+        diag_note ("%s:%u:%u: version: %s is taken as the text \"%s\", which mur build and mur "
+                   "publish want quoted: version: \"%s\"",
+                   m->file, version->line, version->column, version->text, version->text,
+                   version->text);
+}
+
 void
 capsule_manifest_warn_unknown (const struct capsule_manifest *m)
 {
+    note_unquoted_version (m);
     for (size_t i = 0; i < m->unknown_len; i++)
         warn_unknown_key (&m->unknown_keys[i]);
     if (m->unknown_total > m->unknown_len)

@@ -204,7 +204,6 @@ test_usage_errors (void **state)
         { "mur run --deadline 315360001", "1 to 315360000" },
         { "mur run --deadline soon", "'soon' is no value of --deadline" },
         { "mur run --deadline=-1", "'-1' is no value of --deadline" },
-        { "mur run --capsule a/b", "--capsule needs --capsule-version" },
         { "mur run --capsule-version 1", "--capsule-version needs --capsule" },
         { "mur run --capsule a/b --capsule-version 1 --manifest m.yaml", "--manifest" },
         { "mur run --resume-mode compact", "--resume-mode needs --resume" },
