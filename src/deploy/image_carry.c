@@ -92,7 +92,7 @@ image_push (struct oci_client *client, const struct oci_ref *ref, const char *pa
     const struct oci_put put = {
         .reference = ref->tag, .media_type = at.media_type, .text = text.data, .len = text.len
     };
-    return oci_manifest_put (client, ref, &put, err) && check_tag (&c, err);
+    return oci_manifest_put (client, ref, &put, NULL, err) && check_tag (&c, err);
 }
 
 /* --- and back --- */

@@ -196,6 +196,71 @@ def test_registry_an_index_with_platforms(project, registry):
     assert "darwin-aarch64" in result.stderr
 
 
+def publish_native(project, registry, *platforms, **more):
+    """One package a platform, each with bytes of its own; platform -> bytes."""
+    made = {}
+    for platform in platforms:
+        made[platform] = native_package("nat", "1.0.0", description=platform, **more)
+        (project / "nat.mur.zip").write_bytes(made[platform])
+        project.mur("publish", str(project / "nat.mur.zip"), f"oci://{registry.host}/ana/nat", "--platform", platform).ok()
+    return made
+
+
+def test_registry_a_lock_of_one_platform_serves_the_others(project, registry):
+    made = publish_native(project, registry, "linux-aarch64", "linux-x86_64", "darwin-aarch64")
+    index = digest_of(registry.manifests["ana/nat", "1.0.0"][1])
+    project.mur("install", "ana/nat@1.0.0").ok()
+    lock = lock_of(project)
+    assert f"source: oci://{registry.host}/ana/nat@{index}" in lock
+    assert all(f"{platform}: {sha256(content)}" in lock for platform, content in made.items())
+    shutil.rmtree(project / ".murmur/artifacts")
+    registry.requests.clear()
+    project.write_manifest({"name": "p", "version": "0.1.0", "artifacts": [{"name": "ana/nat", "version": "1.0.0"}]})
+    project.mur("install").ok()
+    assert f"/v2/ana/nat/manifests/{index}" in registry.paths("GET") and "/v2/ana/nat/manifests/1.0.0" not in registry.paths()
+    assert lock_of(project) == lock
+
+
+def test_registry_a_lock_from_before_this_platform_was_published(project, registry):
+    """Another machine pinned its platform alone: by that manifest (an older lock), or by the index there was."""
+    made = publish_native(project, registry, "linux-aarch64")
+    one = digest_of(registry.manifests["ana/nat", "1.0.0"][1])
+    [manifest] = [entry["digest"] for entry in json.loads(registry.manifests["ana/nat", "1.0.0"][1])["manifests"]]
+    made |= publish_native(project, registry, "linux-x86_64")
+    now = digest_of(registry.manifests["ana/nat", "1.0.0"][1])
+    for pinned in (one, manifest):
+        shutil.rmtree(project / ".murmur/artifacts", ignore_errors=True)
+        project.write("murmur.lock", f"""lock_version: 3
+artifacts:
+- name: ana/nat
+  resolved_version: 1.0.0
+  sha256:
+    platforms:
+      linux-aarch64: {sha256(made['linux-aarch64'])}
+  origin: operator
+  source: oci://{registry.host}/ana/nat@{pinned}
+""")
+        project.mur("install", "ana/nat@1.0.0").ok()
+        assert f"ana/nat@{now}" in lock_of(project) and all(sha256(content) in lock_of(project) for content in made.values())
+
+
+def test_registry_an_index_that_changed_what_another_platform_pins(project, registry):
+    publish_native(project, registry, "linux-aarch64", "linux-x86_64")
+    project.write("murmur.lock", f"""lock_version: 3
+artifacts:
+- name: ana/nat
+  resolved_version: 1.0.0
+  sha256:
+    platforms:
+      linux-aarch64: {'5' * 64}
+  origin: operator
+  source: oci://{registry.host}/ana/nat@sha256:{'6' * 64}
+""")
+    before = lock_of(project)
+    assert "5" * 64 in project.mur("install", "ana/nat@1.0.0").failed("E-REG-005").stderr
+    assert lock_of(project) == before
+
+
 # --- who we are ---
 
 

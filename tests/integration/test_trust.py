@@ -11,9 +11,9 @@ import stat
 
 import pytest
 
-from tests.support.oci_registry import Registry
+from tests.support.oci_registry import INDEX, Registry, digest_of
 from tests.support.formation import Team
-from tests.support.packages import skill_package, tool_package
+from tests.support.packages import GitHub, native_package, skill_package, tool_package
 from tests.support.roost import publish_capsule
 from tests.support.spawn import Family, Launcher, publish_agent
 
@@ -227,10 +227,85 @@ def publish(project, registry, path, name="tool-x", **how):
     project.mur("publish", path, f"oci://{registry.host}/ana/{name}", **how).ok()
 
 
+SIGNATURE = "application/vnd.murmur.signature.v1+json"
+
+
+def signatures_of(registry, name="ana/tool-x"):
+    """Digest -> manifest, of every signature a repository has."""
+    found = {reference: json.loads(data) for (repository, reference), (_kind, data) in registry.manifests.items()
+             if repository == name and reference.startswith("sha256:")}
+    return {digest: text for digest, text in found.items() if text.get("artifactType") == SIGNATURE}
+
+
 def envelope_of(registry):
     """The digest of the blob of the one signature there is."""
-    [text] = [data for (_name, tag), (_kind, data) in registry.manifests.items() if tag.endswith(".sig")]
-    return json.loads(text)["layers"][0]["digest"]
+    [manifest] = signatures_of(registry).values()
+    return manifest["layers"][0]["digest"]
+
+
+@pytest.mark.parametrize("keeps_referrers", [True, False])
+def test_trust_a_registry_lists_what_refers_to_a_package_or_a_tag_does(lab, project, registry, keeps_referrers):
+    require(lab)
+    registry.keeps_referrers = keeps_referrers
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    package = digest_of(registry.manifests["ana/tool-x", "1.0.0"][1])
+    [(digest, manifest)] = signatures_of(registry).items()
+    assert manifest["subject"]["digest"] == package
+    tag = ("ana/tool-x", package.replace(":", "-"))
+    if keeps_referrers:
+        assert tag not in registry.manifests
+    else:
+        [entry] = json.loads(registry.manifests[tag][1])["manifests"]
+        assert (entry["digest"], entry["artifactType"]) == (digest, SIGNATURE)
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").ok()
+
+
+@pytest.mark.parametrize("keeps_referrers", [True, False])
+def test_trust_a_second_signature_is_added_to_a_published_package(lab, project, registry, keeps_referrers):
+    registry.keeps_referrers = keeps_referrers
+    path = pack(project, "3.0.0", key="mallory")
+    publish(project, registry, path)
+    os.unlink(path + ".sig")
+    project.mur("sign", path, "--key", "ana").ok()
+    publish(project, registry, path)
+    publish(project, registry, path)
+    assert len(signatures_of(registry)) == 2
+    require(lab)
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:3.0.0").ok()
+    stored = json.loads((project / ".murmur/artifacts/local/tool-x/3.0.0/tool-x-3.0.0.mur.zip.sig").read_text())
+    assert {one["keyid"] for one in stored["signatures"]} == {key_id(lab), key_id(lab, "mallory")}
+
+
+def test_trust_a_native_package_is_signed_for_each_platform(lab, project, registry):
+    for platform in ("linux-aarch64", "linux-x86_64"):
+        path = write(lab, "nat.mur.zip", native_package("nat", "1.0.0", description=platform))
+        if os.path.exists(path + ".sig"):
+            os.unlink(path + ".sig")
+        project.mur("sign", path, "--key", "ana").ok()
+        project.mur("publish", path, f"oci://{registry.host}/ana/nat", "--platform", platform).ok()
+    require(lab)
+    project.mur("install", f"oci://{registry.host}/ana/nat:1.0.0").ok()
+    project.mur("verify", "local/nat@1.0.0").ok()
+
+
+@pytest.fixture
+def github(lab):
+    server = GitHub()
+    lab.env.update(server.env)
+    yield server
+    server.close()
+
+
+def test_trust_signatures_beside_the_assets_of_a_release(lab, project, github):
+    """A release that holds <package>.sig delivers it; one without is unsigned."""
+    content = tool_package("tool-x", "1.0.0")
+    signature = (project / "tool-x-1.0.0.mur.zip.sig").read_bytes()
+    github.repository("ana/tools").release("ana/tools", "v1", {"tool-x-1.0.0.mur.zip": content, "tool-x-1.0.0.mur.zip.sig": signature})
+    github.release("ana/tools", "v2", {"tool-x-1.0.0.mur.zip": content})
+    require(lab, "trust:\n  require:\n    ana: [ana]\n")
+    project.mur("install", "github:ana/tools@v2").failed("E-TRU-001")
+    project.mur("install", "github:ana/tools@v1").ok()
+    assert f"signer: ed25519:{key_id(lab)}" in (project / "murmur.lock").read_text()
 
 
 def test_trust_signatures_travel_through_a_registry(lab, project, registry):
@@ -288,8 +363,12 @@ def test_trust_the_signature_of_another_package_in_its_place_in_a_registry(lab, 
     require(lab)
     publish(project, registry, "tool-x-1.0.0.mur.zip")
     publish(project, registry, pack(project, name="tool-y"), "tool-y")
-    signatures = {name: tag for name, tag in registry.manifests if tag.endswith(".sig")}
-    registry.manifests["ana/tool-x", signatures["ana/tool-x"]] = registry.manifests["ana/tool-y", signatures["ana/tool-y"]]
+    [manifest] = signatures_of(registry, "ana/tool-y").values()
+    tag = digest_of(registry.manifests["ana/tool-x", "1.0.0"][1]).replace(":", "-")
+    forged = registry.put("ana/tool-x", "forged", manifest)
+    listed = json.loads(registry.manifests["ana/tool-x", tag][1])
+    listed["manifests"][0]["digest"] = forged
+    registry.put("ana/tool-x", tag, listed, INDEX)
     project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").failed("E-TRU-003")
 
 

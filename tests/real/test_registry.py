@@ -68,3 +68,21 @@ def test_registry_real_index_of_platforms(lab, registry):
         project.mur("publish", "nat.mur.zip", f"oci://{registry}/ana/nat", "--platform", platform).ok()
     project.mur("install", f"oci://{registry}/ana/nat:1.0.0").ok()
     assert "local/nat" in (project / "murmur.lock").read_text()
+
+
+def test_registry_real_signatures(lab, registry):
+    """It keeps no list of referrers: the tag stands for one."""
+    project = lab.project(manifest={"name": "p", "version": "0.1.0"})
+    project.mur("trust", "keygen", "ana").ok()
+    project.mur("trust", "add", "ana", str(lab.murmur_home / "keys/ana.pub")).ok()
+    (lab.murmur_home / "config.yaml").write_text("trust:\n  require:\n    local: [ana]\n")
+    (project / "x.mur.zip").write_bytes(tool_package("tool-x", "1.0.0"))
+    (project / "nat.mur.zip").write_bytes(native_package("nat", "1.0.0"))
+    project.mur("publish", "x.mur.zip", f"oci://{registry}/ana/tool-x").ok()
+    project.mur("install", f"oci://{registry}/ana/tool-x:1.0.0").failed("E-TRU-001")
+    project.mur("sign", "x.mur.zip", "nat.mur.zip", "--key", "ana").ok()
+    project.mur("publish", "x.mur.zip", f"oci://{registry}/ana/tool-x").ok()
+    project.mur("publish", "nat.mur.zip", f"oci://{registry}/ana/nat").ok()
+    project.mur("install", f"oci://{registry}/ana/tool-x:1.0.0").ok()
+    project.mur("install", f"oci://{registry}/ana/nat:1.0.0").ok()
+    assert "is signed by ana" in project.mur("verify", "local/nat@1.0.0").ok().stdout

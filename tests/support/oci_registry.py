@@ -80,15 +80,24 @@ class Handler(BaseHTTPRequestHandler):
         tags = [tag for repository, tag in registry.manifests if repository == name and not tag.startswith("sha256:")]
         return self.reply(200, json.dumps({"name": name, "tags": tags}).encode(), content_type="application/json")
 
-    def on_referrers(self, _registry, _name, _rest, _data, _query):
-        return self.refuse(404, "NOT_FOUND")
+    def on_referrers(self, registry, name, digest, _data, _query):
+        if not registry.keeps_referrers:
+            return self.refuse(404, "NOT_FOUND")
+        listed = []
+        for (repository, reference), (kind, data) in registry.manifests.items():
+            manifest = json.loads(data)
+            if repository == name and reference.startswith("sha256:") and manifest.get("subject", {}).get("digest") == digest:
+                listed.append({"mediaType": kind, "digest": reference, "size": len(data), "artifactType": manifest["artifactType"]})
+        return self.reply(200, json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": listed}).encode(),
+                          content_type=INDEX)
 
     def on_manifests(self, registry, name, reference, data, _query):
         if self.command == "PUT":
             kind = self.headers["content-type"]
             for key in (reference, digest_of(data)):
                 registry.manifests[name, key] = (kind, data)
-            return self.reply(201, docker_content_digest=digest_of(data))
+            subject = json.loads(data).get("subject") if registry.keeps_referrers else None
+            return self.reply(201, docker_content_digest=digest_of(data), **({"oci_subject": subject["digest"]} if subject else {}))
         found = registry.manifests.get((name, reference))
         if not found:
             return self.refuse(404, "MANIFEST_UNKNOWN")
@@ -114,7 +123,7 @@ class Registry:
     def __init__(self):
         self.lock = threading.Lock()
         self.manifests, self.blobs, self.requests, self.scripted = {}, {}, [], []
-        self.wants_token = self.wants_basic = False
+        self.wants_token = self.wants_basic = self.keeps_referrers = False
         self.account = self.token = None
         self.tokens_given, self.token_requests = 0, []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

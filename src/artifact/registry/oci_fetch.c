@@ -47,6 +47,8 @@ oci_package_find (struct oci_client *c, const struct oci_ref *ref, const char *p
     if (! own || ! oci_package_read (own, name, out, err))
         return false;
     out->platform = x_strdup (platform);
+    memcpy (out->index_digest, m->digest, sizeof out->index_digest);
+    oci_index_packages (m, &out->platforms);
     return true;
 }
 

@@ -34,6 +34,7 @@ oci_package_clear (struct oci_package *p)
     free (p->version);
     free (p->runtime);
     free (p->platform);
+    strv_free (&p->platforms);
     strv_free (&p->interfaces);
     *p = (struct oci_package){ 0 };
 }
@@ -244,6 +245,21 @@ oci_index_find (const struct oci_manifest *index, const char *platform, struct o
                         item) if (str_eq (platform_tag (item), platform) &&
                                   oci_descriptor_read (item, out)) return true;
     return false;
+}
+
+void
+oci_index_packages (const struct oci_manifest *index, struct strv *out)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (json_object_get (index->json, "manifests"), i, item)
+    {
+        const char *tag = platform_tag (item);
+        const char *sha256 = json_get_string (json_object_get (item, "annotations"), note_sha256);
+        _cleanup_free_ char *digest = sha256 ? x_asprintf ("sha256:%.65s", sha256) : NULL;
+        if (tag && digest && oci_digest_is_valid (digest))
+            strv_printf (out, "%s %s", tag, sha256);
+    }
 }
 
 char *

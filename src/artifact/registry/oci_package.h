@@ -17,6 +17,7 @@
 /* What a manifest says of its package. */
 struct oci_package {
     char digest[OCI_DIGEST_LEN + 1];       /* the manifest's */
+    char index_digest[OCI_DIGEST_LEN + 1]; /* of the index it was found in; "": in none */
     char layer_digest[OCI_DIGEST_LEN + 1]; /* the package's */
     uint64_t size;                         /* of the package, bytes */
     uint64_t manifest_size;
@@ -24,6 +25,7 @@ struct oci_package {
     char *version;          /* as packed; NULL: not said */
     char *runtime;          /* its role; "" when it is not said */
     char *platform;         /* "linux-x86_64"; NULL: any */
+    struct strv platforms;  /* "<platform> <hex SHA-256 of its package>" of that index */
     struct strv interfaces; /* murmur:*, ascending */
     bool has_level;
     uint64_t built_at_level;
@@ -47,6 +49,8 @@ bool oci_is_index (const struct oci_manifest *m);
 /* The descriptor for a platform in an index. False: there is none. */
 bool
 oci_index_find (const struct oci_manifest *index, const char *platform, struct oci_descriptor *out);
+/* "<platform> <hex SHA-256>" of each platform whose package an index names. */
+void oci_index_packages (const struct oci_manifest *index, struct strv *out);
 /* "linux-x86_64, darwin-aarch64" of an index. Owned. */
 char *oci_index_platforms (const struct oci_manifest *index);
 /* <index> (NULL: a new one) with a platform's manifest added or replaced. Owned text. */

@@ -67,7 +67,7 @@ put (const struct publishing *p, const char *reference, const char *type, const 
     const struct oci_put what = {
         .reference = reference, .media_type = type, .text = text, .len = strlen (text)
     };
-    return oci_manifest_put (p->client, p->ref, &what, err);
+    return oci_manifest_put (p->client, p->ref, &what, NULL, err);
 }
 
 /* Two publishers at one moment: the tag has the bytes of the later. */

@@ -65,6 +65,7 @@ install_item_clear (struct install_item *item)
     free (item->platform);
     free (item->source);
     free (item->signer);
+    strv_free (&item->platforms);
     if (item->package)
         package_free (item->package);
     *item = (struct install_item){ 0 };
@@ -177,6 +178,7 @@ install_pin_of (const struct install_item *item)
     };
     pin.source = item->source;
     pin.signer = item->signer;
+    pin.platforms = &item->platforms;
     if (is_native (item))
         pin.platform = item->platform ? item->platform : platform_host ();
     return pin;
@@ -282,6 +284,8 @@ install_from_pick (struct install *in, const struct source_pick *pick, struct in
         .owner_id = pick->owner_id,
         .source = pick->source ? x_strdup (pick->source) : NULL,
     };
+    for (size_t i = 0; i < pick->platforms.len; i++)
+        strv_push (&item->platforms, pick->platforms.items[i]);
     item->package = remote_fetch (in->registry, pick, err);
     return item->package != NULL;
 }

@@ -43,8 +43,9 @@ struct install_item {
     char *platform; /* of the file; NULL: untagged */
     bool has_owner_id;
     uint64_t owner_id;
-    char *source; /* of a registry; NULL: none */
-    char *signer; /* once trust was checked: as murmur.lock names it; NULL: none */
+    char *source;          /* of a registry; NULL: none */
+    struct strv platforms; /* of a registry: "<platform> <hex SHA-256>" of all there are */
+    char *signer;          /* once trust was checked: as murmur.lock names it; NULL: none */
 };
 
 void install_item_clear (struct install_item *item);

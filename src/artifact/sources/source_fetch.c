@@ -48,6 +48,23 @@ check_fetched (struct package *p, const struct source_pick *pick, struct mur_err
     return true;
 }
 
+/* The signature a release has beside a package of it. */
+static bool
+fetch_signature (const struct github *g, const struct github_repo *repo,
+                 const struct github_release *release, struct package *p, const char *file,
+                 struct mur_error **err)
+{
+    _cleanup_free_ char *name = x_asprintf ("%s" PACKAGE_SIGNATURE_ENDING, file);
+    const struct github_asset *asset = github_find_asset (release, name);
+    _cleanup_buf_ struct buf text = { 0 };
+    if (! asset)
+        return true;
+    if (! github_download (g, repo, asset, PACKAGE_SIGNATURE_MAX, &text, err))
+        return false;
+    p->signature = text.data ? buf_steal (&text) : x_strdup ("");
+    return true;
+}
+
 struct package *
 remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error **err)
 {
@@ -75,7 +92,10 @@ remote_fetch (struct remote *r, const struct source_pick *pick, struct mur_error
         return NULL;
     size_t len = bytes.len;
     _cleanup_package_ struct package *p = package_from_bytes (buf_steal (&bytes), len, pick->file);
-    return check_fetched (p, pick, err) ? steal_ptr (&p) : NULL;
+    return check_fetched (p, pick, err) &&
+                   fetch_signature (&r->github, &repo, release, p, pick->file, err)
+               ? steal_ptr (&p)
+               : NULL;
 }
 
 /* --- a whole release --- */
@@ -105,7 +125,8 @@ fetch_assets (const struct github *g, const struct github_repo *repo,
         size_t len = bytes.len;
         struct package *p = package_from_bytes (buf_steal (&bytes), len, asset->name);
         out->items[out->len++] = p;
-        if (! open_fetched (p, asset->name, err))
+        if (! open_fetched (p, asset->name, err) ||
+            ! fetch_signature (g, repo, release, p, asset->name, err))
             return false;
     }
     return out->len > 0 || mur_fail (err, E_IO_003, "release %s of github:%s/%s holds no .mur.zip",

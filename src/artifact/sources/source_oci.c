@@ -31,21 +31,53 @@ source_is_pinned (struct remote *r, const struct source_wish *wish)
     return e && e->source && ! remote_facts_of (r, scope);
 }
 
+/* The pinned reference of an entry. One that pins a single platform's manifest, or an index from
+ * before this platform was published, leads nowhere here: then the tag of the version is asked, and
+ * what is pinned of other platforms is compared. */
 static bool
-check_pinned_bytes (const struct source_wish *wish, const struct oci_package *p,
-                    struct mur_error **err)
+pinned_ref (const struct source_wish *wish, const struct lock_entry *e, struct oci_ref *ref,
+            struct mur_error **err)
+{
+    if (! oci_ref_parse (e->source, ref, err))
+        return false;
+    if (ref->digest && e->platforms && ! lock_entry_hash (e, wish->platform)) {
+        free (ref->digest);
+        ref->digest = NULL;
+    }
+    if (! ref->digest && ! ref->tag)
+        ref->tag = oci_version_tag (wish->version);
+    return true;
+}
+
+static bool
+check_pinned (const struct source_wish *wish, const char *platform, const char *sha256,
+              struct mur_error **err)
 {
     const struct lock_entry *e = pinned_entry (wish);
-    const char *hash = e ? lock_entry_hash (e, p->platform ? p->platform : "") : NULL;
-    if (! hash || str_eq (hash, p->layer_digest + 7))
+    const char *hash = e ? lock_entry_hash (e, platform) : NULL;
+    if (! hash || str_eq (hash, sha256))
         return true;
     mur_fail (err, E_REG_005,
               "%s@%s: murmur.lock pins sha256 %s, and the registry has %s under this version now",
-              wish->name, wish->version, hash, p->layer_digest + 7);
+              wish->name, wish->version, hash, sha256);
     return mur_hint (err,
                      "a published version never changes: ask its publisher; when the change is "
                      "meant, remove the entry of %s from murmur.lock and install again",
                      wish->name);
+}
+
+static bool
+check_pinned_bytes (const struct source_wish *wish, const struct oci_package *p,
+                    struct mur_error **err)
+{
+    for (size_t i = 0; i < p->platforms.len; i++) {
+        const char *text = p->platforms.items[i], *space = strchr (text, ' ');
+        _cleanup_free_ char *platform = x_strndup (text, (size_t)(space - text));
+        if (! check_pinned (wish, platform, space + 1, err))
+            return false;
+    }
+    return check_pinned (wish, p->platform ? p->platform : wish->platform, p->layer_digest + 7,
+                         err);
 }
 
 static bool
@@ -93,9 +125,13 @@ fill (const struct source_wish *wish, const char *version, const struct oci_ref 
         .platform = p->platform ? x_strdup (p->platform) : NULL,
         .label = x_strdup (label),
         .runtime = x_strdup (p->runtime),
-        .source = x_asprintf (OCI_SCHEME "%s/%s@%s", ref->host, ref->repository, p->digest),
+        .source = x_asprintf (OCI_SCHEME "%s/%s@%s", ref->host, ref->repository,
+                              p->index_digest[0] ? p->index_digest : p->digest),
+        .manifest_digest = x_strdup (p->digest),
         .size = p->size,
     };
+    for (size_t i = 0; i < p->platforms.len; i++)
+        strv_push (&out->platforms, p->platforms.items[i]);
 }
 
 /* The package of a reference for a wish of one version. */
@@ -119,10 +155,8 @@ source_oci_pick_pinned (struct remote *r, const struct source_wish *wish, struct
 {
     const struct lock_entry *e = pinned_entry (wish);
     _cleanup_oci_ref_ struct oci_ref ref = { 0 };
-    if (! oci_ref_parse (e->source, &ref, err))
+    if (! pinned_ref (wish, e, &ref, err))
         return mur_context (err, "%s: source of %s", wish->lock->path, e->name);
-    if (! ref.digest)
-        ref.tag = oci_version_tag (wish->version);
     _cleanup_free_ char *label = x_asprintf (OCI_SCHEME "%s/%s", ref.host, ref.repository);
     return pick_version (r, wish, &ref, label, out, err);
 }
@@ -205,7 +239,7 @@ source_oci_pick (struct remote *r, const struct source *s, const struct source_w
     _cleanup_oci_ref_ struct oci_ref ref = { 0 };
     const struct lock_entry *e = pinned_entry (wish);
     bool is_pinned = e && e->source && strchr (e->source, '@');
-    if (! oci_ref_parse (is_pinned ? e->source : text, &ref, err))
+    if (! (is_pinned ? pinned_ref (wish, e, &ref, err) : oci_ref_parse (text, &ref, err)))
         return false;
     if (! wish->version)
         return pick_newest (r, wish, &ref, label, out, err);
@@ -228,7 +262,7 @@ source_oci_fetch (struct remote *r, const struct source_pick *pick, struct mur_e
         oci_package_fetch (r->oci, &ref, &p, pick->file, err);
     struct mur_error *caught = NULL;
     if (package)
-        package->signature = oci_signature_get (r->oci, &ref, ref.digest, &caught);
+        package->signature = oci_signature_get (r->oci, &ref, pick->manifest_digest, &caught);
     if (caught)
         return mur_propagate (err, caught), NULL;
     return steal_ptr (&package);

@@ -21,6 +21,8 @@ source_pick_clear (struct source_pick *p)
     free (p->label);
     free (p->runtime);
     free (p->source);
+    free (p->manifest_digest);
+    strv_free (&p->platforms);
     *p = (struct source_pick){ 0 };
 }
 

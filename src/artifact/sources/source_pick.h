@@ -20,8 +20,10 @@ struct source_pick {
     char *runtime;     /* the index's role */
     bool has_owner_id; /* false when the owner was not asked, or a registry has none */
     uint64_t owner_id;
-    char *source;  /* "oci://host/repository@sha256:…", digest of its manifest; NULL: GitHub */
-    uint64_t size; /* bytes, of a registry's */
+    char *source; /* "oci://host/repository@sha256:…", of its index or manifest; NULL: GitHub */
+    char *manifest_digest; /* of a registry's: of the manifest, which signatures refer to */
+    struct strv platforms; /* of a registry's index: "<platform> <hex SHA-256>" each */
+    uint64_t size;         /* bytes, of a registry's */
 };
 
 void source_pick_clear (struct source_pick *p);

@@ -347,23 +347,34 @@ drop_hashes (struct lock_entry *e)
 }
 
 static void
+set_platform (struct lock_entry *e, const char *platform, const char *sha256)
+{
+    struct lock_platform *found = find_platform (e, platform);
+    if (found) {
+        set_text (&found->sha256, sha256);
+        return;
+    }
+    e->platforms = x_reallocarray (e->platforms, e->platform_count + 1, sizeof (*e->platforms));
+    e->platforms[e->platform_count++] = (struct lock_platform){
+        .platform = x_strdup (platform),
+        .sha256 = x_strdup (sha256),
+    };
+    qsort (e->platforms, e->platform_count, sizeof (*e->platforms), by_platform);
+}
+
+static void
 set_hash (struct lock_entry *e, const struct lock_pin *pin)
 {
     if (! pin->platform) {
         set_text (&e->any, pin->sha256);
         return;
     }
-    struct lock_platform *found = find_platform (e, pin->platform);
-    if (found) {
-        set_text (&found->sha256, pin->sha256);
-        return;
+    for (size_t i = 0; pin->platforms && i < pin->platforms->len; i++) {
+        const char *text = pin->platforms->items[i], *space = strchr (text, ' ');
+        _cleanup_free_ char *platform = x_strndup (text, (size_t)(space - text));
+        set_platform (e, platform, space + 1);
     }
-    e->platforms = x_reallocarray (e->platforms, e->platform_count + 1, sizeof (*e->platforms));
-    e->platforms[e->platform_count++] = (struct lock_platform){
-        .platform = x_strdup (pin->platform),
-        .sha256 = x_strdup (pin->sha256),
-    };
-    qsort (e->platforms, e->platform_count, sizeof (*e->platforms), by_platform);
+    set_platform (e, pin->platform, pin->sha256);
 }
 
 static struct lock_entry *

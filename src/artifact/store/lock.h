@@ -72,7 +72,8 @@ struct lock_pin {
     const char *name;
     const char *version;
     const char *sha256;
-    const char *platform; /* NULL: any */
+    const char *platform;         /* NULL: any */
+    const struct strv *platforms; /* "<platform> <hex SHA-256>" of others; may be NULL */
     enum lock_origin origin;
     const char *session; /* with LOCK_RUNTIME */
     bool has_owner_id;

@@ -80,6 +80,29 @@ signature_make (const struct signed_package *p, const struct trust_key *key,
     return x_asprintf ("%s\n", line);
 }
 
+char *
+signature_join (const char *one, const char *other)
+{
+    _cleanup_json_ json_t *envelope = json_loads (one, 0, NULL);
+    _cleanup_json_ json_t *added = json_loads (other, 0, NULL);
+    const char *payload = json_get_string (envelope, "payload");
+    json_t *signatures = json_object_get (envelope, "signatures"), *signature;
+    size_t i;
+    if (! payload || ! json_is_array (signatures) ||
+        ! str_eq (json_get_string (added, "payload"), payload))
+        return x_strdup (other);
+    json_array_foreach (json_object_get (added, "signatures"), i, signature)
+    {
+        bool is_there = false;
+        for (size_t n = 0; n < json_array_size (signatures) && ! is_there; n++)
+            is_there = json_equal (json_array_get (signatures, n), signature);
+        if (! is_there)
+            json_array_append (signatures, signature);
+    }
+    _cleanup_free_ char *line = json_text (envelope, JSON_TEXT_ORDERED);
+    return x_asprintf ("%s\n", line);
+}
+
 /* --- judging --- */
 
 static bool

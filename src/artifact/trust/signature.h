@@ -21,6 +21,10 @@ struct signed_package {
 char *signature_make (const struct signed_package *p, const struct trust_key *key,
                       const unsigned char private_key[ED25519_KEY_LEN], const char *older);
 
+/* One envelope with the signatures of both; <other> as it is when they are over two statements.
+ * Owned. */
+char *signature_join (const char *one, const char *other);
+
 enum signature_verdict {
     SIGNATURE_GOOD,
     SIGNATURE_FOREIGN, /* none of these keys signed it */

@@ -61,6 +61,13 @@ ask (struct oci_client *c, const struct oci_ref *ref, const char *method, const 
     return oci_ask (c->asker, ref, &fetch, out, err);
 }
 
+bool
+oci_get (struct oci_client *c, const struct oci_ref *ref, const char *url, const char *accept,
+         struct http_response *out, struct mur_error **err)
+{
+    return ask (c, ref, "GET", url, accept, out, err);
+}
+
 static const char *
 wanted (const struct oci_ref *ref)
 {
@@ -139,7 +146,7 @@ oci_manifest_get (struct oci_client *c, const struct oci_ref *ref, struct mur_er
     struct mur_error *caught = NULL;
     _cleanup_http_response_ struct http_response r = { 0 };
     _cleanup_free_ char *url = oci_ask_url (c->asker, ref, "manifests/%s", wanted (ref));
-    if (! ask (c, ref, "GET", url, manifest_types, &r, &caught))
+    if (! oci_get (c, ref, url, manifest_types, &r, &caught))
         return hint_size (caught, ref, err), NULL;
     if (r.status == 404)
         return NULL;
@@ -207,7 +214,7 @@ oci_tags (struct oci_client *c, const struct oci_ref *repository, struct strv *o
     bool ok = true;
     for (int pages = 0; ok && url && pages < LIST_PAGES; pages++) {
         _cleanup_http_response_ struct http_response r = { 0 };
-        ok = ask (c, repository, "GET", url, "application/json", &r, err);
+        ok = oci_get (c, repository, url, "application/json", &r, err);
         bool is_there = ok && r.status == 200;
         if (ok && ! is_there && r.status != 404)
             ok = oci_refuse (repository, &r, err);
@@ -224,7 +231,7 @@ oci_tags (struct oci_client *c, const struct oci_ref *repository, struct strv *o
 
 bool
 oci_manifest_put (struct oci_client *c, const struct oci_ref *repository, const struct oci_put *put,
-                  struct mur_error **err)
+                  bool *keeps_list, struct mur_error **err)
 {
     _cleanup_http_response_ struct http_response r = { 0 };
     _cleanup_free_ char *url = oci_ask_url (c->asker, repository, "manifests/%s", put->reference);
@@ -245,5 +252,7 @@ oci_manifest_put (struct oci_client *c, const struct oci_ref *repository, const 
     };
     if (! oci_ask (c->asker, repository, &fetch, &r, err))
         return false;
+    if (keeps_list)
+        *keeps_list = http_response_header (&r, "oci-subject") != NULL;
     return r.status == 201 || r.status == 200 || oci_refuse (repository, &r, err);
 }

@@ -75,6 +75,7 @@ struct oci_put {
     const char *text;
     size_t len;
 };
-/* Puts a manifest or index. */
+/* Puts a manifest or index. *keeps_list (may be NULL): the registry says that it lists what refers
+ * to this one's subject. */
 bool oci_manifest_put (struct oci_client *c, const struct oci_ref *repository,
-                       const struct oci_put *put, struct mur_error **err);
+                       const struct oci_put *put, bool *keeps_list, struct mur_error **err);

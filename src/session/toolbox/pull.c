@@ -289,8 +289,9 @@ struct payload {
     const char *platform; /* to pin; NULL: any */
     bool has_owner_id;
     uint64_t owner_id;
-    const char *source; /* of a registry; NULL: none */
-    char *signer;       /* as murmur.lock names it; NULL: none */
+    const char *source;           /* of a registry; NULL: none */
+    const struct strv *platforms; /* "<platform> <hex SHA-256>" of a registry's index, or NULL */
+    char *signer;                 /* as murmur.lock names it; NULL: none */
 };
 
 static void
@@ -335,6 +336,7 @@ open_picked (const struct session *s, struct remote *remote, const struct lock *
         return refuse_with (refusal, "not-fetched: ", err);
     p->version = c->pick.version;
     p->source = c->pick.source;
+    p->platforms = &c->pick.platforms;
     p->has_owner_id = ! p->source;
     p->package = remote_fetch (remote, &c->pick, &err);
     if (! p->package || ! package_open_zip (p->package, &err))
@@ -386,6 +388,7 @@ pin (struct session *s, struct lock *lock, const char *name, const struct payloa
                               .has_owner_id = p->has_owner_id,
                               .owner_id = p->owner_id,
                               .source = p->source,
+                              .platforms = p->platforms,
                               .signer = p->signer };
     lock_pin (lock, &entry, NULL);
     return lock_write (lock, err);
