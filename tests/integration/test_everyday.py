@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import call, command_agent, run_commands
 from tests.support.everyday import COMPILED, GIT, NODE, ONLY_BUILTIN, PYTHON
+from tests.support.everyday_combined import COMBINED
 from tests.support.everyday_families import FAMILIES
 from tests.support.everyday_more import MORE
 from tests.support.everyday_starters import STARTERS
@@ -18,7 +19,7 @@ from tests.support.everyday_tools import SHELLS, TOOLS
 from tests.support.hosts import needs
 from tests.support.lab import IS_SANITIZED
 
-JOBS = [*GIT, *NODE, *PYTHON, *COMPILED, *SHELLS, *TOOLS, *MORE, *FAMILIES, *STARTERS]
+JOBS = [*GIT, *NODE, *PYTHON, *COMPILED, *SHELLS, *TOOLS, *MORE, *FAMILIES, *STARTERS, *COMBINED]
 
 
 def manifest_of(job, tier):

@@ -40,6 +40,8 @@ const char *const recipe_public[] = {
 #define C_READ "/usr/include", "/usr/local/include", "/usr/lib/gcc", "/usr/lib/llvm-*", "/usr/lib/*.o", "/usr/local/lib", "/usr/lib/bfd-plugins", "/usr/lib/pkgconfig"
 /* For families that look for libraries, headers and modules of others by themselves. */
 #define LIBRARIES "/usr/lib", "/usr/libexec", "/usr/include", "/usr/local/lib", "/usr/local/include"
+/* To look for leaks a sanitizer halts its own process by ptrace; without, every program that carries it would fail at its end. */
+#define NO_LEAKS "ASAN_OPTIONS=detect_leaks=0", "LSAN_OPTIONS=detect_leaks=0"
 #define BINUTILS "as", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "ar", "ranlib", "nm", "strip", "objcopy", "objdump", "readelf", "size", "strings"
 
 const struct recipe recipes[] = {
@@ -69,7 +71,7 @@ const struct recipe recipes[] = {
     { "rust", { "cargo", "rustc", "rustdoc", "rustfmt", "cargo-*", "clippy-driver", "rust-gdb" },
       { "sh", "cc", "gcc", "rustc", "rustdoc", "rustfmt", "cargo", "cargo-clippy", "cargo-fmt", "clippy-driver", "git", BINUTILS },
       { "{prefix}/bin", "{prefix}/lib", "{prefix}/libexec" }, { "{prefix}/share", "{prefix}/etc" }, { { { 0 }, ANSWER_NONE } },
-      { "CARGO_HOME={home}/.cargo" }, "~/.cargo/credentials.toml, ~/.cargo/config.toml, ~/.cargo/registry", SOCKETS_WHERE_SEALED },
+      { "CARGO_HOME={home}/.cargo", NO_LEAKS }, "~/.cargo/credentials.toml, ~/.cargo/config.toml, ~/.cargo/registry", SOCKETS_WHERE_SEALED },
     { "go", { "go", "gofmt" }, { "sh", "gcc", "g++", "git", "gofmt", BINUTILS }, { 0 }, { "/usr/share/go*" },
       { { { "env", "GOROOT" }, ANSWER_RUN_TREE } }, { "GOCACHE={home}/.cache/go-build", "GOPATH={home}/go", "GOTELEMETRY=off" },
       "~/go/pkg/mod, ~/.config/go/env, ~/.netrc", SOCKETS_WHERE_SEALED, true },
@@ -80,11 +82,11 @@ const struct recipe recipes[] = {
         { { "-print-prog-name=collect2" }, ANSWER_PROGRAM }, { { "-print-prog-name=lto-wrapper" }, ANSWER_PROGRAM },
         { { "-print-file-name=crt1.o" }, ANSWER_READ_PARENT }, { { "-print-file-name=include" }, ANSWER_READ_PARENT },
         { { "-print-libgcc-file-name" }, ANSWER_READ_PARENT } },
-      { "CCACHE_DIR={home}/.cache/ccache" }, NULL },
+      { "CCACHE_DIR={home}/.cache/ccache", NO_LEAKS }, NULL },
     { "clang", { "clang", "clang++", "clang-[0-9]*", "clang++-*", "clang-tidy*", "clang-format*", "clangd*", "lld*", "ld.lld*" },
       { "sh", BINUTILS }, { C_RUN }, { C_READ },
       { { { "-print-prog-name=ld" }, ANSWER_PROGRAM }, { { "-print-resource-dir" }, ANSWER_READ_TREE }, { { "-print-file-name=crt1.o" }, ANSWER_READ_PARENT } },
-      { 0 }, NULL },
+      { NO_LEAKS }, NULL },
     { "binutils", { BINUTILS }, { 0 }, { "/usr/lib/bfd-plugins" }, { "/usr/lib/bfd-plugins", "/usr/lib/*.o" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "make", { "make", "gmake", "ninja", "ninja-build", "samu" }, { "@shell", "make", "ar", "ranlib" }, { 0 }, { "/usr/include" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "cmake", { "cmake", "ctest", "cpack", "ccmake" },
@@ -155,6 +157,10 @@ const struct recipe recipes[] = {
     { "parallel", { "parallel", "sem" }, { "@shell", "perl", "ps" }, { 0 }, { 0 }, { { { 0 }, ANSWER_NONE } }, { 0 }, "~/.parallel" },
     { "queries", { "yq", "xq", "tomlq" }, { "jq" }, { 0 }, { 0 }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "indexes", { "ctags*", "cscope", "gtags", "global", "doxygen" }, { "sh", "sort", "dot" }, { 0 }, { LIBRARIES }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
+    { "addresses", { "ip", "ifconfig" }, { "sh" }, { 0 }, { "/etc/iproute2", "/usr/lib/iproute2" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL, SOCKETS_NONE, true },
+    { "coverage", { "lcov", "geninfo", "genhtml", "gcovr", "kcov" }, { "@shell", "perl", "gcov", "lcov", "geninfo", "genhtml", "c++filt", "gzip", "gunzip" }, { 0 }, { "/etc/lcovrc", LIBRARIES }, { { { 0 }, ANSWER_NONE } }, { 0 }, "~/.lcovrc" },
+    { "compilation databases", { "bear", "intercept-build", "scan-build*" }, { "sh", "cc", "gcc", "g++", "clang" }, { "/usr/lib/*/bear", "/usr/lib/bear", "/usr/libexec/bear", "/usr/lib/*/bear/wrapper.d" },
+      { LIBRARIES }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
     { "terminals", { "script", "watch", "xargs", "find", "awk", "gawk", "mawk", "entr", "time", "lua" }, { "sh" }, { 0 }, { 0 }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
 };
 /* clang-format on */
