@@ -430,6 +430,11 @@ static const struct cli_command commands[] = {
       cmd_deploy_check },
     { "deploy apply", "Hand it to an API server", "By kubectl, as you are logged in.", NULL, NO_POS,
       cli_deploy_apply_options, cmd_deploy_apply },
+    { "deploy profile", "Print the filter of system calls for nodes that run capsules in pods",
+      "With it in /var/lib/kubelet/seccomp of each node and --seccomp-profile, a pod that is otherwise "
+      "as restricted as any keeps sealed: it may make the namespaces and mounts of murmur's walls.",
+      "mur deploy profile >murmur.json\nmur deploy profile --operator --namespace agents", NO_POS,
+      cli_deploy_profile_options, cmd_deploy_profile },
 
     { "image build", "Build an image of a capsule, in a folder",
       "Writes an OCI image layout: the capsule, its lock and every package it names, compared with "

@@ -19,16 +19,20 @@ static const struct {
     bool needs_image;
     bool has_routes; /* a door can have a name of its own outside */
     bool has_image_volumes;
+    bool has_profiles; /* of system calls, by a name on its nodes: then it keeps sealed */
 } targets[DEPLOY_TARGET_COUNT] = {
     [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
-                            "a pod of profile restricted makes no namespaces", true, true, true },
+                            "a pod makes no namespaces but under --seccomp-profile", true, true,
+                            true, true },
     [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
-                       "a pod of profile restricted makes no namespaces", true, true, true },
+                       "a pod makes no namespaces but under --seccomp-profile", true, true, true,
+                       true },
     [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false, false },
     [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
                          "a container without capabilities makes no mounts", true, false, false },
     [DEPLOY_SANDBOX] = { "sandbox", deploy_sandbox, CONTAINMENT_SCOPED,
-                         "a pod of profile restricted makes no namespaces", true, false, true },
+                         "a pod makes no namespaces but under --seccomp-profile", true, false, true,
+                         true },
     [DEPLOY_KAGENT] = { "kagent", deploy_kagent, CONTAINMENT_SCOPED,
                         "a pod of profile restricted makes no namespaces", true, false, false },
     [DEPLOY_NOMAD] = { "nomad", deploy_nomad, CONTAINMENT_SCOPED,
@@ -72,13 +76,25 @@ check (const struct deploy_facts *f, struct mur_error **err)
     const struct capsule_manifest *m = r->manifest;
     const char *name = targets[r->target].name;
     enum containment_class floor = m->capabilities->containment;
-    if (floor > targets[r->target].most) {
+    enum containment_class most = r->seccomp && targets[r->target].has_profiles
+                                      ? CONTAINMENT_SEALED
+                                      : targets[r->target].most;
+    if (floor > most) {
         capsule_manifest_fail (m, err, E_DEP_001, "capabilities.containment",
                                "%s keeps '%s' at most, the floor is '%s': %s", name,
-                               containment_name (targets[r->target].most), containment_name (floor),
+                               containment_name (most), containment_name (floor),
                                targets[r->target].why);
         return mur_hint (err, "lower the floor, or take systemd on a server of its own");
     }
+    if (r->seccomp && ! targets[r->target].has_profiles)
+        return mur_fail (err, E_DEP_005, "--seccomp-profile: %s takes no profile of its nodes",
+                         name);
+    if (r->seccomp && (*r->seccomp == '/' || strstr (r->seccomp, "..")))
+        return mur_fail (
+            err, E_DEP_005,
+            "--seccomp-profile %s: it is named below the nodes' folder of profiles, as "
+            "murmur.json",
+            r->seccomp);
     if (targets[r->target].needs_image && ! r->image) {
         mur_fail (err, E_DEP_002, "--to %s needs --image: what holds mur and the capsule", name);
         return mur_hint (err, "name it by digest: registry.example.com/agents/x@sha256:...");

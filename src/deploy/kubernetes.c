@@ -105,6 +105,15 @@ key_volume (const struct deploy_facts *f)
                       "defaultMode", 0440, "items", items);
 }
 
+/* The runtime's own, or one that lets murmur make its walls. */
+static json_t *
+seccomp_of (const struct deploy_facts *f)
+{
+    const char *own = f->request->seccomp;
+    return own ? json_pack ("{s:s, s:s}", "type", "Localhost", "localhostProfile", own)
+               : json_pack ("{s:s}", "type", "RuntimeDefault");
+}
+
 static json_t *
 pod_of (const struct deploy_facts *f)
 {
@@ -120,13 +129,12 @@ pod_of (const struct deploy_facts *f)
                                                    "pullPolicy", "IfNotPresent"));
     if (f->keys.len)
         json_array_append_new (volumes, key_volume (f));
-    json_t *spec =
-        json_pack ("{s:b, s:b, s:s, s:i, s:{s:b, s:i, s:i, s:i, s:{s:s}}, s:[o], s:o}",
-                   "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName",
-                   f->name, "terminationGracePeriodSeconds", DEPLOY_GRACE_SECS, "securityContext",
-                   "runAsNonRoot", 1, "runAsUser", DEPLOY_USER, "runAsGroup", DEPLOY_USER,
-                   "fsGroup", DEPLOY_USER, "seccompProfile", "type", "RuntimeDefault", "containers",
-                   container (f), "volumes", volumes);
+    json_t *spec = json_pack (
+        "{s:b, s:b, s:s, s:i, s:{s:b, s:i, s:i, s:i, s:o}, s:[o], s:o}",
+        "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName", f->name,
+        "terminationGracePeriodSeconds", DEPLOY_GRACE_SECS, "securityContext", "runAsNonRoot", 1,
+        "runAsUser", DEPLOY_USER, "runAsGroup", DEPLOY_USER, "fsGroup", DEPLOY_USER,
+        "seccompProfile", seccomp_of (f), "containers", container (f), "volumes", volumes);
     return json_pack ("{s:{s:{s:s, s:s, s:s}, s:{s:s, s:s}}, s:o}", "metadata", "labels",
                       "murmur.dev/capsule", f->name + 4, "murmur.dev/root", f->name,
                       "murmur.dev/fleet", "session", "annotations", "murmur.dev/name",

@@ -21,6 +21,7 @@ struct fleet_options {
     const char *kubeconfig; /* NULL: as kube_access_read finds it */
     const char *namespace;  /* NULL: the access' own */
     const char *image;      /* of the children's container and of their store */
+    const char *seccomp;    /* profile on the nodes; NULL: the runtime's */
     const char *queue;      /* kueue.x-k8s.io/queue-name of children; NULL: none */
     const char *roost_url;  /* where pods reach this referee */
     uint64_t queue_timeout_s;

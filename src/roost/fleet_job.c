@@ -118,9 +118,11 @@ pod_of (const struct job_facts *j)
         "10Gi", "name", "capsules", "image", "reference", j->image, "pullPolicy", "IfNotPresent",
         "name", "token", "projected", "defaultMode", 0440, "sources", "serviceAccountToken",
         "audience", FLEET_AUDIENCE, "expirationSeconds", 600, "path", "token");
-    json_t *security =
-        json_pack ("{s:b,s:i,s:i,s:i,s:{s:s}}", "runAsNonRoot", 1, "runAsUser", 10001, "runAsGroup",
-                   10001, "fsGroup", 10001, "seccompProfile", "type", "RuntimeDefault");
+    json_t *filter =
+        j->seccomp ? json_pack ("{s:s,s:s}", "type", "Localhost", "localhostProfile", j->seccomp)
+                   : json_pack ("{s:s}", "type", "RuntimeDefault");
+    json_t *security = json_pack ("{s:b,s:i,s:i,s:i,s:o}", "runAsNonRoot", 1, "runAsUser", 10001,
+                                  "runAsGroup", 10001, "fsGroup", 10001, "seccompProfile", filter);
     json_t *labels =
         json_pack ("{s:s,s:s,s:s}", FLEET_PREFIX "root", j->root, FLEET_PREFIX "capsule",
                    bare (j->name), FLEET_PREFIX "fleet", "session");

@@ -126,6 +126,7 @@ object_of (const struct referee *r, const struct placed *asking, const struct pl
         .namespace = r->fleet->namespace,
         .image = o->image,
         .queue = o->queue,
+        .seccomp = o->seccomp,
         .roost_url = o->roost_url,
         .delegation = p->delegation,
         .context_id = ask->context_id,

@@ -76,9 +76,13 @@ fleet_text (struct arguments *a, const char *flag)
         const char *flag;
         const char **field;
     } texts[] = {
-        { "--kubeconfig", &a->fleet.kubeconfig }, { "--namespace", &a->fleet.namespace },
-        { "--image", &a->fleet.image },           { "--queue", &a->fleet.queue },
-        { "--key-file", &a->fleet.key_file },     { "--roost-url", &a->fleet.roost_url },
+        { "--kubeconfig", &a->fleet.kubeconfig },
+        { "--namespace", &a->fleet.namespace },
+        { "--image", &a->fleet.image },
+        { "--queue", &a->fleet.queue },
+        { "--seccomp-profile", &a->fleet.seccomp },
+        { "--key-file", &a->fleet.key_file },
+        { "--roost-url", &a->fleet.roost_url },
     };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++)
         if (str_eq (flag, texts[i].flag))
@@ -152,10 +156,11 @@ static bool
 takes_value (const char *flag)
 {
     static const char *const flags[] = {
-        "--port",      "--socket",         "--registry-path",     "--spawn-allow",
-        "--max-depth", "--max-concurrent", "--max-live-capsules", "--backend",
-        "--placement", "--kubeconfig",     "--namespace",         "--image",
-        "--queue",     "--queue-timeout",  "--key-file",          "--roost-url"
+        "--port",           "--socket",         "--registry-path",     "--spawn-allow",
+        "--max-depth",      "--max-concurrent", "--max-live-capsules", "--backend",
+        "--placement",      "--kubeconfig",     "--namespace",         "--image",
+        "--queue",          "--queue-timeout",  "--key-file",          "--roost-url",
+        "--seccomp-profile"
     };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (str_eq (flag, flags[i]))

@@ -85,3 +85,11 @@ def with_apparmor(lab, is_restricting):
     with_mounts(lab, "mount -t tmpfs none /sys/module && mkdir -p /sys/module/apparmor/parameters && "
                      "echo Y > /sys/module/apparmor/parameters/enabled && "
                      f"echo {1 if is_restricting else 0} > /sys/module/apparmor/parameters/restrict_unprivileged_userns")
+
+
+def under_profile(lab, profile):
+    """As a container's runtime starts it with that filter of system calls."""
+    if IS_SANITIZED:
+        pytest.skip("a filter of system calls and the sanitizers do not go together")
+    helper = Path(__file__).with_name("under_profile.py")
+    on_host(lab, f'exec {shlex.quote(sys.executable)} {helper} {profile} {lab.mur_path} "$@"', "mur-under-a-profile")

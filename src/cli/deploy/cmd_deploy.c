@@ -12,6 +12,7 @@
 #include "cli/line/args.h"
 #include "deploy/deploy.h"
 #include "deploy/layout.h"
+#include "deploy/seccomp_profile.h"
 #include "fs/paths.h"
 #include "net/url.h"
 
@@ -40,7 +41,8 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                                   .space = cli_value (args, "--namespace"),
                                   .queue = cli_value (args, "--queue"),
                                   .public_url = cli_value (args, "--public-url"),
-                                  .task = cli_value (args, "--task") };
+                                  .task = cli_value (args, "--task"),
+                                  .seccomp = cli_value (args, "--seccomp-profile") };
     for (size_t i = 0; i < ARRAY_LEN (doors); i++)
         if (str_eq (doors[i].name, cli_value (args, "--door")))
             r->door = doors[i].door;
@@ -219,4 +221,17 @@ int
 cmd_deploy_apply (const struct cli_args *args, struct mur_error **err)
 {
     return hand_over (args, false, err);
+}
+
+int
+cmd_deploy_profile (const struct cli_args *args, struct mur_error **err _unused_)
+{
+    const char *namespace = cli_value (args, "--namespace");
+    _cleanup_buf_ struct buf out = { 0 };
+    if (cli_has (args, "--operator"))
+        seccomp_profile_object (&out, namespace ? namespace : "default");
+    else
+        seccomp_profile_json (&out);
+    out_write (out.data, out.len);
+    return CLI_OK;
 }

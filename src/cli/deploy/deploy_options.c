@@ -52,6 +52,11 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<URL>",                                                                   \
           .help = "the address its agent card names" },                                            \
+        { .name = "--seccomp-profile",                                                             \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<NAME>",                                                                  \
+          .help =                                                                                  \
+              "the profile on the nodes a pod runs under, as murmur.json: mur deploy profile" },   \
     {                                                                                              \
         .name = "--task", .kind = CLI_VALUE, .value_name = "<TEXT>",                               \
         .help = "the task of a capsule that ends after it"                                         \
@@ -63,6 +68,17 @@ const struct cli_option cli_deploy_render_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<DIR>",
       .help = "write a file for each object, instead of everything to standard output" },
+    { 0 },
+};
+
+const struct cli_option cli_deploy_profile_options[] = {
+    { .name = "--operator",
+      .help = "as an object of the Security Profiles Operator, which puts it on the nodes" },
+    { .name = "--namespace",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .requires = "--operator",
+      .help = "namespace of the object (default: default)" },
     { 0 },
 };
 
