@@ -42,7 +42,8 @@ class Refused(Exception):
 
 class ScriptedServer:
     """The API server and the controllers of Jobs and of garbage. `job_quota`: Jobs it takes, None: all. `is_holding`: pods are
-    created, but of no Job (a queue). `before` is called with (method, path) and may raise ConnectionError."""
+    created, but of no Job (a queue). `before` is called with (method, path) and may raise ConnectionError or Refused; so is `after`,
+    when the call was carried out and is not answered yet."""
 
     def __init__(self):
         self.lock = threading.RLock()
@@ -53,7 +54,7 @@ class ScriptedServer:
         self.version = 10
         self.job_quota, self.is_holding = None, False
         self.creations, self.is_open = 0, True
-        self.before = lambda method, path: None
+        self.before = self.after = lambda method, path: None
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -70,6 +71,7 @@ class ScriptedServer:
                     answer, status = cluster.handle(self.command, url.path, json.loads(body) if body else None), 200
                     if self.command == "POST":
                         status = 201
+                    cluster.after(self.command, self.path)
                 except Refused as refused:
                     answer, status = refused.status, refused.status["code"]
                 except ConnectionError:

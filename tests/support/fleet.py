@@ -124,6 +124,10 @@ class Fleet:
             return found if all(has_task(job) for job in found) else None
         return eventually(all_of_them, within_s * SLOWER, f"{count} children at work")
 
+    def read_by_model(self, within_s=60, root="root-1"):
+        """What the root's model was sent in the end."""
+        return self.work_file(self.wait_end(root, within_s)).read_text()
+
     def wait_end(self, job, within_s=40):
         def ended():
             pods = self.pods_of(job)
