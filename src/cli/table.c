@@ -171,27 +171,6 @@ static const struct cli_option conversation_truncate_options[] = {
     NONE
 };
 
-static const struct cli_option trace_steps_options[] = {
-    { .name = "--verbose", .help = "add the first text of each call's input" },
-    OPT_WORKDIR,
-    CLI_FLEET_OPTIONS,
-    NONE
-};
-
-static const struct cli_option trace_report_options[] = {
-    { .name = "--last",
-      .kind = CLI_VALUE,
-      .value_name = "<LAST>",
-      .is_number = true,
-      .help = "the newest N sessions" },
-    { .name = "--since",
-      .kind = CLI_VALUE,
-      .value_name = "<SINCE>",
-      .help = "sessions started within 30m, 2h or 1d" },
-    OPT_WORKDIR,
-    NONE
-};
-
 static const struct cli_option workdir_json_options[] = { OPT_WORKDIR,
                                                           OPT_JSON ("the answer as JSON"), NONE };
 
@@ -470,7 +449,7 @@ static const struct cli_command commands[] = {
       "mur trace show\nmur trace show @2\nmur trace show --body system --turn 0", SESSION_POS,
       cli_trace_show_options, cmd_trace_show },
     { "trace steps", "Show a session step by step, as a tree", NULL, NULL, SESSION_POS,
-      trace_steps_options, cmd_trace_steps },
+      cli_trace_steps_options, cmd_trace_steps },
     { "trace diff", "Compare two recorded sessions",
       "Without arguments the two newest: @2 with @1.",
       "mur trace diff\nmur trace diff @5 @1 --steps",
@@ -478,8 +457,8 @@ static const struct cli_command commands[] = {
            { "AFTER", false, false, "the newer session" }),
       cli_trace_diff_options, cmd_trace_diff },
     { "trace report", "Summarise several recorded sessions", NULL, "mur trace report --last 20",
-      POS ({ "SESSIONS", false, true, "sessions to include (default: all)" }), trace_report_options,
-      cmd_trace_report },
+      POS ({ "SESSIONS", false, true, "sessions to include (default: all)" }),
+      cli_trace_report_options, cmd_trace_report },
     { "trace export", "Send a recorded session as OpenTelemetry spans",
       "By the GenAI conventions, the same bytes each time. OTEL_EXPORTER_OTLP_HEADERS and "
       "OTEL_EXPORTER_OTLP_PROTOCOL are heeded.",

@@ -51,3 +51,24 @@ const struct cli_option cli_trace_export_options[] = {
     CLI_FLEET_OPTIONS,
     { 0 },
 };
+
+const struct cli_option cli_trace_steps_options[] = {
+    { .name = "--verbose", .help = "add the first text of each call's input" },
+    OPT_WORKDIR,
+    CLI_FLEET_OPTIONS,
+    { 0 },
+};
+
+const struct cli_option cli_trace_report_options[] = {
+    { .name = "--last",
+      .kind = CLI_VALUE,
+      .value_name = "<LAST>",
+      .is_number = true,
+      .help = "the newest N sessions" },
+    { .name = "--since",
+      .kind = CLI_VALUE,
+      .value_name = "<SINCE>",
+      .help = "sessions started within 30m, 2h or 1d" },
+    OPT_WORKDIR,
+    { 0 },
+};
