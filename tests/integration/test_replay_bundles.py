@@ -18,7 +18,7 @@ from tests.support.delegation import Plane, delegate, reads, turn
 from tests.support.fixtures import own_component
 from tests.support.formation import BEARER, CALLS, SERVES, Team
 from tests.support.polling import eventually
-from tests.support.replays import CONTENT, FULL, edit_manifest, edit_trace, replay, same
+from tests.support.replays import CONTENT, FULL, diverges, edit_manifest, edit_trace, replay, same
 from tests.support.spawn import publish_agent
 
 
@@ -144,7 +144,7 @@ def test_replay_23_an_exported_session_is_a_case_without_key_and_network(lab):
     assert "pass" in result.stdout
     text = (case / "murmur.yaml").read_text()
     (case / "murmur.yaml").write_text(text.replace("text: done", "text: other"))
-    lab.mur("eval", "run", "--model", "recorded", cwd=case)
+    lab.mur("eval", "run", "--model", "recorded", cwd=case).failed("E-RPL-002")
     record = json.loads(max((path for path in lab.murmur_home.rglob("evr_*.json")), key=lambda p: p.name).read_text())
     assert record["cases"][0]["runs"][0]["replay"] == "diverged"
 
@@ -275,3 +275,57 @@ def test_replay_17_members_of_a_formation_are_replayed_when_asked(lab):
     result = team.project.mur("replay", paths["lead"], "--deep")
     assert result.code == 1 and "a child of" in result.stderr and f"member coder {paths['coder'].parent.name}: diverged" in result.stdout
     assert paths["lead"].read_bytes() == kept["lead"]
+
+
+def triage(lab):
+    """An agent whose tool takes a line of a quiet log for a fault; version 0.2.0 of the tool does not."""
+    component = own_component("faults")
+    lab.publish("faults", component)
+    mended = lab.directory / "faults.wasm"
+    mended.write_bytes(component.read_bytes().replace(b"fault: ", b"FAULT: "))
+    lab.publish("faults", mended, version="0.2.0")
+    project = lab.agent(steps=[{"tool_calls": [{"name": "faults", "input": {}}]}, {"text": "reported"}], tools=["local/faults@0.1.0"],
+                        trace=FULL, capabilities={"shell": {"allow": ["grep", "test"]}})
+    (project / "work").mkdir()
+    for n in range(8):
+        (project / f"work/log-{n}").write_text("".join(f"line {k}\n" for k in range(9)))
+    (project / "work/log-5").write_text("all is well\nfault: none\nall is well\n")
+    return project
+
+
+def test_replay_story_found_replayed_minimised_fixed_and_kept(lab):
+    project = triage(lab)
+    work = ["--workdir", project / "work"]
+    failed = recorded(lab, project)
+    assert (project / "work/report").read_text() == "log-5 fault: none\n"
+    same(project, *work)
+
+    refused = project.mur("replay", *work, "--minimise", "--check", "cat report", "--work", project / "x").failed("E-RPL-003")
+    assert "cat is not on PATH" in refused.stderr and "capabilities.shell.allow" in refused.stderr and not (project / "x").exists()
+    told = project.mur("replay", *work, "--minimise", "--check", "grep log-5 report", "--work", project / "smallest", timeout=240).ok().stdout
+    assert "1 of 8 files, 1 of 66 lines" in told and (project / "smallest/log-5").read_text() == "fault: none\n"
+
+    changes = diverges(project, *work, "--tools", "rerun", "--with-artifact", "local/faults@0.2.0", part="tool_result",
+                       cause="artifact local/faults: digest", session=failed)
+    assert "1 found" in changes["recorded"] and "0 found" in changes["now"]
+
+    edit_manifest(project, lambda m: m["artifacts"][1].update(version="0.2.0"))
+    (project / "murmur.lock").unlink(missing_ok=True)
+    fixed = lab.session(project.run("--task", "go", "--workdir", project / "smallest").ok())
+    cases = {name: project / "cases" / name for name in ("fixed", "failed")}
+    project.mur("replay", fixed.id, "--workdir", project / "smallest", "--export-eval", cases["fixed"], "--check", "test ! -s report").ok()
+    project.mur("replay", failed.id, *work, "--export-eval", cases["failed"], "--check", "grep log-5 report").ok()
+
+    kept = lab.mur("eval", "run", "--model", "recorded", cwd=cases["fixed"]).ok()
+    assert "result: pass" in kept.stdout and "pass: 1/1" in kept.stdout and "no scores" not in kept.stderr
+    # What was recorded with the old tool is another session now, and a program hears of it.
+    stale = lab.mur("eval", "run", "--model", "recorded", cwd=cases["failed"]).failed("E-RPL-002")
+    assert "result: fail" in stale.stdout and "pass: 0/1" in stale.stdout and "artifact local/faults" in stale.stderr
+
+
+def test_replay_case_whose_check_fails_is_one_that_does_not_pass(lab):
+    project = triage(lab)
+    session = recorded(lab, project)
+    project.mur("replay", session.id, "--workdir", project / "work", "--export-eval", project / "case", "--check", "grep log-1 report").ok()
+    done = lab.mur("eval", "run", "--model", "recorded", cwd=project / "case").failed("E-RPL-002")
+    assert "result: fail" in done.stdout and "1 of 1 recorded cases" in done.stderr

@@ -6,6 +6,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -145,19 +146,22 @@ def below(pid):
 
 
 @AGENTS
-def test_agents_no_memory_of_a_harness_holds_the_key(lab, agent):
+@CLASSES
+def test_agents_no_memory_of_a_harness_holds_the_key(lab, agent, containment):
     held = threading.Event()
     with AgentProvider({"text": "done", "wait": held}) as provider:
-        driven = Driven(lab, agent, provider)
+        driven = Driven(lab, agent, provider, containment)
         running = driven.start("--task", "go")
         eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
         assert provider.keys == {KEY if agent is CLAUDE else f"Bearer {KEY}"}
         programs = [pid for pid in below(running.pid) if agent.name.split("-")[0] in Path(f"/proc/{pid}/cmdline").read_text()]
         assert programs and not [pid for pid in programs if memory_holds(pid, KEY)]
         placeholders = [pid for pid in programs if memory_holds(pid, "murmur-")]
+        cores = [Path(f"/proc/{pid}/limits").read_text() for pid in programs]
         held.set()
         running.result(60 * SLOWER).ok()
     assert placeholders, "the look itself finds what is there"
+    assert all(re.search(r"Max core file size +0 +0 ", limits) for limits in cores), "none leaves a core behind"
 
 
 REACHES = """
@@ -358,11 +362,12 @@ def test_agents_claude_code_asks_before_it_acts(lab, answer, is_made):
 
 
 @AGENTS
-def test_agents_rules_of_approvals_cover_their_own_tools(lab, agent):
+@CLASSES
+def test_agents_rules_of_approvals_cover_their_own_tools(lab, agent, containment):
     """The mode that asks nothing is no way around: what falls under a rule is asked about, all else is not."""
     steps = [agent.shell("ls > seen.txt"), agent.shell("git init -q ."), agent.shell("git init -q --bare other"), {"text": "done"}]
     with AgentProvider(*steps) as provider:
-        driven = Driven(lab, agent, provider, lifecycle={**SLEEPER}, approvals={"commands": ["git init"]})
+        driven = Driven(lab, agent, provider, containment, lifecycle={**SLEEPER}, approvals={"commands": ["git init"]})
         asker, task = begin(lab, driven)
         assert "git init -q ." in question(task)["what"]
         assert list(driven.project.directory.rglob("seen.txt"))
@@ -382,6 +387,8 @@ EVERYDAY = {
     "pytest": ("python3 -m pytest -q test_it.py 2>&1 || python3 -m unittest -q test_it 2>&1 && echo said-tested", "said-tested"),
     "cargo": ("cargo build --offline 2>&1; ./target/debug/little", "said-by-rust"),
 }
+
+WIDE = {"shell": {"allow": [*PROGRAMS, "npm", "cargo", "rustc", "cc", "ld"]}, "filesystem": {"workdir_exec": "walled"}}
 
 
 def fill(work):
@@ -403,10 +410,20 @@ def test_agents_everyday_programs_work_in_its_shell(lab, agent, job):
     command, said = EVERYDAY[job]
     work = lab.directory / "everyday"
     fill(work)
-    grants = {"shell": {"allow": [*PROGRAMS, "npm", "cargo", "rustc", "cc", "ld"]}, "filesystem": {"workdir_exec": "walled"}}
     with AgentProvider(agent.shell(command), {"text": "done"}) as provider:
-        Driven(lab, agent, provider, capabilities=grants).run("work", "--workdir", work).ok()
+        Driven(lab, agent, provider, capabilities=WIDE).run("work", "--workdir", work).ok()
     assert said in provider.results[0], provider.results[0]
+
+
+@AGENTS
+def test_agents_everyday_programs_work_in_its_shell_at_sealed_too(lab, agent):
+    jobs = [EVERYDAY[job] for job in EVERYDAY if shutil.which({"pytest": "python3"}.get(job, job))]
+    work = lab.directory / "everyday"
+    fill(work)
+    with AgentProvider(*[agent.shell(command) for command, _ in jobs], {"text": "done"}) as provider:
+        Driven(lab, agent, provider, "sealed", capabilities=WIDE).run("work", "--workdir", work).ok()
+    for (command, said), result in zip(jobs, provider.results, strict=True):
+        assert said in result, f"{command}: {result}"
 
 
 @AGENTS
@@ -460,6 +477,10 @@ ACP = [
 ACP_AGENTS = pytest.mark.parametrize("agent", ACP, ids=lambda agent: agent.program)
 
 
+def those(*programs):
+    return pytest.mark.parametrize("agent", [agent for agent in ACP if agent.program in programs], ids=lambda agent: agent.program)
+
+
 def acp(lab, agent, provider, containment="scoped", **more):
     inference = {"command": str(npm_programs(agent.package) / agent.program), **more.pop("inference", {})}
     return Driven(lab, agent, provider, containment, inference=inference, **more)
@@ -489,7 +510,7 @@ def test_agents_a_budget_stops_an_acp_agent(lab, agent):
 BRIDGED = {"opencode": "murmur_files", "gemini": "mcp_murmur_files"}  # how they call the capsule's tool
 
 
-@pytest.mark.parametrize("agent", [agent for agent in ACP if agent.program in BRIDGED], ids=lambda agent: agent.program)
+@those(*BRIDGED)
 def test_agents_an_acp_agent_calls_a_tool_of_the_capsule(lab, agent):
     step = {"tool": BRIDGED[agent.program], "input": {"action": "write", "path": "by-bridge.txt", "content": "x"}}
     with AgentProvider(step, {"text": "done"}) as provider:
@@ -542,3 +563,97 @@ def test_agents_a_program_that_cannot_work_is_one_error(lab, script, code, tmp_p
         driven = Driven(lab, CLAUDE, provider, "none", inference={"command": str(program)})
         failed = driven.run("go")
     assert failed.code == 1 and failed.stderr.count("error[") == 1 and f"error[{code}]" in failed.stderr
+
+
+def replayed(lab, project, address, *arguments, home=None):
+    """`mur replay` of a real agent's record, where neither the agent nor a key is."""
+    env = {"PATH": "/usr/bin:/bin", "PROVIDER_KEY": "", **({"HOME": str(home)} if home else {})}
+    result = lab.mur("replay", address, "--json", *arguments, cwd=project, env=env, timeout=120)
+    report = result.json
+    assert result.code == 0 and report["verdict"] == "same" and report["first"] is None, f"{report}\n{result.stderr}"
+    assert report["live_calls"] == report["network_attempts"] == 0
+    return report
+
+
+@pytest.mark.parametrize("agent, containment", [(CLAUDE, "scoped"), (CODEX, "scoped"), (ASKING, "sealed")],
+                         ids=["claude-code", "codex", "codex-asking"])
+def test_agents_a_recorded_session_replays_as_the_same_and_on_another_machine(lab, agent, containment):
+    bridged = {"action": "write", "path": "by-bridge.txt", "content": "x"}
+    bridge = {"tool": "mcp__murmur__files", "input": bridged} if agent is CLAUDE else \
+        {"tool": "files", "namespace": "mcp__murmur", "input": bridged}
+    with AgentProvider(agent.shell("echo made > made.txt"), bridge, refusal(529), {"text": "All done."}) as provider:
+        driven = Driven(lab, agent, provider, containment, trace={"capture": "replay"})
+        work = driven.project.directory / "work"
+        work.mkdir()
+        session = lab.session(driven.run("do it", "--workdir", work).ok())
+        asked = len(provider.requests)
+        report = replayed(lab, driven.project.directory, session.id, "--workdir", work)
+        bundle = lab.directory / "agent.murtrace"
+        driven.project.mur("trace", "pack", session.id, "--workdir", work, "-o", bundle).ok()
+        home, folder = lab.directory / "another-home", lab.directory / "another-folder"
+        home.mkdir()
+        folder.mkdir()
+        replayed(lab, folder, bundle, home=home)
+        assert len(provider.requests) == asked, "nobody was asked again"
+    assert [name for turn in report["turns"] for name in turn["calls"]] == [agent.shell_tool if agent is CLAUDE else "command_execution", "files"]
+    assert lab.session(report["session_id"]).result_text == session.result_text == "All done."
+    assert KEY.encode() not in bundle.read_bytes() and nowhere(lab, KEY)
+
+
+@those("claude-code-acp", "opencode")
+def test_agents_a_recorded_session_of_an_acp_agent_replays_as_the_same(lab, agent):
+    with AgentProvider(agent.shell("echo made > made.txt"), {"text": "All done."}) as provider:
+        driven = acp(lab, agent, provider, trace={"capture": "replay"})
+        session = lab.session(driven.run("do it").ok())
+        asked = len(provider.requests)
+        report = replayed(lab, driven.project.directory, session.id)
+        assert len(provider.requests) == asked
+    assert lab.session(report["session_id"]).result_text == session.result_text
+
+
+@ACP_AGENTS
+def test_agents_a_cancel_ends_an_acp_agents_turn_and_leaves_nothing(lab, agent):
+    held = threading.Event()
+    with AgentProvider({"text": "too late", "wait": held}) as provider:
+        driven = acp(lab, agent, provider, lifecycle={"conversation": "threaded", **SLEEPER})
+        running = driven.start()
+        door = Door(running)
+        task = door.send_at_once("go")
+        eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
+        door.result("CancelTask", {"id": task["id"]})
+        line = eventually(lambda: lab.session(running).trace.all("harness_exit"), 60 * SLOWER, "it is gone")[0]
+        assert door.state(task["id"]) == "CANCELED" and line["cause"] == "canceled"
+        held.set()
+        running.signal()
+        running.result()
+
+
+@those("claude-code-acp", "opencode", "codex-acp")
+def test_agents_an_acp_agents_conversation_goes_on(lab, agent):
+    with AgentProvider({"text": "one"}, {"text": "two"}) as provider:
+        driven = acp(lab, agent, provider)
+        work = driven.project.directory / "work"
+        work.mkdir()
+        driven.run("remember blue", "--workdir", work).ok()
+        second = lab.session(driven.run("what was it?", "--resume", "--workdir", work).ok())
+    assert "two" in second.result_text and second.trace.one("harness_start")["session_mode"] == "resume"
+    assert "remember blue" in str(provider.requests[-1][2])
+
+
+@those("gemini", "codex-acp")
+def test_agents_a_provider_that_refuses_an_acp_agents_key_is_the_tasks_failure(lab, agent):
+    with AgentProvider(*[refusal(401)] * 20) as provider:
+        failed = acp(lab, agent, provider).run("go")
+    assert failed.code == 1 and failed.stderr.count("error[") == 1 and "error[E-RUN-033]" in failed.stderr
+    assert lab.session(failed).trace.one("harness_failed")["kind"] == "auth"
+
+
+@those("claude-code-acp", "gemini", "opencode")
+def test_agents_an_acp_agents_provider_that_fails_now_and_then_is_asked_again(lab, agent):
+    steps = [refusal(429, **{"retry-after": "1"}), agent.shell("echo one > made.txt"), refusal(529), {"text": "after all"}, {"text": "after all"}]
+    with AgentProvider(*steps) as provider:
+        driven = acp(lab, agent, provider)
+        session = lab.session(driven.run("go").ok())
+        assert len(provider.requests) >= 4
+    assert "after all" in session.result_text
+    assert [path.read_text() for path in driven.project.directory.rglob("made.txt")] == ["one\n"]

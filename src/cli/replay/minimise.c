@@ -28,6 +28,7 @@ struct minimiser {
     struct start_files files;
     struct other_parts others;
     uint64_t runs;
+    char *check_said; /* by the check of the last run, a line of it */
 };
 
 static volatile sig_atomic_t was_interrupted;
@@ -77,7 +78,12 @@ on_ended (void *ctx, struct session *s)
     if (! session_was_launched (s))
         return;
     _cleanup_json_ json_t *report = session_check (s, &check);
+    const char *error = json_get_string (report, "error");
     tell (t, json_get_string (report, "result"));
+    if (! error)
+        error = json_get_string (report, "output_tail");
+    if (error)
+        tell (t, error);
 }
 
 static _Noreturn void
@@ -105,11 +111,14 @@ be_trial (struct trial *t, pid_t parent)
     _exit (0);
 }
 
-/* "<records folder>\n<result of the check>\n", as far as it came. */
+/* "<records folder>\n<result of the check>\n<what it said>\n", as far as it came. */
 static bool
-judge_report (char *report)
+judge_report (char *report, char **said)
 {
     char *rest = report, *records = strsep (&rest, "\n"), *result = strsep (&rest, "\n");
+    char *line = strsep (&rest, "\n");
+    free (*said);
+    *said = line && line[0] ? x_strdup (line) : NULL;
     if (records && records[0] == '/')
         fs_remove_tree_at (AT_FDCWD, records, NULL);
     return str_eq (result, "pass");
@@ -134,7 +143,7 @@ run_trial (struct minimiser *m, const char *start)
     while (pid > 0 && waitpid (pid, NULL, 0) < 0 && errno == EINTR)
         ;
     buf_putc (&text, '\0');
-    return judge_report (text.data);
+    return judge_report (text.data, &m->check_said);
 }
 
 /* What is marked as kept still fails. */
@@ -331,10 +340,11 @@ run (struct minimiser *m, struct mur_error **err)
     size_t lines = start_files_lines (&m->files);
     if (! still_fails (m)) {
         rmdir (q->into);
-        mur_fail (err, E_RPL_003, "with everything in place, \"%s\" does not exit with 0",
-                  q->check);
+        mur_fail (err, E_RPL_003, "with everything in place, \"%s\" does not exit with 0%s%s",
+                  q->check, m->check_said ? ": " : "", m->check_said ? m->check_said : "");
         return mur_hint (err, "the check says that the failure is there: it exits with 0 then, and "
-                              "it runs in the session's own walls");
+                              "it runs in the session's own walls: capabilities.shell.allow lists "
+                              "its program");
     }
     sigaction (SIGINT, &action, NULL);
     reduce_files (m);
@@ -351,5 +361,6 @@ minimise (const struct minimise_request *q, struct mur_error **err)
     bool is_good = run (&m, err);
     start_files_clear (&m.files);
     other_parts_clear (&m.others);
+    free (m.check_said);
     return is_good;
 }

@@ -17,6 +17,7 @@
 #include "cli/run/cmd_run.h"
 #include "cli/run/commands.h"
 #include "cli/run/eval_cases.h"
+#include "cli/run/eval_verdict.h"
 #include "cli/run/replay_launch.h"
 #include "cli/run/unpacked.h"
 #include "fs/paths.h"
@@ -569,7 +570,7 @@ show_run (const struct eval *e, const struct one_run *one, uint64_t repeat, cons
     const char *session = json_get_string (run, "session_id");
     if (e->arm_count > 1 || e->repeat > 1)
         out_printf ("    arm: %s  repeat: %llu\n", one->arm->name, (unsigned long long)repeat + 1);
-    out_printf ("    result: %s  session: %s\n", json_get_string (run, "scores_overall"),
+    out_printf ("    result: %s  session: %s\n", eval_verdict (run, e->is_recorded),
                 session ? session : json_get_string (run, "outcome"));
 }
 
@@ -586,7 +587,7 @@ run_one (struct eval *e, size_t case_index, const struct arm *arm, uint64_t repe
     _cleanup_eval_ struct eval_scores *scores = read_scores (run);
     const char *overall = scores ? eval_overall (scores) : "no_scores";
     json_set_string (run, "scores_overall", overall);
-    if (str_eq (overall, "no_scores"))
+    if (str_eq (overall, "no_scores") && ! e->is_recorded)
         diag_plain_warning (
             "case %s: session %s left no scores", c->case_id,
             json_get_string (run, "session_id") ? json_get_string (run, "session_id") : "(none)");
@@ -629,14 +630,8 @@ show_scores (const struct eval_scores *scores)
 static void
 show_summary (const struct eval *e)
 {
-    size_t i, n, total = 0, passed = 0;
+    size_t i, n, total, passed = eval_verdict_count (e->record, e->is_recorded, &total);
     const json_t *c, *run;
-    json_array_foreach (json_object_get (e->record, "cases"), i, c)
-        json_array_foreach (json_object_get (c, "runs"), n, run)
-    {
-        total++;
-        passed += str_eq (json_get_string (run, "scores_overall"), "pass");
-    }
     struct report r = { .is_started = true };
     report_heading (&r, "Summary");
     report_text (&r, "pass: %zu/%zu\n\n", passed, total);
@@ -649,7 +644,7 @@ show_summary (const struct eval *e)
         _cleanup_eval_ struct eval_scores *scores = read_scores (run);
         const char *work = json_get_string (run, "workdir");
         out_printf ("  %-24s %s", json_get_string (c, "case_id"),
-                    json_get_string (run, "scores_overall"));
+                    eval_verdict (run, e->is_recorded));
         if (scores)
             show_scores (scores);
         out_printf ("  (%s)\n", work ? work : "no work folder");
@@ -669,7 +664,10 @@ finish (struct eval *e, struct mur_error **err)
     eval_run_text (e->record, &table);
     out_write (table.data, table.len);
     out_printf ("\nrun: %s\n  hint: mur eval diff --run %s\n", e->id.text, e->id.text);
-    return true;
+    size_t total, passed = eval_verdict_count (e->record, e->is_recorded, &total);
+    return ! e->is_recorded || passed == total ||
+           mur_fail (err, E_RPL_002, "%zu of %zu recorded cases did not pass", total - passed,
+                     total);
 }
 
 int
