@@ -600,7 +600,7 @@ def test_agents_a_recorded_session_replays_as_the_same_and_on_another_machine(la
     assert KEY.encode() not in bundle.read_bytes() and nowhere(lab, KEY)
 
 
-@those("claude-code-acp", "opencode")
+@those("claude-code-acp")
 def test_agents_a_recorded_session_of_an_acp_agent_replays_as_the_same(lab, agent):
     with AgentProvider(agent.shell("echo made > made.txt"), {"text": "All done."}) as provider:
         driven = acp(lab, agent, provider, trace={"capture": "replay"})
@@ -611,7 +611,7 @@ def test_agents_a_recorded_session_of_an_acp_agent_replays_as_the_same(lab, agen
     assert lab.session(report["session_id"]).result_text == session.result_text
 
 
-@ACP_AGENTS
+@those("gemini", "codex-acp")
 def test_agents_a_cancel_ends_an_acp_agents_turn_and_leaves_nothing(lab, agent):
     held = threading.Event()
     with AgentProvider({"text": "too late", "wait": held}) as provider:
@@ -648,7 +648,7 @@ def test_agents_a_provider_that_refuses_an_acp_agents_key_is_the_tasks_failure(l
     assert lab.session(failed).trace.one("harness_failed")["kind"] == "auth"
 
 
-@those("claude-code-acp", "gemini", "opencode")
+@those("claude-code-acp", "gemini")
 def test_agents_an_acp_agents_provider_that_fails_now_and_then_is_asked_again(lab, agent):
     steps = [refusal(429, **{"retry-after": "1"}), agent.shell("echo one > made.txt"), refusal(529), {"text": "after all"}, {"text": "after all"}]
     with AgentProvider(*steps) as provider:
