@@ -3,6 +3,7 @@
 # Signatures of packages and the policy that asks for them (spec/artifacts.md 8.2): at install and at launch.
 
 import base64
+import datetime
 import hashlib
 import json
 import os
@@ -10,6 +11,9 @@ import shutil
 import stat
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.support.oci_registry import INDEX, Registry, digest_of
 from tests.support.formation import Team
@@ -17,6 +21,7 @@ from tests.support.packages import GitHub, native_package, skill_package, tool_p
 from tests.support.roost import publish_capsule
 from tests.support.spawn import Family, Launcher, publish_agent
 
+ISSUER = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
 REQUIRE = "trust:\n  require:\n    local: [ana]\n"
 
 
@@ -225,6 +230,16 @@ def registry():
 
 def publish(project, registry, path, name="tool-x", **how):
     project.mur("publish", path, f"oci://{registry.host}/ana/{name}", **how).ok()
+
+
+def test_trust_a_signature_of_an_older_build_is_not_published(lab, project, registry):
+    (project / "tool-x-1.0.0.mur.zip").write_bytes(tool_package("tool-x", "1.0.0", description="built again"))
+    for place in ([], [f"oci://{registry.host}/ana/tool-x"]):
+        said = project.mur("publish", "tool-x-1.0.0.mur.zip", *place).failed("E-TRU-003").stderr
+        assert "mur sign tool-x-1.0.0.mur.zip" in said
+    assert registry.manifests == {} and not (lab.murmur_home / "artifacts").exists()
+    project.mur("sign", "tool-x-1.0.0.mur.zip", "--key", "ana").ok()
+    project.mur("publish", "tool-x-1.0.0.mur.zip", f"oci://{registry.host}/ana/tool-x").ok()
 
 
 SIGNATURE = "application/vnd.murmur.signature.v1+json"
@@ -469,3 +484,72 @@ def test_trust_keys_are_added_listed_and_removed(lab, project):
     project.mur("trust", "remove", "boris").ok()
     project.mur("trust", "remove", "boris").failed("E-TRU-005")
     assert "boris" not in project.mur("trust", "list").ok().stdout
+
+
+# --- Sigstore bundles beside a file ---
+
+
+def certificate(key, identity="ana@example.org", issuer="https://accounts.example.org"):
+    """As Sigstore issues them: short-lived, the name in subjectAltName, the issuer in an extension of its own."""
+    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, "sigstore.dev")])
+    return x509.CertificateBuilder(
+        name, name, key.public_key(), 7, now, now + datetime.timedelta(minutes=10), [
+            x509.Extension(x509.ExtensionOID.SUBJECT_ALTERNATIVE_NAME, True, x509.SubjectAlternativeName([x509.RFC822Name(identity)])),
+            x509.Extension(ISSUER, False, x509.UnrecognizedExtension(ISSUER, bytes([12, len(issuer)]) + issuer.encode()))],
+    ).sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def bundle_of(content, form="message", key=None, digest_of=None):
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    bundle = {"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
+              "verificationMaterial": {"certificate": {"rawBytes": b64(certificate(key))}, "tlogEntries": []}}
+    digest = hashlib.sha256(digest_of or content)
+    if form == "message":
+        bundle["messageSignature"] = {"messageDigest": {"algorithm": "SHA2_256", "digest": b64(digest.digest())},
+                                      "signature": b64(key.sign(content, ec.ECDSA(hashes.SHA256())))}
+        return bundle
+    payload = json.dumps({"subject": [{"name": "other", "digest": {"sha256": "0" * 64}},
+                                      {"name": "x", "digest": {"sha256": digest.hexdigest()}}]}).encode()
+    kind = "application/vnd.in-toto+json"
+    signed = f"DSSEv1 {len(kind)} {kind} {len(payload)} ".encode() + payload
+    bundle["dsseEnvelope"] = {"payload": b64(payload), "payloadType": kind,
+                              "signatures": [{"sig": b64(key.sign(signed, ec.ECDSA(hashes.SHA256())))}]}
+    return bundle
+
+
+@pytest.mark.parametrize("form", ["message", "statement"])
+def test_trust_a_sigstore_bundle_beside_a_file_is_read(lab, project, form):
+    content = (project / "tool-x-1.0.0.mur.zip").read_bytes()
+    project.write("tool-x-1.0.0.mur.zip.sigstore.json", json.dumps(bundle_of(content, form)))
+    said = project.mur("verify", "./tool-x-1.0.0.mur.zip").ok().stdout
+    assert "for ana@example.org by https://accounts.example.org" in said and "not checked" in said and "is signed by ana" in said
+    os.unlink(project / "tool-x-1.0.0.mur.zip.sig")
+    assert "ana@example.org" in project.mur("verify", "./tool-x-1.0.0.mur.zip").failed("E-TRU-001").stdout
+    require(lab)
+    project.mur("install", "./tool-x-1.0.0.mur.zip").failed("E-TRU-001")
+
+
+@pytest.mark.parametrize("harm", ["bytes", "statement", "certificate", "signature", "text"])
+def test_trust_a_sigstore_bundle_that_does_not_hold(project, harm):
+    content = (project / "tool-x-1.0.0.mur.zip").read_bytes()
+    bundle = bundle_of(content, "statement" if harm == "statement" else "message",
+                       digest_of=b"other" if harm in ("bytes", "statement") else None)
+    if harm == "certificate":
+        other = ec.generate_private_key(ec.SECP256R1())
+        bundle["verificationMaterial"]["certificate"]["rawBytes"] = b64(certificate(other))
+    elif harm == "signature":
+        bundle["messageSignature"]["signature"] = b64(b"x" * 70)
+    project.write("tool-x-1.0.0.mur.zip.sigstore.json", "no JSON" if harm == "text" else json.dumps(bundle))
+    project.mur("verify", "./tool-x-1.0.0.mur.zip").failed("E-TRU-003")
+
+
+def test_trust_a_sigstore_bundle_of_a_key_without_a_certificate(project):
+    bundle = bundle_of((project / "tool-x-1.0.0.mur.zip").read_bytes())
+    bundle["verificationMaterial"] = {"publicKey": {"hint": "abc"}}
+    project.write("tool-x-1.0.0.mur.zip.sigstore.json", json.dumps(bundle))
+    assert "was not checked" in project.mur("verify", "./tool-x-1.0.0.mur.zip").ok().stdout

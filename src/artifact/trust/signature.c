@@ -33,9 +33,8 @@ statement_of (const struct signed_package *p)
     return json_text (statement, JSON_TEXT_ORDERED);
 }
 
-/* What is signed: the pre-authentication encoding of DSSE. */
-static void
-encode (const char *type, const char *payload, size_t len, struct buf *out)
+void
+signature_encode (const char *type, const char *payload, size_t len, struct buf *out)
 {
     buf_printf (out, "DSSEv1 %zu %s %zu ", strlen (type), type, len);
     buf_append (out, payload, len);
@@ -62,7 +61,7 @@ signature_make (const struct signed_package *p, const struct trust_key *key,
     unsigned char signature[ED25519_SIGNATURE_LEN];
     _cleanup_free_ char *statement = statement_of (p);
     _cleanup_buf_ struct buf encoded = { 0 };
-    encode (payload_type, statement, strlen (statement), &encoded);
+    signature_encode (payload_type, statement, strlen (statement), &encoded);
     if (! ed25519_sign (private_key, encoded.data, encoded.len, signature))
         return NULL;
     _cleanup_free_ char *payload = mcp_base64_encode (statement, strlen (statement));
@@ -164,6 +163,18 @@ broken (char **why, char *text)
     return SIGNATURE_BROKEN;
 }
 
+char *
+signature_fault (const char *text, const struct signed_package *p)
+{
+    _cleanup_json_ json_t *envelope = json_loads (text, JSON_REJECT_DUPLICATES, NULL);
+    const char *payload = json_get_string (envelope, "payload");
+    size_t len = 0;
+    _cleanup_free_ unsigned char *statement =
+        payload ? mcp_base64_decode (payload, strlen (payload), &len) : NULL;
+    return statement ? statement_fault ((const char *)statement, len, p)
+                     : x_strdup ("it is no DSSE envelope of a statement");
+}
+
 enum signature_verdict
 signature_judge (const char *text, const struct signed_package *p, const struct trust_key *keys,
                  size_t count, size_t *which, char **why)
@@ -177,7 +188,7 @@ signature_judge (const char *text, const struct signed_package *p, const struct 
     if (! statement || ! str_eq (type, payload_type))
         return broken (why, x_strdup ("it is no DSSE envelope of a statement"));
     _cleanup_buf_ struct buf encoded = { 0 };
-    encode (type, (const char *)statement, len, &encoded);
+    signature_encode (type, (const char *)statement, len, &encoded);
     while (signer < count && ! is_signed_by (envelope, &encoded, &keys[signer]))
         signer++;
     for (size_t i = 0; signer == count && i < count; i++)

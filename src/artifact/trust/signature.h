@@ -25,6 +25,11 @@ char *signature_make (const struct signed_package *p, const struct trust_key *ke
  * Owned. */
 char *signature_join (const char *one, const char *other);
 
+/* What an envelope says that is not so of a package, whoever signed it; NULL: nothing. Owned. */
+char *signature_fault (const char *text, const struct signed_package *p);
+/* Adds what a DSSE signature is over: the pre-authentication encoding. */
+void signature_encode (const char *type, const char *payload, size_t len, struct buf *out);
+
 enum signature_verdict {
     SIGNATURE_GOOD,
     SIGNATURE_FOREIGN, /* none of these keys signed it */

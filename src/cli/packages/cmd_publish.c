@@ -98,6 +98,19 @@ publish_to_registry (struct package *p, const char *to, const char *platform,
     return true;
 }
 
+/* A signature that was left behind by an older build is not published. */
+static bool
+check_signature (const struct package *p, const char *path, struct mur_error **err)
+{
+    const struct signed_package what = { p->manifest->name, p->manifest->version, p->sha256 };
+    _cleanup_free_ char *fault = p->signature ? signature_fault (p->signature, &what) : NULL;
+    if (! fault)
+        return true;
+    mur_fail (err, E_TRU_003, "%s" PACKAGE_SIGNATURE_ENDING " is not of this package: %s", path,
+              fault);
+    return mur_hint (err, "`mur sign %s --key <name>` makes a new one", path);
+}
+
 int
 cmd_publish (const struct cli_args *args, struct mur_error **err)
 {
@@ -118,6 +131,7 @@ cmd_publish (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     _cleanup_package_ struct package *p = package_from_file (path, err);
     if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
+        ! check_signature (p, path, err) ||
         ! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))
         return CLI_FAILED;
     return CLI_OK;

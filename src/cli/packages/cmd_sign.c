@@ -5,6 +5,7 @@
  */
 #include "artifact/names/name.h"
 #include "artifact/store/store.h"
+#include "artifact/trust/sigstore.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/secret.h"
@@ -109,6 +110,19 @@ verify (const struct package *p, const char *text, const struct trust_ring *ring
     return mur_fail (err, E_TRU_003, "the signature of %s does not hold: %s", text, why);
 }
 
+/* What a bundle beside a file says; it is never asked for. E-TRU-003 when it does not hold. */
+static bool
+tell_bundle (const struct package *p, const char *path, struct mur_error **err)
+{
+    _cleanup_free_ char *bundle = sigstore_beside (path), *said = NULL;
+    if (! bundle)
+        return true;
+    if (sigstore_judge (bundle, p, &said) == SIGSTORE_BROKEN)
+        return mur_fail (err, E_TRU_003, "%s: its Sigstore bundle %s", path, said);
+    out_printf ("%s: its Sigstore bundle %s\n", path, said);
+    return true;
+}
+
 int
 cmd_verify (const struct cli_args *args, struct mur_error **err)
 {
@@ -117,5 +131,5 @@ cmd_verify (const struct cli_args *args, struct mur_error **err)
     _cleanup_trust_ring_ struct trust_ring ring = { 0 };
     if (! p || ! package_open_zip (p, err) || ! trust_ring_read (&ring, err))
         return CLI_FAILED;
-    return verify (p, text, &ring, err) ? CLI_OK : CLI_FAILED;
+    return tell_bundle (p, p->label, err) && verify (p, text, &ring, err) ? CLI_OK : CLI_FAILED;
 }
