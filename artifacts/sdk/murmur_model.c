@@ -37,6 +37,33 @@ struct reading {
     bool has_event;   /* one of the events was JSON */
 };
 
+/* What Python writes where JSON has no number. */
+static size_t
+no_number_at (const char *text)
+{
+    size_t sign = *text == '-' ? 1 : 0;
+    return strncmp (text + sign, "NaN", 3) == 0        ? sign + 3
+           : strncmp (text + sign, "Infinity", 8) == 0 ? sign + 8
+                                                       : 0;
+}
+
+/* The text with null for each of them that stands outside of a string. */
+static void
+null_no_numbers (struct mur_text *text)
+{
+    struct mur_text to = { 0 };
+    bool is_in_string = false;
+    for (size_t i = 0, step; i < text->len; i += step) {
+        const char *at = text->data + i;
+        size_t word = is_in_string ? 0 : no_number_at (at);
+        step = word > 0 ? word : is_in_string && *at == '\\' && i + 1 < text->len ? 2 : 1;
+        is_in_string = is_in_string != (*at == '"');
+        mur_text_add (&to, word > 0 ? "null" : at, word > 0 ? 4 : step);
+    }
+    mur_text_free (text);
+    *text = to;
+}
+
 /* Takes one value of JSON; false when it is none. */
 static bool
 take_json (struct reading *reading, const char *text, size_t len,
@@ -44,6 +71,8 @@ take_json (struct reading *reading, const char *text, size_t len,
 {
     struct mur_text clean = { 0 };
     text_add_escaped (&clean, text, len);
+    if (clean.len > 0 && ! mur_json_check (clean.data, clean.len, NULL))
+        null_no_numbers (&clean);
     struct mur_json *json = clean.len > 0 && mur_json_check (clean.data, clean.len, NULL)
                                 ? mur_json_parse (clean.data, clean.len)
                                 : NULL;
@@ -470,6 +499,22 @@ provider_url (const struct mur_provider *provider, const struct mur_json *config
     return mur_format ("%s%s%s", endpoint, has_version ? "" : provider->version, provider->path);
 }
 
+/* A call's tool and inputs under the names of the runtime's request. */
+static void
+name_as_the_runtime_does (const struct mur_provider *provider, const struct mur_json *request,
+                          struct mur_block *call)
+{
+    if (call->name == NULL)
+        return;
+    char *meant = mur_meant_tool (request, call->name);
+    if (meant != NULL) {
+        free (call->name);
+        call->name = meant;
+    }
+    if (provider->name_inputs != NULL && mur_block_is_whole (call))
+        provider->name_inputs (request, call->name, &call->text);
+}
+
 void
 mur_provider_call (const struct mur_provider *provider, const struct mur_json *request,
                    const struct mur_json *config, const struct mur_text *body,
@@ -493,9 +538,8 @@ mur_provider_call (const struct mur_provider *provider, const struct mur_json *r
     } else {
         mur_refusal_of_connection (&answer, call.url, error);
     }
-    for (size_t i = 0; provider->has_narrow_names && i < answer.count; i++)
-        if (answer.blocks[i].name != NULL && mur_block_is_whole (&answer.blocks[i]))
-            mur_widen_input (request, answer.blocks[i].name, &answer.blocks[i].text);
+    for (size_t i = 0; i < answer.count; i++)
+        name_as_the_runtime_does (provider, request, &answer.blocks[i]);
     mur_answer_hand_over (&answer, out);
 }
 

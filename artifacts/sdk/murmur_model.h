@@ -20,9 +20,10 @@ struct mur_provider {
     /* One event of the stream, or the whole answer; each is JSON, checked. */
     void (*take_event) (struct mur_answer *answer, const struct mur_json *json);
     void (*take_whole) (struct mur_answer *answer, const struct mur_json *json);
-    const char *path;               /* below the endpoint, such as "/messages" */
-    const char *version;            /* path of the version, such as "/v1" */
-    bool has_narrow_names;          /* inputs' names were narrowed (murmur_names.h) */
+    const char *path;    /* below the endpoint, such as "/messages" */
+    const char *version; /* path of the version, such as "/v1" */
+    /* mur_widen_input where the names of inputs were narrowed, or NULL. */
+    void (*name_inputs) (const struct mur_json *request, const char *tool, struct mur_text *input);
     bool is_versioned;              /* endpoints with a path name the version themselves */
     const char *header[2];          /* one more request header, or NULL */
     const char *const *own_members; /* members of the request that config may not set; NULL ends */

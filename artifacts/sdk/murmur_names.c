@@ -6,6 +6,10 @@
 #include "murmur_names.h"
 #include "murmur_internal.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 #define NAME_LIMIT  64
 #define CHECK_CHARS 9 /* "_" and 8 digits */
 
@@ -148,4 +152,51 @@ mur_widen_input (const struct mur_json *request, const char *tool, struct mur_te
         *input = renamed;
     }
     mur_json_free (json);
+}
+
+/* --- Tools --- */
+
+static bool
+is_nearly (const char *name, const char *tool, size_t len)
+{
+    for (; len > 0 && *name != '\0'; name++, tool++, len--)
+        if (tolower (*name == '_' ? '-' : *name) != tolower (*tool == '_' ? '-' : *tool))
+            return false;
+    return len == 0 && *name == '\0';
+}
+
+char *
+mur_meant_tool (const struct mur_json *request, const char *name)
+{
+    const char *last = name + strlen (name);
+    while (last > name && strchr ("./:", last[-1]) == NULL)
+        last--;
+    mur_node meant = -1, tools = mur_json_get (request, 0, "tools");
+    for (mur_node t = mur_json_first (request, tools); t >= 0; t = mur_json_next (request, t)) {
+        mur_node tool = mur_json_get (request, t, "name");
+        size_t len;
+        const char *raw = mur_json_raw (request, tool, &len);
+        if (mur_json_is (request, tool, name))
+            return NULL;
+        if (len > 2 && is_nearly (last, raw + 1, len - 2)) {
+            if (meant >= 0)
+                return NULL;
+            meant = tool;
+        }
+    }
+    return mur_json_text (request, meant);
+}
+
+void
+mur_text_tool_name (struct mur_text *to, const struct mur_json *json, mur_node name)
+{
+    char *text = mur_json_text (json, name);
+    size_t len = text != NULL ? strlen (text) : 0;
+    for (size_t i = 0; i < len; i++)
+        if (! is_taken_as_is (text[i]) || text[i] == '.')
+            text[i] = '_';
+    if (len > NAME_LIMIT)
+        text[NAME_LIMIT] = '\0';
+    mur_text_string (to, "name", len > 0 ? text : "_");
+    free (text);
 }

@@ -343,12 +343,14 @@ mur_refusal_of_connection (struct mur_answer *answer, const char *url, const cha
     bool is_slow =
         strcmp (why, "response timeout") == 0 || strcmp (why, "connection read timeout") == 0;
     bool is_untrusted = strcmp (why, "TLS certificate error") == 0;
-    mur_answer_fail (
-        answer, MUR_TRANSIENT_UNTOLD, "%s%s%s",
-        is_slow ? "the provider did not answer in time: " : "the provider cannot be reached: ", why,
-        is_untrusted ? " (its certificate is not trusted; SSL_CERT_FILE names a file "
-                       "of further authorities)"
-                     : "");
+    bool is_untold = strcmp (why, "internal error") == 0; /* the runtime adds what it knows */
+    mur_answer_fail (answer, MUR_TRANSIENT_UNTOLD, "%s%s%s%s",
+                     is_slow ? "the provider did not answer in time"
+                             : "the provider cannot be reached",
+                     is_untold ? "" : ": ", is_untold ? "" : why,
+                     is_untrusted ? " (its certificate is not trusted; SSL_CERT_FILE names a file "
+                                    "of further authorities)"
+                                  : "");
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "cli/line/fleet_options.h"
+#include "cli/line/session_words.h"
 #include "cli/mcp/commands.h"
 #include "cli/mcp/mcp_options.h"
 #include "cli/packages/commands.h"
@@ -290,28 +291,6 @@ static const struct cli_option no_options[] = { NONE };
          { "TEXT", false, false, "the text; - for what standard input holds" })
 #define CONTEXT_POS POS ({ "CONTEXT_ID", true, false, "the conversation's context id" })
 
-/* `cancel` names a session and a task, or a door and a task. */
-static char *
-check_cancel (const struct cli_args *args)
-{
-    bool has_url = cli_has (args, "--url");
-    bool has_second = cli_positional (args, "TASK_ID") != NULL;
-    if (has_url && has_second)
-        return x_strdup ("with --url only the task is named, not a session");
-    if (has_url && ! cli_positional (args, "SESSION"))
-        return x_strdup ("the task's id is missing");
-    if (! has_url && ! has_second)
-        return x_strdup ("a session and a task are needed (or --url and a task)");
-    return NULL;
-}
-
-/* One positional of `send` and `answer` is the text, two are a session and the text. */
-static char *
-check_text (const struct cli_args *args)
-{
-    return cli_positional (args, "SESSION") ? NULL : x_strdup ("the text to send is missing");
-}
-
 static char *
 check_doctor (const struct cli_args *args)
 {
@@ -369,15 +348,15 @@ static const struct cli_command commands[] = {
       "a session the newest is meant. A task that asks something ends the command with its "
       "question; `mur answer` goes on.",
       "mur send \"And now?\"\nmur send @2 \"How is it?\"\ngit diff | mur send @1 -", TEXT_POS,
-      send_options, cmd_send, check_text },
+      send_options, cmd_send, cli_check_text },
     { "answer", "Answer a task that asks", "Follows the task as `mur send` does.",
       "mur answer \"yes\"\nmur answer @2 \"the second one\"", TEXT_POS, answer_options, cmd_answer,
-      check_text },
+      cli_check_text },
     { "cancel", "Cancel one task of a running capsule", NULL, "mur cancel @1 tsk_0190f3c2",
       POS ({ "SESSION", false, false,
              "@N, a full session id, or its last characters (with --url: the task)" },
            { "TASK_ID", false, false, "the task" }),
-      cancel_options, cmd_cancel, check_cancel },
+      cancel_options, cmd_cancel, cli_check_cancel },
     { "stop", "End a running capsule, or a whole formation",
       "Asks the capsule to end its tasks, then signals it, and says what was left running.",
       "mur stop @1 --timeout 30",

@@ -255,6 +255,9 @@ classify (struct http_client *c, struct http_transfer *t, CURLcode code)
     case CURLE_HTTP2_STREAM:
     case CURLE_ABORTED_BY_CALLBACK:
         return cut;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* HTTP/0.9 is what libcurl calls any bytes without a head */
+    case CURLE_WEIRD_SERVER_REPLY:
+        return t->own.is_sent ? HTTP_NO_HTTP : HTTP_INTERNAL;
     default:
         return HTTP_INTERNAL;
     }

@@ -45,6 +45,14 @@ def test_newcomer_A3_send_prints_the_answer_alone(lab, model, running):
     assert lab.mur("send", "--url", url, "3 + 4").ok().stdout == "seven\n"
 
 
+def test_newcomer_A3_a_session_without_a_text_is_not_what_is_said(lab, model, running):
+    for command in ("send", "answer"):
+        for session in ("@1", running.session_id):
+            told = lab.mur(command, session).failed(exit_status=2).stderr
+            assert f"the text to send to {session} is missing" in told
+    assert not model.requests
+
+
 def test_newcomer_A3_send_goes_on_with_a_context(lab, model, running):
     model.script(answer("one"), answer("two"))
     lab.mur("send", "@1", "first", "--context", "talk").ok()

@@ -5,6 +5,8 @@
 
 import json
 import re
+import socket
+import threading
 import urllib.request
 
 import pytest
@@ -329,6 +331,26 @@ def test_std_drivers_name_a_provider_that_is_not_there(lab, provider, model):
     session = Desk(lab, model, provider, gateway={"endpoint": "http://127.0.0.1:9", "keyless": True}).fails()
 
     assert session.result_text.startswith("error: the provider cannot be reached: connection refused (127.0.0.1:")
+    assert "inference_retry" not in session.trace.types
+
+
+def test_std_drivers_say_that_something_else_listens_there(lab, provider, model):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        other = Desk(lab, model, provider, gateway={
+            "endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}", "keyless": True})
+
+        def greet():
+            with listener.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        session = other.fails()
+        thread.join()
+
+    assert re.fullmatch(r"error: the provider cannot be reached \(127\.0\.0\.1:\d+: what it answers is no HTTP: is it an "
+                        r"https:// address, or another service\?\)", session.result_text), session.result_text
     assert "inference_retry" not in session.trace.types
 
 

@@ -113,6 +113,24 @@ def test_report_03_more_inputs_that_are_nearly_json(desk, arguments):
     assert session.result_text == "finished" and len(task.model.requests) == 2
 
 
+@pytest.mark.parametrize("written", ["functions.files", "Files", "std/files", "default_api:files"])
+def test_report_03_a_name_that_means_one_tool_is_that_tool(desk, written):
+    task = desk()
+    session = task.ends(task.called(LIST, written))
+    assert session.trace.one("tool_call")["status"] == "ok" and len(task.model.requests) == 2
+    task.form.check(task.model.requests[1])
+
+
+@pytest.mark.parametrize("written", ["fi les\x1b[2J", "n\u00e4me", "x" * 200, "web.search", "/"])
+def test_report_14_names_of_tools_go_back_in_the_providers_letters(desk, written):
+    task = desk()
+    task.ends(task.called(LIST, written))
+    body = task.model.requests[1].body.decode()
+    names = re.findall(r'"name": ?"((?:[^"\\]|\\.)*)"', body)
+    assert names and all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names), names
+    assert "there is no tool named" in body
+
+
 # --- 4: calls ------------------------------------------------------------------------------------------------------------
 
 
@@ -253,6 +271,18 @@ def test_report_10_streams_dressed_otherwise(desk, how):
     elif how == "upper":
         reply = Reply(body=body, content_type="TEXT/EVENT-STREAM; CHARSET=utf-8")
     assert task.ends(reply, then_ok=False).result_text == "finished" and len(task.model.requests) == 1
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_report_10_a_number_that_is_none_is_no_number_told(desk, number):
+    task = desk()
+    events = task.events(Turn(text='NaN "Infinity" \\" -inf'))
+    for key in ("output_tokens", "completion_tokens"):
+        events = changed(events, key, number)
+    body = task.stream(events)
+    session = task.ends(body, then_ok=False)
+    assert b": NaN" in body or b"Infinity," in body or b"Infinity}" in body
+    assert session.result_text == 'NaN "Infinity" \\" -inf' and len(task.model.requests) == 1
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br"])

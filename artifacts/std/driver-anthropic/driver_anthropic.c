@@ -88,7 +88,7 @@ add_block (struct request *r, mur_node block)
     if (mur_block_is (r->json, block, "tool_call")) {
         mur_text_puts (&r->text, "{\"type\":\"tool_use\"");
         add_id (r, "id", member (r, block, "id"));
-        mur_text_node (&r->text, "name", r->json, member (r, block, "name"));
+        mur_text_tool_name (&r->text, r->json, member (r, block, "name"));
         add_input (r, member (r, block, "input"));
         end_block (r);
         return;
@@ -378,7 +378,7 @@ static const struct mur_provider provider = {
     .take_whole = take_whole,
     .path = "/messages",
     .version = "/v1",
-    .has_narrow_names = true,
+    .name_inputs = mur_widen_input,
     .header = { "anthropic-version", "2023-06-01" },
     .own_members = own_members,
 };

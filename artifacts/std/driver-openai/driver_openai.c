@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "murmur_names.h"
 
 /* --- Dialects --- */
 
@@ -152,7 +153,7 @@ add_call (struct request *r, mur_node block)
     mur_text_puts (&r->text, "{");
     add_id (r, "id", member (r, block, "id"));
     mur_text_puts (&r->text, ",\"type\":\"function\",\"function\":{");
-    mur_text_node (&r->text, "name", r->json, member (r, block, "name"));
+    mur_text_tool_name (&r->text, r->json, member (r, block, "name"));
     mur_text_key (&r->text, "arguments");
     mur_text_json_bytes (&r->text, input, len);
     mur_text_puts (&r->text, "}");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "murmur_names.h"
 
 #define ID_LIMIT_BYTES 64
 
@@ -72,7 +73,7 @@ add_call (struct request *r, mur_node block)
     const char *input = mur_json_raw (r->json, member (r, block, "input"), &len);
     open_item (r, "function_call");
     add_id (r, member (r, block, "id"));
-    mur_text_node (&r->text, "name", r->json, member (r, block, "name"));
+    mur_text_tool_name (&r->text, r->json, member (r, block, "name"));
     mur_text_key (&r->text, "arguments");
     mur_text_json_bytes (&r->text, input, len);
     mur_text_puts (&r->text, "}");

@@ -65,6 +65,18 @@ break_off (void *ctx, int fd, int number)
     buf_free (&body);
 }
 
+static void
+answer_no_http (void *ctx, int fd, int number)
+{
+    (void)number;
+    struct buf head = { 0 }, body = { 0 };
+    if (loop_read_request (fd, &head, &body))
+        keep (ctx, &head, &body);
+    loop_send (fd, "SSH-2.0-OpenSSH_9.2p1\r\n");
+    buf_free (&head);
+    buf_free (&body);
+}
+
 #define BIG ((size_t)8 << 20)
 
 static void
@@ -277,6 +289,10 @@ test_failures_have_their_class (void **state)
     assert_int_equal (get (c, url, &status), HTTP_REFUSED);
     assert_int_equal (get (c, "http://nowhere.test/", &status), HTTP_DNS_FAILED);
     assert_int_equal (get (c, "ftp://127.0.0.1/", &status), HTTP_INTERNAL);
+    struct loop_server *other = loop_server_new (answer_no_http, &log);
+    _cleanup_free_ char *other_url = url_of (other, "/");
+    assert_int_equal (get (c, other_url, &status), HTTP_NO_HTTP);
+    loop_server_free (other);
     assert_true (http_failure_is_transient (HTTP_INCOMPLETE));
     assert_false (http_failure_is_transient (HTTP_REFUSED));
     http_client_free (c);
