@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define RECORDS_TOKEN "MUR_RECORDS_TOKEN" /* what a records store is shown */
+
 typedef void render_fn (const struct deploy_facts *f, struct deploy_files *out);
 
 /* What a target can keep, one row each. */
@@ -139,13 +141,16 @@ object_name (const char *capsule)
 }
 
 static void
-collect_keys (const struct capsule_manifest *m, struct strv *out)
+collect_keys (const struct capsule_manifest *m, const char *records_store, struct strv *out)
 {
     for (size_t i = 0; i < m->artifacts.len; i++) {
         const struct gateway_block *g = m->artifacts.items[i].gateway;
         if (g && g->key_reference && ! strv_contains (out, g->key_reference))
             strv_push (out, g->key_reference);
     }
+    if (records_store && str_starts (records_store, "https:") &&
+        ! strv_contains (out, RECORDS_TOKEN))
+        strv_push (out, RECORDS_TOKEN);
     strv_sort (out);
 }
 
@@ -178,7 +183,7 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     bool is_kept = check (&f, err);
     if (is_kept) {
         f.name = object_name (m->name);
-        collect_keys (m, &f.keys);
+        collect_keys (m, request->records_store, &f.keys);
         targets[request->target].render (&f, out);
         qsort (out->items, out->len, sizeof *out->items, compare_files);
     }

@@ -37,6 +37,7 @@ struct deploy_request {
     const char *space;         /* namespace */
     const char *queue;         /* LocalQueue of Kueue */
     const char *public_url;    /* NULL: none */
+    const char *records_store; /* NULL: records stay in the pod */
     const char *task;          /* NULL: the door takes them */
     const char *seccomp; /* profile on the nodes, below their folder of them; NULL: the runtime's */
     enum deploy_door door;

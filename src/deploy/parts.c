@@ -19,6 +19,7 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
                                      { "--bind", r->door == DEPLOY_DOOR_NONE ? NULL : "0.0.0.0" },
                                      { "--secrets-dir", f->keys.len ? keys : NULL },
                                      { "--public-url", r->public_url },
+                                     { "--records-store", r->records_store },
                                      { "--task", r->task } };
     for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
         for (size_t n = 0; pairs[i][1] && n < 2; n++)

@@ -85,6 +85,7 @@ struct stage_request {
     struct asked_code capsule;
     struct asked_work work;
     const char *public_url;    /* what the agent card names; NULL: localhost and the port */
+    const char *records_store; /* where the records go while it runs; NULL: nowhere */
     const char *system_prompt; /* --system-prompt, trimmed; NULL when cleared */
     bool system_prompt_is_overridden;
     const char *context_id; /* --context, or the resumed one; NULL: minted per task */

@@ -23,7 +23,7 @@ COMMANDS = {
     "run": ([], ["--manifest", "--capsule", "--capsule-version", "--roster [", "--spawn-grant-stdin", "--task", "--system-prompt", "--model <NAME>", "--max-session-tokens <N>", "-p, --print", "-q, --quiet",
                  "--deadline", "--context", "--resume [", "--resume-mode", "--forget-session", "--lifecycle-task-acceptance",
                  "--lifecycle-after-task", "--workdir", "--json", "-v, --verbose", "--bind", "--no-env-file", "--containment", "--unconfined",
-                 "--explain-scope", "--port <PORT>", "--fleet-token <FILE>", "--public-url <URL>", "--secrets-dir <DIR>"]),
+                 "--explain-scope", "--port <PORT>", "--fleet-token <FILE>", "--public-url <URL>", "--records-store <URL>", "--secrets-dir <DIR>"]),
     "conversation ls": ([], ["--record <NAME>", "--message <MSG-ID>", "--json"]),
     "conversation show": (["<CONTEXT_ID>"], ["--record <NAME>", "--full", "--json"]),
     "conversation rm": (["<CONTEXT_ID>"], ["--record <NAME>"]),
@@ -87,7 +87,7 @@ def test_cli_12_a_command_takes_what_the_table_says(lab, command):
 
 
 @pytest.mark.parametrize("group,members", [
-    ("trace", ["show", "steps", "diff", "report", "export", "pack", "list", "rm"]), ("eval", ["show", "diff", "run"]),
+    ("trace", ["show", "steps", "diff", "report", "export", "pack", "list", "fetch", "rm"]), ("eval", ["show", "diff", "run"]),
     ("conversation", ["ls", "show", "rm", "truncate"]), ("control", ["show", "set", "secret", "forget"]),
     ("beta", ["list", "enable", "disable"]), ("config", ["set", "get", "list", "unset", "path"]),
 ])

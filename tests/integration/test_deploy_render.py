@@ -123,3 +123,11 @@ def test_deploy_apply_hands_the_objects_to_kubectl(lab):
     assert "kubectl" in project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE,
                                     env={"PATH": "/nowhere"}).failed("E-DEP-006").stderr
     project.mur("deploy", "apply", "--to", "systemd", env=env).failed("E-DEP-005")
+
+
+def test_fleet_records_a_deployment_names_the_store_and_where_its_token_lies(lab):
+    pod = objects(render(writer(lab), "--to", "kubernetes", "--records-store", "https://records.example.com/team").ok().stdout)["Job"]["spec"]["template"]["spec"]
+    arguments = pod["containers"][0]["args"]
+    assert arguments[arguments.index("--records-store") + 1] == "https://records.example.com/team"
+    keys, = [volume["secret"] for volume in pod["volumes"] if volume["name"] == "keys"]
+    assert [item["key"] for item in keys["items"]] == ["MUR_RECORDS_TOKEN", "WRITER_KEY"]

@@ -41,6 +41,7 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                                   .space = cli_value (args, "--namespace"),
                                   .queue = cli_value (args, "--queue"),
                                   .public_url = cli_value (args, "--public-url"),
+                                  .records_store = cli_value (args, "--records-store"),
                                   .task = cli_value (args, "--task"),
                                   .seccomp = cli_value (args, "--seccomp-profile") };
     for (size_t i = 0; i < ARRAY_LEN (doors); i++)

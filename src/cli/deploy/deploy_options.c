@@ -52,6 +52,10 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<URL>",                                                                   \
           .help = "the address its agent card names" },                                            \
+        { .name = "--records-store",                                                               \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<URL>",                                                                   \
+          .help = "where its records go while it runs: https://host/path, or file:///folder" },    \
         { .name = "--seccomp-profile",                                                             \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<NAME>",                                                                  \

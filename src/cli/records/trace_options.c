@@ -52,6 +52,18 @@ const struct cli_option cli_trace_export_options[] = {
     { 0 },
 };
 
+const struct cli_option cli_trace_fetch_options[] = {
+    { .name = "--workdir",
+      .kind = CLI_VALUE,
+      .value_name = "<WORKDIR>",
+      .help = "the work folder whose sessions it comes to stand among" },
+    { .name = "--secrets-dir",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "where the store's token is, in a file named MUR_RECORDS_TOKEN" },
+    { 0 },
+};
+
 const struct cli_option cli_trace_steps_options[] = {
     { .name = "--verbose", .help = "add the first text of each call's input" },
     OPT_WORKDIR,

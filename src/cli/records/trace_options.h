@@ -7,6 +7,7 @@
 #include "cli/line/command.h"
 
 extern const struct cli_option cli_trace_show_options[];
+extern const struct cli_option cli_trace_fetch_options[];
 extern const struct cli_option cli_trace_steps_options[];
 extern const struct cli_option cli_trace_report_options[];
 extern const struct cli_option cli_trace_diff_options[];

@@ -144,7 +144,7 @@ check_home (struct run *r, struct mur_error **err)
 static bool
 read_grant (struct run *r, struct mur_error **err)
 {
-    if (! run_read_surroundings (r->args, &r->request.public_url, err))
+    if (! run_read_surroundings (r->args, &r->request.public_url, &r->request.records_store, err))
         return false;
     if (! cli_has (r->args, "--spawn-grant-stdin"))
         return true;

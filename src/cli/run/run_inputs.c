@@ -15,6 +15,7 @@
 #include "session/launch.h"
 #include "trace/read/address.h"
 #include "trace/read/reader.h"
+#include "trace/ship/record_store.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -159,8 +160,12 @@ run_parse_identity (const char *text, unsigned long long *dev, unsigned long lon
 }
 
 bool
-run_read_surroundings (const struct cli_args *args, const char **public_url, struct mur_error **err)
+run_read_surroundings (const struct cli_args *args, const char **public_url,
+                       const char **records_store, struct mur_error **err)
 {
+    if (cli_has (args, "--records-store"))
+        setenv (RECORDS_STORE_VARIABLE, cli_value (args, "--records-store"), 1);
+    *records_store = getenv (RECORDS_STORE_VARIABLE);
     _cleanup_url_ struct url url = { 0 };
     const char *text = *public_url = cli_value (args, "--public-url");
     const char *fault = text ? url_parse (text, &url) : NULL;

@@ -40,7 +40,7 @@ bool run_parse_identity (const char *text, unsigned long long *dev, unsigned lon
 /* What the machine around it gives a session: --public-url (NULL: none), --secrets-dir. E-IO-003.
  */
 bool run_read_surroundings (const struct cli_args *args, const char **public_url,
-                            struct mur_error **err);
+                            const char **records_store, struct mur_error **err);
 
 /* The version --capsule alone means: the newest that is installed, which is said. Owned; NULL: none
  * is. */

@@ -131,6 +131,11 @@ const struct cli_option cli_run_options[] = {
       .help =
           "where others reach the door, through a proxy or a service: the address its agent card "
           "names" },
+    { .name = "--records-store",
+      .kind = CLI_VALUE,
+      .value_name = "<URL>",
+      .help = "where the session's records go while it runs, and those of its children: "
+              "file:///folder, or https://host/path for a server that keeps what is PUT" },
     { .name = "--secrets-dir",
       .kind = CLI_VALUE,
       .value_name = "<DIR>",

@@ -37,6 +37,7 @@
 #include "session/launch/retention.h"
 #include "session/launch/roost_session.h"
 #include "session/launch/running_record.h"
+#include "session/launch/ship.h"
 #include "session/launch/start_line.h"
 #include "session/launch/termination.h"
 #include "session/loop/loop.h"
@@ -219,9 +220,11 @@ tear_down (struct session *s, struct launch_outcome *outcome)
 
 /* What others are owed once nothing runs any more; still bounded by the termination's timer. */
 static void
-settle (struct session *s, bool is_good)
+settle (struct session *s, const struct launch_outcome *outcome)
 {
+    bool is_good = ! outcome->error;
     completion_report_send (s, is_good);
+    ship_end (s, session_ending_name (outcome->ending));
     roost_session_end (s, is_good);
     running_record_end (s);
     termination_disarm (s);
@@ -237,8 +240,9 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
     confine_warn_places (s);
     bool has_own = false;
     /* Armed first: a session that was told to end while it registered still deregisters. */
-    if (termination_arm (s, &outcome.error) && roost_session_begin (s, &outcome.error) &&
-        harness_walls_enter (s, &outcome.error) && confine_start (s, &outcome.error)) {
+    if (termination_arm (s, &outcome.error) && ship_begin (s, &outcome.error) &&
+        roost_session_begin (s, &outcome.error) && harness_walls_enter (s, &outcome.error) &&
+        confine_start (s, &outcome.error)) {
         grants_record (s);
         has_own = task_text_import (s);
     }
@@ -248,7 +252,7 @@ launch_agent (struct session *s, const struct launch_options *options, enum sess
         outcome.ending = ENDING_FAILED;
     }
     tear_down (s, &outcome);
-    settle (s, ! outcome.error);
+    settle (s, &outcome);
     *ending = outcome.ending;
     options->ended (options->ctx, *ending);
     return outcome.error ? mur_propagate (err, outcome.error) : true;

@@ -20,6 +20,7 @@
 #include "session/launch/script_artifacts.h"
 #include "session/launch/script_send.h"
 #include "session/launch/script_watch.h"
+#include "session/launch/ship.h"
 #include "session/launch/termination.h"
 #include "session/stage/staged.h"
 #include "session/state/session.h"
@@ -141,10 +142,11 @@ launch_script (struct session *s, const struct launch_options *options, enum ses
     s->tally.launched_ms = clock_monotonic_ms ();
     *ending = ENDING_FAILED;
     export_script_begin (s);
-    bool is_good = roost_session_begin (s, err) && script_watch_start (&watch, err) &&
-                   run_script (s, options, ending, err);
+    bool is_good = ship_begin (s, err) && roost_session_begin (s, err) &&
+                   script_watch_start (&watch, err) && run_script (s, options, ending, err);
     export_script_end (s, session_ending_name (*ending));
     completion_report_send (s, is_good);
+    ship_end (s, session_ending_name (*ending));
     script_watch_stop (&watch);
     roost_session_end (s, is_good);
     script_watch_release (&watch);

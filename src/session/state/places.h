@@ -16,5 +16,6 @@ struct places {
     struct home_session dirs;
     bool has_dirs;
     struct fs_latch *latch;
-    int bootstrap_fd; /* logs/bootstrap.log, -1 */
+    int bootstrap_fd;        /* logs/bootstrap.log, -1 */
+    struct shipper *shipper; /* of the records; NULL: they stay here */
 };

@@ -12,6 +12,7 @@ static const char *const runtime_owned[] = {
     "LOGNAME",
     "USER",
     "MURMUR_SECRETS_DIR",
+    "MURMUR_RECORDS_STORE",
     "MURMUR_ROOST_URL",
     "MURMUR_HOST_WARNINGS_REPORTED",
     "MURMUR_SPAWNER",
@@ -22,7 +23,9 @@ static const char *const runtime_owned[] = {
     "MURMUR_FORMATION_LIFELINE",
 };
 
-static const char *const inherited[] = { "PATH", "HOME", "LOGNAME", "USER", "MURMUR_SECRETS_DIR" };
+static const char *const inherited[] = {
+    "PATH", "HOME", "LOGNAME", "USER", "MURMUR_SECRETS_DIR", "MURMUR_RECORDS_STORE"
+};
 
 static bool
 has (const char *const *names, size_t count, const char *name)

@@ -388,7 +388,7 @@ test_the_table_is_the_chapters (void **state)
         { "trust remove", "" },
         { "trust list", "" },
         { "run",
-          "--public-url --secrets-dir --manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
+          "--public-url --records-store --secrets-dir --manifest --capsule --capsule-version --roster --spawn-grant-stdin --task "
           "--system-prompt --model --max-session-tokens "
           "--deadline --context --resume --resume-mode --forget-session "
           "--lifecycle-task-acceptance "
@@ -409,6 +409,7 @@ test_the_table_is_the_chapters (void **state)
         { "trace report", "--last --since --workdir" },
         { "trace export", "--otlp --content --workdir --fleet --kubeconfig --namespace" },
         { "trace list", "--workdir --json" },
+        { "trace fetch", "--workdir --secrets-dir" },
         { "trace rm", "--workdir --json" },
         { "eval show", "--workdir --json" },
         { "eval diff", "--workdir --run --json" },
@@ -432,11 +433,11 @@ test_the_table_is_the_chapters (void **state)
         { "send", "--context --detach --url --fleet --kubeconfig --namespace" },
         { "answer", "--task --detach --url --fleet --kubeconfig --namespace" },
         { "deploy render",
-          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --seccomp-profile --task --out" },
+          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --records-store --seccomp-profile --task --out" },
         { "deploy check",
-          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --seccomp-profile --task" },
+          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --records-store --seccomp-profile --task" },
         { "deploy apply",
-          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --seccomp-profile --task" },
+          "--to --manifest --image --capsule-image --layout --capsule --namespace --queue --door --public-url --records-store --seccomp-profile --task" },
         { "deploy profile", "--operator --namespace" },
         { "image build", "--output --base" },
         { "image push", "" },
