@@ -3,13 +3,16 @@
 # The referee over a cluster where something goes wrong or is asked for too much: late starts, partitions, deadlines, bounds, an API
 # server that is busy, and ends in the cluster's own words (docs/fleet.md; docs/spec/spawn.md, parts A and B6).
 
+import hashlib
 import http.client
 import json
 import os
 import signal
+import threading
 import time
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.support.cluster import Refused
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet, ask_referee as ask
 from tests.support.lab import SLOWER
+from tests.support.otlp import OtlpCollector
 from tests.support.polling import eventually
 
 HELLO = [{"text": "hello from afar"}]
@@ -145,7 +149,6 @@ def call_door(url, token, method="ListTasks", headers=()):
 
 def operator_door(fleet, job):
     """As whoever may write the Job is given it."""
-    import hashlib
     secret = os.urandom(32).hex()
     digest = hashlib.sha256(secret.encode()).hexdigest()
     fleet.api.call("PATCH", fleet.api.path("jobs", job), {"metadata": {"annotations": {f"murmur.dev/operator-{digest[:16]}": digest}}}, MERGE)
@@ -181,6 +184,94 @@ def test_fleet_32_a_token_opens_one_door_and_parts_of_a_trace_are_whole_lines(la
         middle = body.index(b"\n") + 1
         assert part(at=middle)[2].startswith(body[middle:])
         assert part(at=10**12)[2] == b"" and part("POST")[0] == 405 and part(token=second[1])[0] == 403
+
+
+def test_fleet_30_a_tree_over_several_pods_is_one_trace_of_spans(lab):
+    with OtlpCollector() as collector, Fleet(lab) as fleet:
+        observed = {"observability": {"otel": {"endpoint": collector.endpoint}}}
+        fleet.publish("leaf", HELLO, **observed)
+        fleet.publish_parent(turn(delegate("leaf")), WAITING, {"text": "the middle's answer"}, name="middle", children=("local/leaf",), **observed)
+        fleet.publish_parent(turn(delegate("middle")), WAITING, reads(), children=("local/middle", "local/leaf"), **observed)
+        fleet.start_root()
+        assert "the middle's answer" in fleet.read_by_model(90), fleet.logs()
+
+        def agents():
+            return {span.resource["service.name"]: span for span in collector.named("invoke_agent") if span.kind == 1}
+        eventually(lambda: set(agents()) == {"parent", "middle", "leaf"}, 30 * SLOWER, lambda: f"all spans came: {agents()}")
+        found = agents()
+        assert len({span.trace for span in found.values()}) == 1
+        assert (found["leaf"].parent, found["middle"].parent) == (found["middle"].id, found["parent"].id)
+
+
+class Rewriting:
+    """A gateway with a name and a path of its own: /writer/... there is /... here, under another Host."""
+
+    def __init__(self, host, port):
+        class Handler(BaseHTTPRequestHandler):
+            def pass_on(self):
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                link = http.client.HTTPConnection(host, port, timeout=60 * SLOWER)
+                heads = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection")}
+                link.request(self.command, self.path.removeprefix("/writer") or "/", body or None, {**heads, "host": "agents.example.com"})
+                answer = link.getresponse()
+                self.send_response(answer.status)
+                self.send_header("content-type", answer.headers.get("content-type", "application/json"))
+                self.send_header("connection", "close")
+                self.end_headers()
+                while piece := answer.read1(65536):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                self.close_connection = True
+
+            do_GET = do_POST = pass_on
+
+            def log_message(self, *_arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.port = self.server.server_address[1]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_fleet_31_behind_a_gateway_that_rewrites_a_card_is_found_and_a_quiet_stream_goes_on(lab):
+    with Fleet(lab) as fleet:
+        fleet.publish("parent", [{"text": "after a pause", "delay_ms": 16_500}], capabilities={"spawn": {"allow": ["local/child"]}},
+                      lifecycle={"task_acceptance": "queue", "after_task": "sleep"})
+        fleet.start_root(task=None, arguments=("--public-url", "https://agents.example.com/writer"))
+        eventually(lambda: fleet.annotation(fleet.api.get("jobs", "root-1"), "session"), 30 * SLOWER, "it is registered")
+        url, token = operator_door(fleet, "root-1")
+        gateway = Rewriting(*url.split(":"))
+        try:
+            def card():
+                with urllib.request.urlopen(f"http://127.0.0.1:{gateway.port}/writer/.well-known/agent-card.json", timeout=20) as answer:
+                    return json.loads(answer.read())
+            found = eventually_open(card)
+            assert found["supportedInterfaces"][0]["url"] == "https://agents.example.com/writer"
+            link = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60 * SLOWER)
+            link.request("POST", "/writer", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": {"message": {
+                "messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "go"}]}}}), {
+                    "content-type": "application/json", "a2a-version": "1.0", "accept": "text/event-stream", "authorization": f"Bearer {token}"})
+            answer = link.getresponse()
+            assert answer.status == 200
+            stream = answer.read().decode()
+            # Nothing is said for longer than the shortest idle time of gateways but heartbeats, and the end arrives.
+            assert "\n:" in stream and "after a pause" in stream and "TASK_STATE_COMPLETED" in stream, stream
+        finally:
+            gateway.close()
+
+
+def eventually_open(ask_for):
+    def once():
+        try:
+            return ask_for()
+        except OSError:
+            return None
+    return eventually(once, 30 * SLOWER, "the door is open", every_s=0.2)
 
 
 # --- every invariant of delegation -----------------------------------------------------------------------------------
@@ -266,3 +357,41 @@ def test_fleet_spawn_nothing_is_started_twice_whatever_the_api_server_says(lab, 
             assert "etcdserver: request timed out" in text
         assert len(fleet.children()) == (0 if is_refused else 1)
         assert fleet.server.creations == (1 if is_refused else 2)
+
+
+def test_fleet_18_a_child_of_a_queued_session_stands_in_the_queue_itself(lab):
+    with Fleet(lab, "--queue", "nightly") as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.start_root()
+        [job] = eventually(fleet.children, 30 * SLOWER, "the child's Job is there")
+        name = job["metadata"]["name"]
+        assert job["spec"]["suspend"] is True and job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "nightly"
+        # Kueue passes over a Job whose controller is queued: nobody is the controller of this one.
+        assert [owner["controller"] for owner in job["metadata"]["ownerReferences"]] == [False]
+        assert fleet.pods_of(name) == []
+        fleet.api.call("PATCH", fleet.api.path("jobs", name), {"spec": {"suspend": False}}, MERGE)
+        assert "hello from afar" in fleet.read_by_model(), fleet.logs()
+
+
+def test_fleet_spawn_a_snapshot_is_refused_before_anything_is_asked(lab):
+    with Fleet(lab) as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish("parent", [turn(delegate("child")), reads()], capabilities={"spawn": {
+            "allow": ["local/child"], "workdir_snapshot": ["local/child"]}})
+        fleet.start_root()
+        text = fleet.read_by_model()
+        assert "workdir_snapshot" in text, text
+        assert fleet.server.creations == 1
+
+
+def test_fleet_spawn_a_long_answer_is_cut_and_says_so(lab):
+    with Fleet(lab) as fleet:
+        fleet.node.files = {"steps.json": json.dumps({"steps": [{"text": "word " * 20_000}]})}
+        fleet.publish("child", [], inference={"driver": {"artifact": "std/driver-scripted", "config": {"file": "steps.json"}}})
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.start_root()
+        pod = fleet.wait_end("root-1", 60)
+        answers = [one.read_text() for one in fleet.home_of(pod).glob(".murmur/records/**/out/result.txt")]
+        [text] = [one for one in answers if "word word" in one]
+        assert len(text) < 70_000 and "cut: the whole answer has 100000 bytes" in text, text[-200:]

@@ -182,6 +182,24 @@ def test_fleet_26_27_a_deadline_and_a_crash_are_told(started):
     assert "crashed" in text and "exit code 137" in text, text
 
 
+def test_fleet_from_outside_a_tree_is_looked_into_and_stopped(started, lab, plane):
+    fleet = started()
+    [job] = slow_tree(fleet)
+    (lab.directory / "elsewhere").mkdir()
+
+    def far(*words, config="admin"):
+        return lab.mur(*words, "--fleet", "--kubeconfig", plane.directory / f"{config}.json", env={"HOME": str(lab.directory / "elsewhere")})
+    root, child = (fleet.annotation(one, "session") for one in (fleet.api.get("jobs", "root-1"), job))
+    tree = far("trace", "show", "--tree", root).ok().stdout
+    assert root in tree and child in tree and "started by Job root-1" in tree
+    assert "murmur.dev/operator-" not in json.dumps(fleet.api.list("jobs"))
+    # Whoever may not write Jobs there is given no door.
+    plane.kubeconfig("nobody", "nobody")
+    assert "error[E-KUB-002]" in far("watch", root, config="nobody").stderr
+    far("stop", root).ok()
+    eventually(lambda: are_gone(fleet, [job]), 60 * SLOWER, "all are gone")
+
+
 def test_fleet_figures_of_starting(started, figures):
     """How long a child takes from the model's call to its registration, one after another."""
     fleet = started("--max-concurrent", "8", "--max-live-capsules", "64")

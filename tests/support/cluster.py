@@ -271,11 +271,12 @@ class Api:
 
 
 class Node:
-    """Plays the kubelet: each pod's container is `mur` with its arguments, in a home of its own that has the lab's store."""
+    """Plays the kubelet: each pod's container is `mur` with its arguments, in a home of its own that has the lab's store. `files`: what
+    each finds in its work folder, by name."""
 
     def __init__(self, lab, api, environment=None):
         self.lab, self.api, self.environment = lab, api, environment or {}
-        self.running, self.logs, self.first_seen = {}, {}, {}
+        self.running, self.logs, self.first_seen, self.files = {}, {}, {}, {}
         self.count, self.is_open, self.is_starting = 10, True, True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -314,6 +315,8 @@ class Node:
         home = self.lab.directory / "pods" / name
         (home / ".murmur").mkdir(parents=True)
         (home / "work").mkdir()
+        for file, text in self.files.items():
+            (home / "work" / file).write_text(text)
         (home / ".murmur/artifacts").symlink_to(self.lab.murmur_home / "artifacts")
         container = pod["spec"]["containers"][0]
         self.api.call("POST", self.api.path("pods", f"{name}/binding"), {
