@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.support.oci_registry import INDEX, Registry, digest_of
 from tests.support.formation import Team
+from tests.support.lab import BUILD
 from tests.support.packages import GitHub, native_package, skill_package, tool_package
 from tests.support.roost import publish_capsule
 from tests.support.spawn import Family, Launcher, publish_agent
@@ -164,6 +165,17 @@ def trust_ana(lab, directory):
 def sign_stored(lab, name, version="0.1.0"):
     lab.mur("sign", str(lab.murmur_home / f"artifacts/local/{name}/{version}/{name}-{version}.mur.zip"), "--key", "ana",
             cwd=lab.directory).ok()
+
+
+def test_trust_a_name_below_std_in_a_projects_own_store_does_not_come_with_mur(lab):
+    """A hostile checkout brings a store along whose std/driver-scripted is not that of this installation."""
+    agent = lab.agent(steps=[{"text": "done"}])
+    trust_ana(lab, agent.directory)
+    require(lab, 'trust:\n  require:\n    "*": [ana]\n')
+    agent.run("--task", "go").ok()
+    shutil.copytree(BUILD / "artifacts/std/driver-scripted/0.1.0", agent / ".murmur/artifacts/std/driver-scripted/0.1.0")
+    said = agent.run("--task", "go").failed("E-TRU-001").stderr
+    assert "std/driver-scripted@0.1.0" in said
 
 
 def test_trust_asked_again_at_launch(lab):

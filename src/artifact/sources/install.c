@@ -102,6 +102,7 @@ install_from_payload (const struct store_payload *payload, const char *name, con
         .name = x_strdup (name),
         .version = x_strdup (version),
         .platform = payload->platform ? x_strdup (payload->platform) : NULL,
+        .comes_with_mur = payload->kind == STORE_BUNDLED,
     };
     item->package = store_read (payload, name, version, err);
     if (! item->package || ! package_open_zip (item->package, err))
@@ -142,11 +143,11 @@ install_check_owner (const struct install *in, const struct install_item *item,
 bool
 install_check_trust (const struct install *in, struct install_item *item, struct mur_error **err)
 {
+    const struct trust_subject of = { item->name, item->version, item->package->sha256,
+                                      item->comes_with_mur };
     free (item->signer);
-    item->signer = trust_policy_signer (in->stores->trust, item->name, item->version,
-                                        item->package->sha256, item->package->signature);
-    return trust_policy_check (in->stores->trust, item->name, item->version, item->package->sha256,
-                               item->package->signature, err);
+    item->signer = trust_policy_signer (in->stores->trust, &of, item->package->signature);
+    return trust_policy_check (in->stores->trust, &of, item->package->signature, err);
 }
 
 bool

@@ -40,7 +40,8 @@ install_all_platforms (struct install *in, const struct install_ref *ref, struct
 struct install_item {
     char *name, *version; /* full name */
     struct package *package;
-    char *platform; /* of the file; NULL: untagged */
+    char *platform;      /* of the file; NULL: untagged */
+    bool comes_with_mur; /* it lies in the bundled store */
     bool has_owner_id;
     uint64_t owner_id;
     char *source;          /* of a registry; NULL: none */

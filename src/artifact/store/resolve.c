@@ -90,6 +90,17 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
 
 /* --- one artifact --- */
 
+/* Judges the signature beside the archive, and finds its signer. */
+static bool
+check_trust (struct resolved *r, const struct stores *stores, struct mur_error **err)
+{
+    _cleanup_free_ char *signature = package_signature_beside (r->payload.path);
+    const struct trust_subject of = { r->name, r->version, r->package->sha256,
+                                      r->payload.kind == STORE_BUNDLED };
+    r->signer = trust_policy_signer (stores->trust, &of, signature);
+    return trust_policy_check (stores->trust, &of, signature, err);
+}
+
 static bool
 find_and_open (struct resolved *r, const struct stores *stores, const char *expected,
                const char *head_entry, struct mur_error **err)
@@ -105,13 +116,8 @@ find_and_open (struct resolved *r, const struct stores *stores, const char *expe
     r->package = head_entry ? store_read_head (&r->payload, r->name, r->version, head_entry, err)
                             : store_read (&r->payload, r->name, r->version, err);
     if (! r->package || (expected && ! check_locked_hash (r, expected, err)) ||
-        ! trust_policy_check_file (stores->trust, r->name, r->version, r->package->sha256,
-                                   r->payload.path, err) ||
-        ! package_open_zip (r->package, err))
+        ! check_trust (r, stores, err) || ! package_open_zip (r->package, err))
         return false;
-    _cleanup_free_ char *signature = package_signature_beside (r->payload.path);
-    r->signer =
-        trust_policy_signer (stores->trust, r->name, r->version, r->package->sha256, signature);
     r->is_native = r->package->manifest->packaging == PACKAGING_NATIVE;
     r->is_untagged_native = r->is_native && ! r->payload.platform;
     if (r->is_native)
@@ -225,9 +231,6 @@ capsule_resolve (const struct stores *stores, const char *name, const char *vers
         return mur_fail (err, E_RUN_047, "capsule %s@%s: its bytes hash to %s but %s was admitted",
                          name, version, r->package->sha256, expected_sha256),
                NULL;
-    return trust_policy_check_file (stores->trust, name, version, r->package->sha256,
-                                    r->payload.path, err) &&
-                   package_open_zip (r->package, err)
-               ? steal_ptr (&r)
-               : NULL;
+    return check_trust (r, stores, err) && package_open_zip (r->package, err) ? steal_ptr (&r)
+                                                                              : NULL;
 }

@@ -2,7 +2,6 @@
 #include "artifact/trust/trust_policy.h"
 
 #include "artifact/names/name.h"
-#include "artifact/package/package.h"
 #include "base/alloc.h"
 #include "manifest/settings/config.h"
 
@@ -49,25 +48,26 @@ config_of (struct trust_policy *p, struct mur_error **err)
 /* How closely a pattern names an artifact; 0: not at all. One with a '/' is about full names, any
  * other about scopes; what comes with mur is meant only by what names its scope. */
 static size_t
-closeness (const char *pattern, const char *scope, const char *full_name)
+closeness (const char *pattern, const char *scope, const struct trust_subject *of)
 {
     const char *slash = strchr (pattern, '/');
     size_t len = strlen (pattern), wild = strcspn (pattern, "*?[");
     bool is_open = wild < (slash ? (size_t)(slash - pattern) : len);
-    if ((is_open && str_eq (scope, SCOPE_BUNDLED)) ||
-        fnmatch (pattern, slash ? full_name : scope, FNM_PATHNAME) != 0)
+    if ((is_open && of->comes_with_mur) ||
+        fnmatch (pattern, slash ? of->full_name : scope, FNM_PATHNAME) != 0)
         return 0;
     return 1 + len + (slash ? 2 * PATTERN_WEIGHT : 0) + (wild == len ? PATTERN_WEIGHT : 0);
 }
 
 /* The rule that names an artifact most closely. NULL: none that asks for a key. */
 static const struct config_trust_rule *
-rule_of (const struct config *c, const char *scope, const char *full_name)
+rule_of (const struct config *c, const struct trust_subject *of)
 {
     const struct config_trust_rule *found = NULL;
+    _cleanup_free_ char *scope = name_scope (of->full_name);
     size_t best = 0;
     for (size_t i = 0; i < c->trust.count; i++) {
-        size_t close = closeness (c->trust.rules[i].pattern, scope, full_name);
+        size_t close = closeness (c->trust.rules[i].pattern, scope, of);
         if (close <= best)
             continue;
         found = &c->trust.rules[i];
@@ -129,35 +129,14 @@ check_by (const struct config_trust_rule *rule, const char *full_name,
     return ok;
 }
 
-static const struct config_trust_rule *
-find_rule (struct trust_policy *p, const char *full_name, bool *is_read, struct mur_error **err)
+bool
+trust_policy_check (struct trust_policy *p, const struct trust_subject *of, const char *signature,
+                    struct mur_error **err)
 {
     const struct config *config = config_of (p, err);
-    _cleanup_free_ char *scope = name_scope (full_name);
-    *is_read = config != NULL;
-    return config ? rule_of (config, scope, full_name) : NULL;
-}
-
-bool
-trust_policy_check (struct trust_policy *p, const char *full_name, const char *version,
-                    const char *sha256, const char *signature, struct mur_error **err)
-{
-    bool is_read;
-    const struct config_trust_rule *rule = find_rule (p, full_name, &is_read, err);
-    const struct signed_package package = { name_bare (full_name), version, sha256 };
-    return is_read && (! rule || check_by (rule, full_name, &package, signature, err));
-}
-
-bool
-trust_policy_check_file (struct trust_policy *p, const char *full_name, const char *version,
-                         const char *sha256, const char *archive, struct mur_error **err)
-{
-    bool is_read;
-    const struct config_trust_rule *rule = find_rule (p, full_name, &is_read, err);
-    if (! rule)
-        return is_read;
-    _cleanup_free_ char *signature = package_signature_beside (archive);
-    return trust_policy_check (p, full_name, version, sha256, signature, err);
+    const struct config_trust_rule *rule = config ? rule_of (config, of) : NULL;
+    const struct signed_package package = { name_bare (of->full_name), of->version, of->sha256 };
+    return config && (! rule || check_by (rule, of->full_name, &package, signature, err));
 }
 
 bool
@@ -179,10 +158,9 @@ ring_of (struct trust_policy *p)
 }
 
 char *
-trust_policy_signer (struct trust_policy *p, const char *full_name, const char *version,
-                     const char *sha256, const char *signature)
+trust_policy_signer (struct trust_policy *p, const struct trust_subject *of, const char *signature)
 {
-    const struct signed_package package = { name_bare (full_name), version, sha256 };
+    const struct signed_package package = { name_bare (of->full_name), of->version, of->sha256 };
     if (! signature)
         return NULL;
     const struct trust_key *key = trust_ring_signer (ring_of (p), &package, signature);

@@ -18,18 +18,22 @@ void trust_policy_free (struct trust_policy *p);
 DEFINE_CLEANUP (struct trust_policy, trust_policy_free)
 #define _cleanup_trust_policy_ _cleanup_ (trust_policy_freep)
 
-/* Refuses an artifact, by its full name, that the policy wants signed and that is not, or not by
- * one of the keys it names: E-TRU-001 (no signature), E-TRU-002 (of other keys), E-TRU-003
- * (altered, or of another package), E-TRU-004 (the policy, or a key it names, cannot be used).
- * <signature> is the envelope, NULL: none. From any thread. */
-bool trust_policy_check (struct trust_policy *p, const char *full_name, const char *version,
-                         const char *sha256, const char *signature, struct mur_error **err);
-/* The same with the envelope read from the file <archive>.sig when a rule asks for one. */
-bool trust_policy_check_file (struct trust_policy *p, const char *full_name, const char *version,
-                              const char *sha256, const char *archive, struct mur_error **err);
+struct trust_subject {
+    const char *full_name;
+    const char *version;
+    const char *sha256;
+    bool comes_with_mur; /* it lies in the bundled store; a name below std/ alone says nothing */
+};
+
+/* Refuses an artifact that the policy wants signed and that is not, or not by one of the keys it
+ * names: E-TRU-001 (no signature), E-TRU-002 (of other keys), E-TRU-003 (altered, or of another
+ * package), E-TRU-004 (the policy, or a key it names, cannot be used). <signature> is the envelope,
+ * NULL: none. From any thread. */
+bool trust_policy_check (struct trust_policy *p, const struct trust_subject *of,
+                         const char *signature, struct mur_error **err);
 /* One of those codes. */
 bool trust_is_refusal (enum diag_code code);
 /* "ed25519:<64 hex>", the trusted key that signed it, whatever the policy asks for. Owned; NULL:
  * none. From any thread. */
-char *trust_policy_signer (struct trust_policy *p, const char *full_name, const char *version,
-                           const char *sha256, const char *signature);
+char *
+trust_policy_signer (struct trust_policy *p, const struct trust_subject *of, const char *signature);

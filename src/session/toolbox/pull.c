@@ -345,13 +345,15 @@ open_picked (const struct session *s, struct remote *remote, const struct lock *
 }
 
 static bool
-check_trust (const struct session *s, const char *name, struct payload *p, char **refusal)
+check_trust (const struct session *s, const char *name, const struct candidate *c,
+             struct payload *p, char **refusal)
 {
     struct mur_error *err = NULL;
-    p->signer = trust_policy_signer (s->asked->stores->trust, name, p->version, p->package->sha256,
-                                     p->package->signature);
-    return trust_policy_check (s->asked->stores->trust, name, p->version, p->package->sha256,
-                               p->package->signature, &err) ||
+    struct trust_policy *policy = s->asked->stores->trust;
+    const struct trust_subject of = { name, p->version, p->package->sha256,
+                                      c->is_stored && c->payload.kind == STORE_BUNDLED };
+    p->signer = trust_policy_signer (policy, &of, p->package->signature);
+    return trust_policy_check (policy, &of, p->package->signature, &err) ||
            refuse_with (refusal, "not-fetched: ", err);
 }
 
@@ -482,7 +484,7 @@ fetch_and_commit (struct session *s, struct remote *remote, struct lock *lock, c
                        : open_stored (&c, name, lock, &p, refusal)))
         return false;
     if (! check_tier (s, name, p.package->manifest, &role, refusal) ||
-        ! check_trust (s, name, &p, refusal) || ! check_fit (name, &p, refusal) ||
+        ! check_trust (s, name, &c, &p, refusal) || ! check_fit (name, &p, refusal) ||
         ! check_lock (s, lock, name, &p, refusal))
         return false;
     out->fetched_from = c.is_picked ? x_strdup (c.pick.label)
