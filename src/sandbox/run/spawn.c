@@ -176,7 +176,7 @@ usher_run (void *arg)
     /* The runtime's memory is large, and a copy of it what a command would cost most. */
     pid_t pid = child_clone_shared (&args, u->stack_top, STACK_BYTES, command_run, u);
     u->is_held = pid > 0;
-    if (pid < 0 && (errno == ENOSYS || errno == EPERM)) {
+    if (pid < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) {
         bool is_outside;
         pid = child_clone (&args, &is_outside);
         if (pid == 0 && is_outside && child_enter_group (u->group_fd) < 0)
