@@ -551,10 +551,12 @@ static const struct cli_command commands[] = {
       "made inside the walls), `harness` (claude-code or codex in the walls). Each builds and runs as it "
       "comes. `tool` is a tool alone, in the language of --language. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
       "capsules.",
-      "mur new agent hello\nmur new harness claude-code\nmur new --roster team",
+      "mur new agent hello\nmur new harness claude-code coder\nmur new --roster team",
       POS ({ "TEMPLATE", false, false,
              "script, agent, agent-tool, tool, coder, mcp-server or harness" },
-           { "NAME", false, false, "the new folder" }),
+           { "NAME", false, false, "the new folder; of harness claude-code or codex" },
+           { "FOLDER", false, false,
+             "of harness alone: the new folder (default: the program's name)" }),
       cli_new_options, cmd_new, cli_new_check,
       "mur new reads the artifact index of --index, else of registry.index_url in the "
       "configuration" },

@@ -187,6 +187,10 @@ def test_new_harness_writes_a_capsule_whose_report_holds_the_harness(lab, progra
     env = {"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x", "PATH": f"{lab.directory}/bin:/usr/bin:/bin"}
     assert ", the harness\n" in lab.mur("run", "--explain-scope", cwd=folder, env=env).ok().stdout
     assert "claude-code or codex" in lab.mur("new", "harness", "other", cwd=lab.directory).stderr
+    lab.mur("new", "harness", program, "mine", cwd=lab.directory).ok()
+    named = (lab.directory / "mine/murmur.yaml").read_text()
+    assert "name: mine" in named and f"std/{driver}" in named
+    assert "unexpected argument 'b'" in lab.mur("new", "agent", "a", "b", cwd=lab.directory).failed(exit_status=2).stderr
 
 
 SNAPSHOT = {"source": "/somewhere", "files": 3, "dirs": 1, "symlinks": 0, "repointed_symlinks": 0, "bytes": 15, "skipped_count": 1,

@@ -171,6 +171,8 @@ static const struct {
     { "compiled", "compiled components, safe to delete", true },
     { "conversations", "conversation records", true },
     { "formations", "work folders of formation members", true },
+    { "harness-versions", "what programs of harnesses said of their versions, safe to delete",
+      true },
     { "host_facts", "what was found out about allowed programs, safe to delete", true },
     { "records", "traces, logs and results of every session", true },
     { "running", "records of running capsules", true },

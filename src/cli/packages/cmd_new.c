@@ -42,23 +42,25 @@ new_from_template (const struct project_template *t, const char *name, struct mu
     return true;
 }
 
-/* `harness` is followed by the program's name, which is the template's and the folder's. */
+/* `harness` is followed by the program's name, which is the template's. */
 static const struct project_template *
-template_of (const struct cli_args *args, const char *name)
+template_of (const struct cli_args *args)
 {
     const char *template = cli_positional (args, "TEMPLATE");
     if (str_eq (template, "tool"))
         return tool_template_find (cli_value (args, "--language"));
-    return project_template_find (str_eq (template, "harness") ? name : template);
+    return project_template_find (str_eq (template, "harness") ? cli_positional (args, "NAME")
+                                                               : template);
 }
 
 int
 cmd_new (const struct cli_args *args, struct mur_error **err)
 {
     const char *roster = cli_value (args, "--roster");
-    const char *name = roster ? roster : cli_positional (args, "NAME");
-    bool ok = check_name (name, err) &&
-              (roster ? new_roster (roster, cli_value (args, "--index"), err)
-                      : new_from_template (template_of (args, name), name, err));
+    const char *folder = cli_positional (args, "FOLDER");
+    const char *name = roster ? roster : folder ? folder : cli_positional (args, "NAME");
+    bool ok =
+        check_name (name, err) && (roster ? new_roster (roster, cli_value (args, "--index"), err)
+                                          : new_from_template (template_of (args), name, err));
     return ok ? CLI_OK : CLI_FAILED;
 }

@@ -31,6 +31,9 @@ cli_new_check (const struct cli_args *args)
     static const char *const templates[] = { "script", "agent", "agent-tool",
                                              "tool",   "coder", "mcp-server" };
     const char *template = cli_positional (args, "TEMPLATE");
+    const char *folder = cli_positional (args, "FOLDER");
+    if (folder && ! str_eq (template, "harness"))
+        return x_asprintf ("unexpected argument '%s'", folder);
     if (cli_has (args, "--roster"))
         return NULL;
     if (! template)

@@ -21,19 +21,22 @@ token_tally_open (struct token_tally *t, const char *records_dir)
 static void
 take_inference (struct token_tally *t, const json_t *event)
 {
-    static const char *const held[] = { "input_tokens_actual", "cached_tokens",
-                                        "cache_write_tokens", "output_tokens_actual" };
+    /* A harness reports its provider's counts, and nothing of ours is beside them. */
+    bool is_of_harness = ! json_object_get (event, "max_output_tokens");
+    const char *input = is_of_harness ? "input_tokens" : "input_tokens_actual";
+    const char *output = is_of_harness ? "output_tokens" : "output_tokens_actual";
+    const char *const held[] = { input, "cached_tokens", "cache_write_tokens", output };
     uint64_t tokens, context = 0;
     for (size_t i = 0; i < ARRAY_LEN (held); i++)
         if (json_get_u64 (event, held[i], &tokens))
             context += tokens;
-    if (json_get_u64 (event, "input_tokens_actual", &tokens))
+    if (json_get_u64 (event, input, &tokens))
         t->input += tokens;
-    if (json_get_u64 (event, "output_tokens_actual", &tokens))
+    if (json_get_u64 (event, output, &tokens))
         t->output += tokens;
     /* One that failed was asked and spent nothing. */
     bool has_failed = str_eq (json_get_string (event, "decision"), "error");
-    bool counts = ! has_failed || ! json_object_get (event, "max_output_tokens");
+    bool counts = ! has_failed || is_of_harness;
     if (counts && json_get_u64 (event, "input_tokens", &tokens))
         t->counted_input += tokens;
     if (counts && json_get_u64 (event, "output_tokens", &tokens))

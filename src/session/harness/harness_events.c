@@ -142,7 +142,7 @@ charge (struct harness_run *run, const struct turn_usage *u)
 static void
 turn_reset (struct harness_run *run)
 {
-    run->turn.is_open = false;
+    run->turn.is_open = run->turn.is_told = false;
     run->turn.has_deltas = run->turn.has_thinking_deltas = false;
     free (run->turn.tool);
     run->turn.tool = NULL;
@@ -172,6 +172,18 @@ turn_close (struct harness_run *run, bool is_last)
     charge (run, &u);
 }
 
+static void
+tell_turn (struct harness_run *run)
+{
+    char status[48];
+    if (run->turn.is_told)
+        return;
+    snprintf (status, sizeof status, "inference turn %llu",
+              (unsigned long long)run->task->counts.turns + 1);
+    streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
+    run->turn.is_told = true;
+}
+
 /* False: the turn would be one too many, and the run is over. */
 static bool
 turn_open (struct harness_run *run)
@@ -185,10 +197,7 @@ turn_open (struct harness_run *run)
         harness_run_fail (run, HARNESS_MAX_TURNS, FAILURE_MAX_TURNS, text);
         return false;
     }
-    char status[48];
-    snprintf (status, sizeof status, "inference turn %llu",
-              (unsigned long long)run->task->counts.turns + 1);
-    streams_working (registry_streams (run->session->registry), run->task->task, status, 0);
+    tell_turn (run);
     run->turn.is_open = true;
     return true;
 }
@@ -275,6 +284,7 @@ take_end (struct harness_run *run, const struct process_event *e)
 static void
 show_text (struct harness_run *run, const struct process_event *e, bool is_delta)
 {
+    tell_turn (run);
     if (is_delta || ! run->turn.has_deltas)
         run->frames.host.chunk (&run->frames, e->text, e->text_len);
     run->turn.has_deltas = is_delta;
@@ -284,6 +294,7 @@ show_text (struct harness_run *run, const struct process_event *e, bool is_delta
 static void
 show_thinking (struct harness_run *run, const struct process_event *e, bool is_delta)
 {
+    tell_turn (run);
     if (is_delta || ! run->turn.has_thinking_deltas)
         run->frames.host.thinking_chunk (&run->frames, e->text, e->text_len);
     run->turn.has_thinking_deltas = is_delta;
@@ -456,7 +467,9 @@ take_session (struct harness_run *run, const struct process_event *e)
     run->reported_id = x_strdup (e->id);
     TRACE (run->session->trace, NULL, harness_session, .task_id = run->task->task->id,
            .harness_session_id = e->id, .auth = e->name, .model = e->model);
-    if (strcmp (e->name, "subscription") != 0)
+    /* Who gave it a gateway pays by its key, and knows. */
+    bool has_gateway = run->session->rooms.harness->driver->entry->gateway;
+    if (strcmp (e->name, "subscription") != 0 && ! has_gateway)
         warn_billing (run, e->name);
 }
 

@@ -46,7 +46,8 @@ struct asked_call {
 /* The turn that is open. */
 struct harness_turn {
     bool is_open;
-    char *tool; /* the first call of the turn */
+    bool is_told; /* to who watches: a turn streams before it opens */
+    char *tool;   /* the first call of the turn */
     struct buf text;
     bool has_deltas, has_thinking_deltas; /* since the last whole text */
     bool has_shown_text;                  /* in this run */
