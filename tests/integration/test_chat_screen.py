@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from tests.support.harness import harness_project
 from tests.support.model_server import answer, call
 from tests.support.polling import eventually
 from tests.support.screen import Screen
@@ -266,3 +267,22 @@ def test_top_leaves_the_terminal_as_it_was_when_it_is_ended(lab):
     top.signal()
     assert top.end() == 0
     assert top.raw.endswith("\x1b[?25h\x1b[?1049l")
+
+
+def test_chat_screen_shows_a_harness_text_once_and_what_its_provider_counted(lab):
+    project = harness_project(lab, """
+        started()
+        say("text-delta", text="fir"); say("text-delta", text="st words"); say("text", text="first words")
+        say("usage", input=1000, output=20)
+        say("tool-call", id="c1", name="own", input={}); say("tool-result", id="c1", output="x", is_error=False)
+        say("text-delta", text="last "); say("text-delta", text="words"); say("text", text="last words")
+        say("usage", input=3000, output=50)
+        say("turn-end", text="last words")
+    """, lifecycle=SLEEPER)
+    chat = chat_with(lab, project)
+    chat.type("go\n")
+    chat.wait_shown("3,000 tokens in, 50 out")
+    shown = [line.strip() for line in chat.lines if line.strip()]
+    words = [line for line in shown if line in ("turn 1", "first words", "turn 2", "last words")]
+    assert words == ["turn 1", "first words", "turn 2", "last words"], shown
+    leave(chat)

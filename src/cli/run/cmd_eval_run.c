@@ -443,13 +443,15 @@ read_report (int fd)
     return all;
 }
 
-/* Sums a provider's counts; null when no call reported one. */
+/* Sums a provider's counts; null when no call reported one. <of_harness>: the name of the same in a
+ * line of a harness, which has no count of ours. */
 static json_t *
-sum_of (const struct trace *t, const char *key)
+sum_of (const struct trace *t, const char *counted, const char *of_harness)
 {
     json_int_t sum = 0;
     bool has_any = false;
     for (const struct trace_event *e = NULL; (e = trace_next (t, "inference", e));) {
+        const char *key = json_object_get (e->object, "max_output_tokens") ? counted : of_harness;
         const json_t *v = json_object_get (e->object, key);
         if (! json_is_integer (v))
             continue;
@@ -478,7 +480,7 @@ add_trace (json_t *run, const char *records_dir)
     json_object_set (run, "turns", json_object_get (end->object, "total_turns"));
     json_object_set (run, "agent_ms", json_object_get (end->object, "duration_ms"));
     for (size_t i = 0; i < ARRAY_LEN (sums); i++)
-        json_object_set_new (run, sums[i].key, sum_of (t, sums[i].counted));
+        json_object_set_new (run, sums[i].key, sum_of (t, sums[i].counted, sums[i].key));
 }
 
 static struct eval_scores *
