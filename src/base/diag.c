@@ -35,6 +35,7 @@ void
 diag_init (void)
 {
     signal (SIGPIPE, SIG_IGN);
+    signal (SIGXFSZ, SIG_IGN); /* beyond `ulimit -f` a write fails, and that is told */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl (fd, F_GETFD) < 0 && open ("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
             _exit (1);

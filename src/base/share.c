@@ -4,7 +4,10 @@
 #include "base/alloc.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 /* Relative to the folder of the executable. */
 static const char *const places[] = {
@@ -15,14 +18,21 @@ static const char *const places[] = {
 };
 
 char *
+share_program (void)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink ("/proc/self/exe", path, sizeof path - 1);
+    if (len > 0)
+        return x_strndup (path, (size_t)len);
+    const char *started = (const char *)getauxval (AT_EXECFN);
+    return started ? realpath (started, NULL) : NULL;
+}
+
+char *
 share_path (const char *name)
 {
-    char folder[PATH_MAX];
-    ssize_t len = readlink ("/proc/self/exe", folder, sizeof folder - 1);
-    if (len <= 0)
-        return NULL;
-    folder[len] = '\0';
-    char *slash = strrchr (folder, '/');
+    _cleanup_free_ char *folder = share_program ();
+    char *slash = folder ? strrchr (folder, '/') : NULL;
     if (! slash)
         return NULL;
     *slash = '\0';

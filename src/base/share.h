@@ -6,6 +6,8 @@
  */
 #pragma once
 
+/* The absolute path of the program that runs, also where /proc is not there, or NULL. Owned. */
+char *share_program (void);
 /* The absolute path of <name> ("artifacts", "cl100k.tokens") in the first place that has it, or
  * NULL. Owned. */
 char *share_path (const char *name);

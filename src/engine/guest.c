@@ -5,6 +5,7 @@
 #include "engine/internal.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 struct guest {
     struct engine *engine;
@@ -22,10 +23,28 @@ guest_current_cancel (void)
     return current_cancel;
 }
 
+/* ENOMEM is of addresses, not of memory, where they are bounded. */
+static bool
+lacks_addresses (const char *text, unsigned long long *allowed_kib)
+{
+    struct rlimit addresses;
+    if (! text || ! strstr (text, "(os error 12)") || getrlimit (RLIMIT_AS, &addresses) != 0)
+        return false;
+    *allowed_kib = (unsigned long long)addresses.rlim_cur / 1024;
+    return addresses.rlim_cur != RLIM_INFINITY;
+}
+
 static bool
 fail_with_text (struct mur_error **err, enum diag_code code, char *text)
 {
-    mur_fail (err, code, "%s", text ? text : "no reason given");
+    unsigned long long kib;
+    if (lacks_addresses (text, &kib))
+        mur_fail (err, code,
+                  "%s: a component sets aside more than 4 GiB of addresses (not of memory), and "
+                  "`ulimit -v` allows %llu KiB in all: say `ulimit -v unlimited`",
+                  text, kib);
+    else
+        mur_fail (err, code, "%s", text ? text : "no reason given");
     bridge_text_free (text);
     return false;
 }

@@ -15,6 +15,7 @@ import pytest
 from tests.support.commands import command_agent
 from tests.support.door_client import SLEEPER, Door, at_once, message
 from tests.support.faults import fault_at_every_change, library
+from tests.support.hosts import with_mounts
 from tests.support.lab import IS_SANITIZED, SESSION_ID, SLOWER
 from tests.support.polling import eventually
 
@@ -127,6 +128,44 @@ def test_reliability_any_single_failing_change_is_told_or_has_lost_nothing(lab, 
     changes = fault_at_every_change(lab, prepare, command, check, kind)
     assert changes > 20
     assert not [name for name in os.listdir(project.directory) if name.endswith(".tmp")]
+
+
+def under(lab, project, limit, *arguments):
+    """`mur` under a limit of the shell."""
+    return subprocess.run(["bash", "-c", f'{limit}; exec "$@"', "bash", lab.mur_path, *arguments], cwd=project.directory,
+                          env=lab.environment(), capture_output=True, text=True, timeout=60 * SLOWER, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 4])
+def test_reliability_a_limit_of_file_size_is_told_and_not_died_of(lab, blocks):
+    project = lab.agent(steps=STEPS)
+    project.run("--task", "go").ok()  # what is compiled once is compiled
+
+    done = under(lab, project, f"ulimit -f {blocks}", "run", "--task", "go")
+    assert done.returncode == 1 and "File too large" in done.stderr and "error[E-" in done.stderr, done
+    done = under(lab, project, "ulimit -f 0", "new", "agent", "other")
+    assert done.returncode == 1 and "error[E-IO-003]: cannot write other/murmur.yaml" in done.stderr, done
+    assert not (project.directory / "other").exists()
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer needs /proc")
+def test_reliability_a_host_without_proc_is_named_and_what_needs_none_works(lab):
+    project = lab.agent(steps=STEPS)
+    with_mounts(lab, "mount -t tmpfs none /proc")
+
+    told = project.run("--task", "go").failed("E-IO-003").stderr
+    assert "a session needs /proc, and it is not there" in told and "mount -t proc proc /proc" in told
+    assert "bundled store" in lab.mur("self").ok().stdout and "none beside" not in lab.mur("self").stdout
+    project.mur("trace", "list").ok()
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer sets aside more addresses than any limit")
+def test_reliability_a_limit_of_addresses_is_told_with_its_remedy(lab):
+    project = lab.agent(steps=STEPS)
+    project.run("--task", "go").ok()
+
+    done = under(lab, project, "ulimit -v 2000000", "run", "--task", "go")
+    assert done.returncode == 1 and "`ulimit -v` allows 2000000 KiB in all: say `ulimit -v unlimited`" in done.stderr, done
 
 
 @pytest.mark.parametrize("sizes", [{"FAULT_LEAST": 4096}, {"FAULT_EVERY": 97}])

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/share.h"
 #include "base/version.h"
 #include "cli/health/built_from.h"
 #include "cli/health/commands.h"
@@ -19,11 +20,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* "/proc/self/exe" as a path; "unknown" where the link cannot be read. */
 static char *
 program_path (void)
 {
-    char *path = realpath ("/proc/self/exe", NULL);
+    char *path = share_program ();
     return path ? path : x_strdup ("unknown");
 }
 

@@ -124,10 +124,9 @@ void
 doctor_namespaces (struct doctor *d)
 {
     const struct host_probe *probe = host_probe_once ();
-    char program[4096];
-    ssize_t len = readlink ("/proc/self/exe", program, sizeof (program) - 1);
+    _cleanup_free_ char *program = share_program ();
     out_puts ("AppArmor / user namespaces\n");
-    out_printf ("  this binary:  %.*s\n", len > 0 ? (int)len : 0, program);
+    out_printf ("  this binary:  %s\n", program ? program : "unknown");
     out_printf ("  profile attached: %s\n", *probe->profile ? probe->profile
                                             : probe->userns == USERNS_APPARMOR_ABSENT
                                                 ? "not reported (AppArmor is not enabled)"

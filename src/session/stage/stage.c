@@ -58,6 +58,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A replay whose commands are served starts none: what they would need need not be here. */
 static bool
@@ -197,6 +198,17 @@ write_first_murmur_md (struct session *s, struct mur_error **err)
     return true;
 }
 
+/* Folders are handed to guests and commands as /proc/self/fd/N. */
+static bool
+check_proc (struct session *s, struct mur_error **err)
+{
+    (void)s;
+    if (access ("/proc/self/fd", X_OK) == 0)
+        return true;
+    mur_fail_errno (err, E_IO_003, "a session needs /proc, and it is not there");
+    return mur_hint (err, "mount it: mount -t proc proc /proc");
+}
+
 /* A refusal a best-effort writer swallowed still fails the launch. */
 static bool
 drain_latch (struct session *s, struct mur_error **err)
@@ -215,6 +227,7 @@ static const struct stage_step {
     const char *name;
     bool (*run) (struct session *s, struct mur_error **err);
 } steps[] = {
+    { "proc", check_proc },
     { "policy and containment", check_policy }, /* 1-8 */
     { "engine", stage_engine },                 /* 9 */
     { "artifacts", stage_artifacts },           /* 10 */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "spawn/child/start.h"
 
+#include "base/share.h"
+
 #include <fcntl.h>
 
 void
@@ -36,11 +38,9 @@ program_push (struct strv *argv, struct mur_error **err)
         strv_push (argv, named);
         return true;
     }
-    char path[4096];
-    ssize_t len = readlink ("/proc/self/exe", path, sizeof path - 1);
-    if (len < 0)
+    _cleanup_free_ char *path = share_program ();
+    if (! path)
         return mur_fail_errno (err, E_IO_003, "cannot name the running program");
-    path[len] = '\0';
     strv_push (argv, path);
     return true;
 }
