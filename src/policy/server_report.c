@@ -44,6 +44,8 @@ report_servers (const struct policy *p, struct strv *lines)
             buf_printf (&line, "%s: folder %s", g->entry->name,
                         g->scope ? g->scope : "of its own, empty at first");
             put_texts (&line, "network", &g->network);
+            if (g->entry->capabilities && g->entry->capabilities->shell)
+                put_texts (&line, "programs", &g->entry->capabilities->shell->allow);
             put_environment (&line, m);
         }
         if (m->tools.is_set)

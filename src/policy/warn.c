@@ -287,17 +287,17 @@ static void
 list_inert (const struct artifact_entry *e, struct buf *out)
 {
     const struct capabilities *c = e->capabilities;
-    bool is_hook = e->role == ROLE_HOOK;
-    add_key (out, c->shell, "capabilities.shell");
+    bool is_hook = e->role == ROLE_HOOK, is_server = e->role == ROLE_MCP;
+    add_key (out, c->shell && ! is_server, "capabilities.shell");
     add_key (out, c->spawn, "capabilities.spawn");
     add_key (out, c->env, "capabilities.env");
-    if (c->limits && is_hook) {
+    if (c->limits && (is_hook || is_server)) {
         add_key (out, c->limits->memory_bytes.is_set, "capabilities.limits.memory_bytes");
         add_key (out, c->limits->table_elements.is_set, "capabilities.limits.table_elements");
         add_key (out, c->limits->instances.is_set, "capabilities.limits.instances");
     }
-    add_key (out, c->limits && ! is_hook, "capabilities.limits");
-    add_key (out, c->resources, "capabilities.resources");
+    add_key (out, c->limits && ! is_hook && ! is_server, "capabilities.limits");
+    add_key (out, c->resources && ! is_server, "capabilities.resources");
     add_key (out, c->written_containment, "capabilities.containment");
 }
 

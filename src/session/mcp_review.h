@@ -22,6 +22,7 @@ struct review_request {
     const char *const *env;          /* NAME=value; NULL-terminated */
     const char *work;                /* where it works; NULL: a private folder */
     struct str_list network;
+    struct str_list programs; /* it may start beside its interpreter */
     const struct secret *key; /* shown to one far away; NULL: none */
     uint64_t startup_ms;
     bool may_be_unconfined, cgroup_is_optional;

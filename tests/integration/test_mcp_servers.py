@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.mcp_client import StdioClient
 from tests.support.mcp_servers import add, called, drift, entry, tool, trees, using, write_server
+from tests.support.model_server import answer
 from tests.support.polling import eventually, marked_processes
 
 
@@ -300,6 +301,28 @@ def test_mcp_30_its_environment_is_what_the_entry_says(lab):
     assert sorted(found) == ["HOME", "LANG", "LOG_LEVEL", "PATH"] and found["LOG_LEVEL"] == "warn"
 
 
+@pytest.mark.parametrize("containment", ["scoped", "sealed"])
+def test_mcp_29_a_server_starts_the_programs_its_entry_names_and_no_others(lab, containment):
+    add(lab, tools=[tool("look", schema={"type": "object"})]).ok()
+    steps = [called("scripted_look", what="start", argv=[name, "--version"]) for name in ("sed", "tar")]
+    project = using(lab, steps, entry(capabilities={"shell": {"allow": ["sed"]}, "resources": {"cgroup_memory_bytes": 536870912}, "limits": {"deadline_seconds": 60}}), capabilities={"containment": containment, "shell": {"allow": ["tar"]}},
+                    trace={"capture": "content"})
+    assert "programs sed" in project.run("--explain-scope").ok().stdout
+
+    run = project.run("--task", "go").ok()
+    first, second = lab.session(run).trace.all("tool_call")
+
+    assert "W-SEC-008" not in run.stderr
+    assert "GNU sed" in first["output"] and second["status"] == "error" and "Error" in second["output"]
+
+
+def test_mcp_43_add_names_the_program_a_server_starts(lab):
+    (lab.directory / "s").mkdir()
+    (lab.directory / "s/server.py").write_text("import subprocess\nsubprocess.run(['sed', '--version'])\n")
+    assert "--program sed" in lab.mur("mcp", "add", "path:s", cwd=lab.directory, timeout=60).failed("E-MCP-001").stderr
+    assert "--program sed" not in lab.mur("mcp", "add", "path:s", "--program", "sed", cwd=lab.directory, timeout=60).failed().stderr
+
+
 def test_mcp_30_a_key_is_no_constant(lab):
     add(lab).ok()
     project = using(lab, [], entry(mcp={"env": {"SOME_API_KEY": "sk-0123456789abcdef"}}))
@@ -341,6 +364,45 @@ def test_mcp_31_a_gateway_shows_the_key_and_the_server_has_none(lab):
     assert "the-real-key" not in session.result_text + "".join(session.trace.lines)
     for path in lab.murmur_home.rglob("*"):
         assert not path.is_file() or b"the-real-key" not in path.read_bytes(), path
+
+
+def memory_of(pid):
+    """What of a process's memory can be read."""
+    found = []
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            start, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if line.split()[1][0] == "r" and end - start < 1 << 28 and "[v" not in line:
+                try:
+                    memory.seek(start)
+                    found.append(memory.read(end - start))
+                except OSError:
+                    pass
+    return b"".join(found)
+
+
+@pytest.mark.parametrize("containment", ["scoped", "sealed"])
+def test_mcp_30_no_memory_and_no_core_of_a_server_holds_the_key(lab, containment):
+    add(lab, tools=[tool("look", schema={"type": "object"}), tool("hang")]).ok()
+    provider = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    threading.Thread(target=provider.serve_forever, daemon=True).start()
+    guarded = entry(mcp={"gateway_env": "PROVIDER_URL", "placeholder_env": "PROVIDER_KEY"},
+                    gateway={"endpoint": f"http://127.0.0.1:{provider.server_port}", "api_key": "${REAL_KEY}"})
+    project = using(lab, [called("scripted_look", what="provider"), called("scripted_hang")], guarded, capabilities={"containment": containment})
+    running = project.start("--task", "go", env={"REAL_KEY": "the-real-key-0123456789"})
+    program = f"{lab.murmur_home}/mcp/".encode()
+    pids = eventually(lambda: lab.session(running).trace.all("tool_call") and marked_processes(program), within_s=60)
+
+    for pid in pids:
+        memory = memory_of(pid)
+        assert b"/answer" in memory and b"the-real-key" not in memory
+        with open(f"/proc/{pid}/limits") as limits:
+            assert re.search(r"Max core file size +0 +0", limits.read())
+        os.kill(pid, signal.SIGABRT)
+    assert running.result(60).code == 0
+    provider.shutdown()
+    for path in lab.directory.rglob("*"):
+        assert not path.is_file() or path.is_symlink() or b"the-real-key" not in path.read_bytes(), path
 
 
 def test_mcp_what_a_server_may_reach_is_explained(lab):
@@ -415,15 +477,17 @@ def test_mcp_35_progress_alone_extends_a_call(lab):
     assert line["status"] == "ok" and line["progress_count"] == 6 and line["duration_ms"] >= 6000
 
 
-def test_mcp_36_many_tools_on_pages_in_one_order(lab):
+def test_mcp_36_many_tools_on_pages_in_the_same_bytes_at_ten_launches(lab, model):
     many = [tool(f"t{(n * 37) % 250:03}") for n in range(250)]
     add(lab, tools=many, page=50, cursor="empty").ok()
-    projects = [using(lab, [{"text": "x"}]) for _ in range(3)]
+    model.script(*[answer("x")] * 10)
+    project = lab.agent(driver="std/driver-anthropic@0.1.0", gateway={"endpoint": model.url, "keyless": True}, tools=[entry()])
+    for _ in range(10):
+        project.run("--task", "go").ok()
+    sent = [json.dumps(request.json["tools"]) for request in model.requests]
 
-    lists = [session_of(lab, project).trace.one("session_start")["tools_declared"] for project in projects]
-
-    lists = [[name for name in names if name != "session-status"] for names in lists]
-    assert lists[0] == sorted(lists[0]) and len(lists[0]) == 250 and lists.count(lists[0]) == 3
+    names = [one["name"] for one in json.loads(sent[0]) if one["name"].startswith("scripted_")]
+    assert names == sorted(names) and len(names) == 250 and sent == sent[:1] * 10
 
 
 def test_mcp_36_a_list_without_end_ends(lab):

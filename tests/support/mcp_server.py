@@ -101,6 +101,9 @@ def look(arguments):
     what = arguments["what"]
     if what == "env":
         return json.dumps(dict(os.environ), sort_keys=True)
+    if what == "start":
+        import subprocess
+        return subprocess.run(arguments["argv"], capture_output=True, text=True).stdout
     if what == "cwd":
         return json.dumps(sorted(os.listdir(".")))
     if what == "read":

@@ -119,8 +119,12 @@ print_block (const struct adding *a, const char *name, const char *version)
         out_printf ("    mcp:\n");
     print_words ("args", &a->start.args);
     print_words ("secret_env", &keys);
-    if (a->start.work || a->start.hosts.len)
+    if (a->start.work || a->start.hosts.len || a->start.programs.len)
         out_printf ("    capabilities:\n");
+    if (a->start.programs.len) {
+        _cleanup_free_ char *programs = strv_join (&a->start.programs, ", ");
+        out_printf ("      shell: {allow: [%s]}\n", programs);
+    }
     if (a->start.work)
         out_printf ("      filesystem: {scope: .}\n");
     if (a->start.hosts.len) {
@@ -149,10 +153,10 @@ cmd_mcp_add (const struct cli_args *args, struct mur_error **err)
     a.start.key_header = header ? x_strdup (header) : NULL;
     for (size_t i = 0; i < count; i++)
         strv_push (&a.start.args, words[i]);
-    if (a.source.url &&
-        (a.start.args.len || a.start.env.len || a.start.work || a.start.hosts.len)) {
+    if (a.source.url && (a.start.args.len || a.start.env.len || a.start.work || a.start.hosts.len ||
+                         a.start.programs.len)) {
         mur_fail (err, E_IO_003,
-                  "arguments, --env, --scope and --network are for a server that is "
+                  "arguments, --env, --scope, --network and --program are for a server that is "
                   "started here; %s is far away",
                   a.source.url);
         return CLI_FAILED;

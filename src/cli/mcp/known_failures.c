@@ -216,6 +216,22 @@ hint_module (struct mur_error **err, const char *wrote, const struct server_sour
     return false;
 }
 
+/* A program it starts, as Node, Python and GitPython say that it is not there. */
+static bool
+hint_program (struct mur_error **err, const char *wrote)
+{
+    static const char *const marks[] = { "Error: spawn ", "No such file or directory: '",
+                                         "Permission denied: '", "initialize: Bad " };
+    for (size_t i = 0; i < ARRAY_LEN (marks); i++) {
+        _cleanup_free_ char *name = word_after (wrote, marks[i]);
+        if (name && ! strpbrk (name, "/.")) {
+            mur_hint (err, "it starts %s: --program %s lets it", name, name);
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct look_hint {
     const char *const words[9];
     const char *hint;
@@ -267,7 +283,7 @@ explain_look (struct mur_error **err, const struct server_source *source,
     _cleanup_free_ char *wrote = x_strdup (at ? at + strlen (wrote_mark) : "");
     _cleanup_free_ char *name = wanted_variable (wrote);
     const struct look_hint *known = find_hint (wrote);
-    if (hint_module (err, wrote, source))
+    if (hint_module (err, wrote, source) || hint_program (err, wrote))
         return;
     if (source->wants)
         mur_hint (err, "%s", source->wants);

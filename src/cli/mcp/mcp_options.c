@@ -10,6 +10,10 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<HOST,...>",                                                              \
           .help = "hosts it may reach, as in network.allow (default: none)" },                     \
+        { .name = "--program",                                                                     \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<NAME,...>",                                                              \
+          .help = "programs it may start beside its interpreter (default: none)" },                \
         { .name = "--key-env",                                                                     \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<NAME>",                                                                  \

@@ -73,6 +73,7 @@ server_start_read (struct server_start *s, const struct cli_args *args, struct m
     *s = (struct server_start){ 0 };
     split_list (cli_value (args, "--network"), &s->hosts);
     s->network = (struct str_list){ (const char **)s->hosts.items, s->hosts.len, s->hosts.len > 0 };
+    split_list (cli_value (args, "--program"), &s->programs);
     if (! read_key (s, cli_value (args, "--key-env"), config, err))
         return false;
     s->request.startup_ms = cli_number (args, "--startup-secs") * 1000;
@@ -96,6 +97,8 @@ settle (struct server_start *s, const char *name, const struct mcp_pinned *pinne
     s->request.env = (const char *const *)s->env.items;
     s->request.work = s->work;
     s->request.network = s->network;
+    s->request.programs =
+        (struct str_list){ (const char **)s->programs.items, s->programs.len, s->programs.len > 0 };
 }
 
 void
@@ -117,6 +120,7 @@ void
 server_start_clear (struct server_start *s)
 {
     strv_free (&s->hosts);
+    strv_free (&s->programs);
     strv_free (&s->args);
     strv_free (&s->env);
     secret_free (s->key);

@@ -10,11 +10,12 @@
 #include "mcp/pinned.h"
 #include "session/mcp_review.h"
 
-/* Options of the commands that start a server: "--scope", "--network", "--startup-secs". */
+/* Options of the commands that start a server: "--scope", "--network", "--program",
+ * "--startup-secs". */
 struct server_start {
     struct review_request request; /* its lists point below */
     struct str_list network;
-    struct strv hosts, args, env;
+    struct strv hosts, programs, args, env;
     struct secret *key;          /* of one far away; NULL: none */
     char *key_name, *key_header; /* NULL: none; the header: authorization */
     char *work;

@@ -144,10 +144,11 @@ judge_far_away (struct reading *rd, const struct artifact_entry *e, const char *
         if (others[i].is_there)
             return refuse_value (rd, err, path_of (rd, "%s.%s", path, others[i].key),
                                  "a server far away (mcp.url) is not started here");
-    if (c && (c->filesystem || c->network || c->resources))
+    if (c && (c->filesystem || c->network || c->resources || c->shell))
         return refuse_value (rd, err, path_of (rd, "%s.url", path),
-                             "a server far away has no folder, network or memory of ours: take "
-                             "filesystem, network and resources out of its capabilities");
+                             "a server far away has no folder, network, memory or program of ours: "
+                             "take filesystem, network, resources and shell out of its "
+                             "capabilities");
     if (e->gateway && strcmp (e->gateway->written_endpoint, judge_mcp_endpoint (rd, m)) != 0)
         return refuse_value (rd, err, path_of (rd, "%s.url", path),
                              "its key goes to mcp.url: take the gateway's endpoint out");

@@ -107,6 +107,7 @@ review_open (const struct review_request *q, struct mur_error **err)
         .cgroup_is_optional = q->cgroup_is_optional,
         .resources = resources_default (),
         .network = q->network,
+        .programs = q->programs,
         .remote = { .url = url, .http = r->http, .gateway = r->gateway },
         .startup_ms = q->startup_ms
     };

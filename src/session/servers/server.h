@@ -55,8 +55,9 @@ struct server_setup {
     enum session_space space;
     bool cgroup_is_optional;
     struct cap_resources resources;
-    struct str_list network; /* entries of an allow list */
-    unsigned gateway_port;   /* of 127.0.0.1 outside; 0: none */
+    struct str_list network;  /* entries of an allow list */
+    struct str_list programs; /* it may start beside its interpreter */
+    unsigned gateway_port;    /* of 127.0.0.1 outside; 0: none */
     struct server_remote remote;
     uint64_t startup_ms;
     bool drops_drift;           /* else one changed tool refuses all */

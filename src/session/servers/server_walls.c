@@ -162,9 +162,12 @@ make_walls (struct mcp_server *s, struct mur_error **err)
     if (s->setup.maker.prepare && ! s->setup.maker.prepare (s->setup.maker.ctx, &s->setup, err))
         return false;
     w->tree = s->setup.tree;
-    const char **programs = arena_new_array (w->arena, const char *, 2);
+    const struct str_list *others = &s->setup.programs;
+    const char **programs = arena_new_array (w->arena, const char *, others->len + 2);
     struct confinement_tree *tree = arena_new0 (w->arena, struct confinement_tree);
     programs[0] = s->setup.pinned->interpreter;
+    for (size_t i = 0; i < others->len; i++)
+        programs[i + 1] = others->items[i];
     *tree = (struct confinement_tree){ w->tree, true, true };
     spec->session_id = s->setup.session_id;
     spec->tier = s->setup.tier;

@@ -148,6 +148,7 @@ make_process (struct session *s, struct staged_server *v)
         .cgroup_is_optional = s->asked->config->cgroup_is_optional,
         .resources = c && c->resources ? *c->resources : resources_default (),
         .network = a->grant->network,
+        .programs = c && c->shell ? c->shell->allow : (struct str_list){ 0 },
         .startup_ms = m->startup_secs.value * 1000,
         .drops_drift = m->on_drift.value == MCP_DRIFT_DROP,
         .offered = (const char *const *)v->offered.items,
