@@ -446,3 +446,19 @@ def test_newcomer_C10_a_version_that_is_a_number_is_said_with_its_remedy(lab, ve
 
     assert (f'version: {version} is taken as the text "{version}"' in told) == says
     assert says == (f'version: "{version}"' in told)
+
+
+@pytest.mark.parametrize("command", [("build",), ("publish",), ("run", "--task", "x"), ("doctor",), ("mcp", "connect", "vscode"), ("mcp", "serve")])
+def test_newcomer_a_folder_without_a_manifest_says_where_one_is_or_how_one_is_made(lab, command):
+    folder = lab.directory / "around"
+    folder.mkdir()
+    assert "mur new agent hello" in lab.mur(*command, cwd=folder).failed("E-IO-001").stderr
+    for name in ("b", "deep/a"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "murmur.yaml").write_text("name: x\n")
+    told = lab.mur(*command, cwd=folder).failed("E-IO-001").stderr
+    assert "; b, deep/a have a murmur.yaml" in told and "mur new" not in told
+
+
+def test_newcomer_publishing_a_folder_says_what_is_published(lab):
+    assert ".mur.zip that mur build writes" in lab.mur("publish", ".", cwd=lab.directory).failed("E-IO-003").stderr

@@ -10,6 +10,7 @@
 #include "cli/health/doctor_internal.h"
 #include "cli/health/doctor_learn.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_manifest.h"
 #include "cli/line/missing_programs.h"
 #include "home/paths.h"
 #include "manifest/settings/config.h"
@@ -234,6 +235,6 @@ cmd_doctor (const struct cli_args *args, struct mur_error **err)
         return check_machine (args, err);
     mur_fail (err, E_IO_001, "there is no murmur.yaml at or above %s, and no roster.yaml in it",
               cwd);
-    mur_hint (err, "run it in a project's folder; `mur new agent hello` creates one");
+    missing_manifest_hint (cwd, "run it in a project's folder", err);
     return CLI_FAILED;
 }

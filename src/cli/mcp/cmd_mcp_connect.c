@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_manifest.h"
 #include "cli/mcp/commands.h"
 #include "fs/paths.h"
 #include "fs/replace.h"
@@ -75,6 +76,8 @@ read_folder (struct connection *c, const char *target, struct mur_error **err)
         is_folder ? x_asprintf ("%s/murmur.yaml", target) : x_strdup (target);
     _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
         capsule_manifest_read (manifest, MANIFEST_SECRETLESS, err);
+    if (! m && is_folder && access (manifest, F_OK) < 0)
+        return missing_manifest_hint (target, "name the folder of the capsule that is served", err);
     if (! m)
         return false;
     if (! m->exports || ! m->exports->mcp) {

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/line/missing_manifest.h"
 #include "manifest/settings/artifact_manifest.h"
 
 #include <errno.h>
@@ -36,6 +37,11 @@ build_command_run (const char *source, struct mur_error **err)
     _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", source);
     _cleanup_ (artifact_manifest_freep) struct artifact_manifest *m =
         artifact_manifest_read (path, err);
+    if (! m && access (path, F_OK) < 0)
+        return missing_manifest_hint (source,
+                                      "run it in the folder of what is packed, or name "
+                                      "that: mur build FOLDER",
+                                      err);
     if (! m)
         return false;
     if (! m->build)

@@ -13,11 +13,14 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_manifest.h"
 #include "cli/packages/commands.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "manifest/settings/config.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* The archive `mur build` writes here. */
 static char *
@@ -25,6 +28,9 @@ default_archive (struct mur_error **err)
 {
     _cleanup_ (artifact_manifest_freep) struct artifact_manifest *m =
         artifact_manifest_read ("./murmur.yaml", err);
+    if (! m && access ("murmur.yaml", F_OK) < 0)
+        missing_manifest_hint (
+            ".", "run it where mur build wrote a .mur.zip, or name one: mur publish FILE", err);
     if (! m)
         return NULL;
     return x_asprintf ("./%s-%s.mur.zip", m->name, m->version);
@@ -130,6 +136,9 @@ cmd_publish (const struct cli_args *args, struct mur_error **err)
     if (! path || ! check_platform (platform, err))
         return CLI_FAILED;
     _cleanup_package_ struct package *p = package_from_file (path, err);
+    struct stat st;
+    if (! p && stat (path, &st) == 0 && S_ISDIR (st.st_mode))
+        mur_hint (err, "name the .mur.zip that mur build writes there");
     if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
         ! check_signature (p, path, err) ||
         ! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))

@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/line/args.h"
+#include "cli/line/missing_manifest.h"
 #include "cli/line/missing_programs.h"
 #include "cli/run/commands.h"
 #include "cli/run/launcher_inputs.h"
@@ -39,6 +40,7 @@
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What staging is asked, filled by the check that knows each part, and what only the command needs.
  */
@@ -225,8 +227,8 @@ read_file_manifest (struct run *r, struct mur_error **err)
             : NULL;
     if (! yaml_read_text (handed_over ? handed_over : path, E_MAN_002, &r->manifest_text, err)) {
         if (! handed_over && stat (path, &st) < 0)
-            mur_hint (err, "run it in a project's folder, or name one with --manifest; `mur new "
-                           "agent hello` creates one");
+            missing_manifest_hint (".", "run it in a project's folder, or name one with --manifest",
+                                   err);
         return mur_context (err, "the manifest");
     }
     r->request.file.text = r->manifest_text.data;
