@@ -236,6 +236,45 @@ def test_top_shows_every_session_and_its_keys_answer_and_stop(lab, columns):
     running[1].result(30)
 
 
+def test_top_shows_two_hundred_sessions_and_pages_through_them(lab):
+    """One session's record under 200 names: each is asked at its door like any other."""
+    running = lab.agent("many", steps=[{"text": "hi"}], lifecycle=SLEEPER).start()
+    running.url
+    (record,) = (lab.murmur_home / "running").glob("*.json")
+    for number in range(199):
+        session_id = f"{running.session_id[:-8]}{number:08d}"
+        (record.parent / f"{session_id}.json").write_text(record.read_text().replace(running.session_id, session_id))
+    assert len(lab.mur("top").ok().stdout.splitlines()) == 200
+
+    top = Screen(lab, "top")
+    top.wait_shown("mur top: 200 sessions")
+
+    def chosen():
+        return next((line.split()[1] for line in top.screen.display if line.startswith(">")), None)
+    first = chosen()
+    shown = {line.split()[0] for line in top.screen.display[3:-4] if line.strip()}
+    assert len(shown) > 10
+    top.type("j" * 5 + "k" * 5)
+    eventually(lambda: chosen() == first)
+    top.type(" ")
+    second = eventually(lambda: chosen() != first and chosen())
+    top.type("\x1b[5~")
+    eventually(lambda: chosen() == first)
+    top.type("G")
+    last = eventually(lambda: chosen() not in (first, second) and chosen())
+    top.type("\x1b[B")
+    top.resize(40)
+    eventually(lambda: chosen() == last and "200 sessions" in top.screen.display[0])
+    top.type("g")
+    eventually(lambda: chosen() == first)
+    top.type("q")
+    assert top.end() == 0
+    for path in record.parent.glob("*.json"):
+        if path != record:
+            path.unlink()
+    running.signal().result(30)
+
+
 def test_top_obeys_nothing_a_session_says(lab):
     steps = [{"tool_calls": [{"name": "files", "input": {"action": "write", "path": HOSTILE, "content": "x"}}]}, {"text": "done"}]
     asker = lab.agent("asker", steps=steps, tools=["std/files@0.1.0"], approvals={"tools": ["files"]}, lifecycle=SLEEPER)

@@ -7,6 +7,7 @@
  * session says can move the cursor.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "cli/line/args.h"
 #include "cli/line/line_reader.h"
@@ -35,6 +36,7 @@ struct top {
     bool has_colour, is_over;
     char selected[64]; /* a session id: it stays when rows move */
     unsigned width, height;
+    uint64_t due_ms;  /* when the sessions are asked again */
     const char *note; /* static; of the last key */
 };
 
@@ -154,8 +156,17 @@ put_below (const struct top *t, struct buf *out)
     end_line (out);
     put_cell (out, t->note ? t->note : "", t->width - 1, false);
     end_line (out);
-    put_cell (out, "j k choose  t trace  w watch  a answer  s stop  q leave", t->width - 1, false);
+    put_cell (out,
+              "j k choose  t trace  w watch  a answer  s stop  q leave  space b page  g G ends",
+              t->width - 1, false);
     buf_puts (out, "\x1b[0m\x1b[K");
+}
+
+/* Rows there is room for. */
+static size_t
+room_of (const struct top *t)
+{
+    return t->height > ROWS_ABOVE + ROWS_BELOW ? t->height - ROWS_ABOVE - ROWS_BELOW : 1;
 }
 
 static void
@@ -163,8 +174,8 @@ draw (struct top *t)
 {
     _cleanup_buf_ struct buf out = { 0 };
     measure (t);
-    size_t room = t->height > ROWS_ABOVE + ROWS_BELOW ? t->height - ROWS_ABOVE - ROWS_BELOW : 1;
-    size_t at = selected_index (t), from = at >= room ? at - room + 1 : 0, asking = 0;
+    size_t room = room_of (t), at = selected_index (t), from = at >= room ? at - room + 1 : 0;
+    size_t asking = 0;
     for (size_t i = 0; i < t->rows.len; i++)
         asking += t->rows.items[i].asks != NULL;
     buf_puts (&out, "\x1b[H");
@@ -188,14 +199,14 @@ draw (struct top *t)
 
 /* --- keys --- */
 
+/* So many rows on, as far as there are any. */
 static void
-choose (struct top *t, int by)
+choose (struct top *t, long by)
 {
     if (! t->rows.len)
         return;
-    size_t at = selected_index (t);
-    if (by < 0 ? at > 0 : at + 1 < t->rows.len)
-        at = by < 0 ? at - 1 : at + 1;
+    long at = (long)selected_index (t) + by, last = (long)t->rows.len - 1;
+    at = at < 0 ? 0 : at > last ? last : at;
     snprintf (t->selected, sizeof t->selected, "%s", t->rows.items[at].session_id);
 }
 
@@ -265,6 +276,15 @@ static const struct {
     void (*run) (struct top *t, const struct top_row *r);
 } row_keys[] = { { 't', do_trace }, { 'w', do_watch }, { 'a', do_answer }, { 's', do_stop } };
 
+static const struct {
+    char key;
+    bool is_page;
+    long by;
+} moves[] = {
+    { 'j', false, 1 }, { 'k', false, -1 },      { ' ', true, 1 },
+    { 'b', true, -1 }, { 'g', false, -100000 }, { 'G', false, 100000 },
+};
+
 static void
 on_key (struct top *t, char key)
 {
@@ -272,19 +292,30 @@ on_key (struct top *t, char key)
     t->note = NULL;
     if (key == 'q' || key == 4)
         t->is_over = true;
-    else if (key == 'j' || key == 'B')
-        choose (t, 1);
-    else if (key == 'k' || key == 'A')
-        choose (t, -1);
+    for (size_t i = 0; i < ARRAY_LEN (moves); i++)
+        if (moves[i].key == key)
+            choose (t, moves[i].is_page ? moves[i].by * (long)room_of (t) : moves[i].by);
     for (size_t i = 0; r && i < ARRAY_LEN (row_keys); i++)
         if (row_keys[i].key == key) {
             leave_screen (t);
             row_keys[i].run (t, r);
             enter_screen (t);
+            t->due_ms = 0;
         }
 }
 
-/* Arrows come as sequences; what else begins with an escape is no key. */
+/* The key that does what a sequence's last or only character means; 0: nothing. */
+static char
+key_of_sequence (char last)
+{
+    static const char *const pairs[] = { "Ak", "Bj", "5b", "6 ", "Hg", "FG", "1g", "4G" };
+    for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
+        if (pairs[i][0] == last)
+            return pairs[i][1];
+    return 0;
+}
+
+/* Arrows and their like come as sequences; what else begins with an escape is no key. */
 static void
 take_keys (struct top *t)
 {
@@ -297,8 +328,11 @@ take_keys (struct top *t)
             keys[i] == '\x1b' && i + 2 < len && (keys[i + 1] == '[' || keys[i + 1] == 'O');
         if (is_sequence)
             i += 2;
-        if (keys[i] != '\x1b' && (is_sequence || (keys[i] != 'A' && keys[i] != 'B')))
-            on_key (t, keys[i]);
+        char key = is_sequence ? key_of_sequence (keys[i]) : keys[i];
+        if (is_sequence && i + 1 < len && keys[i + 1] == '~')
+            i++;
+        if (key && key != '\x1b')
+            on_key (t, key);
     }
 }
 
@@ -322,13 +356,19 @@ show (struct top *t, struct mur_error **err)
 {
     bool is_ok = true;
     while (is_ok && ! t->is_over) {
-        is_ok = top_rows_read (&t->rows, err);
+        /* Asking every session takes a while where there are many: not for each key. */
+        if (clock_monotonic_ms () >= t->due_ms) {
+            is_ok = top_rows_read (&t->rows, err);
+            t->due_ms = clock_monotonic_ms () + REFRESH_MS;
+        }
         if (is_ok && ! t->selected[0] && t->rows.len)
-            choose (t, -1);
+            choose (t, 0);
         draw (t);
+        uint64_t now = clock_monotonic_ms ();
+        int wait_ms = t->due_ms > now ? (int)(t->due_ms - now) : 0;
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                 { .fd = t->signals_fd, .events = POLLIN } };
-        if (poll (fds, ARRAY_LEN (fds), REFRESH_MS) < 0 && errno != EINTR)
+        if (poll (fds, ARRAY_LEN (fds), wait_ms) < 0 && errno != EINTR)
             break;
         struct signalfd_siginfo info;
         if (fds[1].revents && read (t->signals_fd, &info, sizeof info) == sizeof info)
