@@ -17,6 +17,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#define HOME_HINT                                                                                   \
+    "murmur keeps its records there: make it a directory you may write in, or set HOME to another " \
+    "place"
+
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* The user's home directory. Borrowed from the environment. */
@@ -73,9 +77,7 @@ static bool
 unusable (const char *path, const char *why, struct mur_error **err)
 {
     mur_fail (err, E_IO_004, "%s %s", path, why);
-    return mur_hint (err,
-                     "murmur keeps its records there: make it a directory you may write in, or "
-                     "set HOME to another place");
+    return mur_hint (err, HOME_HINT);
 }
 
 /* True when entries may be created in <path>; *is_absent when nothing is there. */
@@ -202,15 +204,20 @@ open_top (const char *top, bool create, struct mur_error **err)
             _cleanup_free_ char *level = x_strndup (top, (size_t)(at - top));
             (void)mkdir (level, 0755);
         }
-        if (mkdir (top, 0700) == 0 && chmod (top, 0700) < 0)
+        bool is_ours = mkdir (top, 0700) == 0;
+        int why = errno;
+        if (is_ours && chmod (top, 0700) < 0)
             return mur_fail_errno (err, E_IO_004, "cannot use %s", top), -1;
         fd = open (top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && ! is_ours)
+            errno = why; /* why it cannot be made, not that it is not there */
     }
     if (fd < 0 && errno == ENOENT && ! create)
         return -1;
-    if (fd < 0)
-        return mur_fail_errno (err, E_IO_004, "cannot use %s", top), -1;
-    return fd;
+    if (fd >= 0)
+        return fd;
+    mur_fail_errno (err, E_IO_004, "cannot use %s", top);
+    return mur_hint (err, HOME_HINT), -1;
 }
 
 /* Walks the levels of a plain relative path below <fd>, which is consumed. <narrows>: pre-existing

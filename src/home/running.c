@@ -394,9 +394,11 @@ running_scan (bool creates, struct running_scan *out, struct mur_error **err)
     if (fd < 0 && ! cause)
         return true;
     _cleanup_closedir_ DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
-    if (! dir)
-        return mur_fail (err, E_RUN_028, "%s cannot be read: %s", dir_path,
-                         cause ? cause->message : strerror (errno));
+    if (! dir) {
+        mur_fail (err, E_RUN_028, "%s cannot be read: %s", dir_path,
+                  cause ? cause->message : strerror (errno));
+        return mur_hint (err, "%s", cause && cause->hint ? cause->hint : "look at its mode");
+    }
     struct dirent *found;
     errno = 0;
     while ((found = readdir (dir))) {

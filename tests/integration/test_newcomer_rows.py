@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.support.fixtures import own_component
+from tests.support.hosts import with_mounts
 from tests.support.lab import BUILD
 from tests.support.model_server import Reply
 from tests.support.polling import eventually
@@ -462,3 +463,16 @@ def test_newcomer_a_folder_without_a_manifest_says_where_one_is_or_how_one_is_ma
 
 def test_newcomer_publishing_a_folder_says_what_is_published(lab):
     assert ".mur.zip that mur build writes" in lab.mur("publish", ".", cwd=lab.directory).failed("E-IO-003").stderr
+
+
+READ_ONLY = [("run", "--task", "x"), ("chat",), ("ps",), ("stop", "@1"), ("token",), ("config", "set", "-g", "credentials.X", "y")]
+
+
+@pytest.mark.parametrize("command", READ_ONLY, ids=" ".join)
+def test_newcomer_a_home_that_cannot_be_written_is_said_with_its_remedy(lab, command):
+    project = lab.agent(steps=[{"text": "hi"}])
+    shutil.rmtree(lab.murmur_home, ignore_errors=True)
+    with_mounts(lab, f"mount --bind {lab.home} {lab.home} && mount -o remount,ro,bind {lab.home}")
+    told = project.mur(*command, stdin="hi\n").failed().stderr
+    assert str(lab.home) in told and ("Read-only file system" in told or "does not let entries be created in it" in told)
+    assert "set HOME to another place" in told and "No such file" not in told

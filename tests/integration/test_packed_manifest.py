@@ -349,6 +349,7 @@ def test_manifest_7_1_a_model_without_limits(lab):
     project.write_manifest(manifest)
     result = project.run("--task", "x").failed("E-RUN-052")
     assert "other" in result.stderr and "local/drv" in result.stderr
+    assert "hint: set inference.max_tokens" in result.stderr and "the driver lists: known" in result.stderr
     result = lab.agent("warned", driver=driver, gateway=gateway, steps=[{"text": "x"}], inference={"model": "other"}).run("--task", "x")
     assert result.stderr.count("warning[W-RUN-009]") == 1 and "other" in result.stderr
     full = lab.agent("full", driver=driver, gateway=gateway, steps=[{"text": "x"}], inference={"model": "known", "max_tokens": 1000})

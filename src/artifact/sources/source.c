@@ -94,8 +94,12 @@ refuse_sourceless (const char *name, const char *version, const char *scope, str
     if (strcmp (scope, SCOPE_BUNDLED) == 0) {
         _cleanup_stores_ struct stores *stores = stores_new (NULL, NULL);
         _cleanup_free_ char *near = stores ? store_near_hint (stores, name, version) : NULL;
-        mur_fail (err, E_REG_001, "%s%s%s is not among the artifacts that come with this mur", name,
-                  version ? "@" : "", version ? version : "");
+        if (! version && near && str_starts (near, "there "))
+            mur_fail (err, E_REG_001,
+                      "%s comes with this mur in a version, which an install has to name", name);
+        else
+            mur_fail (err, E_REG_001, "%s%s%s is not among the artifacts that come with this mur",
+                      name, version ? "@" : "", version ? version : "");
         return mur_hint (err, "%s", near ? near : "`mur list --all` shows what is there");
     }
     mur_fail (err, E_REG_008, "no source serves the scope \"%s\" of %s", scope, name);

@@ -235,6 +235,18 @@ warn_credential (const struct choice *d)
     mur_error_free (error);
 }
 
+/* The key is good, and what it was shown for is not allowed to it. */
+static void
+note_forbidden (const struct choice *d)
+{
+    struct credential *key = d->artifact->guest.credential;
+    const char *name = key ? credential_name (key) : NULL;
+    diag_note ("the provider knows the key of %s%s%s%s%s and forbids this: another model "
+               "(--model, inference.model), or the rights of its account",
+               d->artifact->full_name, name ? ": " : "", name ? name : "", key ? ", " : "",
+               key ? credential_place (key) : "");
+}
+
 /* The attempt failed for good. */
 static void
 fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdict verdict,
@@ -258,6 +270,8 @@ fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdi
     out->reason = reason;
     if (a->seen.is_credential_rejected)
         warn_credential (d);
+    else if (a->seen.status == 403)
+        note_forbidden (d);
 }
 
 /* Why nothing is tried again, where the provider's own words do not tell. <text> is taken over. */

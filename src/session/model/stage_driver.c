@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define LISTED_MAX 8 /* models a hint names */
+
 /* --- gateways --- */
 
 /* The file that holds a key this launch uses can be read by others: said once. */
@@ -124,6 +126,20 @@ find_model (const struct session *s, struct choice *d, const struct model_limits
     return true;
 }
 
+/* The models a driver knows, the first of them; owned. */
+static char *
+listed_models (const struct choice *d)
+{
+    struct buf out = { 0 };
+    for (size_t i = 0; i < d->model_cap_count && i < LISTED_MAX; i++)
+        buf_printf (&out, "%s%s", i ? ", " : "", d->model_caps[i].model);
+    if (d->model_cap_count > LISTED_MAX)
+        buf_printf (&out, " and %zu more", d->model_cap_count - LISTED_MAX);
+    if (! out.len)
+        buf_puts (&out, "");
+    return buf_steal (&out);
+}
+
 static bool
 set_budget (struct choice *d, struct mur_error **err)
 {
@@ -153,10 +169,13 @@ set_limits (const struct session *s, struct choice *d, struct mur_error **err)
         d->output_cap = model->max_output_tokens;
         d->output_cap_source = LIMIT_DRIVER;
     } else {
-        return mur_fail (err, E_RUN_052,
-                         "no output cap for driver choice %s: driver %s does not list model %s and "
-                         "inference.max_tokens is not set",
-                         d->name, d->artifact->full_name, d->model);
+        _cleanup_free_ char *listed = listed_models (d);
+        mur_fail (err, E_RUN_052,
+                  "no output cap for driver choice %s: driver %s does not list model %s and "
+                  "inference.max_tokens is not set",
+                  d->name, d->artifact->full_name, d->model);
+        return mur_hint (err, "set inference.max_tokens to what the model may write at most%s%s",
+                         *listed ? ", or take a model the driver lists: " : "", listed);
     }
     if (context && context->max_tokens.is_set) {
         d->window = context->max_tokens.value;

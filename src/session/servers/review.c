@@ -106,8 +106,7 @@ review_open (const struct review_request *q, struct mur_error **err)
         .space = url ? SPACE_OWN : review_space (q),
         .cgroup_is_optional = q->cgroup_is_optional,
         .resources = resources_default (),
-        .network = q->network,
-        .programs = q->programs,
+        .reach = { q->network, q->programs },
         .remote = { .url = url, .http = r->http, .gateway = r->gateway },
         .startup_ms = q->startup_ms
     };

@@ -37,6 +37,12 @@ struct server_maker {
     void *ctx;
 };
 
+/* What of this machine and the net is open to it. */
+struct server_reach {
+    struct str_list network;  /* entries of an allow list */
+    struct str_list programs; /* it may start beside its interpreter */
+};
+
 /* Everything is borrowed for the server's life. Paths are absolute and canonical. */
 struct server_setup {
     const char *name;                /* as people call it */
@@ -55,9 +61,8 @@ struct server_setup {
     enum session_space space;
     bool cgroup_is_optional;
     struct cap_resources resources;
-    struct str_list network;  /* entries of an allow list */
-    struct str_list programs; /* it may start beside its interpreter */
-    unsigned gateway_port;    /* of 127.0.0.1 outside; 0: none */
+    struct server_reach reach;
+    unsigned gateway_port; /* of 127.0.0.1 outside; 0: none */
     struct server_remote remote;
     uint64_t startup_ms;
     bool drops_drift;           /* else one changed tool refuses all */

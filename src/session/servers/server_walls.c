@@ -96,8 +96,8 @@ static bool
 fill_network (struct mcp_server *s, struct mur_error **err)
 {
     struct server_walls *w = &s->walls;
-    for (size_t i = 0; i < s->setup.network.len; i++)
-        if (! allow_list_add (&w->network, s->setup.network.items[i], err))
+    for (size_t i = 0; i < s->setup.reach.network.len; i++)
+        if (! allow_list_add (&w->network, s->setup.reach.network.items[i], err))
             return false;
     char entry[40];
     snprintf (entry, sizeof entry, "http://127.0.0.1:%u", s->setup.gateway_port);
@@ -162,7 +162,7 @@ make_walls (struct mcp_server *s, struct mur_error **err)
     if (s->setup.maker.prepare && ! s->setup.maker.prepare (s->setup.maker.ctx, &s->setup, err))
         return false;
     w->tree = s->setup.tree;
-    const struct str_list *others = &s->setup.programs;
+    const struct str_list *others = &s->setup.reach.programs;
     const char **programs = arena_new_array (w->arena, const char *, others->len + 2);
     struct confinement_tree *tree = arena_new0 (w->arena, struct confinement_tree);
     programs[0] = s->setup.pinned->interpreter;
