@@ -251,7 +251,8 @@ def test_trust_a_signature_of_an_older_build_is_not_published(lab, project, regi
         assert "mur sign tool-x-1.0.0.mur.zip" in said
     assert registry.manifests == {} and not (lab.murmur_home / "artifacts").exists()
     project.mur("sign", "tool-x-1.0.0.mur.zip", "--key", "ana").ok()
-    project.mur("publish", "tool-x-1.0.0.mur.zip", f"oci://{registry.host}/ana/tool-x").ok()
+    published = project.mur("publish", "tool-x-1.0.0.mur.zip", f"oci://{registry.host}/ana/tool-x").ok()
+    assert "Its signature is there, too" in published.stdout
 
 
 SIGNATURE = "application/vnd.murmur.signature.v1+json"
@@ -494,7 +495,7 @@ def test_trust_keys_are_added_listed_and_removed(lab, project):
     project.mur("trust", "add", "none", str(lab.murmur_home / "keys/ana.key")).failed("E-TRU-005")
     project.mur("trust", "add", "../x", str(lab.murmur_home / "keys/ana.pub")).failed("E-TRU-005")
     project.mur("trust", "remove", "boris").ok()
-    project.mur("trust", "remove", "boris").failed("E-TRU-005")
+    assert "mur trust list" in project.mur("trust", "remove", "boris").failed("E-TRU-005").stderr
     assert "boris" not in project.mur("trust", "list").ok().stdout
 
 

@@ -104,8 +104,11 @@ read_public (const char *path, const char *name, struct trust_key *out, enum dia
     if (! fs_read_regular (path, FILE_MAX, &text, &caught))
         return mur_fail (err, code, "%s", caught->message);
     if (! read_pem (text.data ? text.data : "", "PUBLIC KEY", public_head, sizeof public_head,
-                    out->public_key))
-        return mur_fail (err, code, "%s is no public Ed25519 key in PEM", path);
+                    out->public_key)) {
+        mur_fail (err, code, "%s is no public Ed25519 key in PEM", path);
+        return mur_hint (err, "`mur trust keygen` makes a pair, of which others get the .pub; "
+                              "`openssl pkey -pubout` makes it from a private one");
+    }
     fill (out, name);
     return true;
 }
@@ -160,7 +163,7 @@ check_mode (const char *path, struct mur_error **err)
     struct stat st;
     if (lstat (path, &st) != 0) {
         mur_fail_errno (err, E_TRU_005, "cannot look at %s", path);
-        return mur_hint (err, "`mur trust keygen` makes a key");
+        return mur_hint (err, "`mur trust list` shows your own keys, `mur trust keygen` makes one");
     }
     if (S_ISREG (st.st_mode) && st.st_uid == geteuid () && (st.st_mode & 077) == 0)
         return true;
@@ -232,7 +235,12 @@ trust_key_remove (const char *name, struct mur_error **err)
     _cleanup_free_ char *path = path_of (trusted_dir, name, ".pub", err);
     if (! path)
         return false;
-    return unlink (path) == 0 || mur_fail_errno (err, E_TRU_005, "cannot remove %s", path);
+    if (unlink (path) == 0)
+        return true;
+    if (errno != ENOENT)
+        return mur_fail_errno (err, E_TRU_005, "cannot remove %s", path);
+    mur_fail (err, E_TRU_005, "no key that is trusted is called %s", name);
+    return mur_hint (err, "`mur trust list` shows those that are");
 }
 
 bool

@@ -101,6 +101,8 @@ publish_to_registry (struct package *p, const char *to, const char *platform,
         out_printf ("Platform: %s (auto-detected)\n", platform);
     out_printf ("%s %s@%s → oci://%s (%s)\n", out.was_there ? "Already there:" : "Published",
                 p->manifest->name, p->manifest->version, out.reference, out.tag_digest);
+    if (p->signature)
+        out_puts ("Its signature is there, too\n");
     return true;
 }
 
