@@ -5,7 +5,6 @@
 #include "deploy/deploy_internal.h"
 #include "net/url.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define RECORDS_TOKEN "MUR_RECORDS_TOKEN" /* what a records store is shown */
@@ -128,18 +127,6 @@ check (const struct deploy_facts *f, struct mur_error **err)
 
 /* --- facts --- */
 
-static char *
-object_name (const char *capsule)
-{
-    const char *bare = strrchr (capsule, '/');
-    char *name = x_asprintf ("mur-%.48s", bare ? bare + 1 : capsule);
-    for (char *c = name; *c; c++)
-        *c = isalnum ((unsigned char)*c) ? (char)tolower ((unsigned char)*c) : '-';
-    for (size_t len = strlen (name); name[len - 1] == '-'; len--)
-        name[len - 1] = '\0';
-    return name;
-}
-
 static void
 collect_keys (const struct capsule_manifest *m, const char *records_store, struct strv *out)
 {
@@ -182,7 +169,7 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     *out = (struct deploy_files){ 0 };
     bool is_kept = check (&f, err);
     if (is_kept) {
-        f.name = object_name (m->name);
+        f.name = deploy_object_name (m->name);
         collect_keys (m, request->records_store, &f.keys);
         targets[request->target].render (&f, out);
         qsort (out->items, out->len, sizeof *out->items, compare_files);

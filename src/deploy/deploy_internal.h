@@ -6,10 +6,10 @@
 
 #include "base/json.h"
 #include "deploy/deploy.h"
+#include "deploy/object_name.h"
 
 #define DEPLOY_GRACE_SECS 25 /* above the 20 s a session takes to end */
 #define DEPLOY_USER       10001
-#define DEPLOY_KEYS       "/var/run/secrets/murmur.dev/keys"
 
 /* What every target reads of a request. */
 struct deploy_facts {

@@ -18,12 +18,13 @@ struct referee;
 
 /* Borrowed but for what says so. */
 struct fleet_options {
-    const char *kubeconfig; /* NULL: as kube_access_read finds it */
-    const char *namespace;  /* NULL: the access' own */
-    const char *image;      /* of the children's container and of their store */
-    const char *seccomp;    /* profile on the nodes; NULL: the runtime's */
-    const char *queue;      /* kueue.x-k8s.io/queue-name of children; NULL: none */
-    const char *roost_url;  /* where pods reach this referee */
+    const char *kubeconfig;    /* NULL: as kube_access_read finds it */
+    const char *namespace;     /* NULL: the access' own */
+    const char *image;         /* of the children's container and of their store */
+    const char *seccomp;       /* profile on the nodes; NULL: the runtime's */
+    const char *queue;         /* kueue.x-k8s.io/queue-name of children; NULL: none */
+    const char *records_store; /* where records of children go; NULL: nowhere */
+    const char *roost_url;     /* where pods reach this referee */
     uint64_t queue_timeout_s;
     const char *key_file; /* 64 bytes that outlive this process; NULL: new ones each time */
     bool places_all;      /* every child becomes a Job; else only its root did */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "deploy/object_name.h"
 #include "roost/fleet_internal.h"
 
 #include <string.h>
@@ -79,10 +80,14 @@ arguments_of (const struct job_facts *j)
     char port[8], deadline[24];
     snprintf (port, sizeof port, "%d", FLEET_DOOR_PORT);
     snprintf (deadline, sizeof deadline, "%llu", (unsigned long long)j->inherited_deadline_ms);
-    json_t *args = json_pack ("[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s]", "run", "--capsule", j->name,
+    json_t *args = json_pack ("[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s]", "run", "--capsule", j->name,
                               "--capsule-version", j->version, "--workdir", "/work", "--bind",
                               "0.0.0.0", "--port", port, "--fleet-token", TOKEN_DIR "/token",
-                              "--no-env-file", "--contained-launch");
+                              "--no-env-file", "--contained-launch", "--secrets-dir", DEPLOY_KEYS);
+    if (j->records_store) {
+        json_array_append_new (args, json_string ("--records-store"));
+        json_array_append_new (args, json_string (j->records_store));
+    }
     if (j->inherited_deadline_ms) {
         json_array_append_new (args, json_string ("--inherited-deadline"));
         json_array_append_new (args, json_string (deadline));
@@ -94,9 +99,10 @@ static json_t *
 container_of_child (const struct job_facts *j)
 {
     json_t *mounts =
-        json_pack ("[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b},{s:s,s:s,s:s,s:b}]", "name", "home",
-                   "mountPath", "/home/murmur", "name", "work", "mountPath", "/work", "name",
-                   "token", "mountPath", TOKEN_DIR, "readOnly", 1, "name", "capsules", "mountPath",
+        json_pack ("[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b},{s:s,s:s,s:b},{s:s,s:s,s:s,s:b}]", "name",
+                   "home", "mountPath", "/home/murmur", "name", "work", "mountPath", "/work",
+                   "name", "token", "mountPath", TOKEN_DIR, "readOnly", 1, "name", "keys",
+                   "mountPath", DEPLOY_KEYS, "readOnly", 1, "name", "capsules", "mountPath",
                    "/home/murmur/.murmur/artifacts", "subPath", "artifacts", "readOnly", 1);
     json_t *security =
         json_pack ("{s:b,s:b,s:b,s:{s:[s]}}", "runAsNonRoot", 1, "readOnlyRootFilesystem", 1,
@@ -118,6 +124,11 @@ pod_of (const struct job_facts *j)
         "10Gi", "name", "capsules", "image", "reference", j->image, "pullPolicy", "IfNotPresent",
         "name", "token", "projected", "defaultMode", 0440, "sources", "serviceAccountToken",
         "audience", FLEET_AUDIENCE, "expirationSeconds", 600, "path", "token");
+    /* The capsule's own Secret, as of one that is deployed; without one it has no keys. */
+    _cleanup_free_ char *secret = deploy_object_name (j->name);
+    json_array_append_new (volumes,
+                           json_pack ("{s:s,s:{s:s,s:i,s:b}}", "name", "keys", "secret",
+                                      "secretName", secret, "defaultMode", 0440, "optional", 1));
     json_t *filter =
         j->seccomp ? json_pack ("{s:s,s:s}", "type", "Localhost", "localhostProfile", j->seccomp)
                    : json_pack ("{s:s}", "type", "RuntimeDefault");

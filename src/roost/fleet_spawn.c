@@ -127,6 +127,7 @@ object_of (const struct referee *r, const struct placed *asking, const struct pl
         .image = o->image,
         .queue = o->queue,
         .seccomp = o->seccomp,
+        .records_store = o->records_store,
         .roost_url = o->roost_url,
         .delegation = p->delegation,
         .context_id = ask->context_id,

@@ -82,6 +82,7 @@ fleet_text (struct arguments *a, const char *flag)
         { "--queue", &a->fleet.queue },
         { "--seccomp-profile", &a->fleet.seccomp },
         { "--key-file", &a->fleet.key_file },
+        { "--records-store", &a->fleet.records_store },
         { "--roost-url", &a->fleet.roost_url },
     };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++)
@@ -155,13 +156,24 @@ set_option (struct arguments *a, const char *flag, const char *value)
 static bool
 takes_value (const char *flag)
 {
-    static const char *const flags[] = {
-        "--port",           "--socket",         "--registry-path",     "--spawn-allow",
-        "--max-depth",      "--max-concurrent", "--max-live-capsules", "--backend",
-        "--placement",      "--kubeconfig",     "--namespace",         "--image",
-        "--queue",          "--queue-timeout",  "--key-file",          "--roost-url",
-        "--seccomp-profile"
-    };
+    static const char *const flags[] = { "--port",
+                                         "--socket",
+                                         "--registry-path",
+                                         "--spawn-allow",
+                                         "--max-depth",
+                                         "--max-concurrent",
+                                         "--max-live-capsules",
+                                         "--backend",
+                                         "--placement",
+                                         "--kubeconfig",
+                                         "--namespace",
+                                         "--image",
+                                         "--queue",
+                                         "--queue-timeout",
+                                         "--key-file",
+                                         "--roost-url",
+                                         "--seccomp-profile",
+                                         "--records-store" };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (str_eq (flag, flags[i]))
             return true;

@@ -73,6 +73,11 @@ def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(la
         names = {one["name"]: one for one in container["env"]}
         assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_ROOST_URL", "MURMUR_SPAWNER"}
         assert names["COLOUR"]["valueFrom"]["configMapKeyRef"] == {"name": "murmur-env", "key": "COLOUR", "optional": True}
+        # Its keys are the files of its own Secret, where there is one.
+        secret, = [one["secret"] for one in inner["volumes"] if one["name"] == "keys"]
+        assert (secret["secretName"], secret["optional"]) == ("mur-child", True)
+        keys, = [one for one in container["volumeMounts"] if one["name"] == "keys"]
+        assert keys["readOnly"] and container["args"][container["args"].index("--secrets-dir") + 1] == keys["mountPath"]
         # No token is in any object but the grant, which is nobody's to use.
         assert not re.search(r"ms[c]1\.|mct1\.|mft1\.|mdt1\.", json.dumps(job))
         assert json.loads(fleet.annotation(job, "outcome"))["status"] == "ok"

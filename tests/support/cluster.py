@@ -331,7 +331,9 @@ class Node:
         (home / "token").write_text(answer["status"]["token"])
         environment = {**self.lab.environment(self.environment), "HOME": str(home)}
         environment.update({one["name"]: one["value"] for one in container.get("env", []) if "value" in one and one["name"] != "HOME"})
-        places = {"/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "0.0.0.0": address}
+        places = {"/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "0.0.0.0": address,
+                  "/var/run/secrets/murmur.dev/keys": str(home / "keys")}
+        (home / "keys").mkdir(exist_ok=True)
         arguments = [places.get(word, word) for word in container["args"]]
         log = (home / "log").open("wb")
         self.logs[name] = home / "log"
