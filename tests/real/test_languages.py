@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.lab import BUILD, ROOT, base_environment
 
-LANGUAGES = ["c", "python", "javascript", "rust"]
+LANGUAGES = ["c", "python", "javascript", "rust", "go"]
 QUESTIONS = [
     ({"name": "Ada"}, "Hello, Ada!"),
     ({"name": "Zoë 木 \U0001f600"}, "Hello, Zoë 木 \U0001f600!"),
@@ -23,7 +23,7 @@ QUESTIONS = [
 
 def missing(language):
     """Why a tool of this language cannot be built here; None when it can."""
-    needed = {"python": ["python3"], "javascript": ["npm", "node"], "rust": ["cargo"], "c": ["clang"]}[language]
+    needed = {"python": ["python3"], "javascript": ["npm", "node"], "rust": ["cargo"], "c": ["clang"], "go": ["go"]}[language]
     for program in needed:
         if not shutil.which(program):
             return f"{program} is not installed"
@@ -73,3 +73,51 @@ def test_languages_answer_alike(lab, built, language):
         said = project.run("--task", "x", "--print", timeout=300).ok().stdout
         assert answer in said, (question, said[:300])
     print(f"{language}: {archive.stat().st_size} bytes packed", file=sys.stderr)
+
+
+GO_GROWS = """package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// Touches 60 MB, calling the host in between: neither may write into the other's memory.
+func tool(input string) Result {
+	var all [][]byte
+	for i := 0; i < 60; i++ {
+		block := make([]byte, 1<<20)
+		for j := range block {
+			block[j] = byte(i)
+		}
+		all = append(all, block)
+		if err := os.WriteFile("notes.txt", block[:10], 0o644); err != nil {
+			return Failed(err.Error())
+		}
+		Progress("more")
+	}
+	for i, block := range all {
+		for _, b := range block {
+			if b != byte(i) {
+				return Failed("spoilt")
+			}
+		}
+	}
+	text, err := os.ReadFile("notes.txt")
+	return Passed(fmt.Sprint("whole ", len(text), err))
+}
+"""
+
+
+def test_languages_go_memory_and_files_hold(lab, tmp_path):
+    if missing("go"):
+        pytest.skip(missing("go"))
+    environment = {**base_environment(Path.home(), tmp_path), "MURMUR_SOURCE": str(ROOT)}
+    subprocess.run([BUILD / "mur", "new", "tool", "grow", "--language", "go"], cwd=tmp_path, env=environment, check=True)
+    (tmp_path / "grow/tool.go").write_text(GO_GROWS)
+    done = subprocess.run([BUILD / "mur", "build"], cwd=tmp_path / "grow", env=environment, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lab.mur("publish", tmp_path / "grow/grow-0.1.0.mur.zip").ok()
+    project = lab.agent("grows", steps=[{"tool_calls": [{"name": "grow", "input": {"name": "x"}}]}, {"text": "{{result}}"}],
+                        tools=["local/grow@0.1.0"])
+    assert "whole 10 <nil>" in project.run("--task", "x", "--print", timeout=120).ok().stdout
