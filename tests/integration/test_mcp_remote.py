@@ -3,6 +3,7 @@
 # Servers of tools far away: added by their address, pinned, asked over streamable HTTP of both eras; hostile ones cost one call.
 
 import json
+import socket
 import time
 
 import pytest
@@ -330,6 +331,13 @@ def test_mcp_remote_who_is_not_there_costs_one_clear_error(lab):
         add(lab, far).ok()
     (line,), _ = used(lab, far)
     assert "E-MCP-001" in line["error"] and "connection refused" in line["error"]
+
+
+def test_mcp_remote_an_address_without_a_server_is_told_what_an_address_needs(lab):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    told = lab.mur("mcp", "add", f"http://127.0.0.1:{port}/mcp").failed("E-MCP-001").stderr
+    assert "connection refused" in told and "is this the address it speaks MCP at" in told and "standard streams" not in told
 
 
 def test_mcp_remote_it_asks_us_and_is_refused_by_name_or_answered(lab):

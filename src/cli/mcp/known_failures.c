@@ -285,6 +285,11 @@ explain_look (struct mur_error **err, const struct server_source *source,
     const struct look_hint *known = find_hint (wrote);
     if (hint_module (err, wrote, source) || hint_program (err, wrote))
         return;
+    if (source->url) {
+        mur_hint (err, "does the server run, and is this the address it speaks MCP at (often its "
+                       "path is /mcp)?");
+        return;
+    }
     if (source->wants)
         mur_hint (err, "%s", source->wants);
     else if (name && ! is_given (start, name))
