@@ -250,21 +250,28 @@ def test_agents_a_conversation_goes_on_by_its_own_session(lab, agent, containmen
     assert "remember blue" in str(provider.requests[-1][2])
 
 
+def is_canceled(lab, driven, provider, held):
+    """A task in the middle of its model's answer is cancelled, and its program is gone."""
+    running = driven.start()
+    door = Door(running)
+    task = door.send_at_once("go")
+    eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
+    door.result("CancelTask", {"id": task["id"]})
+    line = eventually(lambda: lab.session(running).trace.all("harness_exit"), 60 * SLOWER, "it is gone")[0]
+    assert door.state(task["id"]) == "CANCELED" and line["cause"] == "canceled"
+    held.set()
+    running.signal()
+    running.result()
+
+
+HELD = {"lifecycle": {"conversation": "threaded", **SLEEPER}}
+
+
 @PLACES
 def test_agents_a_cancel_ends_a_turn_and_leaves_nothing(lab, agent, containment):
     held = threading.Event()
     with AgentProvider({"text": "too late", "wait": held}) as provider:
-        driven = Driven(lab, agent, provider, containment, lifecycle={"conversation": "threaded", **SLEEPER})
-        running = driven.start()
-        door = Door(running)
-        task = door.send_at_once("go")
-        eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
-        door.result("CancelTask", {"id": task["id"]})
-        line = eventually(lambda: lab.session(running).trace.all("harness_exit"), 60 * SLOWER, "it is gone")[0]
-        assert door.state(task["id"]) == "CANCELED" and line["cause"] == "canceled"
-        held.set()
-        running.signal()
-        running.result()
+        is_canceled(lab, Driven(lab, agent, provider, containment, **HELD), provider, held)
 
 
 def refusal(status, **headers):
@@ -615,17 +622,7 @@ def test_agents_a_recorded_session_of_an_acp_agent_replays_as_the_same(lab, agen
 def test_agents_a_cancel_ends_an_acp_agents_turn_and_leaves_nothing(lab, agent):
     held = threading.Event()
     with AgentProvider({"text": "too late", "wait": held}) as provider:
-        driven = acp(lab, agent, provider, lifecycle={"conversation": "threaded", **SLEEPER})
-        running = driven.start()
-        door = Door(running)
-        task = door.send_at_once("go")
-        eventually(lambda: provider.requests, 60 * SLOWER, "it asked")
-        door.result("CancelTask", {"id": task["id"]})
-        line = eventually(lambda: lab.session(running).trace.all("harness_exit"), 60 * SLOWER, "it is gone")[0]
-        assert door.state(task["id"]) == "CANCELED" and line["cause"] == "canceled"
-        held.set()
-        running.signal()
-        running.result()
+        is_canceled(lab, acp(lab, agent, provider, **HELD), provider, held)
 
 
 @those("claude-code-acp", "opencode", "codex-acp")
