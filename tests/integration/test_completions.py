@@ -28,7 +28,7 @@ words=("$@") CURRENT=$#
 _mur
 """
 CASES = [
-    ("mur tra", {"trace"}), ("mur trace ", {"show", "steps", "diff", "report", "export", "pack", "list", "rm"}), ("mur trace sh", {"show"}),
+    ("mur tra", {"trace"}), ("mur trace ", {"show", "steps", "diff", "report", "export", "pack", "list", "fetch", "rm"}), ("mur trace sh", {"show"}),
     ("mur run --resume-mode ", {"full", "compact"}), ("mur run --json --verb", {"--verbose"}), ("mur run --task ", {"FILES"}),
     ("mur publish ", {"FILES"}), ("mur trace show --bo", {"--body"}), ("mur explain --he", {"--help"}), ("mur run --parent-w", set())]
 
