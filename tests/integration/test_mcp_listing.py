@@ -83,3 +83,9 @@ def test_mcp_call_asks_nobody_about_what_no_rule_covers(lab):
     add(lab).ok()
     project = using(lab, [], approvals={"tools": ["scripted_other"], "hosts": ["api.example.com"]})
     assert "echo: hi" in lab.mur("mcp", "call", "scripted", "echo", "--input", '{"text": "hi"}', cwd=project.directory).ok().stdout
+
+
+@pytest.mark.parametrize("typed, meant", [("mcp-server-git", "npm: or pypi:mcp-server-git"), ("@scope/server", "npm:@scope/server"), ("here", "path:here")])
+def test_mcp_add_says_what_a_source_without_its_kind_may_mean(lab, typed, meant):
+    (lab.directory / "here").mkdir()
+    assert f"did you mean {meant}?" in lab.mur("mcp", "add", typed, cwd=lab.directory).failed("E-IO-003").stderr

@@ -434,6 +434,8 @@ def test_newcomer_B19_a_capsule_without_a_version_is_the_newest_that_is_installe
     assert "I am 0.10.0" in newest.stdout and "local/bot@0.10.0: the newest version" in newest.stderr
     assert "I am 0.9.0" in older.stdout and "newest" not in older.stderr
     assert "no version of local/nobody is installed" in none.stderr and "mur list" in none.stderr
+    both = lab.mur("run", "--capsule", "local/bot@0.9.0", cwd=lab.directory).failed(exit_status=2)
+    assert "--capsule local/bot --capsule-version 0.9.0" in both.stderr
 
 
 @pytest.mark.parametrize("version, says", [("1", True), ("1.10", True), ("0x10", True), ("true", True), ("'1'", False), ("1.0.0", False), ("v1", False)])

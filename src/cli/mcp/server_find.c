@@ -69,7 +69,8 @@ server_find (const char *typed, struct found_server *out, struct mur_error **err
         return open_server (out, &payload, err);
     }
     mur_fail (err, E_REG_001, "no server %s in a store", typed);
-    return mur_hint (err, "mur mcp add npm:NAME@VERSION adds one");
+    return mur_hint (err,
+                     "mur mcp list says what was added; mur mcp add npm:NAME@VERSION adds one");
 }
 
 void

@@ -18,6 +18,7 @@
 #include <fts.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FOLDER_FILE_MAX ((size_t)256 << 20)
 
@@ -80,7 +81,7 @@ find_start (struct server_source *s, const char *dir, const char *wanted, struct
             by = files[i][1];
         }
     if (! found) {
-        mur_fail (err, E_MCP_001, "nothing in %s can be started as a server", dir);
+        mur_fail (err, E_MCP_001, "nothing in the folder can be started as a server");
         return mur_hint (err,
                          "name its file with --bin: server.py, or the main file of a package.json");
     }
@@ -245,6 +246,13 @@ server_source_fetch (const struct source_request *q, struct server_source *out,
     if (str_starts (q->source, "https://") || str_starts (q->source, "http://"))
         return take_url (q, out, err);
     mur_fail (err, E_IO_003, "%s is no source of a server", q->source);
+    bool is_folder = access (q->source, F_OK) == 0;
+    if (is_folder || ! strchr (q->source, ':'))
+        return mur_hint (err, "did you mean %s:%s?",
+                         is_folder             ? "path"
+                         : q->source[0] == '@' ? "npm"
+                                               : "npm: or pypi",
+                         q->source);
     return mur_hint (err, "npm:NAME@VERSION, pypi:NAME@VERSION, path:FOLDER or https://HOST/PATH");
 }
 

@@ -654,12 +654,8 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
 {
     bool is_unversioned = cli_has (args, "--capsule") && ! cli_has (args, "--capsule-version");
     _cleanup_free_ char *newest = is_unversioned ? run_newest_installed (args) : NULL;
-    if (is_unversioned && ! newest) {
-        diag_stderr_line ("error: --capsule needs --capsule-version as well: no version of %s is "
-                          "installed here\n  hint: mur list --all says what is",
-                          cli_value (args, "--capsule"));
+    if (is_unversioned && ! newest)
         return CLI_USAGE;
-    }
     if (cli_has (args, "--roster"))
         return roster_run (args, err);
     if (cli_has (args, "--remote-child"))

@@ -187,6 +187,15 @@ run_newest_installed (const struct cli_args *args)
                                                                    : ".",
                                                          NULL);
     char *version = stores ? stores_newest (stores, name) : NULL;
+    const char *at = strchr (name, '@');
+    if (! version && at)
+        diag_stderr_line ("error: --capsule takes a name alone\n  hint: --capsule %.*s "
+                          "--capsule-version %s",
+                          (int)(at - name), name, at + 1);
+    else if (! version)
+        diag_stderr_line ("error: --capsule needs --capsule-version as well: no version of %s is "
+                          "installed here\n  hint: mur list --all says what is",
+                          name);
     if (version && ! cli_has (args, "--json"))
         diag_note ("%s@%s: the newest version that is installed", name, version);
     return version;

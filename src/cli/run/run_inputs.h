@@ -43,5 +43,5 @@ bool run_read_surroundings (const struct cli_args *args, const char **public_url
                             const char **records_store, struct mur_error **err);
 
 /* The version --capsule alone means: the newest that is installed, which is said. Owned; NULL: none
- * is. */
+ * is, which is said, too. */
 char *run_newest_installed (const struct cli_args *args);
