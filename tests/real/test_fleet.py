@@ -10,7 +10,9 @@ import statistics
 import time
 
 import pytest
+import yaml
 
+from tests.integration.test_deploy_render import render, serving, writer
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
@@ -101,6 +103,46 @@ def test_fleet_8_21_an_answer_comes_home_and_sessions_cannot_read_the_api(starte
     from tests.support.cluster import Api
     theirs = Api(plane.url, token, plane.ca)
     assert {theirs.call("GET", theirs.path(kind))[0] for kind in ("pods", "jobs", "secrets")} <= {401, 403}
+
+
+RENDERS = {
+    "job": (False, "--to", "kubernetes", "--task", "Write: \"a\" & 100%\nb"),
+    "door": (True, "--to", "kubernetes", "--door", "service", "--public-url", "https://writer.example.com/"),
+    "route": (True, "--to", "kubernetes", "--door", "route", "--public-url", "https://writer.example.com/"),
+    "image-and-store": (False, "--to", "kubernetes", "--capsule-image", f"registry.example.com/agents/capsule@sha256:{'b' * 64}",
+                        "--records-store", "https://records.example.com/team"),
+    "profile": (False, "--to", "kubernetes", "--seccomp-profile", "profiles/murmur.json"),
+    "kueue": (False, "--to", "kueue", "--queue", "nightly"),
+    "sandbox": (True, "--to", "sandbox", "--door", "service"),
+}
+COLLECTIONS = {"ConfigMap": "/api/v1/namespaces/{}/configmaps", "Service": "/api/v1/namespaces/{}/services", "Secret": "/api/v1/namespaces/{}/secrets",
+               "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts", "Job": "/apis/batch/v1/namespaces/{}/jobs",
+               "Deployment": "/apis/apps/v1/namespaces/{}/deployments", "Pod": "/api/v1/namespaces/{}/pods",
+               "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies"}
+OWN_KINDS = {"HTTPRoute", "Sandbox"}  # of the Gateway API and of the sandbox operator, which this control plane does not have
+
+
+@pytest.mark.parametrize("name", RENDERS)
+def test_fleet_5_the_api_server_takes_what_is_rendered(lab, plane, name):
+    """Each object as it is, unknown and doubled fields refused; each pod in a namespace of the restricted level."""
+    serves, *arguments = RENDERS[name]
+    plane.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "renders", "labels": {
+        "pod-security.kubernetes.io/enforce": "restricted"}}})
+    text = render((serving if serves else writer)(lab), "--namespace", "renders", *arguments).ok().stdout
+    pods = 0
+    for one in yaml.safe_load_all(text):
+        template = one["spec"].get("template") or one["spec"].get("podTemplate") if "spec" in one else None
+        asked = [] if one["kind"] in OWN_KINDS else [one]
+        if one["kind"] in OWN_KINDS | {"Job", "Deployment"} and template:
+            asked.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "like-it", "namespace": "renders"}, "spec": template["spec"]})
+            # The account is another object of the same render; a dry run leaves none behind.
+            plane.api.call("POST", COLLECTIONS["ServiceAccount"].format("renders"),
+                           {"metadata": {"name": template["spec"].get("serviceAccountName", "default")}})
+            pods += 1
+        for body in asked:
+            status, answer = plane.api.call("POST", f"{COLLECTIONS[body['kind']].format('renders')}?dryRun=All&fieldValidation=Strict", body)
+            assert status == 201 or answer.get("reason") == "AlreadyExists", (body["kind"], status, answer)
+    assert pods == 1
 
 
 def test_fleet_17_a_full_quota_is_named_and_leaves_nothing(started, plane):
