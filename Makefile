@@ -32,7 +32,7 @@ check-threads: ## unit tests of what threads share, and the door's stress progra
 	@scripts/bootstrap packages engine
 	@scripts/check-threads
 
-check-real: ## tests with real programs installed by name, PART="agents mcp servers mcp_endings containers page registry" by default, otel for real receivers; those that cannot be had are skipped
+check-real: ## tests with real programs installed by name, PART="agents mcp servers mcp_endings containers page registry languages" by default, otel for real receivers; those that cannot be had are skipped
 	@scripts/check-real --build $(BUILD) $(PART)
 
 deb: build ## Debian packages of the build, in $(BUILD)/packages
