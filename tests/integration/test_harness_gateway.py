@@ -90,6 +90,24 @@ def test_harness_a_request_without_the_placeholder_is_refused(lab, headers):
     assert lab.session(result).result_text == "refused 401 done"
 
 
+def test_harness_a_program_that_asks_on_with_a_refused_key_is_ended(lab):
+    with AgentProvider(*[{"status": 401}] * 5000) as provider:
+        project = gateway_project(lab, provider, times=5000, trace={"capture": "replay"})
+        failed = project.run("--task", "go", env={"PROVIDER_KEY": KEY})
+        assert len(provider.requests) < 1000
+    assert failed.code == 1 and failed.stderr.count("error[") == 1 and "(auth)" in failed.stderr and "refuses the key" in failed.stderr
+    trace = lab.session(failed).trace
+    assert trace.one("harness_failed")["kind"] == "auth" and trace.one("harness_exit")["cause"] == "key_refused"
+    assert "same" in project.mur("replay", failed.session_id).ok().stdout
+
+
+def test_harness_a_key_that_is_taken_in_between_is_no_wrong_one(lab):
+    steps = [*[{"status": 401}] * 5, {"text": "hi"}, {"status": 503}] * 3
+    with AgentProvider(*steps) as provider:
+        result = asking(lab, provider, times=len(steps)).ok()
+    assert lab.session(result).result_text == ("refused 401 " * 5 + "refused 503 ") * 3 + "done"
+
+
 @pytest.mark.parametrize("path, body", [
     (CHAT, {**BODY, "stream_options": {"include_usage": True}}), (CHAT, {**BODY, "stream": False}), ("/v1/responses", BODY),
     ("/v1/messages", BODY), (GEMINI, BODY), ("/v1beta/models/m:generateContent", BODY)],

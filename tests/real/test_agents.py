@@ -637,9 +637,9 @@ def test_agents_an_acp_agents_conversation_goes_on(lab, agent):
     assert "remember blue" in str(provider.requests[-1][2])
 
 
-@those("gemini", "codex-acp")
+@those("gemini", "codex-acp", "claude-code-acp")
 def test_agents_a_provider_that_refuses_an_acp_agents_key_is_the_tasks_failure(lab, agent):
-    with AgentProvider(*[refusal(401)] * 20) as provider:
+    with AgentProvider(*[refusal(401)] * 200) as provider:
         failed = acp(lab, agent, provider).run("go")
     assert failed.code == 1 and failed.stderr.count("error[") == 1 and "error[E-RUN-033]" in failed.stderr
     assert lab.session(failed).trace.one("harness_failed")["kind"] == "auth"

@@ -30,6 +30,7 @@ struct gateway_door {
     char *placeholder;
     pthread_mutex_t lock; /* a leaf; guards what is below */
     struct gateway_usage used;
+    unsigned refusals;          /* of the key, since the provider last took it */
     struct passage *unanswered; /* those whose answer has not begun */
 };
 
@@ -283,6 +284,20 @@ send_again (struct passage *p)
     return ! is_ending;
 }
 
+/* What the provider says of the key. */
+static void
+count_refusal (struct gateway_door *d, int status)
+{
+    pthread_mutex_lock (&d->lock);
+    d->refusals = status == 401 ? d->refusals + 1 : 0;
+    bool is_enough = d->refusals == GATEWAY_DOOR_REFUSALS;
+    if (is_enough)
+        d->refusals = 0;
+    pthread_mutex_unlock (&d->lock);
+    if (is_enough && d->spec.key_refused)
+        d->spec.key_refused (d->spec.ctx);
+}
+
 static void
 on_head (void *ctx, int status, const struct http_header *headers, size_t count)
 {
@@ -293,6 +308,7 @@ on_head (void *ctx, int status, const struct http_header *headers, size_t count)
         if (p->was_resent)
             gateway_rejected_again (p->door->spec.gateway);
     }
+    count_refusal (p->door, status);
     static const struct http_stream_source source = { .read = read_answer, .closed = close_answer };
     _cleanup_free_ struct http_header *kept = x_new_array (struct http_header, count + 1);
     size_t kept_count = 0;

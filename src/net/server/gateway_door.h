@@ -22,12 +22,18 @@ struct gateway_usage {
     uint64_t estimates; /* of them, streams that told nothing and were judged by their size */
 };
 
+#define GATEWAY_DOOR_REFUSALS 6
+
 struct gateway_door_spec {
     struct gateway *gateway;  /* borrowed */
     struct http_client *http; /* borrowed */
     /* NULL: the request may go; else one sentence why not (owned): the answer is 402 in the
      * provider's form. Any thread; may be NULL. */
     char *(*refuse) (void *ctx);
+    /* The provider has answered 401 GATEWAY_DOOR_REFUSALS times, and nothing else in between: the
+     * key is wrong, and asking on is for nothing. Again after as many more. Any thread; may be
+     * NULL. */
+    void (*key_refused) (void *ctx);
     void *ctx;
 };
 

@@ -36,7 +36,9 @@ struct harness {
     uint16_t bridge_port;
     struct gateway_usage charged; /* of what its provider told; under the lock */
     struct gateway_door *door;    /* to its provider, without a key; NULL: it has its own account */
-    pthread_mutex_t lock;         /* a leaf; guards the pid */
+    pthread_mutex_t lock;         /* a leaf; guards what is below */
     pid_t pid;                    /* of the harness that runs and is not reaped; 0: none */
+    int wake_fd;                  /* of the run that is under way; -1: none; under the lock */
+    bool is_key_refused;          /* in this run, too often to go on; under the lock */
     uint64_t runs, calls;         /* begun so far, calls through the bridge; under the loop lock */
 };

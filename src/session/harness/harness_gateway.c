@@ -9,6 +9,8 @@
 #include "session/harness/harness_tape.h"
 #include "session/state/spend.h"
 
+#include <sys/eventfd.h>
+
 bool
 harness_gateway_charge (struct session *s, struct spend_refusal *refusal)
 {
@@ -34,15 +36,31 @@ refuse_request (void *ctx)
                        (unsigned long long)r.used, (unsigned long long)r.ceiling);
 }
 
+/* A program may ask for ever with a key that is refused. Any thread. */
+static void
+end_refused (void *ctx)
+{
+    struct session *s = ctx;
+    struct harness *h = s->rooms.harness;
+    pthread_mutex_lock (&h->lock);
+    if (h->wake_fd >= 0) {
+        h->is_key_refused = true;
+        eventfd_write (h->wake_fd, 1);
+    }
+    pthread_mutex_unlock (&h->lock);
+}
+
 bool
 harness_gateway_open (struct session *s, struct mur_error **err)
 {
     struct harness *h = s->rooms.harness;
     if (h->door || ! h->driver->guest.gateway)
         return true;
-    const struct gateway_door_spec spec = {
-        .gateway = h->driver->guest.gateway, .http = s->http, .refuse = refuse_request, .ctx = s
-    };
+    const struct gateway_door_spec spec = { .gateway = h->driver->guest.gateway,
+                                            .http = s->http,
+                                            .refuse = refuse_request,
+                                            .key_refused = end_refused,
+                                            .ctx = s };
     h->door = gateway_door_new (&spec, err);
     return h->door || mur_context (err, "the gateway of harness %s", h->is.harness);
 }

@@ -110,6 +110,14 @@ harness_fail_inactive (struct harness_run *run, uint64_t window_ms)
 }
 
 void
+harness_fail_key (struct harness_run *run)
+{
+    harness_run_fail (run, HARNESS_KEY_REFUSED, FAILURE_AUTH,
+                      "the provider refuses the key (401), however often the program asks: it was "
+                      "ended");
+}
+
+void
 harness_fail_line (struct harness_run *run)
 {
     harness_run_fail (run, HARNESS_DRIVER_ERROR, FAILURE_OTHER,

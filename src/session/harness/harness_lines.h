@@ -22,5 +22,7 @@ void harness_lines_end (struct harness_run *run, const char *cause);
 /* How long a harness may be silent. */
 uint64_t harness_inactivity_ms (void);
 void harness_fail_inactive (struct harness_run *run, uint64_t window_ms);
+/* Its provider refuses the key, and it asks on. */
+void harness_fail_key (struct harness_run *run);
 /* A line was too long. */
 void harness_fail_line (struct harness_run *run);

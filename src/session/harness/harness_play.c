@@ -143,6 +143,7 @@ play_end (struct harness_run *run)
     } causes[] = { { "inactivity", end_inactive },
                    { "canceled", end_canceled },
                    { "spend_ceiling", end_spent },
+                   { "key_refused", harness_fail_key },
                    { "driver_error", harness_fail_line } };
     for (size_t i = 0; i < ARRAY_LEN (causes); i++)
         if (str_eq (causes[i].cause, run->log.then->end.cause)) {

@@ -36,6 +36,7 @@ static const char *const cause_names[] = {
     [HARNESS_INACTIVITY] = "inactivity",
     [HARNESS_CANCELED] = "canceled",
     [HARNESS_DRIVER_ERROR] = "driver_error",
+    [HARNESS_KEY_REFUSED] = "key_refused",
 };
 
 /* --- the event loop --- */
@@ -121,6 +122,25 @@ wind_down (struct harness_run *run)
     run->end.cause = HARNESS_CANCELED;
 }
 
+/* Makes <wake_fd> (-1: none) what a refused key wakes. */
+static void
+set_wake (struct harness *h, int wake_fd)
+{
+    pthread_mutex_lock (&h->lock);
+    h->wake_fd = wake_fd;
+    h->is_key_refused = false;
+    pthread_mutex_unlock (&h->lock);
+}
+
+static bool
+is_key_refused (struct harness *h)
+{
+    pthread_mutex_lock (&h->lock);
+    bool is_refused = h->is_key_refused;
+    pthread_mutex_unlock (&h->lock);
+    return is_refused;
+}
+
 /* In the order of the spec: cancel, then what the harness said, then the time. */
 static void
 run_until_over (struct harness_run *run, int wake_fd)
@@ -139,6 +159,10 @@ run_until_over (struct harness_run *run, int wake_fd)
         }
         if (run->child.is_too_long) {
             harness_fail_line (run);
+            return;
+        }
+        if (is_key_refused (run->session->rooms.harness)) {
+            harness_fail_key (run);
             return;
         }
         if (harness_child_has_said_all (&run->child)) {
@@ -290,7 +314,9 @@ run_program (struct harness_run *run)
 {
     int wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     uint64_t listener = cancel_add (run->task->cancel, wake, &wake_fd);
+    set_wake (run->session->rooms.harness, wake_fd);
     run_until_over (run, wake_fd);
+    set_wake (run->session->rooms.harness, -1);
     end_child (run);
     harness_changes_end (run);
     if (run->end.cause == HARNESS_TERMINAL && ! run->end.has_failed)

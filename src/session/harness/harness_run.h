@@ -29,6 +29,7 @@ enum harness_cause {
     HARNESS_INACTIVITY,
     HARNESS_CANCELED,
     HARNESS_DRIVER_ERROR,
+    HARNESS_KEY_REFUSED,
 };
 
 /* A call of the harness's that has no result yet. */

@@ -134,7 +134,7 @@ stage_harness (struct session *s, struct mur_error **err)
     pthread_mutex_init (&h->lock, NULL);
     last_acts_add (s, harness_kill);
     h->arena = arena_new ();
-    h->bridge_fd = -1;
+    h->bridge_fd = h->wake_fd = -1;
     h->memory = harness_memory_new (s->asked->player ? NULL : s->policy->record_store);
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         if (s->kit.artifacts[i].entry == inference->driver_entry)
