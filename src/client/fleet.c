@@ -5,11 +5,11 @@
 #include "base/digest.h"
 #include "net/http_fetch.h"
 #include "net/kube/kube.h"
+#include "net/kube/kube_object.h"
 #include "spawn/child/roost_client.h"
 
 #include <string.h>
 
-#define PREFIX       "murmur.dev/"
 #define SESSIONS     "labelSelector=murmur.dev%2Froot"
 #define SECRET_BYTES 32
 #define PART_LIMIT   ((size_t)2 << 20)
@@ -23,31 +23,12 @@ fleet_job_meta (const json_t *job, const char *name)
     return json_get_string (json_object_get (job, "metadata"), name);
 }
 
-static const char *
-member_of (const json_t *job, const char *map, const char *name)
-{
-    _cleanup_free_ char *key = x_asprintf (PREFIX "%s", name);
-    return json_get_string (json_object_get (json_object_get (job, "metadata"), map), key);
-}
-
-const char *
-fleet_job_label (const json_t *job, const char *name)
-{
-    return member_of (job, "labels", name);
-}
-
-const char *
-fleet_job_note (const json_t *job, const char *name)
-{
-    return member_of (job, "annotations", name);
-}
-
 char *
 fleet_job_state (const json_t *job)
 {
     size_t i;
     json_t *c;
-    const char *outcome = fleet_job_note (job, "outcome");
+    const char *outcome = kube_own_annotation (job, "outcome");
     _cleanup_json_ json_t *o = outcome ? json_loads (outcome, 0, NULL) : NULL;
     if (json_get_string (o, "status"))
         return x_strdup (json_get_string (o, "status"));
@@ -60,7 +41,7 @@ fleet_job_state (const json_t *job)
         if (str_eq (type, "Failed"))
             return x_strdup ("failed");
     }
-    return x_strdup (fleet_job_note (job, "session") ? "running" : "queued");
+    return x_strdup (kube_own_annotation (job, "session") ? "running" : "queued");
 }
 
 /* --- all of them --- */
@@ -117,8 +98,8 @@ newest (const struct fleet_view *v, struct mur_error **err)
     const json_t *found = NULL;
     json_array_foreach (v->items, i,
                         job) if (is_running (job) &&
-                                 (! found || strcmp (fleet_job_note (job, "session"),
-                                                     fleet_job_note (found, "session")) > 0))
+                                 (! found || strcmp (kube_own_annotation (job, "session"),
+                                                     kube_own_annotation (found, "session")) > 0))
         found = job;
     if (! found)
         mur_fail (err, E_RUN_022, "no session of the fleet is running");
@@ -135,7 +116,7 @@ fleet_view_find (const struct fleet_view *v, const char *meant, struct mur_error
         return newest (v, err);
     json_array_foreach (v->items, i, job)
     {
-        const char *session = fleet_job_note (job, "session");
+        const char *session = kube_own_annotation (job, "session");
         if (str_eq (fleet_job_meta (job, "name"), meant))
             return job;
         if (! session || ! str_ends (session, meant))
@@ -265,7 +246,7 @@ fleet_door_open (const struct fleet_view *v, const json_t *job, struct http_clie
     _cleanup_secret_ struct secret *secret = secret_new (text, strlen (text));
     secret_wipe (raw, sizeof raw);
     secret_wipe (text, sizeof text);
-    _cleanup_free_ char *name = x_asprintf (PREFIX "operator-%.16s", digest);
+    _cleanup_free_ char *name = x_asprintf (KUBE_OWN_PREFIX "operator-%.16s", digest);
     if (! write_digest (v, job, name, digest, err))
         return false;
     bool is_open = ask_roost (job, secret, http, out, err);

@@ -29,9 +29,6 @@ bool fleet_view_again (struct fleet_view *v, struct mur_error **err);
 void fleet_view_clear (struct fleet_view *v);
 #define _cleanup_fleet_view_ _cleanup_ (fleet_view_clear)
 
-/* Label or annotation `murmur.dev/<name>` of a Job; NULL: it has none. Borrowed. */
-const char *fleet_job_label (const json_t *job, const char *name);
-const char *fleet_job_note (const json_t *job, const char *name);
 /* A member of its metadata. Borrowed. */
 const char *fleet_job_meta (const json_t *job, const char *name);
 /* The word of its end, else "running" or "queued". Owned. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/keys/formation_token.h"
 #include "base/secret.h"
+#include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 
 #include <errno.h>
@@ -136,7 +137,7 @@ is_written (const struct fleet *f, const char *job, const char *secret)
     const struct kube_call call = { .method = "GET", .path = path };
     _cleanup_kube_answer_ struct kube_answer a = { 0 };
     return kube_call (f->kube, &call, &a, NULL) && kube_answer_is_ok (&a) &&
-           str_eq (fleet_annotation (a.body, name), hex);
+           str_eq (kube_own_annotation (a.body, name), hex);
 }
 
 struct verdict
@@ -179,7 +180,7 @@ write_outcome (const struct fleet *f, const char *job, const json_t *outcome)
 {
     _cleanup_free_ char *text = json_text (outcome, JSON_TEXT_ORDERED);
     _cleanup_json_ json_t *patch =
-        json_pack ("{s:{s:{s:s}}}", "metadata", "annotations", FLEET_PREFIX "outcome", text);
+        json_pack ("{s:{s:{s:s}}}", "metadata", "annotations", KUBE_OWN_PREFIX "outcome", text);
     _cleanup_free_ char *path = fleet_path (f, "jobs", job);
     const struct kube_call call = { .method = "PATCH",
                                     .path = path,

@@ -13,7 +13,6 @@
 #include "roost/fleet.h"
 #include "roost/referee_internal.h"
 
-#define FLEET_PREFIX       "murmur.dev/"
 #define FLEET_AUDIENCE     "mur-roost"
 #define FLEET_DOOR_PORT    8080
 #define FLEET_START_S      60 /* from a pod's start to its registration */
@@ -119,6 +118,3 @@ char *fleet_member (const struct placed *p);
 /* --- paths; owned --- */
 
 char *fleet_path (const struct fleet *f, const char *kind, const char *name);
-/* A string annotation or label of an object, or NULL. Borrowed. */
-const char *fleet_annotation (const json_t *object, const char *name);
-const char *fleet_label (const json_t *object, const char *name);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "deploy/object_name.h"
+#include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 
 #include <string.h>
@@ -31,15 +32,16 @@ metadata_of (const struct job_facts *j)
     _cleanup_free_ char *name = fleet_job_name (j->delegation);
     char depth[16];
     snprintf (depth, sizeof depth, "%u", j->depth);
-    json_t *labels = json_pack ("{s:s,s:s,s:s,s:s}", FLEET_PREFIX "root", j->root,
-                                FLEET_PREFIX "parent", j->parent_job, FLEET_PREFIX "capsule",
-                                bare (j->name), FLEET_PREFIX "depth", depth);
+    json_t *labels = json_pack ("{s:s,s:s,s:s,s:s}", KUBE_OWN_PREFIX "root", j->root,
+                                KUBE_OWN_PREFIX "parent", j->parent_job, KUBE_OWN_PREFIX "capsule",
+                                bare (j->name), KUBE_OWN_PREFIX "depth", depth);
     if (j->queue)
         json_set_string (labels, "kueue.x-k8s.io/queue-name", j->queue);
-    json_t *annotations = json_pack (
-        "{s:s,s:s,s:s,s:s,s:s,s:s}", FLEET_PREFIX "delegation", j->delegation, FLEET_PREFIX "name",
-        j->name, FLEET_PREFIX "version", j->version, FLEET_PREFIX "sha256", j->sha256,
-        FLEET_PREFIX "grant", j->grant, FLEET_PREFIX "parent-session", j->parent_session);
+    json_t *annotations =
+        json_pack ("{s:s,s:s,s:s,s:s,s:s,s:s}", KUBE_OWN_PREFIX "delegation", j->delegation,
+                   KUBE_OWN_PREFIX "name", j->name, KUBE_OWN_PREFIX "version", j->version,
+                   KUBE_OWN_PREFIX "sha256", j->sha256, KUBE_OWN_PREFIX "grant", j->grant,
+                   KUBE_OWN_PREFIX "parent-session", j->parent_session);
     /* The pod, not its Job: one that takes its place takes no children over. No controller: a queue
      * would pass over what has one. */
     json_t *owner = json_pack ("[{s:s,s:s,s:s,s:s,s:b,s:b}]", "apiVersion", "v1", "kind", "Pod",
@@ -135,8 +137,8 @@ pod_of (const struct job_facts *j)
     json_t *security = json_pack ("{s:b,s:i,s:i,s:i,s:o}", "runAsNonRoot", 1, "runAsUser", 10001,
                                   "runAsGroup", 10001, "fsGroup", 10001, "seccompProfile", filter);
     json_t *labels =
-        json_pack ("{s:s,s:s,s:s}", FLEET_PREFIX "root", j->root, FLEET_PREFIX "capsule",
-                   bare (j->name), FLEET_PREFIX "fleet", "session");
+        json_pack ("{s:s,s:s,s:s}", KUBE_OWN_PREFIX "root", j->root, KUBE_OWN_PREFIX "capsule",
+                   bare (j->name), KUBE_OWN_PREFIX "fleet", "session");
     json_t *spec =
         json_pack ("{s:s,s:b,s:b,s:s,s:i,s:o,s:[o],s:o}", "restartPolicy", "Never",
                    "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName",

@@ -182,23 +182,3 @@ fleet_path (const struct fleet *f, const char *kind, const char *name)
     return x_asprintf ("/%s/namespaces/%s/%s%s%s", is_job ? "apis/batch/v1" : "api/v1",
                        f->namespace, kind, name ? "/" : "", name ? name : "");
 }
-
-static const char *
-member_of (const json_t *object, const char *map, const char *name)
-{
-    char key[100];
-    snprintf (key, sizeof key, FLEET_PREFIX "%s", name);
-    return json_get_string (json_object_get (json_object_get (object, "metadata"), map), key);
-}
-
-const char *
-fleet_annotation (const json_t *object, const char *name)
-{
-    return member_of (object, "annotations", name);
-}
-
-const char *
-fleet_label (const json_t *object, const char *name)
-{
-    return member_of (object, "labels", name);
-}

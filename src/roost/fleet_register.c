@@ -4,6 +4,7 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 #include "roost/fleet_times.h"
 #include "roost/referee_register_internal.h"
@@ -140,7 +141,7 @@ find_job (struct registering *g)
     json_decref (g->job_object);
     g->job_object = get (f, "jobs", job);
     return g->job_object && str_eq (json_get_string (metadata (g->job_object), "uid"), job_uid) &&
-           fleet_label (g->job_object, "root");
+           kube_own_label (g->job_object, "root");
 }
 
 /* --- whether it may --- */
@@ -149,9 +150,9 @@ find_job (struct registering *g)
 static bool
 read_grant (struct registering *g)
 {
-    const char *grant = fleet_annotation (g->job_object, "grant");
-    const char *delegation = fleet_annotation (g->job_object, "delegation");
-    const char *depth_label = fleet_label (g->job_object, "depth");
+    const char *grant = kube_own_annotation (g->job_object, "grant");
+    const char *delegation = kube_own_annotation (g->job_object, "delegation");
+    const char *depth_label = kube_own_label (g->job_object, "depth");
     g->is_child = grant || delegation;
     if (! g->is_child)
         return true;
@@ -211,15 +212,15 @@ static int
 claim (struct registering *g, struct mur_error **err)
 {
     const struct fleet *f = g->r->fleet;
-    const char *held_by = fleet_annotation (g->job_object, "pod-uid");
-    const char *session = fleet_annotation (g->job_object, "session");
+    const char *held_by = kube_own_annotation (g->job_object, "pod-uid");
+    const char *session = kube_own_annotation (g->job_object, "session");
     if (held_by)
         return str_eq (held_by, g->pod_uid) && str_eq (session, g->session_id) ? 200 : 403;
     _cleanup_json_ json_t *patch =
         json_pack ("{s:{s:s,s:{s:s,s:s,s:s}}}", "metadata", "resourceVersion",
                    json_get_string (metadata (g->job_object), "resourceVersion"), "annotations",
-                   FLEET_PREFIX "session", g->session_id, FLEET_PREFIX "pod-uid", g->pod_uid,
-                   FLEET_PREFIX "pod", g->pod);
+                   KUBE_OWN_PREFIX "session", g->session_id, KUBE_OWN_PREFIX "pod-uid", g->pod_uid,
+                   KUBE_OWN_PREFIX "pod", g->pod);
     _cleanup_free_ char *path = fleet_path (f, "jobs", g->job);
     const struct kube_call call = {
         .method = "PATCH", .path = path, .body = patch, .content_type = KUBE_MERGE_PATCH
@@ -237,7 +238,7 @@ keep (struct registering *g)
     struct placed *p = fleet_find_job (f, g->job);
     if (! p) {
         p = fleet_add (f, g->job);
-        p->root = x_strdup (fleet_label (g->job_object, "root"));
+        p->root = x_strdup (kube_own_label (g->job_object, "root"));
         p->name = x_strdup (g->name);
         p->version = x_strdup (g->version);
         p->round = f->round;

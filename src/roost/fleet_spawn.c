@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/secret.h"
+#include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 #include "roost/fleet_job.h"
 
@@ -178,7 +179,7 @@ is_ours (const struct fleet *f, const char *job, const char *delegation)
     const struct kube_call call = { .method = "GET", .path = path };
     _cleanup_kube_answer_ struct kube_answer a = { 0 };
     return kube_call (f->kube, &call, &a, NULL) && kube_answer_is_ok (&a) &&
-           str_eq (fleet_annotation (a.body, "delegation"), delegation);
+           str_eq (kube_own_annotation (a.body, "delegation"), delegation);
 }
 
 static struct verdict

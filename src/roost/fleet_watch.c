@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "net/kube/kube_object.h"
 #include "net/kube/kube_watch.h"
 #include "roost/fleet_internal.h"
 #include "roost/fleet_times.h"
@@ -71,18 +72,18 @@ take_facts (struct placed *p, const json_t *job)
 {
     uint64_t created =
         fleet_time_ms (json_get_string (json_object_get (job, "metadata"), "creationTimestamp"));
-    const char *delegation = fleet_annotation (job, "delegation");
+    const char *delegation = kube_own_annotation (job, "delegation");
     replace (&p->uid, json_get_string (json_object_get (job, "metadata"), "uid"));
     if (! p->root)
-        p->root = x_strdup (fleet_label (job, "root"));
+        p->root = x_strdup (kube_own_label (job, "root"));
     if (delegation && ! *p->delegation && id_is_valid (delegation, "dlg_"))
         memcpy (p->delegation, delegation, sizeof p->delegation);
     if (! p->parent)
-        replace (&p->parent, fleet_annotation (job, "parent-session"));
+        replace (&p->parent, kube_own_annotation (job, "parent-session"));
     if (! p->name)
-        replace (&p->name, fleet_annotation (job, "name"));
+        replace (&p->name, kube_own_annotation (job, "name"));
     if (! p->version)
-        replace (&p->version, fleet_annotation (job, "version"));
+        replace (&p->version, kube_own_annotation (job, "version"));
     p->created_ms = created ? created : p->created_ms;
 }
 
@@ -90,13 +91,13 @@ take_facts (struct placed *p, const json_t *job)
 static void
 take_session (struct placed *p, const json_t *job)
 {
-    const char *session = fleet_annotation (job, "session");
-    const char *depth = fleet_label (job, "depth");
+    const char *session = kube_own_annotation (job, "session");
+    const char *depth = kube_own_label (job, "depth");
     if (! session || p->session)
         return;
     replace (&p->session, session);
-    replace (&p->pod.uid, fleet_annotation (job, "pod-uid"));
-    replace (&p->pod.name, fleet_annotation (job, "pod"));
+    replace (&p->pod.uid, kube_own_annotation (job, "pod-uid"));
+    replace (&p->pod.name, kube_own_annotation (job, "pod"));
     p->depth = depth ? (uint32_t)strtoul (depth, NULL, 10) : UINT32_MAX;
     if (p->state != PLACED_ENDED)
         p->state = PLACED_RUNNING;
@@ -132,7 +133,7 @@ on_job (void *ctx, const json_t *job)
         p = fleet_add (f, name);
     take_facts (p, job);
     take_session (p, job);
-    take_outcome (p, fleet_annotation (job, "outcome"));
+    take_outcome (p, kube_own_annotation (job, "outcome"));
     p->round = f->round;
     const char *how = finished (job, &detail);
     if (how)

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "client/fleet.h"
 #include "home/paths.h"
+#include "net/kube/kube_object.h"
 #include "trace/tell/show.h"
 
 #include <string.h>
@@ -65,7 +66,7 @@ show_one (const struct asked *a, const json_t *job, const char *work_root)
 {
     _cleanup_error_ struct mur_error *caught = NULL;
     _cleanup_free_ char *state = fleet_job_state (job);
-    const char *name = fleet_job_note (job, "name"), *parent = fleet_job_label (job, "parent");
+    const char *name = kube_own_annotation (job, "name"), *parent = kube_own_label (job, "parent");
     out_printf ("=== %s (Job %s, %s%s%s) ===\n", name ? name : "-", fleet_job_meta (job, "name"),
                 state, parent ? ", started by Job " : "", parent ? parent : "");
     _cleanup_trace_ struct trace *t = trace_of (a, job, &caught);
@@ -86,7 +87,7 @@ show_below (const struct asked *a, const json_t *job, const char *work_root, uns
     json_t *other;
     show_one (a, job, work_root);
     if (depth < DEEPEST)
-        json_array_foreach (a->view.items, i, other) if (str_eq (fleet_job_label (other, "parent"),
+        json_array_foreach (a->view.items, i, other) if (str_eq (kube_own_label (other, "parent"),
                                                                  fleet_job_meta (job, "name")))
             show_below (a, other, work_root, depth + 1);
 }

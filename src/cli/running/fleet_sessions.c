@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "cli/running/running_session.h"
 #include "client/fleet.h"
+#include "net/kube/kube_object.h"
 
 #include <string.h>
 
@@ -28,15 +29,15 @@ describe (const json_t *job)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
     json_t *o = json_object ();
-    json_set_string (o, "session_id", fleet_job_note (job, "session"));
+    json_set_string (o, "session_id", kube_own_annotation (job, "session"));
     json_set_string (o, "status", state);
-    json_set_string (o, "capsule_name", fleet_job_note (job, "name"));
-    json_set_string (o, "capsule_version", fleet_job_note (job, "version"));
+    json_set_string (o, "capsule_name", kube_own_annotation (job, "name"));
+    json_set_string (o, "capsule_version", kube_own_annotation (job, "version"));
     json_set_string (o, "job", fleet_job_meta (job, "name"));
-    json_set_string (o, "root", fleet_job_label (job, "root"));
-    json_set_string (o, "parent", fleet_job_label (job, "parent"));
-    json_set_string (o, "spawned_by", fleet_job_note (job, "parent-session"));
-    json_set_string (o, "delegation_id", fleet_job_note (job, "delegation"));
+    json_set_string (o, "root", kube_own_label (job, "root"));
+    json_set_string (o, "parent", kube_own_label (job, "parent"));
+    json_set_string (o, "spawned_by", kube_own_annotation (job, "parent-session"));
+    json_set_string (o, "delegation_id", kube_own_annotation (job, "delegation"));
     json_set_string (o, "started_at", fleet_job_meta (job, "creationTimestamp"));
     return o;
 }
@@ -45,11 +46,11 @@ static void
 print_row (const json_t *job)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
-    _cleanup_free_ char *capsule = x_asprintf ("%s@%s", or_dash (fleet_job_note (job, "name")),
-                                               or_dash (fleet_job_note (job, "version")));
+    _cleanup_free_ char *capsule = x_asprintf ("%s@%s", or_dash (kube_own_annotation (job, "name")),
+                                               or_dash (kube_own_annotation (job, "version")));
     out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %s\n",
-                or_dash (fleet_job_note (job, "session")), capsule, state,
-                or_dash (fleet_job_label (job, "root")), or_dash (fleet_job_meta (job, "name")),
+                or_dash (kube_own_annotation (job, "session")), capsule, state,
+                or_dash (kube_own_label (job, "root")), or_dash (fleet_job_meta (job, "name")),
                 or_dash (fleet_job_meta (job, "creationTimestamp")));
 }
 
@@ -85,7 +86,7 @@ fleet_sessions_stop (const struct cli_args *args, const char *session, struct mu
     const json_t *job = open_view (args, &v, err) ? fleet_view_find (&v, session, err) : NULL;
     if (! job || ! fleet_view_delete (&v, job, err))
         return CLI_FAILED;
-    out_printf ("stopped: %s (Job %s)\n", or_dash (fleet_job_note (job, "session")),
+    out_printf ("stopped: %s (Job %s)\n", or_dash (kube_own_annotation (job, "session")),
                 fleet_job_meta (job, "name"));
     return CLI_OK;
 }
@@ -99,11 +100,11 @@ fill (struct running_entry *e, const json_t *job, struct fleet_door *door)
     e->path = x_strdup ("");
     e->liveness = RUNNING_HELD;
     e->record = (struct running_record){
-        .session_id = x_strdup (fleet_job_note (job, "session")),
+        .session_id = x_strdup (kube_own_annotation (job, "session")),
         .url = steal_ptr (&door->url),
         .process_start = x_strdup (""),
-        .capsule_name = x_strdup (or_dash (fleet_job_note (job, "name"))),
-        .capsule_version = x_strdup (or_dash (fleet_job_note (job, "version"))),
+        .capsule_name = x_strdup (or_dash (kube_own_annotation (job, "name"))),
+        .capsule_version = x_strdup (or_dash (kube_own_annotation (job, "version"))),
         .workdir = x_strdup (""),
         .records_dir = x_strdup (""),
         .started_at = x_strdup (or_dash (fleet_job_meta (job, "creationTimestamp"))),

@@ -8,6 +8,7 @@
 #include "base/fdio.h"
 #include "client/fleet.h"
 #include "fs/paths.h"
+#include "net/kube/kube_object.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,12 +81,12 @@ find (const struct ui_fleet *f, const char *session)
 static struct far *
 add (struct ui_fleet *f, const json_t *job)
 {
-    const char *spawned_by = fleet_job_note (job, "parent-session");
+    const char *spawned_by = kube_own_annotation (job, "parent-session");
     struct far *s = x_new0 (struct far);
-    s->session = x_strdup (fleet_job_note (job, "session"));
+    s->session = x_strdup (kube_own_annotation (job, "session"));
     s->job = copy_of (fleet_job_meta (job, "name"));
-    s->name = copy_of (fleet_job_note (job, "name"));
-    s->version = copy_of (fleet_job_note (job, "version"));
+    s->name = copy_of (kube_own_annotation (job, "name"));
+    s->version = copy_of (kube_own_annotation (job, "version"));
     s->started_at = copy_of (fleet_job_meta (job, "creationTimestamp"));
     s->spawned_by = spawned_by ? x_strdup (spawned_by) : NULL;
     s->dir = x_asprintf ("%s/%s", f->folder, s->session);
@@ -150,7 +151,7 @@ running_job (const struct ui_fleet *f, const char *session)
     size_t i;
     json_t *job;
     json_array_foreach (f->view.items, i,
-                        job) if (str_eq (fleet_job_note (job, "session"), session))
+                        job) if (str_eq (kube_own_annotation (job, "session"), session))
     {
         _cleanup_free_ char *state = fleet_job_state (job);
         return str_eq (state, "running") ? job : NULL;
@@ -177,7 +178,7 @@ look (struct ui_fleet *f)
         return;
     json_array_foreach (f->view.items, i, job)
     {
-        const char *session = fleet_job_note (job, "session");
+        const char *session = kube_own_annotation (job, "session");
         struct far *s = session ? find (f, session) : NULL;
         if (session && running_job (f, session) && ! s && f->len < MOST_FAR)
             s = add (f, job);

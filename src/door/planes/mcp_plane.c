@@ -243,6 +243,19 @@ open_late (struct work *w)
         open_stream (w, steal_ptr (&w->x));
 }
 
+/* The last of a thread: the plane may go once none runs. NULL. */
+static void *
+thread_over (struct work *w)
+{
+    struct mcp_plane *p = w->plane;
+    unref_work (w);
+    pthread_mutex_lock (&p->lock);
+    p->running--;
+    pthread_cond_broadcast (&p->is_idle);
+    pthread_mutex_unlock (&p->lock);
+    return NULL;
+}
+
 /* A call that may be refused with a status of its own gets a moment for that; then the stream
  * begins, by which its client can cancel it. */
 static void *
@@ -258,12 +271,7 @@ late_thread (void *arg)
         status = pthread_cond_timedwait (&p->is_idle, &p->lock, &at);
     open_late (w);
     pthread_mutex_unlock (&p->lock);
-    unref_work (w);
-    pthread_mutex_lock (&p->lock);
-    p->running--;
-    pthread_cond_broadcast (&p->is_idle);
-    pthread_mutex_unlock (&p->lock);
-    return NULL;
+    return thread_over (w);
 }
 
 static void
@@ -315,12 +323,7 @@ call_thread (void *arg)
     pthread_mutex_unlock (&p->lock);
     if (x)
         reply (p, x, &w->request, &a, NULL);
-    unref_work (w);
-    pthread_mutex_lock (&p->lock);
-    p->running--;
-    pthread_cond_broadcast (&p->is_idle);
-    pthread_mutex_unlock (&p->lock);
-    return NULL;
+    return thread_over (w);
 }
 
 static struct work *

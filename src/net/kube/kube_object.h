@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What murmur writes on a cluster's objects: labels and annotations below its own prefix.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#define KUBE_OWN_PREFIX "murmur.dev/"
+
+/* The value of the label, or annotation, "murmur.dev/<name>" of an object; NULL: there is none.
+ * Borrowed. */
+const char *kube_own_label (const json_t *object, const char *name);
+const char *kube_own_annotation (const json_t *object, const char *name);
