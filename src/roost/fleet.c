@@ -127,9 +127,10 @@ fleet_start (struct fleet *f, struct referee *r, struct mur_error **err)
     const struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
     int status = 0;
     pthread_mutex_lock (&r->lock);
-    while (! (f->jobs_listed && f->pods_listed) && status != ETIMEDOUT)
+    /* Who asks before the sessions of before are known would be taken for a stranger. */
+    while (! f->is_restored && status != ETIMEDOUT)
         status = pthread_cond_timedwait (&f->changed, &r->lock, &at);
-    bool is_whole = f->jobs_listed && f->pods_listed;
+    bool is_whole = f->is_restored;
     pthread_mutex_unlock (&r->lock);
     return is_whole ||
            mur_fail (err, E_KUB_002,

@@ -82,6 +82,7 @@ struct fleet {
     size_t len, cap;
     unsigned round;
     bool jobs_listed, pods_listed;
+    bool is_restored;    /* and what they tell of sessions of before is taken up */
     unsigned waiting;    /* requests that wait for news */
     uint64_t started_ms; /* monotonic */
 };

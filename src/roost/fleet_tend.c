@@ -171,17 +171,30 @@ delete_those (struct fleet *f, struct going *going, size_t count)
     }
 }
 
+static void
+tell_restored (struct fleet *f)
+{
+    pthread_mutex_lock (&f->referee->lock);
+    if (! f->is_restored) {
+        f->is_restored = true;
+        fleet_tell (f, NULL);
+    }
+    pthread_mutex_unlock (&f->referee->lock);
+}
+
 void *
 fleet_tend (void *fleet)
 {
     struct fleet *f = fleet;
     struct going going[AT_ONCE];
     while (! cancel_is_raised (f->cancel)) {
-        while (restore_one (f))
-            ;
         pthread_mutex_lock (&f->referee->lock);
         bool is_whole = f->jobs_listed && f->pods_listed;
         pthread_mutex_unlock (&f->referee->lock);
+        while (restore_one (f))
+            ;
+        if (is_whole)
+            tell_restored (f);
         if (is_whole)
             delete_those (f, going, collect (f, going));
         cancel_sleep (f->cancel, LOOK_MS);
