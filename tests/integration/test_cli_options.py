@@ -8,7 +8,7 @@ import pytest
 
 COMMANDS = {
     "list": ([], ["-g, --global", "--all", "--contract <PREFIX>"]),
-    "new": (["[TEMPLATE]", "[NAME]"], ["--roster <NAME>", "--language <LANGUAGE>", "--index <PATH|URL>"]),
+    "new": (["[TEMPLATE]", "[NAME]", "[FOLDER]"], ["--roster <NAME>", "--language <LANGUAGE>", "--index <PATH|URL>"]),
     "search": (["<QUERY>"], ["--index <PATH|URL|local>", "--limit <LIMIT>"]),
     "index": (["<DIR>"], ["--repo <OWNER/REPO>", "--release <TAG>", "--merge <INDEX>", "-o, --output <FILE>"]),
     "version": ([], ["--json"]),

@@ -5,7 +5,7 @@
 
 from .everyday import Job, bash
 
-LONG = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do"
+LONG = "for i in {1..150}; do"
 
 TERMINALS = [
     # Its ~/.expect.rc goes into 200 bytes, in which a lab's home has no room.
