@@ -491,7 +491,7 @@ def test_B6_23_a_replay_and_a_fork_open_and_are_linked_both_ways(lab, page, brow
         tab.wait_for_selector("text=replayed:")
         tab.fill("input[type=number]", "1")
         tab.click("button >> text=Fork")
-        tab.wait_for_selector("strong >> text=same")
+        tab.wait_for_selector("strong >> text=forked")
         tab.click("text=the replay")
         tab.wait_for_selector(f"text=replay of {result.session_id[-8:]}")
         tab.click(f"main a[href='#/s/{result.session_id}']")
