@@ -80,11 +80,12 @@ def test_fleet_records_the_token_is_a_file_and_stands_nowhere_else(lab, store):
     assert store.requests[-1][2] == f"Bearer {TOKEN}"
 
 
-def test_fleet_records_a_token_goes_over_https_or_to_this_machine_alone(lab):
+@pytest.mark.parametrize("host", ["records.example.com", "127.0.0.1.example.com", "127.example.com"])
+def test_fleet_records_a_token_goes_over_https_or_to_this_machine_alone(lab, host):
     (lab.directory / "keys").mkdir()
     (lab.directory / "keys/MUR_RECORDS_TOKEN").write_text(TOKEN)
-    refused = lab.mur("trace", "fetch", "http://records.example.com/team", "ses_" + "0" * 32, "--secrets-dir", lab.directory / "keys").failed("E-IO-003")
-    assert "https" in refused.stderr and TOKEN not in refused.stderr
+    refused = lab.mur("trace", "fetch", f"http://{host}/team", "ses_" + "0" * 32, "--secrets-dir", lab.directory / "keys").failed("E-IO-003")
+    assert "a token is sent over https alone" in refused.stderr and TOKEN not in refused.stderr
 
 
 def test_fleet_28_what_was_not_taken_is_offered_again_with_the_same_bytes(lab, store):

@@ -54,9 +54,7 @@ open_server (struct record_store *s, struct mur_error **err)
             "write https://host/path, or file:///folder; a token is a file named " RECORD_STORE_TOKEN
             " of --secrets-dir");
     }
-    s->takes_token = str_starts (s->url, "https:") || str_eq (url.authority.host, "localhost") ||
-                     str_starts (url.authority.host, "127.") ||
-                     str_eq (url.authority.host, "[::1]");
+    s->takes_token = str_eq (url.scheme, "https") || host_is_loopback (url.authority.host);
     s->http = http_client_new ();
     return true;
 }
