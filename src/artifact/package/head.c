@@ -83,8 +83,8 @@ keep (struct package *p, const char *entry, const char *stamp)
         (void)fs_write (heads, name, text.data, text.len, 0600, true, &ignored);
 }
 
-struct package *
-package_head (const char *path, const char *sha256, const char *entry, struct mur_error **err)
+static struct package *
+read_head (const char *path, const char *sha256, const char *entry, struct mur_error **err)
 {
     struct stat before, after;
     char stamp[FS_STAMP_SIZE], now[FS_STAMP_SIZE];
@@ -106,5 +106,14 @@ package_head (const char *path, const char *sha256, const char *entry, struct mu
     if (strcmp (p->sha256, sha256) == 0 && strcmp (stamp, now) == 0 &&
         time (NULL) - after.st_ctime >= SETTLED_S)
         keep (p, entry, stamp);
+    return p;
+}
+
+struct package *
+package_head (const char *path, const char *sha256, const char *entry, struct mur_error **err)
+{
+    struct package *p = read_head (path, sha256, entry, err);
+    if (p && ! p->signature)
+        p->signature = package_signature_beside (path);
     return p;
 }

@@ -90,11 +90,11 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
 
 /* --- one artifact --- */
 
-/* Judges the signature beside the archive, and finds its signer. */
+/* Judges the signature that came with the package, and finds its signer. */
 static bool
 check_trust (struct resolved *r, const struct stores *stores, struct mur_error **err)
 {
-    _cleanup_free_ char *signature = package_signature_beside (r->payload.path);
+    const char *signature = r->package->signature;
     const struct trust_subject of = { r->name, r->version, r->package->sha256,
                                       r->payload.kind == STORE_BUNDLED };
     r->signer = trust_policy_signer (stores->trust, &of, signature);

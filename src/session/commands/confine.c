@@ -462,11 +462,12 @@ bool
 confine_check_size (struct session *s, struct mur_error **err)
 {
     struct confined *c = s->rooms.processes->confined;
-    uint64_t now = clock_monotonic_ms (), begun_us = clock_thread_us ();
+    uint64_t now = clock_monotonic_ms ();
     if (! c)
         return true;
     if (! c->is_over && now >= c->measure_at_ms) {
         const struct mount_folders *f = &c->spec.folders;
+        uint64_t begun_us = clock_thread_us ();
         c->observed_bytes = folder_size (f->work.path) + folder_size (f->temp.path) +
                             folder_size (f->home.path) +
                             confinement_unlinked_bytes (c->confinement);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/diag.h"
 #include "base/digest.h"
 #include "base/json.h"
@@ -295,7 +296,6 @@ struct shipper *
 shipper_new (struct record_store *store, struct fs_root *records, const struct ship_facts *facts)
 {
     struct shipper *s = x_new0 (struct shipper);
-    pthread_condattr_t monotonic;
     s->store = store;
     s->records = fs_root_new (fcntl (fs_root_fd (records), F_DUPFD_CLOEXEC, 3),
                               fs_root_path (records), NULL, true);
@@ -312,10 +312,7 @@ shipper_new (struct record_store *store, struct fs_root *records, const struct s
         json_object_set_new (s->complete, lists[i], json_array ());
     s->cancel = cancel_new ();
     pthread_mutex_init (&s->lock, NULL);
-    pthread_condattr_init (&monotonic);
-    pthread_condattr_setclock (&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init (&s->changed, &monotonic);
-    pthread_condattr_destroy (&monotonic);
+    condition_init (&s->changed);
     s->has_thread = pthread_create (&s->thread, NULL, run, s) == 0;
     return s;
 }
