@@ -28,7 +28,7 @@ open_with (const json_t *value)
     bool (*const takes[]) (struct mcp_client *, const json_t *,
                            char **) = { mcp_client_take_initialize, mcp_client_take_discover };
     for (size_t i = 0; i < ARRAY_LEN (takes); i++) {
-        struct mcp_client c = { .can_elicit = i == 0 };
+        struct mcp_client c = { .asks = i == 0 ? MCP_INPUT_ELICITATION : 0 };
         _cleanup_free_ char *said = NULL;
         bool is_open = takes[i](&c, value, &said);
         assert (is_open == (c.revision != NULL) && is_open == ! said);
