@@ -384,10 +384,12 @@ static const struct cli_command commands[] = {
       "Pure: the same input gives the same bytes, and no key is in them.",
       "mur deploy render --to systemd", NO_POS, cli_deploy_render_options, cmd_deploy_render },
     { "deploy check", "Have an API server judge that without taking it",
-      "By kubectl, as you are logged in.", NULL, NO_POS, cli_deploy_apply_options,
+      "By kubectl, as you are logged in.", NULL, NO_POS, cli_deploy_check_options,
       cmd_deploy_check },
-    { "deploy apply", "Hand it to an API server", "By kubectl, as you are logged in.", NULL, NO_POS,
-      cli_deploy_apply_options, cmd_deploy_apply },
+    { "deploy apply", "Hand it to an API server",
+      "By kubectl, as you are logged in; all of it or, when the API server would refuse a part, "
+      "nothing.",
+      NULL, NO_POS, cli_deploy_apply_options, cmd_deploy_apply },
     { "deploy profile", "Print the filter of system calls for nodes that run capsules in pods",
       "With it in /var/lib/kubelet/seccomp of each node and --seccomp-profile, a pod that is otherwise "
       "as restricted as any keeps sealed: it may make the namespaces and mounts of murmur's walls.",

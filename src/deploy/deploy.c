@@ -21,13 +21,14 @@ static const struct {
     bool has_routes; /* a door can have a name of its own outside */
     bool has_image_volumes;
     bool has_profiles; /* of system calls, by a name on its nodes: then it keeps sealed */
+    bool has_sessions; /* a referee of a fleet knows what it makes */
 } targets[DEPLOY_TARGET_COUNT] = {
     [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
                             "a pod makes no namespaces but under --seccomp-profile", true, true,
-                            true, true },
+                            true, true, true },
     [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
                        "a pod makes no namespaces but under --seccomp-profile", true, true, true,
-                       true },
+                       true, true },
     [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false, false },
     [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
                          "a container without capabilities makes no mounts", true, false, false },
@@ -104,6 +105,11 @@ check (const struct deploy_facts *f, struct mur_error **err)
         mur_fail (err, E_DEP_005, "--capsule-image: %s has no volumes that are images", name);
         return mur_hint (err, "put the capsule on its base: mur image build --base DIR");
     }
+    if (r->roost_url && ! targets[r->target].has_sessions) {
+        mur_fail (err, E_DEP_005, "--roost-url: a referee of a fleet knows Jobs, and %s makes none",
+                  name);
+        return mur_hint (err, "take --to kubernetes or --to kueue");
+    }
     if (r->door == DEPLOY_DOOR_ROUTE && ! targets[r->target].has_routes)
         return mur_fail (err, E_DEP_003,
                          "--door route: %s has no routes; put a proxy of yours in "
@@ -143,10 +149,25 @@ collect_keys (const struct capsule_manifest *m, const char *records_store, struc
 
 /* --- the whole --- */
 
+/* Whoever takes them one after another has what a pod needs before the pod. */
+static bool
+is_workload (const struct deploy_file *file)
+{
+    static const char *const names[] = { "agent.yaml", "deployment.yaml", "job.yaml",
+                                         "sandbox.yaml" };
+    for (size_t i = 0; i < ARRAY_LEN (names); i++)
+        if (str_eq (names[i], file->name))
+            return true;
+    return false;
+}
+
 static int
 compare_files (const void *a, const void *b)
 {
-    return strcmp (((const struct deploy_file *)a)->name, ((const struct deploy_file *)b)->name);
+    int order = is_workload (a) - is_workload (b);
+    return order ? order
+                 : strcmp (((const struct deploy_file *)a)->name,
+                           ((const struct deploy_file *)b)->name);
 }
 
 bool
@@ -166,6 +187,9 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
         .memory_bytes = limits->cgroup_memory_bytes.value + (256ULL << 20),
         .cpu_percent = (unsigned)limits->cgroup_cpu_percent.value,
     };
+    f.is_port_ours = request->roost_url && ! f.port;
+    if (f.is_port_ours)
+        f.port = DEPLOY_PORT;
     *out = (struct deploy_files){ 0 };
     bool is_kept = check (&f, err);
     if (is_kept) {
@@ -173,9 +197,9 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
         collect_keys (m, request->records_store, &f.keys);
         targets[request->target].render (&f, out);
         qsort (out->items, out->len, sizeof *out->items, compare_files);
+        out->name = steal_ptr (&f.name);
+        out->keys = f.keys;
     }
-    free (f.name);
-    strv_free (&f.keys);
     return is_kept;
 }
 
@@ -187,5 +211,7 @@ deploy_files_free (struct deploy_files *files)
         buf_free (&files->items[i].text);
     }
     free (files->items);
+    free (files->name);
+    strv_free (&files->keys);
     *files = (struct deploy_files){ 0 };
 }

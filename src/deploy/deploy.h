@@ -3,13 +3,16 @@
  * A capsule as a workload of another machine: what a manifest and a few words become for each
  * target.
  *
- * Always true: pure. The same request gives the same bytes, in sorted order; nothing is asked of a
+ * Always true: pure. The same request gives the same bytes, in one order; nothing is asked of a
  * network or a clock; no value of a key is in any of them, only where it lies.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "manifest/capsule/capsule.h"
+
+/* Annotation of a Job: the digest of what it was made of. */
+#define DEPLOY_RENDERED "murmur.dev/rendered"
 
 enum deploy_target {
     DEPLOY_KUBERNETES,
@@ -37,6 +40,7 @@ struct deploy_request {
     const char *space;         /* namespace */
     const char *queue;         /* LocalQueue of Kueue */
     const char *public_url;    /* NULL: none */
+    const char *roost_url;     /* the fleet's referee; NULL: a session of its own */
     const char *records_store; /* NULL: records stay in the pod */
     const char *task;          /* NULL: the door takes them */
     const char *seccomp; /* profile on the nodes, below their folder of them; NULL: the runtime's */
@@ -51,11 +55,14 @@ struct deploy_file {
 struct deploy_files {
     struct deploy_file *items;
     size_t len, cap;
+    char *name;       /* of the objects, "mur-<capsule>" */
+    struct strv keys; /* entries its Secret must have, sorted */
 };
 
 /* False: no target of that name. */
 bool deploy_target_parse (const char *text, enum deploy_target *out);
-/* The files, sorted by name. E-DEP-001 to E-DEP-005 name what the target cannot keep. */
+/* The files by name, what runs after what its pod needs. E-DEP-001 to E-DEP-005 name what the
+ * target cannot keep. */
 bool deploy_render (const struct deploy_request *request, struct deploy_files *out,
                     struct mur_error **err);
 void deploy_files_free (struct deploy_files *files);

@@ -8,6 +8,7 @@
 #include "deploy/deploy_internal.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "net/url.h"
 
 #include <string.h>
@@ -66,7 +67,11 @@ container (const struct deploy_facts *f)
                    resources (f), "terminationMessagePolicy", "FallbackToLogsOnError",
                    "securityContext", "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1,
                    "runAsNonRoot", 1, "capabilities", "drop", "ALL");
-    json_object_set_new (c, "env", json_pack ("[{s:s, s:s}]", "name", "HOME", "value", HOME));
+    json_t *env = json_pack ("[{s:s, s:s}]", "name", "HOME", "value", HOME);
+    if (f->request->roost_url)
+        json_array_append_new (env, json_pack ("{s:s, s:s}", "name", "MURMUR_ROOST_URL", "value",
+                                               f->request->roost_url));
+    json_object_set_new (c, "env", env);
     json_object_set_new (
         c, "envFrom",
         json_pack ("[{s:{s:s, s:b}}]", "configMapRef", "name", "murmur-env", "optional", 1));
@@ -78,6 +83,9 @@ container (const struct deploy_facts *f)
     if (f->keys.len)
         json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "keys", "mountPath",
                                                   DEPLOY_KEYS, "readOnly", 1));
+    if (f->request->roost_url)
+        json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "token", "mountPath",
+                                                  DEPLOY_TOKEN, "readOnly", 1));
     json_object_set_new (c, "volumeMounts", mounts);
     if (f->request->capsule_image)
         mount_capsule (mounts);
@@ -105,6 +113,15 @@ key_volume (const struct deploy_facts *f)
                       "defaultMode", 0440, "items", items);
 }
 
+/* Says to the referee which pod it is in, and to nobody else anything. */
+static json_t *
+token_volume (void)
+{
+    return json_pack ("{s:s, s:{s:i, s:[{s:{s:s, s:i, s:s}}]}}", "name", "token", "projected",
+                      "defaultMode", 0440, "sources", "serviceAccountToken", "audience",
+                      "mur-roost", "expirationSeconds", 600, "path", "token");
+}
+
 /* The runtime's own, or one that lets murmur make its walls. */
 static json_t *
 seccomp_of (const struct deploy_facts *f)
@@ -129,6 +146,8 @@ pod_of (const struct deploy_facts *f)
                                                    "pullPolicy", "IfNotPresent"));
     if (f->keys.len)
         json_array_append_new (volumes, key_volume (f));
+    if (f->request->roost_url)
+        json_array_append_new (volumes, token_volume ());
     json_t *spec = json_pack (
         "{s:b, s:b, s:s, s:i, s:{s:b, s:i, s:i, s:i, s:o}, s:[o], s:o}",
         "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName", f->name,
@@ -146,6 +165,17 @@ static json_t *
 object (const char *version, const char *kind, json_t *metadata)
 {
     return json_pack ("{s:s, s:s, s:o}", "apiVersion", version, "kind", kind, "metadata", metadata);
+}
+
+/* What it was made of, since a Job is never changed afterwards. */
+static void
+sign_job (json_t *o)
+{
+    char digest[SHA256_HEX_LEN + 1];
+    _cleanup_free_ char *text = json_text (o, JSON_TEXT_SORTED);
+    sha256_hex (text, strlen (text), digest);
+    json_object_set_new (json_object_get (json_object_get (o, "metadata"), "annotations"),
+                         DEPLOY_RENDERED, json_string (digest));
 }
 
 /* One start, one end: nothing of it runs twice. */
@@ -171,6 +201,9 @@ job (const struct deploy_facts *f)
                    "mur", "operator", "NotIn", "values", 0, "template", pod));
     if (is_queued)
         json_object_set_new (json_object_get (o, "spec"), "suspend", json_true ());
+    if (f->stays) /* as long as its door is wanted */
+        json_object_del (json_object_get (o, "spec"), "activeDeadlineSeconds");
+    sign_job (o);
     return o;
 }
 
@@ -231,6 +264,9 @@ network_policy (const struct deploy_facts *f)
         "ports", "protocol", "UDP", "port", 53, "protocol", "TCP", "port", 53, "ports", "protocol",
         "TCP", "port", 443, "protocol", "TCP", "port", 80, "to", "podSelector", "matchLabels",
         "murmur.dev/fleet", "referee");
+    if (f->request->roost_url) /* the doors of its children */
+        json_array_append_new (egress, json_pack ("{s:[{s:{s:{s:s}}}]}", "to", "podSelector",
+                                                  "matchLabels", "murmur.dev/fleet", "session"));
     json_object_set_new (o, "spec",
                          json_pack ("{s:{s:{s:s}}, s:[s, s], s:o, s:o}", "podSelector",
                                     "matchLabels", "murmur.dev/capsule", f->name + 4, "policyTypes",
@@ -262,7 +298,8 @@ deploy_kubernetes (const struct deploy_facts *f, struct deploy_files *out)
     deploy_file_object (out, service_account (f));
     deploy_file_object (out, config_map (f));
     deploy_file_object (out, network_policy (f));
-    deploy_file_object (out, f->stays ? deployment (f) : job (f));
+    /* A session of a fleet is registered once, so that nothing starts it again. */
+    deploy_file_object (out, f->stays && ! f->request->roost_url ? deployment (f) : job (f));
     if (f->request->door != DEPLOY_DOOR_NONE)
         deploy_file_object (out, service (f));
     if (f->request->door == DEPLOY_DOOR_ROUTE)

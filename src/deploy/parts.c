@@ -15,8 +15,13 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
     json_t *a = json_pack ("[sss]", "run", "--manifest", "");
     _cleanup_free_ char *manifest = x_asprintf ("%s/murmur.yaml", capsule);
     json_array_set_new (a, 2, json_string (manifest));
+    _cleanup_free_ char *port = x_asprintf ("%u", f->port);
+    bool is_reached = r->door != DEPLOY_DOOR_NONE || r->roost_url;
     const char *const pairs[][2] = { { "--workdir", work },
-                                     { "--bind", r->door == DEPLOY_DOOR_NONE ? NULL : "0.0.0.0" },
+                                     { "--bind", is_reached ? "0.0.0.0" : NULL },
+                                     { "--port", f->is_port_ours ? port : NULL },
+                                     { "--fleet-token",
+                                       r->roost_url ? DEPLOY_TOKEN "/token" : NULL },
                                      { "--secrets-dir", f->keys.len ? keys : NULL },
                                      { "--public-url", r->public_url },
                                      { "--records-store", r->records_store },

@@ -4,7 +4,6 @@
 # refused by name, and no key is in any of it. MURMUR_GOLDEN=write writes the golden files anew.
 
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,7 @@ def serving(lab, **more):
 SHAPES = [
     ("kubernetes-job", False, ("--to", "kubernetes", "--task", "Write: \"a\" & 100%\nb", "--namespace", "team")),
     ("kubernetes-route", True, ("--to", "kubernetes", "--door", "route", "--public-url", "https://writer.example.com/")),
+    ("kubernetes-fleet", False, ("--to", "kubernetes", "--roost-url", "https://roost.team.svc", "--namespace", "team", "--task", "go")),
     ("kueue", False, ("--to", "kueue", "--queue", "nightly")),
     ("systemd", True, ("--to", "systemd",)),
     ("systemd-job", False, ("--to", "systemd", "--task", "Write: \"a\" & 100% $HOME")),
@@ -102,27 +102,8 @@ def test_fleet_3_what_else_is_refused(lab):
 def test_fleet_1_with_out_each_object_is_a_file(lab):
     project = serving(lab)
     written = render(project, "--to", "kubernetes", "--door", "service", "--out", "objects").ok().stdout.split()
-    assert written == [f"objects/{kind}.yaml" for kind in ("configmap", "deployment", "networkpolicy", "service", "serviceaccount")]
+    assert written == [f"objects/{kind}.yaml" for kind in ("configmap", "networkpolicy", "service", "serviceaccount", "deployment")]
     assert all((project / path).is_file() for path in written)
-
-
-def test_deploy_apply_hands_the_objects_to_kubectl(lab):
-    project = writer(lab)
-    folder = lab.directory / "programs"
-    folder.mkdir()
-    fake = folder / "kubectl"
-    fake.write_text('#!/bin/sh\necho "$@" >> "$(dirname "$0")/said"\ncat > "$(dirname "$0")/objects"\nexit ${KUBECTL_EXIT:-0}\n')
-    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-    env = {"PATH": f"{folder}:/usr/bin:/bin"}
-    project.mur("deploy", "check", "--to", "kubernetes", "--image", IMAGE, env=env).ok()
-    project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE, env=env).ok()
-    said = (folder / "said").read_text().splitlines()
-    assert said == ["apply --server-side --field-manager=murmur -f - --dry-run=server", "apply --server-side --field-manager=murmur -f -"]
-    assert (folder / "objects").read_text() == render(project, "--to", "kubernetes").ok().stdout
-    project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE, env={**env, "KUBECTL_EXIT": "1"}).failed("E-DEP-006")
-    assert "kubectl" in project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE,
-                                    env={"PATH": "/nowhere"}).failed("E-DEP-006").stderr
-    project.mur("deploy", "apply", "--to", "systemd", env=env).failed("E-DEP-005")
 
 
 def test_fleet_records_a_deployment_names_the_store_and_where_its_token_lies(lab):
@@ -131,3 +112,24 @@ def test_fleet_records_a_deployment_names_the_store_and_where_its_token_lies(lab
     assert arguments[arguments.index("--records-store") + 1] == "https://records.example.com/team"
     keys, = [volume["secret"] for volume in pod["volumes"] if volume["name"] == "keys"]
     assert [item["key"] for item in keys["items"]] == ["MUR_RECORDS_TOKEN", "WRITER_KEY"]
+
+
+def test_deploy_a_session_of_a_fleet_is_a_job_with_a_door_and_a_token_for_the_referee_alone(lab):
+    """Whatever it does after its task: a referee knows Jobs, and registers each session once."""
+    found = objects(render(serving(lab), "--to", "kueue", "--roost-url", "https://roost.team.svc", "--door", "service").ok().stdout)
+    job, policy = found["Job"], found["NetworkPolicy"]
+    pod = job["spec"]["template"]["spec"]
+    container, = pod["containers"]
+    arguments = container["args"]
+    assert arguments[arguments.index("--fleet-token") + 1] == "/var/run/secrets/murmur/token" and "--port" not in arguments
+    assert {"name": "MURMUR_ROOST_URL", "value": "https://roost.team.svc"} in container["env"]
+    token, = [volume["projected"]["sources"][0]["serviceAccountToken"] for volume in pod["volumes"] if volume["name"] == "token"]
+    assert token["audience"] == "mur-roost" and pod["automountServiceAccountToken"] is False
+    assert "activeDeadlineSeconds" not in job["spec"] and found["Service"]["spec"]["ports"][0]["port"] == 8080
+    assert {"to": [{"podSelector": {"matchLabels": {"murmur.dev/fleet": "session"}}}]} in policy["spec"]["egress"]
+    # A port nobody declared is the fleet's.
+    arguments = objects(render(writer(lab, "plain"), "--to", "kubernetes", "--roost-url", "https://roost.team.svc").ok().stdout)["Job"][
+        "spec"]["template"]["spec"]["containers"][0]["args"]
+    assert arguments[arguments.index("--port") + 1] == "8080" and arguments[arguments.index("--bind") + 1] == "0.0.0.0"
+    assert "--roost-url" in render(writer(lab, "small"), "--to", "nomad", "--roost-url", "https://roost").failed("E-DEP-005").stderr
+    assert "--roost-url" in render(writer(lab, "wrong"), "--to", "kubernetes", "--roost-url", "roost").failed("E-DEP-005").stderr

@@ -2,13 +2,12 @@
  *
  * `mur deploy render|check|apply`: what a capsule is on another machine, and handing that over.
  *
- * The API server is asked by kubectl, which knows every way to log in to one; nothing but the
- * rendered objects goes through it.
+ * The API server is asked by kubectl (handing.h); nothing but the rendered objects goes through it.
  */
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/fdio.h"
 #include "cli/deploy/commands.h"
+#include "cli/deploy/handing.h"
 #include "cli/line/args.h"
 #include "deploy/deploy.h"
 #include "deploy/layout.h"
@@ -17,14 +16,8 @@
 #include "net/url.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 static bool
 read_request (const struct cli_args *args, struct deploy_request *r, struct mur_error **err)
@@ -41,6 +34,7 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                                   .space = cli_value (args, "--namespace"),
                                   .queue = cli_value (args, "--queue"),
                                   .public_url = cli_value (args, "--public-url"),
+                                  .roost_url = cli_value (args, "--roost-url"),
                                   .records_store = cli_value (args, "--records-store"),
                                   .task = cli_value (args, "--task"),
                                   .seccomp = cli_value (args, "--seccomp-profile") };
@@ -53,7 +47,11 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
     }
     _cleanup_url_ struct url url = { 0 };
     const char *fault = r->public_url ? url_parse (r->public_url, &url) : NULL;
-    return ! fault || mur_fail (err, E_DEP_003, "--public-url: \"%s\" %s", r->public_url, fault);
+    if (fault)
+        return mur_fail (err, E_DEP_003, "--public-url: \"%s\" %s", r->public_url, fault);
+    url_free (&url);
+    fault = r->roost_url ? url_parse (r->roost_url, &url) : NULL;
+    return ! fault || mur_fail (err, E_DEP_005, "--roost-url: \"%s\" %s", r->roost_url, fault);
 }
 
 /* The reference with the digest of a layout's image; as it is without one. Owned. */
@@ -161,38 +159,6 @@ cmd_deploy_render (const struct cli_args *args, struct mur_error **err)
     return CLI_OK;
 }
 
-/* Its output is ours. False with E-DEP-006. */
-static bool
-run_kubectl (const struct buf *objects, bool is_dry, struct mur_error **err)
-{
-    _cleanup_close_ int fd = memfd_create ("objects", MFD_CLOEXEC);
-    if (fd < 0 || ! fd_write_all (fd, objects->data, objects->len) || lseek (fd, 0, SEEK_SET) < 0)
-        return mur_fail_errno (err, E_IO_003, "cannot hand the objects over");
-    const char *const argv[] = { "kubectl",
-                                 "apply",
-                                 "--server-side",
-                                 "--field-manager=murmur",
-                                 "-f",
-                                 "-",
-                                 is_dry ? "--dry-run=server" : NULL,
-                                 NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init (&actions);
-    posix_spawn_file_actions_adddup2 (&actions, fd, STDIN_FILENO);
-    pid_t pid;
-    int status =
-        posix_spawnp (&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy (&actions);
-    if (status != 0) {
-        mur_fail (err, E_DEP_006, "kubectl cannot be started: %s", strerror (status));
-        return mur_hint (err, "install kubectl, or hand over what `mur deploy render` prints");
-    }
-    while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return (WIFEXITED (status) && WEXITSTATUS (status) == 0) ||
-           mur_fail (err, E_DEP_006, "the API server did not take the objects: kubectl says why");
-}
-
 static int
 hand_over (const struct cli_args *args, bool is_dry, struct mur_error **err)
 {
@@ -209,7 +175,12 @@ hand_over (const struct cli_args *args, bool is_dry, struct mur_error **err)
     }
     _cleanup_buf_ struct buf all = { 0 };
     join (&files, &all);
-    return run_kubectl (&all, is_dry, err) ? CLI_OK : CLI_FAILED;
+    const struct handing h = { .kubectl = { cli_value (args, "--kubeconfig"), r.space },
+                               .files = &files,
+                               .objects = &all,
+                               .is_dry = is_dry,
+                               .replaces = ! is_dry && cli_has (args, "--replace") };
+    return handing_carry_out (&h, err) ? CLI_OK : CLI_FAILED;
 }
 
 int

@@ -52,6 +52,10 @@
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<URL>",                                                                   \
           .help = "the address its agent card names" },                                            \
+        { .name = "--roost-url",                                                                   \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<URL>",                                                                   \
+          .help = "the fleet's mur-roost: its pod registers there, and may start others" },        \
         { .name = "--records-store",                                                               \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<URL>",                                                                   \
@@ -86,7 +90,20 @@ const struct cli_option cli_deploy_profile_options[] = {
     { 0 },
 };
 
-const struct cli_option cli_deploy_apply_options[] = { RENDERED, { 0 } };
+#define LOGIN                                                                                      \
+    {                                                                                              \
+        .name = "--kubeconfig", .kind = CLI_VALUE, .value_name = "<FILE>",                         \
+        .help = "access to the cluster (default: what kubectl takes by itself)"                    \
+    }
+
+const struct cli_option cli_deploy_check_options[] = { RENDERED, LOGIN, { 0 } };
+
+const struct cli_option cli_deploy_apply_options[] = {
+    RENDERED,
+    LOGIN,
+    { .name = "--replace", .help = "end a Job that is there under this name, and start anew" },
+    { 0 },
+};
 
 #define LAYOUT_OPTION                                                                              \
     {                                                                                              \

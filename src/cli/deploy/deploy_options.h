@@ -8,7 +8,7 @@
 #include "cli/line/command.h"
 
 extern const struct cli_option cli_deploy_render_options[];
-/* Of `check` and `apply`, which write nothing. */
+extern const struct cli_option cli_deploy_check_options[];
 extern const struct cli_option cli_deploy_apply_options[];
 extern const struct cli_option cli_deploy_profile_options[];
 extern const struct cli_option cli_image_build_options[];
