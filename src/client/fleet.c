@@ -41,7 +41,10 @@ fleet_job_state (const json_t *job)
         if (str_eq (type, "Failed"))
             return x_strdup ("failed");
     }
-    return x_strdup (kube_own_annotation (job, "session") ? "running" : "queued");
+    /* One that no referee knows runs, too. */
+    bool is_ready =
+        json_integer_value (json_object_get (json_object_get (job, "status"), "ready")) > 0;
+    return x_strdup (kube_own_annotation (job, "session") || is_ready ? "running" : "queued");
 }
 
 /* --- all of them --- */
@@ -86,7 +89,7 @@ static bool
 is_running (const json_t *job)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
-    return str_eq (state, "running");
+    return str_eq (state, "running") && kube_own_annotation (job, "session");
 }
 
 /* Session ids begin with when they were made. */

@@ -65,6 +65,37 @@ def test_fleet_send_watch_and_trace_reach_a_session_by_its_name(lab):
         far(fleet, "stop", session).ok()
 
 
+def test_fleet_ps_says_what_a_session_waits_for(lab):
+    """Not merely `queued`: the image, a node, a queue, an account; and nothing once it runs."""
+    far_home(lab)
+    with Fleet(lab) as fleet:
+        fleet.publish("parent", [{"text": "done"}])
+        fleet.node.is_starting = False
+        fleet.start_root()
+        [pod] = eventually(lambda: fleet.pods_of("root-1"), 20 * SLOWER, "its pod is there")
+
+        def waits(status):
+            fleet.api.call("PATCH", fleet.api.path("pods", pod["metadata"]["name"] + "/status"), {"status": status}, "application/merge-patch+json")
+            told = far(fleet, "ps").ok().stderr
+            assert told.count("waiting: root-1") <= 1, told
+            return told
+        assert f"kubectl describe pod {pod['metadata']['name']}" in waits({})
+        assert "Unschedulable: 0/3 nodes are available" in waits({"conditions": [{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available: 3 Insufficient memory."}]})
+        said = waits({"conditions": [], "containerStatuses": [{"name": "mur", "state": {"waiting": {
+            "reason": "ImagePullBackOff", "message": 'Back-off pulling image "murmur:1"\x1b[31m'}}}]})
+        assert 'ImagePullBackOff: Back-off pulling image "murmur:1"' in said and "\x1b" not in said
+        [found] = json.loads(far(fleet, "ps", "--json").ok().stdout)["sessions"]
+        assert found["status"] == "queued" and found["waits_for"].startswith("ImagePullBackOff")
+        fleet.api.call("PATCH", fleet.api.path("jobs", "root-1"), {"spec": {"suspend": True}}, "application/merge-patch+json")
+        assert "root-1 — its queue has not admitted it" in waits({})
+        # One that no referee knows runs all the same, and is no session that could be meant by being the newest.
+        fleet.api.call("PATCH", fleet.api.path("jobs", "root-1"), {"spec": {"suspend": None}, "status": {"ready": 1}}, "application/merge-patch+json")
+        listed = far(fleet, "ps").ok()
+        assert " running " in listed.stdout and "waiting:" not in listed.stderr
+        far(fleet, "watch").failed("E-RUN-022")
+
+
 def test_fleet_cancel_and_the_trace_of_a_tree(lab):
     far_home(lab)
     with Fleet(lab) as fleet:

@@ -3,8 +3,10 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/printable.h"
 #include "cli/running/running_session.h"
 #include "client/fleet.h"
+#include "client/fleet_wait.h"
 #include "net/kube/kube_object.h"
 
 #include <string.h>
@@ -25,12 +27,14 @@ open_view (const struct cli_args *args, struct fleet_view *v, struct mur_error *
 /* --- ps --- */
 
 static json_t *
-describe (const json_t *job)
+describe (const json_t *job, const json_t *pods)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
+    _cleanup_free_ char *wait = fleet_job_wait (job, pods);
     json_t *o = json_object ();
     json_set_string (o, "session_id", kube_own_annotation (job, "session"));
     json_set_string (o, "status", state);
+    json_set_string (o, "waits_for", wait);
     json_set_string (o, "capsule_name", kube_own_annotation (job, "name"));
     json_set_string (o, "capsule_version", kube_own_annotation (job, "version"));
     json_set_string (o, "job", fleet_job_meta (job, "name"));
@@ -54,6 +58,22 @@ print_row (const json_t *job)
                 or_dash (fleet_job_meta (job, "creationTimestamp")));
 }
 
+static void
+report_waits (const struct fleet_view *v, const json_t *pods)
+{
+    size_t i;
+    json_t *job;
+    json_array_foreach (v->items, i, job)
+    {
+        _cleanup_free_ char *wait = fleet_job_wait (job, pods);
+        _cleanup_buf_ struct buf shown = { 0 };
+        if (! wait)
+            continue;
+        buf_append_printable (&shown, wait, strlen (wait), PRINTABLE_HEX);
+        diag_stderr_line ("waiting: %s — %s", fleet_job_meta (job, "name"), shown.data);
+    }
+}
+
 int
 fleet_sessions_list (const struct cli_args *args, struct mur_error **err)
 {
@@ -62,15 +82,17 @@ fleet_sessions_list (const struct cli_args *args, struct mur_error **err)
     _cleanup_fleet_view_ struct fleet_view v = { 0 };
     if (! open_view (args, &v, err))
         return CLI_FAILED;
+    _cleanup_json_ json_t *pods = fleet_pods (&v);
     if (! cli_has (args, "--json")) {
         out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %s\n", "SESSION", "CAPSULE", "STATUS",
                     "ROOT", "JOB", "STARTED");
         json_array_foreach (v.items, i, job) print_row (job);
+        report_waits (&v, pods);
         return CLI_OK;
     }
     _cleanup_json_ json_t *answer = json_object ();
     json_t *sessions = json_array ();
-    json_array_foreach (v.items, i, job) json_array_append_new (sessions, describe (job));
+    json_array_foreach (v.items, i, job) json_array_append_new (sessions, describe (job, pods));
     json_object_set_new (answer, "sessions", sessions);
     _cleanup_free_ char *text = json_pretty (answer, JSON_TEXT_ORDERED);
     out_printf ("%s\n", text);

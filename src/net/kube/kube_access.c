@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ACCOUNT    "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_BYTES ((size_t)1 << 20)
@@ -108,12 +109,14 @@ read_user (const struct kubeconfig *c, const struct yaml_node *user, struct kube
 {
     static const char *const unsupported[] = { "exec", "auth-provider", "username" };
     for (size_t i = 0; i < ARRAY_LEN (unsupported); i++)
-        if (yaml_get (user, unsupported[i]))
-            return mur_fail (
-                err, E_KUB_001,
-                "%s logs in by %s: no program is started for a login, give it a token or "
-                "a client certificate",
-                c->path, unsupported[i]);
+        if (yaml_get (user, unsupported[i])) {
+            mur_fail (err, E_KUB_001,
+                      "%s logs in by %s: no program is started for a login, give it a token or "
+                      "a client certificate",
+                      c->path, unsupported[i]);
+            return mur_hint (err, "or let kubectl log in: `kubectl proxy`, and a kubeconfig whose "
+                                  "server is http://127.0.0.1:8001");
+        }
     const char *token = text_of (user, "token"), *file = text_of (user, "tokenFile");
     out->token = token ? x_strdup (token) : NULL;
     out->token_file = file && ! token ? x_strdup (file) : NULL;
@@ -178,6 +181,21 @@ read_account (const char *host, struct kube_access *out, struct mur_error **err)
     return out->namespace != NULL;
 }
 
+/* KUBECONFIG may name several; the first that is there, else the first. Owned. */
+static char *
+first_there (const char *list)
+{
+    const char *at = list;
+    while (*at) {
+        size_t len = strcspn (at, ":");
+        _cleanup_free_ char *one = x_strndup (at, len);
+        if (*one && access (one, F_OK) == 0)
+            return steal_ptr (&one);
+        at += len + (at[len] == ':');
+    }
+    return x_strndup (list, strcspn (list, ":"));
+}
+
 bool
 kube_access_read (const char *kubeconfig, struct kube_access *out, struct mur_error **err)
 {
@@ -188,7 +206,8 @@ kube_access_read (const char *kubeconfig, struct kube_access *out, struct mur_er
     if (! kubeconfig && host && *host) {
         is_read = read_account (host, out, err);
     } else if (named && *named) {
-        is_read = read_kubeconfig (named, out, err);
+        _cleanup_free_ char *one = kubeconfig ? x_strdup (named) : first_there (named);
+        is_read = read_kubeconfig (one, out, err);
     } else {
         _cleanup_free_ char *usual = x_asprintf ("%s/.kube/config", home ? home : "");
         is_read = read_kubeconfig (usual, out, err);
