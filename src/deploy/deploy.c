@@ -22,21 +22,23 @@ static const struct {
     bool has_image_volumes;
     bool has_profiles; /* of system calls, by a name on its nodes: then it keeps sealed */
     bool has_sessions; /* a referee of a fleet knows what it makes */
+    bool fills_in;     /* puts values for $(NAME) in arguments */
 } targets[DEPLOY_TARGET_COUNT] = {
     [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
                             "a pod makes no namespaces but under --seccomp-profile", true, true,
-                            true, true, true },
+                            true, true, true, true },
     [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
                        "a pod makes no namespaces but under --seccomp-profile", true, true, true,
-                       true, true },
+                       true, true, true },
     [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false, false },
     [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
                          "a container without capabilities makes no mounts", true, false, false },
     [DEPLOY_SANDBOX] = { "sandbox", deploy_sandbox, CONTAINMENT_SCOPED,
                          "a pod makes no namespaces but under --seccomp-profile", true, false, true,
-                         true },
+                         true, false, true },
     [DEPLOY_KAGENT] = { "kagent", deploy_kagent, CONTAINMENT_SCOPED,
-                        "a pod of profile restricted makes no namespaces", true, false, false },
+                        "a pod of profile restricted makes no namespaces", true, false, false,
+                        false, false, true },
     [DEPLOY_NOMAD] = { "nomad", deploy_nomad, CONTAINMENT_SCOPED,
                        "no mount can be made behind its own Landlock", true, false, false },
 };
@@ -181,13 +183,14 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     struct deploy_facts f = {
         .request = request,
         .stays = m->lifecycle->after_task.value == AFTER_SLEEP,
+        .fills_in = targets[request->target].fills_in,
         .port = m->network && m->network->internal_port.is_set
                     ? (unsigned)m->network->internal_port.value
                     : 0,
         .memory_bytes = limits->cgroup_memory_bytes.value + (256ULL << 20),
         .cpu_percent = (unsigned)limits->cgroup_cpu_percent.value,
     };
-    f.is_port_ours = request->roost_url && ! f.port;
+    f.is_port_ours = request->roost_url && f.port != DEPLOY_PORT;
     if (f.is_port_ours)
         f.port = DEPLOY_PORT;
     *out = (struct deploy_files){ 0 };

@@ -10,8 +10,6 @@
 
 #define DEPLOY_GRACE_SECS 25 /* above the 20 s a session takes to end */
 #define DEPLOY_USER       10001
-#define DEPLOY_PORT       8080 /* of the door of a fleet's session that declares none */
-#define DEPLOY_TOKEN      "/var/run/secrets/murmur"
 
 /* What every target reads of a request. */
 struct deploy_facts {
@@ -19,7 +17,8 @@ struct deploy_facts {
     char *name;            /* "mur-<capsule>", as a name of Kubernetes */
     bool stays;            /* after_task: sleep */
     unsigned port;         /* of the door; 0: chosen at each launch */
-    bool is_port_ours;     /* the manifest declares none */
+    bool is_port_ours;     /* the manifest declares none, or not where a referee looks */
+    bool fills_in;         /* the target puts values for $(NAME) in arguments */
     uint64_t memory_bytes; /* of commands and the runtime beside them */
     unsigned cpu_percent;  /* 0: not bounded */
     struct strv keys;      /* names of credentials, sorted */

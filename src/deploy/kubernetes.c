@@ -71,6 +71,10 @@ container (const struct deploy_facts *f)
     if (f->request->roost_url)
         json_array_append_new (env, json_pack ("{s:s, s:s}", "name", "MURMUR_ROOST_URL", "value",
                                                f->request->roost_url));
+    if (f->request->roost_url)
+        json_array_append_new (env,
+                               json_pack ("{s:s, s:{s:{s:s}}}", "name", DEPLOY_POD_IP, "valueFrom",
+                                          "fieldRef", "fieldPath", "status.podIP"));
     json_object_set_new (c, "env", env);
     json_object_set_new (
         c, "envFrom",
@@ -93,11 +97,10 @@ container (const struct deploy_facts *f)
         return c;
     json_object_set_new (c, "ports",
                          json_pack ("[{s:s, s:i}]", "name", "door", "containerPort", (int)f->port));
-    if (f->stays && f->request->door != DEPLOY_DOOR_NONE)
+    if (f->request->roost_url || (f->stays && f->request->door != DEPLOY_DOOR_NONE))
         json_object_set_new (c, "readinessProbe",
-                             json_pack ("{s:{s:s, s:s}, s:i}", "httpGet", "path",
-                                        "/.well-known/agent-card.json", "port", "door",
-                                        "periodSeconds", 5));
+                             json_pack ("{s:{s:s, s:s}, s:i}", "httpGet", "path", DEPLOY_CARD_PATH,
+                                        "port", "door", "periodSeconds", 5));
     return c;
 }
 
@@ -119,7 +122,7 @@ token_volume (void)
 {
     return json_pack ("{s:s, s:{s:i, s:[{s:{s:s, s:i, s:s}}]}}", "name", "token", "projected",
                       "defaultMode", 0440, "sources", "serviceAccountToken", "audience",
-                      "mur-roost", "expirationSeconds", 600, "path", "token");
+                      DEPLOY_AUDIENCE, "expirationSeconds", 600, "path", "token");
 }
 
 /* The runtime's own, or one that lets murmur make its walls. */

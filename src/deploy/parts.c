@@ -7,6 +7,28 @@
 
 #include <ctype.h>
 
+/* A word as it is to arrive: a cluster puts values for $(NAME), and $ for $$. */
+static json_t *
+literal (const struct deploy_facts *f, const char *word)
+{
+    _cleanup_buf_ struct buf out = { 0 };
+    for (const char *c = word; *c; c++) {
+        if (*c == '$' && f->fills_in)
+            buf_putc (&out, '$');
+        buf_putc (&out, *c);
+    }
+    return json_stringn (out.len ? out.data : "", out.len);
+}
+
+/* What the cluster fills in: where the pod is, for its agent card. */
+static void
+add_own_address (json_t *a)
+{
+    _cleanup_free_ char *url = x_asprintf ("http://$(" DEPLOY_POD_IP "):%d", DEPLOY_PORT);
+    json_array_append_new (a, json_string ("--public-url"));
+    json_array_append_new (a, json_string (url));
+}
+
 json_t *
 deploy_arguments (const struct deploy_facts *f, const char *capsule, const char *work,
                   const char *keys)
@@ -28,7 +50,9 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
                                      { "--task", r->task } };
     for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
         for (size_t n = 0; pairs[i][1] && n < 2; n++)
-            json_array_append_new (a, json_string (pairs[i][n]));
+            json_array_append_new (a, literal (f, pairs[i][n]));
+    if (r->roost_url && ! r->public_url)
+        add_own_address (a);
     return a;
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/keys/formation_token.h"
 #include "base/secret.h"
+#include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 
@@ -53,7 +54,7 @@ set_door (const struct fleet *f, const struct placed *p, const char *from, json_
         return;
     bool is_v6 = strchr (p->pod.ip, ':') != NULL;
     _cleanup_free_ char *url =
-        x_asprintf ("%s%s%s:%d", is_v6 ? "[" : "", p->pod.ip, is_v6 ? "]" : "", FLEET_DOOR_PORT);
+        x_asprintf ("%s%s%s:%d", is_v6 ? "[" : "", p->pod.ip, is_v6 ? "]" : "", DEPLOY_PORT);
     _cleanup_free_ char *formation = fleet_formation (f, p->root);
     _cleanup_free_ char *member = fleet_member (p);
     char *token = formation_token_mint (f->sign_key, formation, from, member);

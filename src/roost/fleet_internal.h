@@ -13,8 +13,6 @@
 #include "roost/fleet.h"
 #include "roost/referee_internal.h"
 
-#define FLEET_AUDIENCE     "mur-roost"
-#define FLEET_DOOR_PORT    8080
 #define FLEET_START_S      60 /* from a pod's start to its registration */
 #define FLEET_ANSWER_BYTES ((size_t)64 << 10)
 

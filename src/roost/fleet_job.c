@@ -9,9 +9,8 @@
 
 #include <string.h>
 
-#define MARGIN_S  60 /* beyond the deadlines the session keeps itself */
-#define TTL_S     600
-#define TOKEN_DIR "/var/run/secrets/murmur"
+#define MARGIN_S 60 /* beyond the deadlines the session keeps itself */
+#define TTL_S    600
 
 char *
 fleet_job_name (const char *delegation)
@@ -65,6 +64,9 @@ environment_of (const struct job_facts *j)
                                json_pack ("{s:s,s:{s:{s:s,s:s,s:b}}}", "name", j->env->items[i],
                                           "valueFrom", "configMapKeyRef", "name", "murmur-env",
                                           "key", j->env->items[i], "optional", 1));
+    /* Known to the node alone, and only once the pod has a place. */
+    json_array_append_new (env, json_pack ("{s:s,s:{s:{s:s}}}", "name", DEPLOY_POD_IP, "valueFrom",
+                                           "fieldRef", "fieldPath", "status.podIP"));
     const struct {
         const char *name, *value;
     } fixed[] = { { "HOME", "/home/murmur" },
@@ -76,56 +78,74 @@ environment_of (const struct job_facts *j)
     return env;
 }
 
+/* Its door is where the pod is, for whoever has a token; and says so. */
 static json_t *
 arguments_of (const struct job_facts *j)
 {
     char port[8], deadline[24];
-    snprintf (port, sizeof port, "%d", FLEET_DOOR_PORT);
+    snprintf (port, sizeof port, "%d", DEPLOY_PORT);
     snprintf (deadline, sizeof deadline, "%llu", (unsigned long long)j->inherited_deadline_ms);
-    json_t *args = json_pack ("[s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s,s]", "run", "--capsule", j->name,
-                              "--capsule-version", j->version, "--workdir", "/work", "--bind",
-                              "0.0.0.0", "--port", port, "--fleet-token", TOKEN_DIR "/token",
-                              "--no-env-file", "--contained-launch", "--secrets-dir", DEPLOY_KEYS);
-    if (j->records_store) {
-        json_array_append_new (args, json_string ("--records-store"));
-        json_array_append_new (args, json_string (j->records_store));
-    }
-    if (j->inherited_deadline_ms) {
-        json_array_append_new (args, json_string ("--inherited-deadline"));
-        json_array_append_new (args, json_string (deadline));
-    }
+    _cleanup_free_ char *url =
+        x_asprintf (j->has_v6 ? "http://[$(%s)]:%s" : "http://$(%s):%s", DEPLOY_POD_IP, port);
+    const char *const pairs[][2] = {
+        { "--capsule", j->name },
+        { "--capsule-version", j->version },
+        { "--workdir", "/work" },
+        { "--bind", j->has_v6 ? "::" : "0.0.0.0" },
+        { "--port", port },
+        { "--public-url", url },
+        { "--fleet-token", DEPLOY_TOKEN "/token" },
+        { "--secrets-dir", DEPLOY_KEYS },
+        { "--records-store", j->records_store },
+        { "--inherited-deadline", j->inherited_deadline_ms ? deadline : NULL },
+    };
+    json_t *args = json_pack ("[s,s,s]", "run", "--no-env-file", "--contained-launch");
+    for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
+        for (size_t n = 0; pairs[i][1] && n < 2; n++)
+            json_array_append_new (args, json_string (pairs[i][n]));
     return args;
 }
 
 static json_t *
 container_of_child (const struct job_facts *j)
 {
-    json_t *mounts =
-        json_pack ("[{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b},{s:s,s:s,s:b},{s:s,s:s,s:s,s:b}]", "name",
-                   "home", "mountPath", "/home/murmur", "name", "work", "mountPath", "/work",
-                   "name", "token", "mountPath", TOKEN_DIR, "readOnly", 1, "name", "keys",
-                   "mountPath", DEPLOY_KEYS, "readOnly", 1, "name", "capsules", "mountPath",
-                   "/home/murmur/.murmur/artifacts", "subPath", "artifacts", "readOnly", 1);
+    json_t *mounts = json_pack (
+        "[{s:s,s:s},{s:s,s:s},{s:s,s:s},{s:s,s:s},{s:s,s:s,s:b},{s:s,s:s,s:b},"
+        "{s:s,s:s,s:s,s:b}]",
+        "name", "home", "mountPath", "/home/murmur", "name", "state", "mountPath",
+        "/home/murmur/.murmur", "name", "work", "mountPath", "/work", "name", "tmp", "mountPath",
+        "/tmp", "name", "token", "mountPath", DEPLOY_TOKEN, "readOnly", 1, "name", "keys",
+        "mountPath", DEPLOY_KEYS, "readOnly", 1, "name", "capsules", "mountPath",
+        "/home/murmur/.murmur/artifacts", "subPath", "artifacts", "readOnly", 1);
     json_t *security =
         json_pack ("{s:b,s:b,s:b,s:{s:[s]}}", "runAsNonRoot", 1, "readOnlyRootFilesystem", 1,
                    "allowPrivilegeEscalation", 0, "capabilities", "drop", "ALL");
     json_t *resources = json_pack ("{s:{s:s,s:s},s:{s:s}}", "requests", "cpu", "100m", "memory",
                                    "512Mi", "limits", "memory", "512Mi");
-    return json_pack ("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:s}", "name", "mur", "image", j->image, "args",
-                      arguments_of (j), "env", environment_of (j), "volumeMounts", mounts,
-                      "securityContext", security, "resources", resources,
+    json_t *ports = json_pack ("[{s:s,s:i}]", "name", "door", "containerPort", DEPLOY_PORT);
+    /* The card is what a door shows without a token. */
+    json_t *ready = json_pack ("{s:{s:s,s:s},s:i}", "httpGet", "path", DEPLOY_CARD_PATH, "port",
+                               "door", "periodSeconds", 5);
+    return json_pack ("{s:s,s:s,s:[s],s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "name", "mur", "image",
+                      j->image, "command", "mur", "args", arguments_of (j), "env",
+                      environment_of (j), "ports", ports, "readinessProbe", ready, "volumeMounts",
+                      mounts, "securityContext", security, "resources", resources,
                       "terminationMessagePolicy", "FallbackToLogsOnError");
 }
 
 static json_t *
 pod_of (const struct job_facts *j)
 {
-    json_t *volumes = json_pack (
-        "[{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s,s:s}},{s:s,s:{s:i,s:[{s:{s:s,s:i,s:s}}]}}]",
-        "name", "home", "emptyDir", "sizeLimit", "1Gi", "name", "work", "emptyDir", "sizeLimit",
-        "10Gi", "name", "capsules", "image", "reference", j->image, "pullPolicy", "IfNotPresent",
-        "name", "token", "projected", "defaultMode", 0440, "sources", "serviceAccountToken",
-        "audience", FLEET_AUDIENCE, "expirationSeconds", 600, "path", "token");
+    /* Its own below the home: what a volume is mounted on elsewhere belongs to root. */
+    json_t *volumes =
+        json_pack ("[{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s,s:s}},"
+                   "{s:s,s:{s:i,s:[{s:{s:s,s:i,s:s}}]}}]",
+                   "name", "home", "emptyDir", "sizeLimit", "1Gi", "name", "state", "emptyDir",
+                   "sizeLimit", "2Gi", "name", "tmp", "emptyDir", "sizeLimit", "1Gi", "name",
+                   "work", "emptyDir", "sizeLimit", "10Gi", "name", "capsules", "image",
+                   "reference", j->image, "pullPolicy", "IfNotPresent", "name", "token",
+                   "projected", "defaultMode", 0440, "sources", "serviceAccountToken", "audience",
+                   DEPLOY_AUDIENCE, "expirationSeconds", 600, "path", "token");
     /* The capsule's own Secret, as of one that is deployed; without one it has no keys. */
     _cleanup_free_ char *secret = deploy_object_name (j->name);
     json_array_append_new (volumes,

@@ -17,6 +17,7 @@ struct job_facts {
     const char *root, *parent_session;
     const char *parent_job;                  /* of the session that asks */
     const char *parent_pod, *parent_pod_uid; /* the owner */
+    bool has_v6;                             /* pods have addresses of IPv6 */
     uint32_t depth;                          /* levels left below the child */
     const struct strv *env;                  /* names whose values come from ConfigMap murmur-env */
     uint64_t run_s;                          /* what the delegation may take */

@@ -4,6 +4,7 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 #include "roost/fleet_times.h"
@@ -65,7 +66,7 @@ review_token (struct registering *g, const char *token, struct verdict *refusal)
     struct mur_error *err = NULL;
     _cleanup_json_ json_t *ask =
         json_pack ("{s:s,s:s,s:{s:s,s:[s]}}", "apiVersion", "authentication.k8s.io/v1", "kind",
-                   "TokenReview", "spec", "token", token, "audiences", FLEET_AUDIENCE);
+                   "TokenReview", "spec", "token", token, "audiences", DEPLOY_AUDIENCE);
     const struct kube_call call = { .method = "POST",
                                     .path = "/apis/authentication.k8s.io/v1/tokenreviews",
                                     .body = ask };
@@ -81,7 +82,7 @@ review_token (struct registering *g, const char *token, struct verdict *refusal)
     _cleanup_free_ char *accounts = x_asprintf ("system:serviceaccount:%s:", f->namespace);
     *refusal = verdict_not_you ();
     if (! kube_answer_is_ok (&a) || ! json_is_true (json_object_get (status, "authenticated")) ||
-        ! lists (json_object_get (status, "audiences"), FLEET_AUDIENCE) || ! username ||
+        ! lists (json_object_get (status, "audiences"), DEPLOY_AUDIENCE) || ! username ||
         ! str_starts (username, accounts) || ! pod || ! uid)
         return false;
     json_decref (refusal->body);

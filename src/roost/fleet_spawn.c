@@ -141,6 +141,7 @@ object_of (const struct referee *r, const struct placed *asking, const struct pl
         .parent_job = asking->job,
         .parent_pod = asking->pod.name,
         .parent_pod_uid = asking->pod.uid,
+        .has_v6 = asking->pod.ip && strchr (asking->pod.ip, ':'),
         .depth = p->depth,
         .env = &env,
         .run_s = ask->run_s,

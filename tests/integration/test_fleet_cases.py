@@ -157,6 +157,41 @@ def operator_door(fleet, job):
     return answer["url"], answer["token"]
 
 
+def test_fleet_31_a_childs_card_names_its_pod_and_its_door_opens_to_tokens_alone(lab):
+    with Fleet(lab) as fleet:
+        job = slow_tree(fleet)
+        [pod] = fleet.pods_of(job["metadata"]["name"])
+        [container] = pod["spec"]["containers"]
+        door = f"{pod['status']['podIP']}:8080"
+        probe = container["readinessProbe"]["httpGet"]
+        assert {one["name"]: one["containerPort"] for one in container["ports"]}[probe["port"]] == 8080
+
+        # The probe asks without a token, as a kubelet does, and is answered.
+        with urllib.request.urlopen(f"http://{door}{probe['path']}", timeout=30 * SLOWER) as answer:
+            card = json.loads(answer.read())
+
+        assert [one["url"] for one in card["supportedInterfaces"]] == [f"http://{door}"]
+        assert set(card["securitySchemes"]) == {"bearer"} and card["securityRequirements"]
+        assert {call_door(door, token)[0] for token in ("", "mft1.e30.AAAA", "mdt1.e30.AAAA", "anything")} == {401}
+        assert call_door(*operator_door(fleet, job["metadata"]["name"]))[0] == 200
+
+
+def test_fleet_1_what_deploy_renders_of_a_capsule_that_delegates_is_a_root(lab):
+    with Fleet(lab) as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        task = "cost: $5, $(HOME) and $$"
+        fleet.deploy_root("--task", task)
+
+        pod = fleet.wait_end("mur-parent", 60)
+
+        assert pod["status"]["phase"] == "Succeeded", fleet.logs()
+        [job] = fleet.children()
+        assert job["metadata"]["labels"]["murmur.dev/root"] == "mur-parent"
+        heard = fleet.work_file(pod).read_text()
+        assert "hello from afar" in heard and task in heard, "a cluster fills in what looks like a variable; here it is none"
+
+
 def test_fleet_32_a_token_opens_one_door_and_parts_of_a_trace_are_whole_lines(lab):
     with Fleet(lab) as fleet:
         fleet.publish("child", SLOW)

@@ -71,7 +71,7 @@ def test_fleet_8_a_child_is_one_job_with_its_fields_and_its_answer_comes_home(la
         assert 600 < spec["activeDeadlineSeconds"] <= 600 + 60 + 600
         assert inner["automountServiceAccountToken"] is False and container["securityContext"]["readOnlyRootFilesystem"] is True
         names = {one["name"]: one for one in container["env"]}
-        assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_ROOST_URL", "MURMUR_SPAWNER"}
+        assert set(names) == {"COLOUR", "SHAPE", "HOME", "MURMUR_POD_IP", "MURMUR_ROOST_URL", "MURMUR_SPAWNER"}
         assert names["COLOUR"]["valueFrom"]["configMapKeyRef"] == {"name": "murmur-env", "key": "COLOUR", "optional": True}
         # Its keys are the files of its own Secret, where there is one.
         secret, = [one["secret"] for one in inner["volumes"] if one["name"] == "keys"]

@@ -112,6 +112,7 @@ RENDERS = {
     "image-and-store": (False, "--to", "kubernetes", "--capsule-image", f"registry.example.com/agents/capsule@sha256:{'b' * 64}",
                         "--records-store", "https://records.example.com/team"),
     "profile": (False, "--to", "kubernetes", "--seccomp-profile", "profiles/murmur.json"),
+    "delegating": (False, "--to", "kubernetes", "--roost-url", "https://roost.tenant.svc"),
     "kueue": (False, "--to", "kueue", "--queue", "nightly"),
     "sandbox": (True, "--to", "sandbox", "--door", "service"),
 }
@@ -143,6 +144,25 @@ def test_fleet_5_the_api_server_takes_what_is_rendered(lab, plane, name):
             status, answer = plane.api.call("POST", f"{COLLECTIONS[body['kind']].format('renders')}?dryRun=All&fieldValidation=Strict", body)
             assert status == 201 or answer.get("reason") == "AlreadyExists", (body["kind"], status, answer)
     assert pods == 1
+
+
+@pytest.mark.parametrize("more", [(), ("--queue", "nightly", "--seccomp-profile", "murmur.json", "--records-store", "s3://records/team")],
+                         ids=["plain", "all"])
+def test_fleet_5_the_api_server_takes_a_childs_job_as_it_is_sent(lab, plane, more):
+    """A scripted server keeps what the referee sends; the real one stores no field it does not know."""
+    with Fleet(lab, *more) as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        fleet.start_root()
+        [job] = eventually(fleet.children, 60 * SLOWER, f"a child: {fleet.logs()}")
+        with fleet.server.lock:
+            body = {key: json.loads(json.dumps(job[key])) for key in ("apiVersion", "kind", "metadata", "spec")}
+    for name in ("uid", "creationTimestamp", "resourceVersion"):
+        del body["metadata"][name]
+    status, answer = plane.api.call("POST", f"{plane.api.path('jobs')}?dryRun=All&fieldValidation=Strict", body)
+    assert status == 201, answer
+    [container] = answer["spec"]["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/.well-known/agent-card.json"
 
 
 def test_fleet_17_a_full_quota_is_named_and_leaves_nothing(started, plane):

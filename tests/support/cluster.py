@@ -7,6 +7,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -270,13 +271,18 @@ class Api:
         return found if status == 200 else None
 
 
+def expanded(word, variables):
+    """As a kubelet writes $(NAME) and $$."""
+    return re.sub(r"\$\$|\$\((\w+)\)", lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), word)
+
+
 class Node:
     """Plays the kubelet: each pod's container is `mur` with its arguments, in a home of its own that has the lab's store. `files`: what
-    each finds in its work folder, by name."""
+    each finds in its work folder, by name; `places`: what lies where else, by its path in the pod."""
 
     def __init__(self, lab, api, environment=None):
         self.lab, self.api, self.environment = lab, api, environment or {}
-        self.running, self.logs, self.first_seen, self.files = {}, {}, {}, {}
+        self.running, self.logs, self.first_seen, self.files, self.places = {}, {}, {}, {}, {}
         self.count, self.is_open, self.is_starting = 10, True, True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -331,10 +337,12 @@ class Node:
         (home / "token").write_text(answer["status"]["token"])
         environment = {**self.lab.environment(self.environment), "HOME": str(home)}
         environment.update({one["name"]: one["value"] for one in container.get("env", []) if "value" in one and one["name"] != "HOME"})
-        places = {"/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "0.0.0.0": address,
+        places = {**self.places, "/var/run/secrets/murmur/token": str(home / "token"), "/work": str(home / "work"), "0.0.0.0": address,
                   "/var/run/secrets/murmur.dev/keys": str(home / "keys")}
         (home / "keys").mkdir(exist_ok=True)
-        arguments = [places.get(word, word) for word in container["args"]]
+        own = {one["name"]: address for one in container.get("env", []) if "fieldRef" in one.get("valueFrom", {})}
+        environment.update(own)
+        arguments = [expanded(places.get(word, word), own) for word in container["args"]]
         log = (home / "log").open("wb")
         self.logs[name] = home / "log"
         self.running[uid] = subprocess.Popen([self.lab.mur_path, *arguments], env=environment, cwd=home / "work",

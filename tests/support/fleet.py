@@ -9,6 +9,8 @@ import threading
 import urllib.error
 import urllib.request
 
+import yaml
+
 from .cluster import NAMESPACE, Api, Node, ScriptedServer, root_job
 from .delegation import ask_door
 from .lab import SLOWER
@@ -94,6 +96,17 @@ class Fleet:
             name, capsule, "0.1.0", task, self.roost.url, arguments))
         assert status < 300, answer
         return name
+
+    def deploy_root(self, *arguments, name="parent"):
+        """A root as `mur deploy render` makes it; the node finds the capsule's folder where the image would have it."""
+        folder = self.lab.directory / "packages" / name
+        self.node.places["/capsule/murmur.yaml"] = str(folder / "murmur.yaml")
+        text = self.lab.mur("deploy", "render", "--to", "kubernetes", "--image", "murmur:1", "--namespace", NAMESPACE, "--roost-url",
+                           self.roost.url, *arguments, cwd=folder).ok().stdout
+        [job] = [one for one in yaml.safe_load_all(text) if one["kind"] == "Job"]
+        status, answer = self.api.call("POST", self.api.path("jobs"), job)
+        assert status < 300, answer
+        return job
 
     # --- looking ---
 

@@ -326,6 +326,8 @@ lower_policy (struct run *r, struct mur_error **err)
     r->config = replay && ! replay->needs_keys ? config_none () : config_load (err);
     if (! r->config)
         return false;
+    /* A pod has no control group of its own to give to commands: its limits are the wall. */
+    r->config->cgroup_is_optional |= cli_has (r->args, "--fleet-token");
     r->request.config = r->config;
     r->policy_request = (struct policy_request){
         .home_dir = r->policy_request.home_dir,
