@@ -43,11 +43,52 @@ say (const struct brought *b, const char *session_id)
                 b->is_complete ? (b->status ? b->status : "") : "not complete there");
 }
 
+struct fetching {
+    struct record_store *store;
+    const char *store_name, *workdir;
+};
+
+/* One session. False without *err: the store has nothing of it. */
+static bool
+fetch (const struct fetching *f, const char *id, struct brought *out, struct mur_error **err)
+{
+    _cleanup_ (fs_root_freep) struct fs_root *records = open_records (f->workdir, id, err);
+    if (! records)
+        return false;
+    if (bring_home (f->store, id, records, out, err)) {
+        say (out, id);
+        return true;
+    }
+    (void)rmdir (fs_root_path (records)); /* when nothing came */
+    return false;
+}
+
+/* The session, and with <is_tree> all it started, and they. */
+static bool
+fetch_all (const struct fetching *f, const char *id, bool is_tree, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv wanted = { 0 };
+    strv_push (&wanted, id);
+    for (size_t i = 0; i < wanted.len && (! i || is_tree); i++) {
+        struct mur_error *caught = NULL;
+        _cleanup_brought_ struct brought brought = { 0 };
+        bool is_there = fetch (f, wanted.items[i], &brought, &caught);
+        if (caught)
+            return mur_propagate (err, caught);
+        if (! is_there && ! i)
+            return mur_fail (err, E_TRC_002, "%s has nothing of session %s", f->store_name, id);
+        if (! is_there)
+            out_printf ("%s: nothing of it is there\n", wanted.items[i]);
+        for (size_t c = 0; c < brought.children.len; c++)
+            if (! strv_contains (&wanted, brought.children.items[c]))
+                strv_push (&wanted, brought.children.items[c]);
+    }
+    return true;
+}
+
 int
 cmd_trace_fetch (const struct cli_args *args, struct mur_error **err)
 {
-    struct mur_error *caught = NULL;
-    _cleanup_brought_ struct brought brought = { 0 };
     const char *id = cli_positional (args, "SESSION");
     if (! id_is_valid (id, "ses_")) {
         mur_fail (err, E_IO_003, "\"%s\" is no full id of a session", id);
@@ -55,21 +96,8 @@ cmd_trace_fetch (const struct cli_args *args, struct mur_error **err)
     }
     if (! secrets_dir_use (cli_value (args, "--secrets-dir"), err))
         return CLI_FAILED;
-    _cleanup_record_store_ struct record_store *store =
-        record_store_open (cli_positional (args, "STORE"), err);
-    _cleanup_ (fs_root_freep) struct fs_root *records =
-        store ? open_records (cli_value (args, "--workdir"), id, err) : NULL;
-    if (! records)
-        return CLI_FAILED;
-    if (bring_home (store, id, records, &brought, &caught)) {
-        say (&brought, id);
-        return CLI_OK;
-    }
-    (void)rmdir (fs_root_path (records)); /* when nothing came */
-    if (caught)
-        mur_propagate (err, caught);
-    else
-        mur_fail (err, E_TRC_002, "%s has nothing of session %s", cli_positional (args, "STORE"),
-                  id);
-    return CLI_FAILED;
+    const char *name = cli_positional (args, "STORE");
+    _cleanup_record_store_ struct record_store *store = record_store_open (name, err);
+    const struct fetching f = { store, name, cli_value (args, "--workdir") };
+    return store && fetch_all (&f, id, cli_has (args, "--tree"), err) ? CLI_OK : CLI_FAILED;
 }

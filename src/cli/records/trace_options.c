@@ -53,6 +53,7 @@ const struct cli_option cli_trace_export_options[] = {
 };
 
 const struct cli_option cli_trace_fetch_options[] = {
+    { .name = "--tree", .help = "with the sessions it started, and those they started" },
     { .name = "--workdir",
       .kind = CLI_VALUE,
       .value_name = "<WORKDIR>",

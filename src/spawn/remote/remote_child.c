@@ -11,6 +11,7 @@
 #include "spawn/child/lifeline.h"
 #include "spawn/child/roost_client.h"
 #include "spawn/report/completion.h"
+#include "trace/ship/bring_home.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,6 +182,27 @@ status_of (const char *name)
     return COMPLETION_CRASHED;
 }
 
+/* What the child shipped, up to where it came. The child sends its end once all of it is there; one
+ * that was killed left its closed parts. What does not come costs a warning: the outcome is known.
+ */
+static bool
+bring_records (const struct standing *s)
+{
+    _cleanup_error_ struct mur_error *err = NULL;
+    _cleanup_brought_ struct brought brought = { 0 };
+    _cleanup_record_store_ struct record_store *store =
+        s->what->records_store ? record_store_open (s->what->records_store, &err) : NULL;
+    if (! store && ! err)
+        return false;
+    _cleanup_ (fs_root_freep) struct fs_root *records =
+        fs_root_new (fcntl (s->records_fd, F_DUPFD_CLOEXEC, 3), s->records_dir, NULL, true);
+    bool is_there = store && bring_home (store, s->session_id, records, &brought, &err);
+    if (! is_there)
+        diag_warn (DIAG_RUNTIME, W_RUN_012, "%s: %s", s->session_id,
+                   err ? err->message : "the records store has nothing of it");
+    return is_there && brought.is_complete;
+}
+
 static bool
 write_result (const struct standing *s, const json_t *news, struct mur_error **err)
 {
@@ -215,7 +237,8 @@ settle (const struct standing *s, const json_t *news, struct mur_error **err)
         .is_delivered = true,
     };
     json_get_u64 (news, "duration_ms", &c.duration_ms);
-    if (! write_result (s, news, err) || ! completion_write (s->records_fd, &c, err))
+    if ((! bring_records (s) && ! write_result (s, news, err)) ||
+        ! completion_write (s->records_fd, &c, err))
         return 1;
     return status == COMPLETION_OK ? 0 : 1;
 }

@@ -16,8 +16,9 @@ struct remote_child {
     const struct secret *ticket; /* what mur-roost answers for this child */
     const char *delegation_id;   /* NULL: no lineage, which is refused */
     const char *capsule, *version;
-    const char *workdir;   /* the folder its parent made, absolute */
-    const char *roost_url; /* NULL: not set, which is refused */
+    const char *workdir;       /* the folder its parent made, absolute */
+    const char *roost_url;     /* NULL: not set, which is refused */
+    const char *records_store; /* where the child's records went; NULL: they stay with it */
 };
 
 /* Until the child's end. 0: it ended well; 1: anything else, with *err where it never was ready;

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
+#include "base/ids.h"
 #include "base/json.h"
 #include "trace/ship/shipper.h"
 
@@ -15,6 +16,7 @@ void
 brought_clear (struct brought *b)
 {
     free (b->status);
+    strv_free (&b->children);
     *b = (struct brought){ 0 };
 }
 
@@ -130,6 +132,25 @@ get_files (const struct bringing *b, const json_t *complete, const char *folder,
     return true;
 }
 
+/* Each once, in the order it started them. */
+static void
+note_children (const struct bringing *b, const struct buf *trace)
+{
+    static const char mark[] = "\"delegation_start\"";
+    const char *at = trace->data, *end = at + trace->len;
+    while (at < end) {
+        const char *line_end = memchr (at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((line_end ? line_end : end) - at);
+        _cleanup_json_ json_t *line =
+            memmem (at, len, mark, sizeof mark - 1) ? json_loadb (at, len, 0, NULL) : NULL;
+        const char *child = json_get_string (line, "child_session_id");
+        if (str_eq (json_get_string (line, "event_type"), "delegation_start") && child &&
+            id_is_valid (child, "ses_") && ! strv_contains (&b->out->children, child))
+            strv_push (&b->out->children, child);
+        at += len + 1;
+    }
+}
+
 /* NULL without *err: it is not there. */
 static json_t *
 get_complete (const struct bringing *b, struct mur_error **err)
@@ -167,6 +188,8 @@ bring_home (struct record_store *store, const char *session_id, struct fs_root *
         return false;
     if (! complete && ! out->parts)
         return false;
+    if (trace.len)
+        note_children (&b, &trace);
     const char *status = json_get_string (complete, "status");
     out->status = status ? x_strdup (status) : NULL;
     out->is_complete = complete;

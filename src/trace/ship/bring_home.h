@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "fs/root.h"
 #include "trace/ship/record_store.h"
 
@@ -15,7 +16,8 @@ struct brought {
     bool is_complete;
     size_t parts, files;
     uint64_t bytes;
-    char *status; /* NULL: not said */
+    char *status;         /* NULL: not said */
+    struct strv children; /* sessions its trace says it started */
 };
 void brought_clear (struct brought *b);
 #define _cleanup_brought_ _cleanup_ (brought_clear)

@@ -409,7 +409,7 @@ test_the_table_is_the_chapters (void **state)
         { "trace report", "--last --since --workdir" },
         { "trace export", "--otlp --content --workdir --fleet --kubeconfig --namespace" },
         { "trace list", "--workdir --json" },
-        { "trace fetch", "--workdir --secrets-dir" },
+        { "trace fetch", "--tree --workdir --secrets-dir" },
         { "trace rm", "--workdir --json" },
         { "eval show", "--workdir --json" },
         { "eval diff", "--workdir --run --json" },
