@@ -4,7 +4,8 @@
  *
  * A child is a process of its own. It lives as long as its handle, or until it ends by itself;
  * there is no detaching. Should the process that holds the handle die by any means, the child
- * learns it through its lifeline and winds down. All functions but mur_child_free may be called
+ * learns it through its lifeline and winds down. The lines it writes to its stderr go to this
+ * process's. All functions but mur_child_free may be called
  * from several threads at once.
  */
 #pragma once

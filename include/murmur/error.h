@@ -14,9 +14,9 @@ extern "C" {
 
 struct mur_error;
 
-/* "E-MAN-002". Static storage. Any thread, as the two below. */
+/* "E-MAN-002"; "" of NULL. Static storage. Any thread, as the two below. */
 const char *mur_error_code (const struct mur_error *e);
-/* One or more lines of UTF-8. Lives as long as the error. */
+/* One or more lines of UTF-8; "" of NULL. Lives as long as the error. */
 const char *mur_error_message (const struct mur_error *e);
 /* What to do about it; NULL when there is nothing to say. Lives as long as the error. */
 const char *mur_error_hint (const struct mur_error *e);

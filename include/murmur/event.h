@@ -28,7 +28,8 @@ enum mur_event_kind {
     MUR_EVENT_OTHER = 12,      /* a kind this version does not know: the JSON has it */
 };
 
-/* All of these may be called from any thread; what they return lives as long as the event. */
+/* All of these may be called from any thread; what they return lives as long as the event. Of NULL
+ * they know nothing: MUR_EVENT_OTHER, NULL. */
 enum mur_event_kind mur_event_kind (const struct mur_event *e);
 /* "tsk_..."; NULL: of no task. */
 const char *mur_event_task (const struct mur_event *e);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "murmur/error.h"
+#include "murmur/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@ extern "C" {
 #endif
 
 struct mur_request;
+struct mur_session;
 
 /* An empty request. Never NULL. */
 struct mur_request *mur_request_new (void);
@@ -27,13 +29,14 @@ void mur_request_free (struct mur_request *r);
 
 /* --- which capsule: the last of these three counts --- */
 
-/* A project: the path of its murmur.yaml, or of the folder that holds one. */
+/* A project: the path of its murmur.yaml, or of the folder that holds one; NULL: of this folder. */
 void mur_request_set_manifest (struct mur_request *r, const char *path);
 /* The same with the manifest's text from memory, UTF-8. <folder>, which exists, is where its
  * project would be: paths in the text, its lock file and its store are looked for there. */
 void mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
                                     const char *folder);
-/* A packed capsule by its full name, "<scope>/<name>", and exact version. */
+/* A packed capsule by its full name, "<scope>/<name>", and exact version; NULL: the newest that is
+ * installed. */
 void mur_request_set_capsule (struct mur_request *r, const char *name, const char *version);
 
 /* --- what overrides the manifest; NULL takes a setting back --- */
@@ -56,16 +59,47 @@ void mur_request_set_conversation (struct mur_request *r, const char *word);
 /* Whether the project's .env files are read; true at first. */
 void mur_request_set_env_file (struct mur_request *r, bool is_read);
 
+void mur_request_set_model (struct mur_request *r, const char *name);
+/* Lowers the manifest's ceiling of tokens; 0: as it is. */
+void mur_request_set_max_session_tokens (struct mur_request *r, uint64_t count);
+/* How a resumed conversation is taken over: "full" or "compact". */
+void mur_request_set_resume_mode (struct mur_request *r, const char *word);
+/* Whether a harness begins a new session of its own for the context; false at first. */
+void mur_request_set_forget_session (struct mur_request *r, bool is_forgotten);
+/* Where its door listens: "127.0.0.1" without it, and a free port (0), or the manifest's. */
+void mur_request_set_bind (struct mur_request *r, const char *address);
+void mur_request_set_port (struct mur_request *r, uint16_t port);
+/* The address its agent card names: where others reach the door through a proxy. */
+void mur_request_set_public_url (struct mur_request *r, const char *url);
+/* The operator's stance for hosts without namespaces (`mur run --unconfined`); false at first. */
+void mur_request_set_unconfined (struct mur_request *r, bool is_unconfined);
+
 /* --- what it is launched with --- */
 
-/* A variable of the launched process, over those of this one. <value> NULL: without it. */
+/* The first task, UTF-8: begun as soon as the session is ready. Of a script it is the input. NULL:
+ * none. */
+void mur_request_set_task (struct mur_request *r, const char *text, size_t len);
+
+/* A variable of the launched process, over those of this one, which are read at the launch. <value>
+ * NULL: without it. */
 void mur_request_set_variable (struct mur_request *r, const char *name, const char *value);
 /* Called with the name of a credential the capsule's gateway needs, before the environment and the
  * configuration are looked at, and again after a provider refused it. Returns the value, which is
  * freed with free(3) after it was wiped, or NULL for "not mine". Called on a thread of the
- * session's, one call at a time. The value reaches no environment, argument or file. */
+ * session's, one call at a time, and until mur_session_free returns; its own mur_session_end does
+ * not wait. The value reaches no environment, argument or file. */
 typedef char *mur_credential_fn (void *ctx, const char *name);
 void mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void *ctx);
+/* A folder of keys, each a file named like its credential; before the environment. */
+void mur_request_set_secrets_dir (struct mur_request *r, const char *path);
+/* Where records go while it runs: "file:///folder" or "https://host/path". */
+void mur_request_set_records_store (struct mur_request *r, const char *url);
+/* Called with every event instead of mur_session_next, in order, one call at a time, on a thread of
+ * the session's own: perhaps before mur_session_launch has returned, and never once
+ * mur_session_free has. <e> is the caller's until it returns. It may call every function of the
+ * session, mur_session_free, too: then it is the last call. */
+typedef void mur_event_fn (void *ctx, struct mur_session *s, const struct mur_event *e);
+void mur_request_set_events (struct mur_request *r, mur_event_fn *fn, void *ctx);
 /* The program that runs the session; else $MURMUR_MUR_BINARY, else the `mur` this library was
  * installed with. */
 void mur_request_set_program (struct mur_request *r, const char *path);

@@ -6,8 +6,14 @@
  *
  * Any number of sessions run at once. All functions but mur_session_free may be called from several
  * threads at once; strings that are returned live as long as the handle, unless it says owned:
- * those are freed with free(3). The library starts threads of its own, takes no signal handler,
- * writes to no stream and changes no variable of this process.
+ * those are freed with free(3). A handle is never NULL, but for mur_session_free. The library
+ * starts threads of its own, which take no signal, takes no signal handler, writes to no stream and
+ * changes no variable of this process. It does not mind if this process ignores SIGCHLD or reaps
+ * every child of its own.
+ *
+ * After fork(2) the copy has no sessions: calls fail or do nothing there, and mur_session_free only
+ * closes its descriptors. A copy that lives on without execve(2) should call it: until then the
+ * session does not learn of its launcher's death.
  */
 #pragma once
 
@@ -33,6 +39,8 @@ const char *mur_session_id (const struct mur_session *s);
 const char *mur_session_address (const struct mur_session *s);
 /* The operator's token for that door; NULL: it wants none. */
 const char *mur_session_token (const struct mur_session *s);
+/* The token of one of the names below `network.authentication` of its manifest; NULL: none. */
+const char *mur_session_token_of (const struct mur_session *s, const char *name);
 const char *mur_session_workdir (const struct mur_session *s); /* absolute */
 const char *mur_session_records (const struct mur_session *s); /* absolute; trace.jsonl is there */
 
@@ -48,20 +56,30 @@ bool mur_session_answer (struct mur_session *s, const char *task_id, const char 
 /* Cancels a task. False: it has ended. */
 bool mur_session_cancel (struct mur_session *s, const char *task_id, struct mur_error **err);
 
-/* A descriptor that is readable while an event waits: for poll(2), not to be read. */
+/* A descriptor that is readable while an event waits, and for good once the session has ended: for
+ * poll(2), not to be read. */
 int mur_session_fd (const struct mur_session *s);
 /* The next event (owned), waiting up to <timeout_ms> for it, for ever when that is negative. NULL:
- * none came, or MUR_EVENT_ENDED was taken before. */
+ * none came, MUR_EVENT_ENDED was taken before, or events go to a callback. A signal does not end
+ * the wait: a program that waits for one polls the descriptor. */
 struct mur_event *mur_session_next (struct mur_session *s, int64_t timeout_ms);
 
 /* Asks it to wind down, waits, kills what is left after 25 s. True when it had ended or ended by
- * itself in that time. Its last events can still be taken. */
+ * itself in that time. Its last events can still be taken. A callback for keys that runs is waited
+ * for, too. */
 bool mur_session_end (struct mur_session *s);
 /* Whether it runs. */
 bool mur_session_is_running (const struct mur_session *s);
 
-/* How it ended: "ok", "failed", "canceled", ... as the trace says; NULL while it runs. */
+/* How it ended, as the trace says; NULL while it runs: "ok", "failed", "trapped",
+ * "max_turns_reached", "spend_ceiling_reached", "canceled", "deadline_reached", "formation_ended";
+ * new ones may come. */
 const char *mur_session_status (const struct mur_session *s);
+/* Why, where it said so with a code; NULL: it runs, or it did not fail. Lives as long as the
+ * handle. */
+const struct mur_error *mur_session_error (const struct mur_session *s);
+/* Its last whole answer (owned), of whichever task; NULL: it has given none. */
+char *mur_session_result (const struct mur_session *s);
 
 enum mur_total {
     MUR_TOTAL_TURNS = 1,

@@ -120,6 +120,16 @@ fd_end_answer (int fd, int64_t wait_ms)
             break;
 }
 
+int
+fd_lift (int fd, int lowest)
+{
+    if (fd < 0 || fd >= lowest)
+        return fd;
+    int high = fcntl (fd, F_DUPFD_CLOEXEC, lowest);
+    close (fd);
+    return high;
+}
+
 bool
 fd_set_cloexec (int fd, bool on)
 {

@@ -23,4 +23,7 @@ bool fd_send_all (int fd, const void *data, size_t len, unsigned timeout_s);
  * read and dropped (64 KiB at most, each piece waited for <wait_ms>), since bytes left unread would
  * turn the answer into a reset. The descriptor stays open. */
 void fd_end_answer (int fd, int64_t wait_ms);
+/* The same file under a number of at least <lowest>, closed when a program is executed; <fd> is
+ * closed. -1 of -1, and when there is none. */
+int fd_lift (int fd, int lowest);
 bool fd_set_cloexec (int fd, bool on);

@@ -11,19 +11,19 @@
 const char *
 mur_error_code (const struct mur_error *e)
 {
-    return diag_code_name (e->code);
+    return e ? diag_code_name (e->code) : "";
 }
 
 const char *
 mur_error_message (const struct mur_error *e)
 {
-    return e->message;
+    return e ? e->message : "";
 }
 
 const char *
 mur_error_hint (const struct mur_error *e)
 {
-    return e->hint;
+    return e ? e->hint : NULL;
 }
 
 const char *

@@ -142,37 +142,37 @@ event_of_response (const json_t *response, const char *json, size_t len)
 enum mur_event_kind
 mur_event_kind (const struct mur_event *e)
 {
-    return e->kind;
+    return e ? e->kind : MUR_EVENT_OTHER;
 }
 
 const char *
 mur_event_task (const struct mur_event *e)
 {
-    return e->task_id;
+    return e ? e->task_id : NULL;
 }
 
 const char *
 mur_event_context (const struct mur_event *e)
 {
-    return e->context_id;
+    return e ? e->context_id : NULL;
 }
 
 const char *
 mur_event_text (const struct mur_event *e)
 {
-    return e->text;
+    return e ? e->text : NULL;
 }
 
 const char *
 mur_event_state (const struct mur_event *e)
 {
-    return e->state;
+    return e ? e->state : NULL;
 }
 
 const char *
 mur_event_json (const struct mur_event *e)
 {
-    return e->json;
+    return e ? e->json : NULL;
 }
 
 void

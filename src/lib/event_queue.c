@@ -25,7 +25,7 @@ event_queue_new (struct mur_error **err)
 {
     struct event_queue *q = x_new0 (struct event_queue);
     pthread_mutex_init (&q->lock, NULL);
-    q->fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    q->fd = fd_lift (eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK), STDERR_FILENO + 1);
     if (q->fd >= 0)
         return q;
     mur_fail_errno (err, E_IO_003, "cannot make an event descriptor");

@@ -16,6 +16,12 @@ enum option {
     OPTION_TASK_ACCEPTANCE,
     OPTION_AFTER_TASK,
     OPTION_CONVERSATION,
+    OPTION_MODEL,
+    OPTION_RESUME_MODE,
+    OPTION_BIND,
+    OPTION_PUBLIC_URL,
+    OPTION_SECRETS_DIR,
+    OPTION_RECORDS_STORE,
     OPTION_COUNT,
 };
 
@@ -28,6 +34,45 @@ static const char *const option_flags[] = {
     [OPTION_TASK_ACCEPTANCE] = "--lifecycle-task-acceptance",
     [OPTION_AFTER_TASK] = "--lifecycle-after-task",
     [OPTION_CONVERSATION] = "--lifecycle-conversation",
+    [OPTION_MODEL] = "--model",
+    [OPTION_RESUME_MODE] = "--resume-mode",
+    [OPTION_BIND] = "--bind",
+    [OPTION_PUBLIC_URL] = "--public-url",
+    [OPTION_SECRETS_DIR] = "--secrets-dir",
+    [OPTION_RECORDS_STORE] = "--records-store",
+};
+
+enum number {
+    NUMBER_DEADLINE,
+    NUMBER_SESSION_TOKENS,
+    NUMBER_PORT,
+    NUMBER_COUNT,
+};
+
+static const char *const number_flags[] = {
+    [NUMBER_DEADLINE] = "--deadline",
+    [NUMBER_SESSION_TOKENS] = "--max-session-tokens",
+    [NUMBER_PORT] = "--port",
+};
+
+enum flag {
+    FLAG_NO_ENV_FILE,
+    FLAG_FORGET_SESSION,
+    FLAG_UNCONFINED,
+    FLAG_COUNT,
+};
+
+static const char *const flag_flags[] = {
+    [FLAG_NO_ENV_FILE] = "--no-env-file",
+    [FLAG_FORGET_SESSION] = "--forget-session",
+    [FLAG_UNCONFINED] = "--unconfined",
+};
+
+/* What this process's own launcher said to it alone. */
+static const char *const ours_alone[] = {
+    "MURMUR_CREDENTIALS_FD",  "MURMUR_SPAWNER",           "MURMUR_SPAWNER_LIFELINE",
+    "MURMUR_FORMATION_ID",    "MURMUR_FORMATION_CHANNEL", "MURMUR_FORMATION_LIFELINE",
+    "MURMUR_FORMATION_PEERS",
 };
 
 struct mur_request {
@@ -35,13 +80,18 @@ struct mur_request {
     char *text;     /* from memory; NULL: it is read there */
     size_t text_len;
     char *name, *version; /* of a packed capsule */
+    char *task;
+    size_t task_len;
     char *options[OPTION_COUNT];
-    uint64_t deadline_secs;
-    bool has_no_env_file;
+    uint64_t numbers[NUMBER_COUNT]; /* 0: not said */
+    bool flags[FLAG_COUNT];
     struct strv variables; /* "NAME=value", or "NAME" for one that goes */
     char *program;
     mur_credential_fn *credentials;
     void *credentials_ctx;
+    mur_event_fn *events;
+    void *events_ctx;
+    const char *fault; /* what no setter can say; NULL: none */
 };
 
 struct mur_request *
@@ -59,6 +109,7 @@ mur_request_free (struct mur_request *r)
     free (r->text);
     free (r->name);
     free (r->version);
+    free (r->task);
     for (size_t i = 0; i < OPTION_COUNT; i++)
         free (r->options[i]);
     strv_free (&r->variables);
@@ -86,14 +137,15 @@ void
 mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
                                const char *folder)
 {
+    const char *path = folder ? folder : ".";
     free (r->text);
     free (r->manifest);
     replace (&r->name, NULL);
     r->text = text ? x_strndup (text, len) : NULL;
     r->text_len = text ? len : 0;
     struct stat st;
-    bool is_folder = text || (stat (folder, &st) == 0 && S_ISDIR (st.st_mode));
-    r->manifest = is_folder ? x_asprintf ("%s/murmur.yaml", folder) : x_strdup (folder);
+    bool is_folder = text || (stat (path, &st) == 0 && S_ISDIR (st.st_mode));
+    r->manifest = is_folder ? x_asprintf ("%s/murmur.yaml", path) : x_strdup (path);
 }
 
 void
@@ -138,7 +190,7 @@ mur_request_set_context (struct mur_request *r, const char *context_id)
 void
 mur_request_set_deadline (struct mur_request *r, uint64_t seconds)
 {
-    r->deadline_secs = seconds;
+    r->numbers[NUMBER_DEADLINE] = seconds;
 }
 
 void
@@ -162,12 +214,84 @@ mur_request_set_conversation (struct mur_request *r, const char *word)
 void
 mur_request_set_env_file (struct mur_request *r, bool is_read)
 {
-    r->has_no_env_file = ! is_read;
+    r->flags[FLAG_NO_ENV_FILE] = ! is_read;
+}
+
+void
+mur_request_set_model (struct mur_request *r, const char *name)
+{
+    replace (&r->options[OPTION_MODEL], name);
+}
+
+void
+mur_request_set_max_session_tokens (struct mur_request *r, uint64_t count)
+{
+    r->numbers[NUMBER_SESSION_TOKENS] = count;
+}
+
+void
+mur_request_set_resume_mode (struct mur_request *r, const char *word)
+{
+    replace (&r->options[OPTION_RESUME_MODE], word);
+}
+
+void
+mur_request_set_forget_session (struct mur_request *r, bool is_forgotten)
+{
+    r->flags[FLAG_FORGET_SESSION] = is_forgotten;
+}
+
+void
+mur_request_set_bind (struct mur_request *r, const char *address)
+{
+    replace (&r->options[OPTION_BIND], address);
+}
+
+void
+mur_request_set_port (struct mur_request *r, uint16_t port)
+{
+    r->numbers[NUMBER_PORT] = port;
+}
+
+void
+mur_request_set_public_url (struct mur_request *r, const char *url)
+{
+    replace (&r->options[OPTION_PUBLIC_URL], url);
+}
+
+void
+mur_request_set_unconfined (struct mur_request *r, bool is_unconfined)
+{
+    r->flags[FLAG_UNCONFINED] = is_unconfined;
+}
+
+void
+mur_request_set_secrets_dir (struct mur_request *r, const char *path)
+{
+    replace (&r->options[OPTION_SECRETS_DIR], path);
+}
+
+void
+mur_request_set_records_store (struct mur_request *r, const char *url)
+{
+    replace (&r->options[OPTION_RECORDS_STORE], url);
+}
+
+void
+mur_request_set_task (struct mur_request *r, const char *text, size_t len)
+{
+    free (r->task);
+    r->task = text ? x_strndup (text, len) : NULL;
+    r->task_len = text ? len : 0;
 }
 
 void
 mur_request_set_variable (struct mur_request *r, const char *name, const char *value)
 {
+    if (! name || ! *name || strchr (name, '=')) {
+        r->fault = "a variable has a name that is empty or holds an equals sign";
+        return;
+    }
     if (value)
         strv_printf (&r->variables, "%s=%s", name, value);
     else
@@ -182,12 +306,27 @@ mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void 
 }
 
 void
+mur_request_set_events (struct mur_request *r, mur_event_fn *fn, void *ctx)
+{
+    r->events = fn;
+    r->events_ctx = ctx;
+}
+
+void
 mur_request_set_program (struct mur_request *r, const char *path)
 {
     replace (&r->program, path);
 }
 
 /* --- what is made of it --- */
+
+bool
+request_check (const struct mur_request *r, struct mur_error **err)
+{
+    if (! r || r->fault)
+        return mur_fail (err, E_IO_003, "%s", r ? r->fault : "there is no request");
+    return true;
+}
 
 static void
 push_pair (struct strv *argv, const char *flag, const char *value)
@@ -201,7 +340,8 @@ request_words (const struct mur_request *r, int text_fd, struct strv *argv)
 {
     if (r->name) {
         push_pair (argv, "--capsule", r->name);
-        push_pair (argv, "--capsule-version", r->version ? r->version : "");
+        if (r->version)
+            push_pair (argv, "--capsule-version", r->version);
     } else {
         push_pair (argv, "--manifest", r->manifest ? r->manifest : "murmur.yaml");
     }
@@ -212,12 +352,16 @@ request_words (const struct mur_request *r, int text_fd, struct strv *argv)
     for (size_t i = 0; i < OPTION_COUNT; i++)
         if (r->options[i])
             push_pair (argv, option_flags[i], r->options[i]);
-    if (r->deadline_secs) {
-        strv_push (argv, "--deadline");
-        strv_printf (argv, "%llu", (unsigned long long)r->deadline_secs);
-    }
-    if (r->has_no_env_file)
-        strv_push (argv, "--no-env-file");
+    for (size_t i = 0; i < NUMBER_COUNT; i++)
+        if (r->numbers[i]) {
+            strv_push (argv, number_flags[i]);
+            strv_printf (argv, "%llu", (unsigned long long)r->numbers[i]);
+        }
+    for (size_t i = 0; i < FLAG_COUNT; i++)
+        if (r->flags[i])
+            strv_push (argv, flag_flags[i]);
+    if (r->task)
+        push_pair (argv, "--task", "-");
 }
 
 const char *
@@ -225,6 +369,13 @@ request_manifest_text (const struct mur_request *r, size_t *len)
 {
     *len = r->text_len;
     return r->text;
+}
+
+const char *
+request_task (const struct mur_request *r, size_t *len)
+{
+    *len = r->task_len;
+    return r->task;
 }
 
 static bool
@@ -244,11 +395,20 @@ said_of (const struct mur_request *r, const char *name, size_t name_len)
     return NULL;
 }
 
+static bool
+is_ours_alone (const char *entry)
+{
+    for (size_t i = 0; i < ARRAY_LEN (ours_alone); i++)
+        if (is_named (entry, ours_alone[i], strlen (ours_alone[i])))
+            return true;
+    return false;
+}
+
 void
 request_environment (const struct mur_request *r, struct strv *out)
 {
     for (char **own = environ; own && *own; own++)
-        if (! said_of (r, *own, strcspn (*own, "=")))
+        if (! is_ours_alone (*own) && ! said_of (r, *own, strcspn (*own, "=")))
             strv_push (out, *own);
     for (size_t i = 0; i < r->variables.len; i++) {
         const char *entry = r->variables.items[i];
@@ -268,4 +428,11 @@ request_credentials (const struct mur_request *r, void **ctx)
 {
     *ctx = r->credentials_ctx;
     return r->credentials;
+}
+
+mur_event_fn *
+request_events (const struct mur_request *r, void **ctx)
+{
+    *ctx = r->events_ctx;
+    return r->events;
 }

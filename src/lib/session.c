@@ -1,33 +1,28 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/session.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session from its launch to its end: the process, what it says, and who waits for it.
+ */
+#include "lib/session_state.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/fdio.h"
-#include "client/door_client.h"
+#include "base/thread.h"
 #include "lib/credentials.h"
 #include "lib/event.h"
 #include "lib/request.h"
+#include "lib/session_events.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define READY_MS 180000 /* as a child's */
 #define GRACE_MS 25000  /* a session winds down within 20 s */
 #define DRAIN_MS 2000   /* for the last events, once the process is gone */
-
-/* Under the lock. */
-static void
-tell (struct mur_session *s)
-{
-    s->changes++;
-    pthread_cond_broadcast (&s->news);
-}
 
 /* Under the lock: until the next change, or <until_ms>. */
 static void
@@ -39,67 +34,6 @@ wait_for_change (struct mur_session *s, uint64_t until_ms)
     pthread_mutex_lock (&s->lock);
 }
 
-/* --- the stream of events, on the network's thread --- */
-
-static bool
-on_event (void *ctx, const char *id, const char *data, size_t len)
-{
-    struct mur_session *s = ctx;
-    (void)id;
-    _cleanup_json_ json_t *response = json_loadb (data, len, 0, NULL);
-    const json_t *result = json_object_get (response, "result");
-    _cleanup_free_ char *text = result ? json_text (result, JSON_TEXT_ORDERED) : NULL;
-    struct mur_event *e = text ? event_of_response (result, text, strlen (text)) : NULL;
-    if (e)
-        event_queue_push (s->events, e);
-    return true;
-}
-
-/* A door that refuses its operator's token says so once a task is sent. */
-static void
-on_head (void *ctx, int status, const struct http_header *headers, size_t header_count)
-{
-    (void)ctx;
-    (void)status;
-    (void)headers;
-    (void)header_count;
-}
-
-static bool
-on_body (void *ctx, const void *data, size_t len)
-{
-    struct mur_session *s = ctx;
-    pthread_mutex_lock (&s->lock);
-    s->watch.is_paused = event_queue_is_full (s->events);
-    bool is_taken = ! s->watch.is_paused;
-    pthread_mutex_unlock (&s->lock);
-    if (is_taken)
-        (void)sse_feed (&s->watch.parser, data, len, on_event, s);
-    return is_taken;
-}
-
-static void
-on_end (void *ctx, enum http_failure failure, const char *detail)
-{
-    struct mur_session *s = ctx;
-    (void)failure;
-    (void)detail;
-    pthread_mutex_lock (&s->lock);
-    s->watch.is_over = true;
-    tell (s);
-    pthread_mutex_unlock (&s->lock);
-}
-
-static void
-watch_begin (struct mur_session *s)
-{
-    static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
-    const struct door_subscription d = { .url = s->ready.address,
-                                         .token = s->ready.token,
-                                         .method = "murmur.WatchSession" };
-    s->watch.transfer = door_subscribe (s->client, &d, &events, s);
-}
-
 /* --- the process, on the session's thread --- */
 
 static char *
@@ -109,25 +43,41 @@ copy (const json_t *object, const char *key)
     return x_strdup (text ? text : "");
 }
 
-/* The first line of its output says that it is ready, the last how it ended. */
+static void
+take_ready (struct session_ready *r, const json_t *object)
+{
+    json_t *tokens = json_object_get (object, "tokens"), *token;
+    const char *name;
+    *r = (struct session_ready){ .id = copy (object, "session_id"),
+                                 .address = copy (object, "url"),
+                                 .workdir = copy (object, "workdir"),
+                                 .records = copy (object, "records_dir"),
+                                 .tokens =
+                                     x_new_array (struct secret *, json_object_size (tokens)) };
+    json_object_foreach (tokens, name, token)
+    {
+        const char *text = json_string_value (token);
+        if (! text)
+            continue;
+        r->tokens[r->names.len] = secret_new (text, strlen (text));
+        strv_push (&r->names, name);
+    }
+}
+
+/* The first line of its output says that it is ready, the last how it ended; a session that never
+ * was ready has only that. */
 static void
 take_line (struct mur_session *s, const char *line)
 {
     json_t *object = json_loads (line, 0, NULL);
     pthread_mutex_lock (&s->lock);
-    if (! s->is_ready && json_get_string (object, "session_id")) {
-        const char *token = json_get_string (json_object_get (object, "tokens"), "operator");
-        s->ready =
-            (struct session_ready){ .id = copy (object, "session_id"),
-                                    .address = copy (object, "url"),
-                                    .workdir = copy (object, "workdir"),
-                                    .records = copy (object, "records_dir"),
-                                    .token = token ? secret_new (token, strlen (token)) : NULL };
+    if (json_get_string (object, "status")) {
+        json_decref (s->end.result);
+        s->end.result = json_incref (object);
+    } else if (! s->is_ready && json_get_string (object, "session_id")) {
+        take_ready (&s->ready, object);
         s->is_ready = true;
-        tell (s);
-    } else if (json_get_string (object, "status")) {
-        json_decref (s->result);
-        s->result = json_incref (object);
+        session_tell (s);
     }
     pthread_mutex_unlock (&s->lock);
     json_decref (object);
@@ -203,17 +153,21 @@ run (void *ctx)
 {
     struct mur_session *s = ctx;
     follow (s);
-    fd_wait (s->worker.pidfd, POLLIN, -1);
+    if (s->worker.pidfd >= 0)
+        fd_wait (s->worker.pidfd, POLLIN, -1);
     await_watch (s);
     int status = worker_reap (&s->worker);
     pthread_mutex_lock (&s->lock);
-    s->status = status;
-    const char *ending = json_get_string (s->result, "status");
-    s->ending = x_strdup (ending ? ending : status ? "failed" : "ok");
-    s->has_ended = true;
+    const char *ending = json_get_string (s->end.result, "status");
+    s->end.status = status;
+    s->end.ending = x_strdup (ending ? ending : status ? "failed" : "ok");
+    bool is_well = status == 0 || (status < 0 && str_eq (ending, "ok"));
+    if (! s->is_ready || ! is_well)
+        (void)worker_fail (&s->worker, status, s->is_ready, &s->end.error);
+    s->end.has_ended = true;
     /* Under the lock: whoever sees that it has ended finds the event, and the other way round. */
-    event_queue_close (s->events, event_new (MUR_EVENT_ENDED, s->ending));
-    tell (s);
+    event_queue_close (s->events, event_new (MUR_EVENT_ENDED, s->end.ending));
+    session_tell (s);
     pthread_mutex_unlock (&s->lock);
     return NULL;
 }
@@ -226,9 +180,9 @@ await_ready (struct mur_session *s)
 {
     uint64_t until_ms = clock_monotonic_ms () + READY_MS;
     pthread_mutex_lock (&s->lock);
-    while (! s->is_ready && ! s->has_ended && clock_monotonic_ms () < until_ms)
+    while (! s->is_ready && ! s->end.has_ended && clock_monotonic_ms () < until_ms)
         wait_for_change (s, until_ms);
-    bool is_told = s->is_ready || s->has_ended;
+    bool is_told = s->is_ready || s->end.has_ended;
     pthread_mutex_unlock (&s->lock);
     return is_told;
 }
@@ -238,10 +192,12 @@ start (struct mur_session *s, const struct mur_request *r, struct mur_error **er
 {
     static const char *const words[] = { "--json", "--readiness-tokens", "--result-line", NULL };
     s->credentials = request_credentials (r, &s->credentials_ctx);
+    s->calls.fn = request_events (r, &s->calls.ctx);
     s->events = event_queue_new (err);
     if (! s->events || ! worker_start (&s->worker, r, words, err))
         return false;
-    int fault = pthread_create (&s->thread, NULL, run, s);
+    http_client_load (); /* while it starts; never on a thread of ours while the host forks */
+    int fault = thread_start (&s->thread, run, s);
     s->has_thread = fault == 0;
     errno = fault;
     return ! fault || mur_fail_errno (err, E_IO_003, "cannot start a thread");
@@ -250,49 +206,50 @@ start (struct mur_session *s, const struct mur_request *r, struct mur_error **er
 struct mur_session *
 mur_session_launch (const struct mur_request *r, struct mur_error **err)
 {
+    if (! request_check (r, err))
+        return NULL;
     struct mur_session *s = x_new0 (struct mur_session);
+    s->owner = getpid ();
     pthread_mutex_init (&s->lock, NULL);
     condition_init (&s->news);
     bool is_ok = start (s, r, err);
     if (is_ok && ! await_ready (s))
         is_ok = mur_fail (err, E_IO_003, "the session was not ready within %d s", READY_MS / 1000);
     else if (is_ok && ! s->is_ready)
-        is_ok = worker_fail (&s->worker, err);
+        is_ok = mur_propagate (err, steal_ptr (&s->end.error));
     if (! is_ok) {
         mur_session_free (s);
         return NULL;
     }
     s->client = http_client_new ();
-    if (*s->ready.address)
-        watch_begin (s);
-    return s;
+    if (session_events_begin (s, err))
+        return s;
+    mur_session_free (s);
+    return NULL;
 }
 
 /* --- the end --- */
-
-/* The thread reaps the process: until it has, the descriptor names it and no other. */
-static void
-send_signal (const struct mur_session *s, int number)
-{
-    (void)syscall (SYS_pidfd_send_signal, s->worker.pidfd, number, NULL, 0);
-}
 
 bool
 mur_session_end (struct mur_session *s)
 {
     uint64_t until_ms = clock_monotonic_ms () + GRACE_MS;
     bool is_killed = false;
-    if (! s->has_thread)
+    if (! session_is_ours (s) || ! s->has_thread)
         return true;
-    send_signal (s, SIGTERM);
+    worker_signal (&s->worker, SIGTERM);
+    if (pthread_equal (s->thread, pthread_self ()))
+        return false; /* called while it asks for a key: it cannot end before it has the answer */
     pthread_mutex_lock (&s->lock);
-    while (! s->has_ended) {
+    while (! s->end.has_ended) {
         wait_for_change (s, until_ms);
-        if (! s->has_ended && ! is_killed && clock_monotonic_ms () >= until_ms) {
-            is_killed = true;
-            until_ms += GRACE_MS;
-            send_signal (s, SIGKILL);
-        }
+        if (clock_monotonic_ms () < until_ms)
+            continue;
+        until_ms = clock_monotonic_ms () + GRACE_MS;
+        if (s->end.has_ended)
+            break;
+        is_killed = true;
+        worker_signal (&s->worker, SIGKILL);
     }
     pthread_mutex_unlock (&s->lock);
     return ! is_killed;
@@ -305,7 +262,39 @@ ready_clear (struct session_ready *r)
     free (r->address);
     free (r->workdir);
     free (r->records);
-    secret_free (r->token);
+    for (size_t i = 0; i < r->names.len; i++)
+        secret_free (r->tokens[i]);
+    free (r->tokens);
+    strv_free (&r->names);
+}
+
+static void
+release (struct mur_session *s)
+{
+    if (s->has_thread)
+        pthread_join (s->thread, NULL);
+    session_events_end (s);
+    http_client_free (s->client);
+    worker_clear (&s->worker);
+    event_queue_free (s->events);
+    ready_clear (&s->ready);
+    free (s->answer);
+    json_decref (s->end.result);
+    free (s->end.ending);
+    mur_error_free (s->end.error);
+    pthread_cond_destroy (&s->news);
+    pthread_mutex_destroy (&s->lock);
+    free (s);
+}
+
+/* A fork has no threads of ours, and whatever they locked stays locked: only what would keep the
+ * session from seeing its launcher's death is let go. */
+static void
+forget (struct mur_session *s)
+{
+    worker_close (&s->worker);
+    if (s->events)
+        close (event_queue_fd (s->events));
 }
 
 void
@@ -313,21 +302,17 @@ mur_session_free (struct mur_session *s)
 {
     if (! s)
         return;
+    if (! session_is_ours (s)) {
+        forget (s);
+        return;
+    }
     (void)mur_session_end (s);
-    if (s->has_thread)
-        pthread_join (s->thread, NULL);
-    if (s->watch.transfer)
-        http_transfer_release (s->watch.transfer);
-    http_client_free (s->client);
-    sse_parser_free (&s->watch.parser);
-    worker_clear (&s->worker);
-    event_queue_free (s->events);
-    ready_clear (&s->ready);
-    json_decref (s->result);
-    free (s->ending);
-    pthread_cond_destroy (&s->news);
-    pthread_mutex_destroy (&s->lock);
-    free (s);
+    if (! session_events_is_calling (s)) {
+        release (s);
+        return;
+    }
+    s->calls.release = release;
+    pthread_detach (s->calls.thread);
 }
 
 /* --- what is known of it --- */
@@ -347,7 +332,14 @@ mur_session_address (const struct mur_session *s)
 const char *
 mur_session_token (const struct mur_session *s)
 {
-    return s->ready.token ? secret_reveal (s->ready.token) : NULL;
+    return mur_session_token_of (s, "operator");
+}
+
+const char *
+mur_session_token_of (const struct mur_session *s, const char *name)
+{
+    const struct secret *token = session_token (s, name);
+    return token ? secret_reveal (token) : NULL;
 }
 
 const char *
@@ -368,14 +360,43 @@ mur_session_is_running (const struct mur_session *s)
     return mur_session_status (s) == NULL;
 }
 
+/* What is written once, at the end, is read like this from then on. */
+static const struct session_end *
+end_of (const struct mur_session *s)
+{
+    struct mur_session *shared = (struct mur_session *)(uintptr_t)s;
+    if (! session_is_ours (s))
+        return NULL;
+    pthread_mutex_lock (&shared->lock);
+    bool has_ended = s->end.has_ended;
+    pthread_mutex_unlock (&shared->lock);
+    return has_ended ? &s->end : NULL;
+}
+
 const char *
 mur_session_status (const struct mur_session *s)
 {
+    const struct session_end *end = end_of (s);
+    return end ? end->ending : NULL;
+}
+
+const struct mur_error *
+mur_session_error (const struct mur_session *s)
+{
+    const struct session_end *end = end_of (s);
+    return end ? end->error : NULL;
+}
+
+char *
+mur_session_result (const struct mur_session *s)
+{
     struct mur_session *shared = (struct mur_session *)(uintptr_t)s;
+    if (! session_is_ours (s))
+        return NULL;
     pthread_mutex_lock (&shared->lock);
-    const char *ending = s->has_ended ? s->ending : NULL;
+    char *answer = s->answer ? x_strdup (s->answer) : NULL;
     pthread_mutex_unlock (&shared->lock);
-    return ending;
+    return answer;
 }
 
 uint64_t
@@ -388,27 +409,6 @@ mur_session_total (const struct mur_session *s, enum mur_total which)
         [MUR_TOTAL_DURATION_MS] = "duration_ms",
     };
     bool is_known = which >= MUR_TOTAL_TURNS && which <= MUR_TOTAL_DURATION_MS;
-    if (! is_known || ! mur_session_status (s))
-        return 0;
-    return (uint64_t)json_integer_value (json_object_get (s->result, keys[which]));
-}
-
-int
-mur_session_fd (const struct mur_session *s)
-{
-    return event_queue_fd (s->events);
-}
-
-struct mur_event *
-mur_session_next (struct mur_session *s, int64_t timeout_ms)
-{
-    struct mur_event *e = event_queue_next (s->events, timeout_ms);
-    pthread_mutex_lock (&s->lock);
-    bool has_room = s->watch.is_paused && ! event_queue_is_full (s->events);
-    if (has_room)
-        s->watch.is_paused = false;
-    pthread_mutex_unlock (&s->lock);
-    if (has_room)
-        http_transfer_resume (s->watch.transfer);
-    return e;
+    const struct session_end *end = is_known ? end_of (s) : NULL;
+    return end ? (uint64_t)json_integer_value (json_object_get (end->result, keys[which])) : 0;
 }

@@ -6,7 +6,7 @@
 #include "client/door_client.h"
 #include "client/door_message.h"
 #include "door/tasks/question.h"
-#include "lib/session.h"
+#include "lib/session_state.h"
 
 #include <string.h>
 
@@ -15,11 +15,16 @@
 static json_t *
 call (struct mur_session *s, const char *method, const json_t *params, struct mur_error **err)
 {
+    if (! session_is_ours (s)) {
+        mur_fail (err, E_IO_003, "%s belongs to the process this one was forked from", s->ready.id);
+        return NULL;
+    }
     if (! *s->ready.address) {
         mur_fail (err, E_RUN_023, "%s is a script: it has no door and takes no tasks", s->ready.id);
         return NULL;
     }
-    struct door_call c = { s->ready.address, s->ready.token, method, params, CALL_MS };
+    struct door_call c = { s->ready.address, session_token (s, "operator"), method, params,
+                           CALL_MS };
     int code;
     return door_call (s->client, &c, &code, err);
 }
@@ -47,8 +52,8 @@ char *
 mur_session_send (struct mur_session *s, const char *text, size_t len, const char *context_id,
                   struct mur_error **err)
 {
-    if (! utf8_is_valid (text, len)) {
-        mur_fail (err, E_IO_003, "the task is not UTF-8");
+    if (! text || ! utf8_is_valid (text, len)) {
+        mur_fail (err, E_IO_003, text ? "the task is not UTF-8" : "there is no text of a task");
         return NULL;
     }
     _cleanup_json_ json_t *params = door_message (text, len, context_id, NULL);
@@ -77,9 +82,14 @@ answer_params (const json_t *task, const char *task_id, const char *text, struct
     return NULL;
 }
 
+/* NULL: none is named. */
 static json_t *
-id_params (const char *task_id)
+id_params (const char *task_id, struct mur_error **err)
 {
+    if (! task_id) {
+        mur_fail (err, E_IO_003, "no task is named");
+        return NULL;
+    }
     json_t *params = json_object ();
     json_set_string (params, "id", task_id);
     return params;
@@ -89,10 +99,12 @@ bool
 mur_session_answer (struct mur_session *s, const char *task_id, const char *text,
                     struct mur_error **err)
 {
-    _cleanup_json_ json_t *which = id_params (task_id);
-    _cleanup_json_ json_t *task = call (s, "GetTask", which, err);
+    _cleanup_json_ json_t *which = id_params (task_id, err);
+    _cleanup_json_ json_t *task = which ? call (s, "GetTask", which, err) : NULL;
     if (! task)
         return false;
+    if (! text || ! utf8_is_valid (text, strlen (text)))
+        return mur_fail (err, E_IO_003, text ? "the answer is not UTF-8" : "there is no answer");
     _cleanup_json_ json_t *params = answer_params (task, task_id, text, err);
     _cleanup_json_ json_t *taken = params ? send (s, params, err) : NULL;
     return taken != NULL;
@@ -101,7 +113,7 @@ mur_session_answer (struct mur_session *s, const char *task_id, const char *text
 bool
 mur_session_cancel (struct mur_session *s, const char *task_id, struct mur_error **err)
 {
-    _cleanup_json_ json_t *which = id_params (task_id);
-    _cleanup_json_ json_t *task = call (s, "CancelTask", which, err);
+    _cleanup_json_ json_t *which = id_params (task_id, err);
+    _cleanup_json_ json_t *task = which ? call (s, "CancelTask", which, err) : NULL;
     return task != NULL;
 }

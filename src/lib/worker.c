@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define LINES_KEPT 20
+#define SIGNALLED  128 /* a status above it: the signal */
 
 /* The descriptors as the process has them. */
 enum {
@@ -36,10 +37,7 @@ struct ends {
 static int
 lift (int fd)
 {
-    int high = fd < 0 ? -1 : fcntl (fd, F_DUPFD_CLOEXEC, ITS_LAST);
-    if (fd >= 0)
-        close (fd);
-    return high;
+    return fd_lift (fd, ITS_LAST);
 }
 
 static bool
@@ -65,14 +63,25 @@ open_socket (int *ours, int *theirs)
 }
 
 static bool
-open_text (const struct mur_request *r, int *theirs)
+open_text (const char *text, size_t len, const char *name, int *theirs)
 {
-    size_t len;
-    const char *text = request_manifest_text (r, &len);
-    if (! text)
-        return true;
-    *theirs = lift (memfd_create ("murmur.yaml", MFD_CLOEXEC));
+    *theirs = lift (memfd_create (name, MFD_CLOEXEC));
     return *theirs >= 0 && fd_write_all (*theirs, text, len) && lseek (*theirs, 0, SEEK_SET) == 0;
+}
+
+/* The first task is its standard input. */
+static bool
+open_texts (const struct mur_request *r, int *theirs)
+{
+    size_t task_len, manifest_len;
+    const char *task = request_task (r, &task_len),
+               *text = request_manifest_text (r, &manifest_len);
+    if (task && ! open_text (task, task_len, "task", &theirs[STDIN_FILENO]))
+        return false;
+    if (! task)
+        theirs[STDIN_FILENO] = lift (open ("/dev/null", O_RDONLY | O_CLOEXEC));
+    return theirs[STDIN_FILENO] >= 0 &&
+           (! text || open_text (text, manifest_len, "murmur.yaml", &theirs[ITS_TEXT]));
 }
 
 static bool
@@ -80,14 +89,11 @@ open_ends (struct worker *w, struct ends *e, const struct mur_request *r, struct
 {
     void *ctx;
     int *theirs = e->theirs;
-    theirs[STDIN_FILENO] = lift (open ("/dev/null", O_RDONLY | O_CLOEXEC));
-    bool is_ok = theirs[STDIN_FILENO] >= 0 &&
-                 open_pipe (&w->out_fd, &theirs[STDOUT_FILENO], true) &&
+    bool is_ok = open_texts (r, theirs) && open_pipe (&w->out_fd, &theirs[STDOUT_FILENO], true) &&
                  open_pipe (&w->errors_fd, &theirs[STDERR_FILENO], true) &&
                  open_pipe (&w->lifeline_fd, &theirs[ITS_LIFELINE], false) &&
                  (! request_credentials (r, &ctx) ||
-                  open_socket (&w->credentials_fd, &theirs[ITS_CREDENTIALS])) &&
-                 open_text (r, &theirs[ITS_TEXT]);
+                  open_socket (&w->credentials_fd, &theirs[ITS_CREDENTIALS]));
     return is_ok || mur_fail_errno (err, E_IO_003, "cannot make the pipes of a session");
 }
 
@@ -110,6 +116,8 @@ spawn (pid_t *pid, char *const *argv, char *const *env, const struct ends *e)
     for (int i = 0; i < ITS_LAST; i++)
         if (e->theirs[i] >= 0)
             posix_spawn_file_actions_adddup2 (&files, e->theirs[i], i);
+        else
+            posix_spawn_file_actions_addclose (&files, i);
     posix_spawn_file_actions_addclosefrom_np (&files, ITS_LAST);
     int fault = posix_spawn (pid, argv[0], &files, &attributes, argv, env);
     posix_spawn_file_actions_destroy (&files);
@@ -134,13 +142,17 @@ start (struct worker *w, const struct ends *e, const struct mur_request *r,
     strv_printf (&env, "MURMUR_SPAWNER_LIFELINE=%d", ITS_LIFELINE);
     if (w->credentials_fd >= 0)
         strv_printf (&env, "MURMUR_CREDENTIALS_FD=%d", ITS_CREDENTIALS);
-    errno = spawn (&w->pid, argv.items, env.items, e);
-    if (errno) {
-        w->pid = 0;
+    pid_t pid;
+    errno = spawn (&pid, argv.items, env.items, e);
+    if (errno)
         return mur_fail_errno (err, E_IO_003, "cannot start %s", argv.items[0]);
-    }
-    w->pidfd = (int)syscall (SYS_pidfd_open, w->pid, 0);
-    return w->pidfd >= 0 || mur_fail_errno (err, E_IO_003, "cannot watch %s", argv.items[0]);
+    w->pidfd = lift ((int)syscall (SYS_pidfd_open, pid, 0));
+    if (w->pidfd >= 0 || errno == ESRCH) /* it is over, and the host has reaped it */
+        return true;
+    mur_fail_errno (err, E_IO_003, "cannot watch %s", argv.items[0]);
+    (void)kill (pid, SIGKILL);
+    (void)waitpid (pid, NULL, 0);
+    return false;
 }
 
 bool
@@ -224,13 +236,23 @@ fail_as_told (const struct worker *w, size_t first, struct mur_error **err)
 }
 
 bool
-worker_fail (const struct worker *w, struct mur_error **err)
+worker_fail (const struct worker *w, int status, bool was_ready, struct mur_error **err)
 {
     for (size_t i = w->told.len; i-- > 0;)
         if (str_starts (w->told.items[i], "error[") && fail_as_told (w, i, err))
             return false;
+    /* A setting the command line refuses: what follows is how to type it. */
+    for (size_t i = 0; i < w->told.len; i++)
+        if (str_starts (w->told.items[i], "error: "))
+            return mur_fail (err, E_IO_003, "%s", w->told.items[i] + strlen ("error: "));
     _cleanup_free_ char *all = strv_join (&w->told, "\n");
-    return mur_fail (err, E_IO_003, "the session ended before it was ready%s%s",
+    _cleanup_free_ char *how = NULL;
+    if (status > SIGNALLED)
+        how = x_asprintf (", killed by signal %d", status - SIGNALLED);
+    else if (was_ready && status >= 0)
+        how = x_asprintf (" with status %d", status);
+    return mur_fail (err, E_IO_003, "the session ended%s%s%s%s",
+                     was_ready ? "" : " before it was ready", how ? how : "",
                      w->told.len ? ": " : "", w->told.len ? all : "");
 }
 
@@ -259,36 +281,55 @@ worker_output (struct worker *w, struct mur_error **err)
             is_errors = worker_read (w->errors_fd, &w->errors);
         note_lines (w);
     }
-    if (worker_reap (w) == 0)
+    int status = worker_reap (w);
+    if (status == 0 || (status < 0 && w->out.len))
         return buf_steal (&w->out);
-    worker_fail (w, err);
+    (void)worker_fail (w, status, false, err);
     return NULL;
 }
 
 /* --- its end --- */
 
+/* By its descriptor: a host that reaps everything, or ignores SIGCHLD, may have given the number to
+ * another. */
 int
 worker_reap (struct worker *w)
 {
-    int status = -1;
-    while (w->pid > 0 && waitpid (w->pid, &status, 0) < 0 && errno == EINTR)
+    siginfo_t how = { 0 };
+    int failed = -1;
+    while (w->pidfd >= 0 && (failed = waitid (P_PIDFD, (id_t)w->pidfd, &how, WEXITED)) < 0 &&
+           errno == EINTR)
         ;
-    w->pid = 0;
-    return WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status);
+    w->is_reaped = true;
+    if (failed < 0)
+        return -1;
+    return how.si_code == CLD_EXITED ? how.si_status : SIGNALLED + how.si_status;
 }
 
 void
-worker_clear (struct worker *w)
+worker_signal (const struct worker *w, int number)
 {
-    if (w->pid > 0) {
-        (void)kill (w->pid, SIGKILL);
-        (void)worker_reap (w);
-    }
+    (void)syscall (SYS_pidfd_send_signal, w->pidfd, number, NULL, 0);
+}
+
+void
+worker_close (struct worker *w)
+{
     cleanup_closep (&w->pidfd);
     cleanup_closep (&w->lifeline_fd);
     cleanup_closep (&w->out_fd);
     cleanup_closep (&w->errors_fd);
     cleanup_closep (&w->credentials_fd);
+}
+
+void
+worker_clear (struct worker *w)
+{
+    if (w->pidfd >= 0 && ! w->is_reaped) {
+        worker_signal (w, SIGKILL);
+        (void)worker_reap (w);
+    }
+    worker_close (w);
     buf_free (&w->out);
     buf_free (&w->errors);
     strv_free (&w->told);

@@ -11,11 +11,9 @@
 #include "base/error.h"
 #include "murmur/request.h"
 
-#include <sys/types.h>
-
 struct worker {
-    pid_t pid;
-    int pidfd;
+    int pidfd; /* -1: it was over before it could be watched */
+    bool is_reaped;
     int lifeline_fd;        /* our write end */
     int out_fd, errors_fd;  /* what it writes */
     int credentials_fd;     /* its questions for keys; -1: it asks nobody */
@@ -35,9 +33,14 @@ bool worker_read (int fd, struct buf *into);
 char *worker_line (struct buf *from);
 /* Remembers a line of stderr. */
 void worker_note (struct worker *w, const char *line);
-/* The error its lines tell; E-IO-003 with them where they tell none. Always false. */
-bool worker_fail (const struct worker *w, struct mur_error **err);
-/* Reaps it, which must have ended. */
+/* The error its lines tell; E-IO-003 with them and its status where they tell none. Always
+ * false. */
+bool worker_fail (const struct worker *w, int status, bool was_ready, struct mur_error **err);
+/* Waits for its end. Its status, 128 and the signal's number when one killed it, -1 when somebody
+ * else has learnt it. */
 int worker_reap (struct worker *w);
+void worker_signal (const struct worker *w, int number);
+/* Lets go of our ends. */
+void worker_close (struct worker *w);
 /* Kills it when it still runs. Frees everything. */
 void worker_clear (struct worker *w);

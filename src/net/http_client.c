@@ -2,6 +2,7 @@
 #include "net/http_client.h"
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "net/http_prepare.h"
 #include "net/http_thread.h"
 #include "net/http_transfer.h"
@@ -36,19 +37,22 @@ http_client_trust (struct http_client *c, const char *ca, const char *cert, cons
     }
 }
 
-/* Under the client's lock. Signals stay with the threads that expect them. */
+/* Under the client's lock. */
 static void
 ensure_thread (struct http_client *c)
 {
     if (c->has_thread || c->is_stopping)
         return;
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    c->has_thread = pthread_create (&c->thread, NULL, http_client_run, c) == 0;
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    c->has_thread = thread_start (&c->thread, http_client_run, c) == 0;
     if (c->has_thread)
         pthread_setname_np (c->thread, "mur-http");
+}
+
+void
+http_client_load (void)
+{
+    const char *why;
+    (void)curl_api_get (&why); /* a fault is told by the first request */
 }
 
 void

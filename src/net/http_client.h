@@ -64,6 +64,8 @@ void http_client_trust (struct http_client *c, const char *ca, const char *cert,
  * may follow. */
 void http_client_free (struct http_client *c);
 DEFINE_CLEANUP (struct http_client, http_client_free)
+/* Loads libcurl: done before there are threads, no fork of theirs meets it half loaded. */
+void http_client_load (void);
 /* Starts the thread and loads libcurl there, so that the first request does not wait for it.
  * Returns at once. */
 void http_client_warm (struct http_client *c);

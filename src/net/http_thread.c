@@ -297,19 +297,41 @@ expire (struct http_client *c)
     return (int)wait_ms;
 }
 
-/* libcurl makes the pair that wakes its poll without close-on-exec. */
+struct sockets {
+    int *fds;
+    size_t len, cap;
+};
+
 static void
-seal_wakeup_sockets (void)
+find_local_sockets (struct sockets *out)
 {
     _cleanup_closedir_ DIR *dir = opendir ("/proc/self/fd");
     struct dirent *entry;
     while (dir && (entry = readdir (dir))) {
         int fd = atoi (entry->d_name), domain = 0;
         socklen_t len = sizeof domain;
-        if (fd > 2 && getsockopt (fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-            domain == AF_UNIX)
-            fcntl (fd, F_SETFD, FD_CLOEXEC);
+        if (getsockopt (fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX)
+            continue;
+        x_grow (out->fds, out->len, out->cap);
+        out->fds[out->len++] = fd;
     }
+}
+
+/* libcurl makes the pair that wakes its poll without close-on-exec. What was there before is the
+ * program's own. */
+static void
+seal_new_sockets (const struct sockets *before)
+{
+    struct sockets now = { 0 };
+    find_local_sockets (&now);
+    for (size_t i = 0; i < now.len; i++) {
+        bool is_new = true;
+        for (size_t j = 0; is_new && j < before->len; j++)
+            is_new = before->fds[j] != now.fds[i];
+        if (is_new)
+            fcntl (now.fds[i], F_SETFD, FD_CLOEXEC);
+    }
+    free (now.fds);
 }
 
 static void
@@ -318,8 +340,11 @@ load (struct http_client *c)
     c->api = curl_api_get (&c->load_fault);
     if (! c->api)
         return;
+    struct sockets before = { 0 };
+    find_local_sockets (&before);
     CURLM *multi = c->api->multi_init ();
-    seal_wakeup_sockets ();
+    seal_new_sockets (&before);
+    free (before.fds);
     c->api->multi_setopt (multi, CURLMOPT_MAXCONNECTS, POOLED_CONNECTIONS);
     pthread_mutex_lock (&c->lock);
     c->multi = multi;

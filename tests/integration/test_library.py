@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.support.lab import BUILD, IS_SANITIZED, ROOT
 from tests.support.model_server import Reply
 from tests.support.polling import eventually, pid_exists
 from tests.support.provider_forms import Messages, Turn
+from tests.support.roost import publish_capsule
+from tests.support.spawn import Family, publish_agent
 
 ANTHROPIC = Messages()
 PROGRAM = BUILD / "tests/library/every-function"
@@ -29,10 +32,10 @@ DECLARED = re.compile(r"\b(mur_\w+) \(")
 pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="the library is loaded into programs that are not sanitized")
 
 
-def use(lab, folder, *steps, program=PROGRAM, env=None):
+def use(lab, folder, *steps, program=PROGRAM, env=None, stderr=""):
     done = subprocess.run([program, folder, *map(str, steps)], capture_output=True, text=True, timeout=120, cwd=lab.directory,
                           env={**lab.environment(), **(env or {})})
-    assert done.returncode == 0 and done.stderr == "", f"{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0 and stderr in done.stderr and bool(stderr) == bool(done.stderr), f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
@@ -47,7 +50,12 @@ def declared():
     for header in HEADERS.glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         found |= set(DECLARED.findall(text))
-    return found - {"mur_credential_fn"}
+    return found - {"mur_credential_fn", "mur_event_fn"}
+
+
+def gateway_project(lab, model, key="${LIBRARY_KEY}"):
+    return lab.agent(driver=ANTHROPIC.driver, gateway={"endpoint": model.url, "api_key": key},
+                     inference={"driver": {"artifact": "std/driver-anthropic", "config": {"stream": False}}})
 
 
 # --- the file ---
@@ -69,21 +77,42 @@ def test_library_headers_hold_no_structure_of_ours():
             assert not re.search(r"^struct \w+ \{", header.read_text(), re.M), header
 
 
-def test_library_every_function_is_used_by_the_program():
-    text = (ROOT / "tests/library/every_function.c").read_text()
-    assert {name for name in declared() if not name.startswith("mur_child_")} <= set(re.findall(r"\bmur_\w+", text))
-
-
-def test_library_in_cplusplus(lab, tmp_path):
-    if not shutil.which("g++"):
+@pytest.fixture(scope="module", params=["C", "C++"])
+def program(request, tmp_path_factory):
+    """The program that uses every function, in C and in C++: both call all that is declared, by their own symbol tables."""
+    if request.param == "C":
+        made = PROGRAM
+    elif shutil.which("g++"):
+        made = tmp_path_factory.mktemp("cplusplus") / "every-function"
+        subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-x", "c++",
+                        ROOT / "tests/library/every_function.c", "-x", "none", BUILD / "libmurmur.so", f"-Wl,-rpath,{BUILD}", "-o", made],
+                       check=True)
+    else:
         pytest.skip("there is no C++ compiler")
-    program = tmp_path / "every-function"
-    subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-x", "c++",
-                    ROOT / "tests/library/every_function.c", "-x", "none", BUILD / "libmurmur.so", f"-Wl,-rpath,{BUILD}", "-o", program],
-                   check=True)
+    return made
+
+
+def test_library_every_function_is_used_by_the_program(program):
+    listed = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"\bmur_\w+", listed)) == declared()
+
+
+def test_library_a_session_in_c_and_in_cplusplus(lab, program):
     project = lab.agent(steps=HELLO)
     said = use(lab, project.directory, *QUEUE, "launch", "send=hi", "wait=8", "end", program=program)
     assert (7, "hello there") in events(said) and said.endswith("ended\n")
+
+
+def test_library_a_child_in_c_and_in_cplusplus(lab, program):
+    publish_agent(lab, "child-agent", HELLO)
+    publish_capsule(lab, "suite-parent", capabilities={"spawn": {"allow": ["local/child-agent"]}})
+    (lab.directory / "records").mkdir()
+    with Family(lab) as family:
+        words = ("local/child-agent", lab.directory / "records", family.roost.url)
+        said = use(lab, lab.directory, f"child={','.join(map(str, (family.approval(words[0]), *words)))}", program=program,
+                   env={"MURMUR_MUR_BINARY": str(BUILD / "mur")}, stderr="asked to stop: winding down")
+    assert re.search(r"child run ses_[0-9a-f]{32} at http://\S+, /.*, /.*, 1 and 1\n", said), said
+    assert re.search(r"formation - token - snapshot - first \w+=.* pid 1\nbeing ended\nexited with 0, told\n", said), said
 
 
 def test_library_the_guides_program_runs_as_it_stands(lab, tmp_path):
@@ -176,6 +205,96 @@ def test_library_errors_have_code_message_and_hint(lab):
     assert "error E-" in use(lab, project.directory, "containment=iron", "launch")
 
 
+def test_library_a_first_task_is_begun_at_once(lab):
+    project = lab.agent(steps=[{"text": "You said: {{task}}"}])
+    said = use(lab, project.directory, "task=over standard input", "launch", "wait=11", "totals")
+    assert (7, "You said: over standard input") in events(said)
+    assert "result You said: over standard input, error -, token of ci -" in said and "over ok turns 1" in said
+
+
+def test_library_events_by_callback(lab):
+    project = lab.agent(steps=[doing("ask which one?"), {"text": "thanks"}], tools=[probe(lab)], lifecycle=SLEEPER)
+    said = use(lab, project.directory, "events", "task=go", "launch", "over", "free")
+    assert (6, "which one?") in events(said) and (7, "thanks") in events(said)
+    assert said.index("called back: answered") < said.index("called back: ended") < said.index("event 11 ok")
+
+
+def test_library_what_a_person_may_say_to_mur_run_can_be_said(lab):
+    project = lab.agent(steps=[{"text": "ok"}], network={"authentication": {
+        "scheme": "bearer", "credentials": {"ci": {"scopes": ["SendMessage"]}}}})
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    store, secrets = lab.directory / "store", lab.directory / "secrets"
+    store.mkdir()
+    secrets.mkdir(mode=0o700)
+    said = use(lab, project.directory, "model=other", "max-tokens=100000", "bind=127.0.0.1", f"port={port}",
+               "public-url=https://agents.example.com", f"secrets-dir={secrets}", f"records-store=file://{store}", *QUEUE, "launch",
+               "send=a", "wait=8", "end", "totals")
+    assert f":{port}" in said and "with a token" in said and "token of ci there" in said
+    trace = next(lab.murmur_home.rglob("trace.jsonl")).read_text()
+    assert '"other"' in trace and list(store.rglob("*"))
+    session = re.search(r"ses_[0-9a-f]{32}", said).group()
+    assert "compact" in use(lab, project.directory, f"resume={session}", "resume-mode=compact", *QUEUE, "launch")
+    context = f"context=ctx_{'0' * 31}a"
+    assert "error E-IO-003 --forget-session needs --context as well\n" in use(lab, project.directory, "forget", "launch")
+    assert "error E-RUN-039 --forget-session" in use(lab, project.directory, "forget", context, "launch")
+    assert "launched" in use(lab, project.directory, "unconfined", *QUEUE, "launch", "end")
+
+
+@pytest.mark.parametrize("ending, code, setting", [("max_turns_reached", "E-RUN-040", "max-tokens=100000"),
+                                                   ("deadline_reached", "E-RUN-053", "deadline=1"),
+                                                   ("spend_ceiling_reached", "E-RUN-0", "max-tokens=1")])
+def test_library_why_a_session_ended(lab, ending, code, setting):
+    project = lab.agent(steps=[doing("sleep 60" if ending == "deadline_reached" else "say hi")] * 3, tools=[probe(lab)],
+                        inference={"max_turns": 2})
+    said = use(lab, project.directory, setting, "task=go", "launch", "wait=11", "totals")
+    assert f"over {ending} " in said and f"error {code}" in said, said
+
+
+def test_library_a_session_that_never_was_ready_is_none(lab):
+    """Its port is taken: that is found after its staging, and its one line is that of its end."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        project = lab.agent(steps=HELLO)
+        said = use(lab, project.directory, f"port={taken.getsockname()[1]}", *QUEUE, "launch")
+    assert "error E-RUN-" in said and "launched" not in said
+
+
+# --- hosts of every kind ---
+
+HARD = BUILD / "tests/library/hard-host"
+
+
+@pytest.mark.parametrize("case", ["signals", "reaping", "descriptors", "forks", "freed-by-callback", "freed-during-callback", "threads",
+                                  "wrong-calls"])
+def test_library_in_a_host_with(lab, case):
+    project = lab.agent(steps=HELLO)
+    assert use(lab, case, project.directory, program=HARD) == "ok\n"
+
+
+def test_library_in_a_host_whose_callback_for_keys_ends_the_session(lab, model):
+    model.script(repeat=Reply(body=ANTHROPIC.whole(Turn(text="hi")), content_type="application/json"))
+    project = gateway_project(lab, model, key="${A_KEY}")
+    assert use(lab, "ended-by-key", project.directory, program=HARD) == "ok\n"
+
+
+def test_library_what_the_hosts_own_launcher_told_it_reaches_no_session(lab):
+    project = lab.agent(steps=HELLO)
+    said = use(lab, project.directory, *QUEUE, "keys", "launch", "send=a", "wait=8", "end",
+               env={"MURMUR_SPAWNER_LIFELINE": "77", "MURMUR_CREDENTIALS_FD": "78", "MURMUR_SPAWNER": "{}"})
+    assert (7, "hello there") in events(said)
+
+
+def test_library_the_key_of_a_session_that_died_kills_no_host(lab, model):
+    """Its pipe has no reader any more: no SIGPIPE."""
+    model.script(repeat=Reply(body=ANTHROPIC.whole(Turn(text="hi")), content_type="application/json"))
+    project = gateway_project(lab, model)
+    said = use(lab, project.directory, *QUEUE, "keys", "launch", "send=a", "free", "launch", "free")
+    assert said.count("launched") == 2
+
+
 def environments():
     """Of every mur that runs now, as far as they can be read."""
     found = []
@@ -197,8 +316,7 @@ def test_library_keys_by_callback_are_in_no_environment(lab, model):
         return Reply(body=ANTHROPIC.whole(Turn(text="hi")), content_type="application/json")
 
     model.script(answer)
-    project = lab.agent(driver=ANTHROPIC.driver, gateway={"endpoint": model.url, "api_key": "${LIBRARY_KEY}"},
-                        inference={"driver": {"artifact": "std/driver-anthropic", "config": {"stream": False}}})
+    project = gateway_project(lab, model)
     said = use(lab, project.directory, *QUEUE, "keys", "launch", "send=a", "wait=8", "end")
     assert (7, "hi") in events(said) and with_key == ["sk-from-the-callback"]
     assert seen and not any(b"sk-from-the-callback" in one for one in seen)

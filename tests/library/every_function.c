@@ -39,6 +39,31 @@ give_key (void *ctx, const char *name)
 }
 
 static void
+tell_event (const struct mur_event *e)
+{
+    if (mur_event_kind (e) != MUR_EVENT_LOG)
+        printf ("event %d %s %s %s %s %s\n", (int)mur_event_kind (e),
+                mur_event_text (e) ? mur_event_text (e) : "-",
+                mur_event_state (e) ? mur_event_state (e) : "-", mur_event_task (e) ? "task" : "-",
+                mur_event_context (e) ? "context" : "-", mur_event_json (e) ? "json" : "-");
+}
+
+/* It answers what is asked from where it is told. */
+static void
+on_event (void *ctx, struct mur_session *s, const struct mur_event *e)
+{
+    (void)ctx;
+    tell_event (e);
+    if (mur_event_kind (e) == MUR_EVENT_QUESTION)
+        printf ("called back: %s\n",
+                mur_session_answer (s, mur_event_task (e), "from the callback", NULL) ? "answered"
+                                                                                      : "not");
+    if (mur_event_kind (e) == MUR_EVENT_TASK_ENDED)
+        printf ("called back: %s\n", mur_session_end (s) ? "ended" : "killed");
+    fflush (stdout);
+}
+
+static void
 launch (struct use *u)
 {
     struct mur_error *err = NULL;
@@ -77,12 +102,7 @@ wait_for (struct use *u, enum mur_event_kind kind)
             return;
         }
         bool is_it = mur_event_kind (e) == kind;
-        if (mur_event_kind (e) != MUR_EVENT_LOG)
-            printf ("event %d %s %s %s %s %s\n", (int)mur_event_kind (e),
-                    mur_event_text (e) ? mur_event_text (e) : "-",
-                    mur_event_state (e) ? mur_event_state (e) : "-",
-                    mur_event_task (e) ? "task" : "-", mur_event_context (e) ? "context" : "-",
-                    mur_event_json (e) ? "json" : "-");
+        tell_event (e);
         mur_event_free (e);
         if (is_it)
             return;
@@ -105,7 +125,7 @@ static void
 set_all (struct use *u, const char *what)
 {
     struct mur_request *r = u->request;
-    char *equals = strchr ((char *)what, '=');
+    const char *equals = strchr (what, '=');
     const char *value = equals ? equals + 1 : NULL;
 #define IS(name) (strncmp (what, name, sizeof name - 1) == 0)
     if (IS ("text="))
@@ -126,6 +146,30 @@ set_all (struct use *u, const char *what)
         mur_request_set_deadline (r, strtoull (value, NULL, 10));
     else if (IS ("acceptance="))
         mur_request_set_task_acceptance (r, value);
+    else if (IS ("model="))
+        mur_request_set_model (r, value);
+    else if (IS ("max-tokens="))
+        mur_request_set_max_session_tokens (r, strtoull (value, NULL, 10));
+    else if (IS ("resume-mode="))
+        mur_request_set_resume_mode (r, value);
+    else if (IS ("forget"))
+        mur_request_set_forget_session (r, true);
+    else if (IS ("bind="))
+        mur_request_set_bind (r, value);
+    else if (IS ("port="))
+        mur_request_set_port (r, (uint16_t)atoi (value));
+    else if (IS ("public-url="))
+        mur_request_set_public_url (r, value);
+    else if (IS ("unconfined"))
+        mur_request_set_unconfined (r, true);
+    else if (IS ("secrets-dir="))
+        mur_request_set_secrets_dir (r, value);
+    else if (IS ("records-store="))
+        mur_request_set_records_store (r, value);
+    else if (IS ("task="))
+        mur_request_set_task (r, value, strlen (value));
+    else if (IS ("events"))
+        mur_request_set_events (r, on_event, u);
     else if (IS ("after="))
         mur_request_set_after_task (r, value);
     else if (IS ("conversation="))
@@ -148,6 +192,12 @@ static void
 tell_totals (const struct use *u)
 {
     const char *status = mur_session_status (u->session);
+    char *result = mur_session_result (u->session);
+    const struct mur_error *why = mur_session_error (u->session);
+    printf ("result %s, error %s, token of ci %s\n", result ? result : "-",
+            why ? mur_error_code (why) : "-",
+            mur_session_token_of (u->session, "ci") ? "there" : "-");
+    free (result);
     printf ("%s %s turns %llu in %llu out %llu ms %llu\n",
             mur_session_is_running (u->session) ? "running" : "over", status ? status : "-",
             (unsigned long long)mur_session_total (u->session, MUR_TOTAL_TURNS),
@@ -156,12 +206,51 @@ tell_totals (const struct use *u)
             (unsigned long long)mur_session_total (u->session, MUR_TOTAL_DURATION_MS));
 }
 
+/* child=APPROVAL,CAPSULE,RECORDS,DAEMON: one from its launch to its end. */
 static void
-step (struct use *u, const char *word)
+child (char *words)
+{
+    struct mur_child_launch launch;
+    memset (&launch, 0, sizeof launch);
+    struct mur_error *err = NULL;
+    launch.approval = strtok (words, ",");
+    launch.capsule = strtok (NULL, ",");
+    launch.version = "0.1.0";
+    launch.parent_records_dir = strtok (NULL, ",");
+    launch.roost_url = strtok (NULL, ",");
+    struct mur_child *c = mur_child_launch (&launch, &err);
+    if (! c) {
+        tell_error (err);
+        return;
+    }
+    const char *formation = mur_child_formation_id (c), *token = mur_child_door_token (c),
+               *snapshot = mur_child_snapshot_report (c);
+    printf ("child %s %s at %s, %s, %s, %d and %d\n", mur_child_argv (c)[1],
+            mur_child_session_id (c), mur_child_url (c), mur_child_workdir (c),
+            mur_child_records_dir (c), mur_child_workdir_fd (c) >= 0,
+            mur_child_records_fd (c) >= 0);
+    printf ("formation %s token %s snapshot %s first %s pid %d\n", formation ? formation : "-",
+            token ? "there" : "-", snapshot ? snapshot : "-", mur_child_environment (c)[0],
+            mur_child_pid (c) > 0);
+    int status = -1;
+    mur_child_begin_ending (c);
+    printf ("%s\n", mur_child_is_being_ended (c) ? "being ended" : "not");
+    mur_child_end (c);
+    bool has_exited = mur_child_has_exited (c, &status);
+    char *tail = mur_child_stderr_tail (c);
+    printf ("%s with %d, %s\n", has_exited ? "exited" : "runs", status, tail ? "told" : "silent");
+    free (tail);
+    mur_child_free (c);
+}
+
+static void
+step (struct use *u, char *word)
 {
     struct mur_error *err = NULL;
     if (strcmp (word, "launch") == 0)
         launch (u);
+    else if (strncmp (word, "child=", 6) == 0)
+        child (word + 6);
     else if (strcmp (word, "explain") == 0)
         explain (u);
     else if (strncmp (word, "send=", 5) == 0)
@@ -174,6 +263,9 @@ step (struct use *u, const char *word)
                                                        : tell_error (err);
     else if (strncmp (word, "wait=", 5) == 0)
         wait_for (u, (enum mur_event_kind)atoi (word + 5));
+    else if (strcmp (word, "over") == 0)
+        while (mur_session_is_running (u->session))
+            (void)poll (NULL, 0, 10);
     else if (strcmp (word, "end") == 0)
         puts (mur_session_end (u->session) ? "ended" : "killed");
     else if (strcmp (word, "free") == 0) {

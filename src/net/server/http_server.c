@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "net/server/http_exchange.h"
 #include "net/server/http_loop.h"
 #include "net/server/http_requests.h"
@@ -12,7 +13,6 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
@@ -109,11 +109,7 @@ server_free (struct http_server *s)
 static bool
 start_thread (struct http_server *s)
 {
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    int status = pthread_create (&s->thread, NULL, http_server_run, s);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    int status = thread_start (&s->thread, http_server_run, s);
     errno = status;
     if (status == 0)
         pthread_setname_np (s->thread, "mur-door");

@@ -7,6 +7,7 @@
 #include "base/condition.h"
 #include "base/diag.h"
 #include "base/fdio.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +228,7 @@ output_new_of_member (int stdout_fd, int stderr_fd, const char *member, struct m
     o->stop_fd = eventfd (0, EFD_CLOEXEC);
     fcntl (stdout_fd, F_SETFL, O_NONBLOCK);
     fcntl (stderr_fd, F_SETFL, O_NONBLOCK);
-    int failed = o->stop_fd < 0 ? errno : pthread_create (&o->thread, NULL, drain, o);
+    int failed = o->stop_fd < 0 ? errno : thread_start (&o->thread, drain, o);
     if (! failed)
         return o;
     errno = failed;

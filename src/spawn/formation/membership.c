@@ -10,13 +10,13 @@
 #include "base/ids.h"
 #include "base/json.h"
 #include "base/keys/formation_token.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -290,11 +290,7 @@ static bool
 start_reader (struct membership *m, struct mur_error **err)
 {
     m->stop_fd = eventfd (0, EFD_CLOEXEC);
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    int failed = m->stop_fd < 0 ? errno : pthread_create (&m->reader, NULL, read_addresses, m);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    int failed = m->stop_fd < 0 ? errno : thread_start (&m->reader, read_addresses, m);
     errno = failed;
     m->has_reader = ! failed;
     return ! failed || mur_fail_errno (err, E_RUN_046, "cannot listen on the formation channel");
