@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256, HMAC-SHA-256, base64url, constant-time compare, random bytes. Backed by libcrypto.
+ * SHA-256, HMAC-SHA-256, base64 of both alphabets, constant-time compare, random bytes. Backed by
+ * libcrypto.
  */
 #pragma once
 
@@ -28,5 +29,9 @@ void hex_encode (const void *data, size_t len, char *out); /* out: 2 * len + 1 *
 char *base64url_encode (const void *data, size_t len);
 /* Decodes unpadded base64url strictly (no padding, no stray bits). Returns NULL when malformed. */
 unsigned char *base64url_decode (const char *text, size_t len, size_t *out_len);
+/* Padded, of the standard alphabet. Owned. */
+char *base64_encode (const void *data, size_t len);
+/* Padded or not. Owned bytes with a NUL after them; NULL when malformed. */
+unsigned char *base64_decode (const char *text, size_t len, size_t *out_len);
 bool bytes_equal_ct (const void *a, const void *b, size_t len);
 void random_bytes (void *out, size_t len);

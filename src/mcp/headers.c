@@ -2,7 +2,7 @@
 #include "mcp/headers.h"
 
 #include "base/alloc.h"
-#include "mcp/base64.h"
+#include "base/digest.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -24,7 +24,7 @@ decoded (const char *value)
     size_t out_len, encoded = len - strlen (PREFIX) - strlen (SUFFIX);
     if (encoded % 4) /* padded, in a header */
         return NULL;
-    unsigned char *bytes = mcp_base64_decode (value + strlen (PREFIX), encoded, &out_len);
+    unsigned char *bytes = base64_decode (value + strlen (PREFIX), encoded, &out_len);
     if (bytes && (strlen ((char *)bytes) != out_len || ! utf8_is_valid ((char *)bytes, out_len))) {
         free (bytes);
         return NULL;
@@ -47,7 +47,7 @@ mcp_header_value (const char *text)
 {
     if (is_plain (text))
         return x_strdup (text);
-    _cleanup_free_ char *encoded = mcp_base64_encode (text, strlen (text));
+    _cleanup_free_ char *encoded = base64_encode (text, strlen (text));
     return x_asprintf (PREFIX "%s" SUFFIX, encoded);
 }
 

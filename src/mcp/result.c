@@ -2,8 +2,8 @@
 #include "mcp/result.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/json_write.h"
-#include "mcp/base64.h"
 
 #include <string.h>
 
@@ -25,8 +25,7 @@ read_binary (const char *kind, const char *mime, const char *data, const char *u
              const struct mcp_result_reader *r, struct buf *out)
 {
     size_t len = 0;
-    _cleanup_free_ unsigned char *bytes =
-        data ? mcp_base64_decode (data, strlen (data), &len) : NULL;
+    _cleanup_free_ unsigned char *bytes = data ? base64_decode (data, strlen (data), &len) : NULL;
     _cleanup_free_ char *where = bytes ? r->keep (r->ctx, mime, bytes, len) : NULL;
     next_part (out);
     if (! bytes)

@@ -2,8 +2,8 @@
 #include "artifact/trust/signature.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/json.h"
-#include "mcp/base64.h"
 
 #include <string.h>
 
@@ -64,8 +64,8 @@ signature_make (const struct signed_package *p, const struct trust_key *key,
     signature_encode (payload_type, statement, strlen (statement), &encoded);
     if (! ed25519_sign (private_key, encoded.data, encoded.len, signature))
         return NULL;
-    _cleanup_free_ char *payload = mcp_base64_encode (statement, strlen (statement));
-    _cleanup_free_ char *text = mcp_base64_encode (signature, sizeof signature);
+    _cleanup_free_ char *payload = base64_encode (statement, strlen (statement));
+    _cleanup_free_ char *text = base64_encode (signature, sizeof signature);
     _cleanup_json_ json_t *envelope = json_object ();
     json_t *signatures = json_array (), *one = json_object ();
     keep_others (older, payload, key->id, signatures);
@@ -114,7 +114,7 @@ is_signed_by (const json_t *envelope, const struct buf *encoded, const struct tr
         const char *text = json_get_string (one, "sig");
         size_t len = 0;
         _cleanup_free_ unsigned char *signature =
-            text ? mcp_base64_decode (text, strlen (text), &len) : NULL;
+            text ? base64_decode (text, strlen (text), &len) : NULL;
         if (signature && len == ED25519_SIGNATURE_LEN &&
             ed25519_verify (key->public_key, encoded->data, encoded->len, signature))
             return true;
@@ -170,7 +170,7 @@ signature_fault (const char *text, const struct signed_package *p)
     const char *payload = json_get_string (envelope, "payload");
     size_t len = 0;
     _cleanup_free_ unsigned char *statement =
-        payload ? mcp_base64_decode (payload, strlen (payload), &len) : NULL;
+        payload ? base64_decode (payload, strlen (payload), &len) : NULL;
     return statement ? statement_fault ((const char *)statement, len, p)
                      : x_strdup ("it is no DSSE envelope of a statement");
 }
@@ -184,7 +184,7 @@ signature_judge (const char *text, const struct signed_package *p, const struct 
     const char *payload = json_get_string (envelope, "payload");
     size_t len = 0, signer = 0;
     _cleanup_free_ unsigned char *statement =
-        payload ? mcp_base64_decode (payload, strlen (payload), &len) : NULL;
+        payload ? base64_decode (payload, strlen (payload), &len) : NULL;
     if (! statement || ! str_eq (type, payload_type))
         return broken (why, x_strdup ("it is no DSSE envelope of a statement"));
     _cleanup_buf_ struct buf encoded = { 0 };

@@ -3,10 +3,10 @@
 
 #include "artifact/trust/signature.h"
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/keys/certificate.h"
 #include "fs/paths.h"
-#include "mcp/base64.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ decoded (const json_t *map, const char *key, size_t *len)
 {
     const char *text = json_get_string (map, key);
     *len = 0;
-    return text ? mcp_base64_decode (text, strlen (text), len) : NULL;
+    return text ? base64_decode (text, strlen (text), len) : NULL;
 }
 
 /* The certificate of the signer: the only one, or the first of a chain. */

@@ -8,7 +8,6 @@
 #include "base/secret.h"
 #include "fs/paths.h"
 #include "home/paths.h"
-#include "mcp/base64.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +37,7 @@ pem_of (const char *label, const unsigned char *head, size_t head_len,
     unsigned char der[sizeof private_head + ED25519_KEY_LEN];
     memcpy (der, head, head_len);
     memcpy (der + head_len, key, ED25519_KEY_LEN);
-    char *text = mcp_base64_encode (der, head_len + ED25519_KEY_LEN);
+    char *text = base64_encode (der, head_len + ED25519_KEY_LEN);
     char *pem = x_asprintf ("-----BEGIN %s-----\n%s\n-----END %s-----\n", label, text, label);
     secret_wipe (der, sizeof der);
     secret_wipe (text, strlen (text));
@@ -60,7 +59,7 @@ read_pem (const char *pem, const char *label, const unsigned char *head, size_t 
         if (! strchr (" \t\r\n", *p))
             buf_putc (&text, *p);
     size_t len = 0;
-    unsigned char *der = text.data ? mcp_base64_decode (text.data, text.len, &len) : NULL;
+    unsigned char *der = text.data ? base64_decode (text.data, text.len, &len) : NULL;
     bool ok = der && len == head_len + ED25519_KEY_LEN && memcmp (der, head, head_len) == 0;
     if (ok)
         memcpy (key, der + head_len, ED25519_KEY_LEN);

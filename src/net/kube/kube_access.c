@@ -2,10 +2,10 @@
 #include "net/kube/kube_access.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/fdio.h"
 #include "manifest/text/yaml.h"
 #include "manifest/text/yaml_tree.h"
-#include "mcp/base64.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ read_pem (const struct kubeconfig *c, const struct yaml_node *map, const char *k
     const char *data = text_of (map, data_key), *path = text_of (map, key);
     if (data) {
         size_t len;
-        *out = (char *)mcp_base64_decode (data, strlen (data), &len);
+        *out = (char *)base64_decode (data, strlen (data), &len);
         return *out || mur_fail (err, E_KUB_001, "%s: %s is not base64", c->path, data_key);
     }
     if (! path)

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "mcp/base64.h"
+#include "base/digest.h"
 #include "net/http_fetch.h"
 #include "net/url.h"
 
@@ -200,7 +200,7 @@ add_client (const struct oauth_grant *g, struct buf *form, char **header)
     oauth_form_add (&id, "", g->client_id);
     oauth_form_add (&key, "", secret_reveal (g->client_secret));
     _cleanup_free_ char *pair = x_asprintf ("%s:%s", id.data + 1, key.data + 1);
-    _cleanup_free_ char *encoded = mcp_base64_encode (pair, strlen (pair));
+    _cleanup_free_ char *encoded = base64_encode (pair, strlen (pair));
     *header = x_asprintf ("Basic %s", encoded);
     secret_wipe (pair, strlen (pair));
     secret_wipe (key.data, key.len);

@@ -2,9 +2,9 @@
 #include "net/oci/oci_login.h"
 
 #include "base/alloc.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "fs/paths.h"
-#include "mcp/base64.h"
 #include "net/oci/oci_helper.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static bool
 take_pair (const char *auth, struct oci_login *out)
 {
     size_t len;
-    unsigned char *plain = mcp_base64_decode (auth, strlen (auth), &len);
+    unsigned char *plain = base64_decode (auth, strlen (auth), &len);
     char *text = (char *)plain;
     char *colon = text ? strchr (text, ':') : NULL;
     if (colon) {
@@ -167,7 +167,7 @@ oci_login_basic (const struct oci_login *l)
     if (! l->user || ! l->secret || l->is_identity_token)
         return NULL;
     char *pair = x_asprintf ("%s:%s", l->user, secret_reveal (l->secret));
-    char *encoded = mcp_base64_encode (pair, strlen (pair));
+    char *encoded = base64_encode (pair, strlen (pair));
     char *value = x_asprintf ("Basic %s", encoded);
     secret_wipe (pair, strlen (pair));
     secret_wipe (encoded, strlen (encoded));

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "door/planes/export_folder.h"
-#include "mcp/base64.h"
 #include "mcp/media.h"
 #include "sandbox/host/host.h"
 #include "session/served/served_internal.h"
@@ -165,7 +164,7 @@ contents (const char *uri, const char *type, const struct buf *bytes)
     if (is_text) {
         json_set_string_n (o, "text", bytes->data ? bytes->data : "", bytes->len);
     } else {
-        _cleanup_free_ char *blob = mcp_base64_encode (bytes->data, bytes->len);
+        _cleanup_free_ char *blob = base64_encode (bytes->data, bytes->len);
         json_set_string (o, "blob", blob);
     }
     return o;

@@ -131,6 +131,18 @@ test_base64url_round_trips_and_is_strict (void **state _unused_)
 }
 
 static void
+test_base64_is_standard_and_padded (void **state _unused_)
+{
+    size_t len;
+    _cleanup_free_ char *text = base64_encode ("\xfb\xff\xfe\x01", 4);
+    assert_string_equal (text, "+//+AQ==");
+    _cleanup_free_ unsigned char *bytes = base64_decode (text, strlen (text), &len);
+    assert_int_equal (len, 4);
+    assert_memory_equal (bytes, "\xfb\xff\xfe\x01", 4);
+    assert_null (base64_decode ("-_", 2, &len));
+}
+
+static void
 test_utf8_is_judged_and_cut_on_characters (void **state _unused_)
 {
     assert_true (utf8_is_valid ("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", 11));
@@ -238,6 +250,7 @@ main (void)
         cmocka_unit_test (test_ids_of_another_shape_are_refused),
         cmocka_unit_test (test_digests_match_the_published_vectors),
         cmocka_unit_test (test_base64url_round_trips_and_is_strict),
+        cmocka_unit_test (test_base64_is_standard_and_padded),
         cmocka_unit_test (test_utf8_is_judged_and_cut_on_characters),
         cmocka_unit_test (test_json_is_compact_and_sorted_on_demand),
         cmocka_unit_test (test_secrets_are_redacted_longest_first),

@@ -5,7 +5,6 @@
 #include "tests/unit/testing.h"
 
 #include "base/alloc.h"
-#include "mcp/base64.h"
 #include "mcp/headers.h"
 #include "mcp/lines.h"
 #include "mcp/server.h"
@@ -356,19 +355,6 @@ test_a_page_of_another_site_is_foreign (void **state)
     assert_false (mcp_is_foreign (NULL, "agent.example", false));
 }
 
-static void
-test_base64_is_standard_and_padded (void **state)
-{
-    (void)state;
-    size_t len;
-    _cleanup_free_ char *text = mcp_base64_encode ("\xfb\xff\xfe\x01", 4);
-    assert_string_equal (text, "+//+AQ==");
-    _cleanup_free_ unsigned char *bytes = mcp_base64_decode (text, strlen (text), &len);
-    assert_int_equal (len, 4);
-    assert_memory_equal (bytes, "\xfb\xff\xfe\x01", 4);
-    assert_null (mcp_base64_decode ("-_", 2, &len));
-}
-
 int
 main (void)
 {
@@ -385,7 +371,6 @@ main (void)
         cmocka_unit_test (test_headers_repeat_the_body),
         cmocka_unit_test (test_an_annotation_is_a_token_on_a_plain_property),
         cmocka_unit_test (test_a_page_of_another_site_is_foreign),
-        cmocka_unit_test (test_base64_is_standard_and_padded),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
