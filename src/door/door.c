@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "door/callers/refuse.h"
+#include "door/planes/mcp_listen.h"
 #include "door/planes/plane_answer.h"
 #include "door/planes/plane_worker.h"
 #include "door/planes/resources.h"
@@ -332,14 +333,14 @@ void
 door_tell_mcp_tools (struct door *d)
 {
     if (d && d->mcp)
-        mcp_plane_tell_tools (d->mcp);
+        mcp_listen_tell_tools (d->mcp);
 }
 
 void
 door_tell_mcp_resource (struct door *d, const char *uri)
 {
     if (d && d->mcp)
-        mcp_plane_tell_resource (d->mcp, uri);
+        mcp_listen_tell_resource (d->mcp, uri);
 }
 
 struct peer_files *

@@ -29,6 +29,15 @@ mcp_text_result (const char *text, size_t len, bool is_error)
     return result;
 }
 
+bool
+mcp_refuse_taskless (struct mcp_answer *answer, const char *what)
+{
+    mcp_refuse (answer, MCP_CAPABILITY_MISSING, "%s needs the extension " MCP_EXT_TASKS, what);
+    answer->data =
+        json_pack ("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions", MCP_EXT_TASKS);
+    return false;
+}
+
 /* --- opening --- */
 
 static const struct {

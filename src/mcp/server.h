@@ -37,11 +37,15 @@ struct mcp_call {
 /* Fills answer->result (owned by it) or refuses with mcp_refuse. */
 typedef void mcp_serve_fn (void *ctx, const struct mcp_call *call, struct mcp_answer *answer);
 
+/* What the id of a task begins with that is the call of a tool. */
+#define MCP_TASK_OF_CALL "job_"
+
 struct mcp_service {
     void *ctx;
     const char *name, *version, *instructions; /* the last may be NULL */
     unsigned offers;                           /* of mcp_offer */
     unsigned asks;      /* of mcp_input: what its tools may refuse a client for not declaring */
+    bool needs_tasks;   /* a tool may refuse a client that knows no tasks */
     bool tells_changes; /* listChanged */
     /* By method; NULL: there is none. What a list's function puts in result is its array. */
     mcp_serve_fn *tools_list, *tools_call, *resources_list, *resources_read, *prompts_list,
@@ -70,5 +74,7 @@ bool mcp_listens_for_tools (const struct mcp_request *r);
 char *mcp_tools_changed_text (const struct mcp_request *subscription);
 /* The result that ends a subscription in good order. */
 void mcp_listen_end (const struct mcp_request *r, struct mcp_answer *answer);
+/* Refuses a client that did not declare the tasks extension. False. */
+bool mcp_refuse_taskless (struct mcp_answer *answer, const char *what);
 /* A tool's result of one text; owned. */
 json_t *mcp_text_result (const char *text, size_t len, bool is_error);

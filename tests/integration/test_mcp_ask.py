@@ -14,7 +14,9 @@ from tests.support.door_client import SLEEPER
 from tests.support.fixtures import own_component
 from tests.support.mcp_client import LEGACY, StdioClient
 from tests.support.mcp_remote import Remote
-from tests.support.mcp_servers import called
+from tests.support.mcp_servers import add as add_local
+from tests.support.mcp_servers import called, tool, using
+from tests.support.mcp_servers import entry as local
 from tests.support.polling import eventually
 
 ELICITS = {"elicitation": {}}
@@ -229,6 +231,113 @@ def test_mcp_17_a_task_of_another_is_not_there_and_needs_the_scope(lab):
     assert get(one, "another")[2][-1]["error"]["code"] == -32020
     running.signal()
     running.result(30)
+
+
+# --- calls of tools as tasks -------------------------------------------------------------------------------------------
+
+
+BOTH = {**ELICITS, **TASKS}
+
+
+def working(lab, *tasks, era="modern", **more):
+    """A capsule whose tools' calls go on as tasks."""
+    add_local(lab, era=era, tools=[tool("ask"), tool("steps", schema={"type": "object"}), tool("crash"), tool("echo")]).ok()
+    return using(lab, [], local(mcp={"ask": "operator"}),
+                 exports={"mcp": {"tools": [f"scripted_{name}" for name in ("ask", "steps", "crash", "echo")], "tasks": list(tasks)}}, **more)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_mcp_17_a_call_goes_on_as_a_task_and_asks_there(lab, era):
+    client = StdioClient(lab, working(lab, {"tool": "scripted_ask"}, {"tool": "scripted_crash"}, era=era).directory)
+    created = client.call("scripted_ask", capabilities=BOTH)
+    assert created["resultType"] == "task" and created["status"] in ("working", "input_required")
+    assert created["ttlMs"] >= 3600000 and "content" not in created and "requestState" not in created
+
+    asks = until(client, created["taskId"], "input_required")
+    (key, request), = asks["inputRequests"].items()
+    assert request["params"]["message"] == "Which colour?" and asks["ttlMs"] >= created["ttlMs"]
+    assert client.fails("tasks/update", taskId=created["taskId"], capabilities=BOTH)["code"] == -32602
+    client.ask("tasks/update", taskId=created["taskId"], inputResponses={"other": {}}, capabilities=BOTH)
+    assert status_of(client, created["taskId"])["status"] == "input_required"
+    answers = {key: {"action": "accept", "content": {"colour": "blue"}}}
+    client.ask("tasks/update", taskId=created["taskId"], inputResponses=answers, capabilities=BOTH)
+    done = until(client, created["taskId"], "completed", "failed")
+    assert '"colour": "blue"' in done["result"]["content"][0]["text"] and "inputRequests" not in done
+
+    crashed = client.call("scripted_crash", capabilities=TASKS)
+    failed = until(client, crashed["taskId"], "completed", "failed")
+    assert failed["result"]["isError"] and "the disk is on fire" in failed["result"]["content"][0]["text"]
+    assert client.close() == 0
+    assert [line["status"] for line in lab.session(lab.records[-1].name).trace.all("tool_call")] == ["ok", "error"]
+
+
+def test_mcp_17_a_task_whose_client_cannot_be_asked_is_not_asked(lab):
+    client = StdioClient(lab, working(lab, {"tool": "scripted_ask"}).directory)
+    created = client.call("scripted_ask", capabilities=TASKS)
+    assert '"action": "cancel"' in until(client, created["taskId"], "completed")["result"]["content"][0]["text"]
+
+
+def test_mcp_17_a_call_that_is_over_or_asks_in_its_time_is_no_task(lab):
+    waits = [{"tool": f"scripted_{name}", "wait_secs": 60} for name in ("echo", "ask")]
+    client = StdioClient(lab, working(lab, *waits).directory)
+    assert client.text("scripted_echo", {"text": "hi"}, capabilities=BOTH) == "echo: hi"
+    asks = client.call("scripted_ask", capabilities=BOTH)
+    assert asks["resultType"] == "input_required" and "taskId" not in asks
+    answers = {key: {"action": "accept", "content": {"colour": "blue"}} for key in asks["inputRequests"]}
+    on = client.call("scripted_ask", capabilities=BOTH, requestState=asks["requestState"], inputResponses=answers)
+    done = until(client, on["taskId"], "completed")["result"] if on["resultType"] == "task" else on
+    assert "requestState" not in on and '"colour": "blue"' in done["content"][0]["text"]
+
+
+def test_mcp_17_a_call_as_a_task_is_cancelled_and_ends_with_its_client(lab):
+    client = StdioClient(lab, working(lab, {"tool": "scripted_steps"}).directory)
+    long = {"count": 6000, "every": 0.1, "says": "turning the crank"}
+    first = client.call("scripted_steps", long, capabilities=TASKS)["taskId"]
+    assert status_of(client, first)["status"] == "working"
+    eventually(lambda: status_of(client, first).get("statusMessage") == "turning the crank", within_s=60)
+    assert client.ask("tasks/cancel", taskId=first, capabilities=TASKS) == client.ask("tasks/cancel", taskId=first, capabilities=TASKS)
+    ended = until(client, first, "cancelled")
+    assert "result" not in ended and "error" not in ended
+    client.call("scripted_steps", long, capabilities=TASKS)
+    assert client.close() == 0
+
+
+def test_mcp_17_a_tool_that_is_a_task_only_refuses_who_knows_none(lab):
+    project = working(lab, {"tool": "scripted_echo", "required": True}, lifecycle=SLEEPER)
+    running = project.start()
+    status, _, found = Http(running).modern("tools/call", name="scripted_echo", arguments={})
+    assert status == 400 and found[-1]["error"]["code"] == -32021 and found[-1]["error"]["data"]["requiredCapabilities"] == TASKS
+    assert Http(running).modern("tools/call", name="scripted_echo", arguments={}, capabilities=TASKS)[0] == 200
+    running.signal()
+    running.result(30)
+    legacy = StdioClient(lab, project.directory, era=LEGACY)
+    refused = legacy.call("scripted_echo")
+    assert refused["isError"] and "knows no tasks" in refused["content"][0]["text"]
+
+
+def test_mcp_17_a_call_as_a_task_is_its_callers_alone(lab):
+    scopes = {name: {"scopes": ["mcp/tools"]} for name in ("one", "two")}
+    running = working(lab, {"tool": "scripted_echo"}, lifecycle=SLEEPER,
+                      network={"authentication": {"scheme": "bearer", "credentials": scopes}}).start()
+    running.url
+    one, two = (Http(running, lab.mur("token", "--credential", name).ok().stdout.strip()) for name in scopes)
+    id = one.modern("tools/call", name="scripted_echo", arguments={"text": "mine"}, capabilities=TASKS)[2][-1]["result"]["taskId"]
+
+    def asked(client, method, **params):
+        return client.modern(method, taskId=id, capabilities=TASKS, headers={"Mcp-Name": id}, **params)[2][-1]
+    for method, params in (("tasks/get", {}), ("tasks/update", {"inputResponses": {}}), ("tasks/cancel", {})):
+        assert asked(two, method, **params)["error"]["code"] == -32602
+    done = eventually(lambda: (lambda got: got if got["status"] == "completed" else None)(asked(one, "tasks/get")["result"]), within_s=60)
+    assert done["result"]["content"][0]["text"] == "echo: mine"
+    running.signal()
+    running.result(30)
+
+
+def test_mcp_17_beyond_the_bound_a_call_is_waited_for(lab):
+    client = StdioClient(lab, working(lab, {"tool": "scripted_steps"}).directory)
+    slow = {"count": 1, "every": 0.02}
+    kinds = [client.call("scripted_steps", slow, capabilities=TASKS)["resultType"] for _ in range(65)]
+    assert kinds == ["task"] * 64 + ["complete"]
 
 
 # --- servers that answer with a task -----------------------------------------------------------------------------------

@@ -4,12 +4,14 @@
 # they hear of it: messages of a level they name, and changes of the resources they look after.
 
 import json
+import threading
 
 import pytest
 
 from tests.integration.test_mcp_door import Http
 from tests.integration.test_mcp_servers import outcome
-from tests.support.door_client import SLEEPER
+from tests.integration.test_pull import publish, skill_package
+from tests.support.door_client import SLEEPER, Door
 from tests.support.mcp_client import LEGACY, StdioClient, meta
 from tests.support.mcp_servers import add, called, entry, tool, using
 from tests.support.polling import eventually
@@ -20,8 +22,8 @@ ELICITS = {"elicitation": {}}
 class Session:
     """A legacy session at a door; the messages of each answer, the answer last."""
 
-    def __init__(self, running):
-        self.http = Http(running)
+    def __init__(self, running, token=None):
+        self.http = Http(running, token)
         _, headers, found = self.http.raw({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
         self.headers, self.opened = {"Mcp-Session-Id": headers["mcp-session-id"]}, found[-1]["result"]
@@ -207,4 +209,80 @@ def test_mcp_20_a_session_at_the_door_hears_of_changes_with_its_next_call(lab):
         return [message["params"] for message in client.ask("resources/list") if message.get("method") == "notifications/resources/updated"]
     assert eventually(told, within_s=20) == [{"uri": NOTE}]
     assert told() == [] and len(other.ask("resources/list")) == 1
+    running.signal().result(30)
+
+
+class Stream:
+    """A legacy session's own stream: what it hears without asking."""
+
+    def __init__(self, client, **headers):
+        self.connection = client.http.open(b"", {**client.headers, **headers}, method="GET")
+        self.reply = self.connection.getresponse()
+        self.heard, self.is_over = [], False
+        if self.reply.status == 200:
+            threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.reply:
+            if line.startswith(b"data: "):
+                self.heard.append(json.loads(line[6:]))
+        self.is_over = True
+
+    def methods(self):
+        return [message["method"].removeprefix("notifications/") for message in self.heard]
+
+
+def test_mcp_20_a_session_at_the_door_hears_of_changes_at_once_on_a_stream_of_its_own(lab):
+    project = keeping(lab, lifecycle=SLEEPER)
+    running = project.start("--workdir", project.directory)
+    running.url
+    client, other = Session(running), Session(running)
+    first, others = Stream(client), Stream(other)
+    assert first.reply.status == 200 and first.reply.headers["content-type"] == "text/event-stream"
+    client.ask("resources/subscribe", uri=NOTE)
+    (project.directory / "shared/note.txt").write_text("changed while nobody calls")
+    eventually(lambda: [message["params"] for message in first.heard] == [{"uri": NOTE}], within_s=20)
+
+    second = Stream(client)  # a client that comes back: its new stream takes the old one's place
+    eventually(lambda: first.is_over, within_s=20)
+    (project.directory / "shared/note.txt").write_text("changed again, and longer")
+    eventually(lambda: second.methods() == ["resources/updated"], within_s=20)
+    assert len(client.ask("resources/list")) == 1 and len(first.heard) == 1 and others.heard == []
+
+    assert client.http.raw(b"", client.headers, method="DELETE")[0] == 204
+    eventually(lambda: second.is_over, within_s=20)
+    assert client.http.raw(b"", client.headers, method="DELETE")[0] == Stream(client).reply.status == 404
+    running.signal().result(30)
+    eventually(lambda: others.is_over, within_s=20)
+
+
+def test_mcp_06_a_stream_is_a_sessions_alone(lab):
+    scopes = {name: {"scopes": ["mcp/tools"]} for name in ("one", "two")}
+    running = keeping(lab, lifecycle=SLEEPER, network={"authentication": {"scheme": "bearer", "credentials": scopes}}).start()
+    running.url
+    one, two = (lab.mur("token", "--credential", name).ok().stdout.strip() for name in scopes)
+    client = Session(running, one)
+    assert Stream(client, Accept="application/json").reply.status == 405
+    assert Stream(client, Authorization=f"Bearer {two}").reply.status == 404
+    assert Stream(client, Authorization="Bearer wrong").reply.status == 401
+    assert Stream(client, Origin="https://evil.example").reply.status == 403
+    assert Stream(client).reply.status == 200
+    running.signal().result(30)
+
+
+@pytest.mark.parametrize("has_stream", [True, False])
+def test_mcp_14_a_session_at_the_door_hears_that_its_agent_pulled_a_tool(lab, has_stream):
+    publish(lab, skill_package("sk", text="# How to\n"), "sk")
+    pull = {"tool_calls": [{"name": "pull-artifact", "input": {"artifact": "local/sk"}}]}
+    project = keeping(lab, steps=[pull, {"text": "pulled"}], capabilities={"install": {"skill": ["local/*"]}}, lifecycle=SLEEPER)
+    running = project.start()
+    running.url
+    client = Session(running)
+    stream = Stream(client) if has_stream else None
+    door = Door(running)
+    door.wait_for(door.send_at_once("go")["id"], "COMPLETED", 40)
+
+    def told():
+        return stream.methods() if stream else [message["method"].removeprefix("notifications/") for message in client.ask("resources/list")[:-1]]
+    assert eventually(told, within_s=20) == ["tools/list_changed"]
     running.signal().result(30)

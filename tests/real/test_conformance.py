@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.real.conformance.server import PNG, RESULTS
+from tests.real.conformance.server import PNG, RESULTS, TASKS
 from tests.support.door_client import SLEEPER
 from tests.support.mcp_servers import entry
 from tests.support.npm import npm_programs
@@ -56,7 +56,8 @@ def serving(lab):
     lab.mur("mcp", "add", f"path:{folder}", "--version", "0.1.0", timeout=120).ok()
     project = lab.agent(steps=[{"text": "done"}], tools=[entry("conformance", mcp={"prefix": "", "ask": "operator", "start": "launch"})], lifecycle=SLEEPER,
                         exports={"files": {"root": "shared", "mode": "read-only"},
-                                 "mcp": {"tools": sorted(RESULTS), "files": True, "files_uri": "test://", "prompts": PROMPTS, "sampling": True, "roots": True}})
+                                 "mcp": {"tools": sorted(RESULTS), "files": True, "files_uri": "test://", "prompts": PROMPTS, "sampling": True, "roots": True,
+                                         "tasks": TASKS}})
     shared = project.directory / "shared"
     (shared / "template/123").mkdir(parents=True)
     (shared / "static-text").write_text("This is the content of the static text resource.")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.test_mcp_lending import keeping
 from tests.integration.test_mcp_serve import served, trace_of
 from tests.real.test_agents import CLAUDE, CODEX
 from tests.support.agent_provider import AgentProvider
@@ -58,6 +59,85 @@ def test_mcp_21_the_sdk_of_python_does_a_full_round(lab, package):
     assert tools == ["files", "ask_agent"] and not failed and text == "by an SDK" and refused
     assert asked["state"] == "completed" and "hi" in asked["answer"]
     assert [line["tool_name"] for line in trace_of(lab).all("tool_call")] == ["files"] * 3
+
+
+# Looks after a file by subscribing in a session of the older era, and prints what it hears without asking.
+LOOKS = '''
+import asyncio, json, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+try:
+    from mcp.client.streamable_http import streamable_http_client as over_http
+except ImportError:
+    from mcp.client.streamable_http import streamablehttp_client as over_http
+
+async def main(way, target, folder, home):
+    heard = asyncio.Queue()
+    async def on_message(message):
+        if type(message).__name__ in ("ServerNotification", "ResourceUpdatedNotification"):
+            await heard.put(str(getattr(message, "root", message).params.uri))
+    server = over_http(target) if way == "door" else stdio_client(StdioServerParameters(
+        command=target, args=["mcp", "serve", folder, "--workdir", folder], env={"HOME": home}))
+    async with server as ends, ClientSession(ends[0], ends[1], message_handler=on_message) as session:
+        await session.initialize()
+        await session.subscribe_resource("file:///note.txt")
+        told = asyncio.create_task(heard.get())
+        for at in range(60):  # the stream may open after the subscription
+            open(folder + "/shared/note.txt", "w").write("changed " * (at + 2))
+            if (await asyncio.wait([told], timeout=1))[0]:
+                break
+        print(json.dumps(await asyncio.wait_for(told, 10)))
+
+asyncio.run(main(*sys.argv[1:]))
+'''
+LOOKS_JS = """
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import { writeFileSync } from 'node:fs'
+const [way, target, folder, home] = process.argv.slice(2)
+const client = new Client({ name: 'looks', version: '1' })
+const heard = new Promise((told) => client.setNotificationHandler(ResourceUpdatedNotificationSchema, (notice) => told(notice.params.uri)))
+const transport = way === 'door' ? new StreamableHTTPClientTransport(new URL(target))
+  : new StdioClientTransport({ command: target, args: ['mcp', 'serve', folder, '--workdir', folder], env: { HOME: home } })
+await client.connect(transport)
+await client.subscribeResource({ uri: 'file:///note.txt' })
+let at = 2
+const changing = setInterval(() => writeFileSync(folder + '/shared/note.txt', 'changed '.repeat(at++)), 1000)
+console.log(JSON.stringify(await heard))
+clearInterval(changing)
+if (way === 'door') await transport.terminateSession()
+await client.close()
+"""
+
+
+def looking_after(lab, way):
+    """(what the client is started with, how the capsule ends)."""
+    project = keeping(lab, **({"lifecycle": SLEEPER} if way == "door" else {}))
+    running = project.start("--workdir", project.directory) if way == "door" else None
+    target = f"{running.url.rstrip('/')}/mcp" if running else str(lab.mur_path.resolve())
+    return [way, target, str(project.directory), str(lab.home)], running
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="the SDKs need Python 3.10")
+@pytest.mark.parametrize("way", ["stdio", "door"])
+def test_mcp_21_an_older_session_of_the_sdk_of_python_hears_of_a_change_at_once(lab, way):
+    python, (arguments, _) = python_with(SDKS[0]), looking_after(lab, way)
+    done = subprocess.run([python, "-c", LOOKS, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and json.loads(done.stdout) == "file:///note.txt", done.stderr
+
+
+@pytest.mark.parametrize("way", ["stdio", "door"])
+def test_mcp_21_an_older_session_of_the_sdk_of_typescript_hears_of_a_change_at_once(lab, way):
+    (node, folder), (arguments, _) = node_of(["@modelcontextprotocol/sdk@1.32.2"]), looking_after(lab, way)
+    script = folder / f"looks-{os.getpid()}.mjs"
+    script.write_text(LOOKS_JS)
+    try:
+        done = subprocess.run([node, script, *arguments], capture_output=True, text=True, timeout=120)
+    finally:
+        script.unlink()
+    assert done.returncode == 0 and json.loads(done.stdout) == "file:///note.txt", done.stderr
 
 
 LEGACY_JS = """

@@ -60,10 +60,10 @@ def page(request):
     answer(request, result)
 
 
-def progress(request, at):
+def progress(request, at, **more):
     token = request["params"].get("_meta", {}).get("progressToken")
     if token is not None:
-        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": at}})
+        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": at, **more}})
 
 
 def ask(request):
@@ -154,7 +154,7 @@ def call(request):
     elif does == "steps":
         for at in range(arguments["count"]):
             time.sleep(arguments["every"])
-            progress(request, at + 1)
+            progress(request, at + 1, **({"message": arguments["says"]} if "says" in arguments else {}))
         text("done")
     elif does == "ask":
         ask(request)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MCP at the door: POST /mcp, streamable HTTP of both eras.
+ * MCP at the door: /mcp, streamable HTTP of both eras.
  *
  * What may wait runs on a thread of its own and answers a held exchange or a stream. Always true: a
  * modern client that closes its stream has cancelled the call, a legacy one has not; no answer
@@ -35,8 +35,3 @@ void mcp_plane_free (struct mcp_plane *p);
  */
 bool mcp_plane_refuse (struct mcp_plane *p, struct http_exchange *x, const char *credential);
 void mcp_plane_serve (struct mcp_plane *p, struct http_exchange *x, const char *credential);
-/* The service's tools changed: subscriptions are told. From any thread. */
-void mcp_plane_tell_tools (struct mcp_plane *p);
-/* A resource changed: who looks after it is told, a legacy session with its next call. From any
- * thread. */
-void mcp_plane_tell_resource (struct mcp_plane *p, const char *uri);

@@ -16,7 +16,9 @@ struct mcp_session {
     char id[MCP_SESSION_LEN + 1]; /* "": free */
     struct mcp_peer peer;
     struct mcp_watched watched;
-    struct strv news; /* addresses it was not told of; under the lock */
+    char *principal;    /* whose it is; NULL: a public door's */
+    struct strv news;   /* addresses it was not told of; under the lock, like the rest */
+    bool has_new_tools; /* it was not told that tools changed */
     uint64_t used_ms;
 };
 
@@ -26,6 +28,12 @@ struct mcp_sessions {
 void mcp_sessions_clear (struct mcp_sessions *s, pthread_mutex_t *lock,
                          const struct mcp_service *service);
 
-struct mcp_session *mcp_session_find (struct mcp_sessions *s, const char *id);
+/* NULL: there is none of that principal (NULL on a public door). */
 struct mcp_session *
-mcp_session_new (struct mcp_sessions *s, pthread_mutex_t *lock, const struct mcp_service *service);
+mcp_session_find (struct mcp_sessions *s, const char *id, const char *principal);
+/* The one that gives way for a new one; with an id it is in use. */
+struct mcp_session *mcp_session_oldest (struct mcp_sessions *s);
+void
+mcp_session_end (struct mcp_session *one, pthread_mutex_t *lock, const struct mcp_service *service);
+/* Begins anew in its place, which was ended. */
+void mcp_session_begin (struct mcp_session *one, pthread_mutex_t *lock, const char *principal);

@@ -465,6 +465,13 @@ struct exported_prompt {
     struct str_list attach;
 };
 
+/* A tool whose call may go on as a task. */
+struct exported_task {
+    const char *tool;
+    struct opt_bool required;
+    struct opt_u64 wait_secs;
+};
+
 /* What MCP clients get. */
 struct exported_mcp {
     struct str_list tools; /* names as the model sees them */
@@ -473,6 +480,7 @@ struct exported_mcp {
     struct opt_bool sampling, roots; /* what its servers of tools may ask its clients */
     const char *files_uri;           /* NULL: file:/// */
     LIST_OF (struct exported_prompt) prompts;
+    LIST_OF (struct exported_task) tasks;
 };
 
 struct exports {

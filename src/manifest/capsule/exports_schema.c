@@ -62,6 +62,17 @@ static const struct schema_key exported_prompt_keys[] = {
 };
 static const struct schema exported_prompt_schema = SCHEMA (exported_prompt_keys, exported_prompt);
 
+static const struct schema_key exported_task_keys[] = {
+    KEY (exported_task, tool, KEY_TRIMMED, .doc = "A tool of exports.mcp.tools. Required."),
+    KEY (exported_task, required, KEY_BOOL,
+         .doc = "Whether a client that knows no tasks is refused, instead of kept waiting."),
+    KEY (exported_task, wait_secs, KEY_U64, .rule = RULE_RANGE, .max = 60,
+         .doc = "How long a call is waited for before it goes on as a task; what is over by then, "
+                "or asks, is answered as any other."),
+    END,
+};
+static const struct schema exported_task_schema = SCHEMA (exported_task_keys, exported_task);
+
 static const struct schema_key exported_mcp_keys[] = {
     KEY (exported_mcp, tools, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
          .doc = "Tools served to MCP clients, by the names the model sees."),
@@ -77,6 +88,8 @@ static const struct schema_key exported_mcp_keys[] = {
          .doc = "Whether a server of tools is told which folders the client works in."),
     KEY (exported_mcp, prompts, KEY_BLOCKS, .block = &exported_prompt_schema,
          .doc = "Texts a person picks in a client, filled with arguments."),
+    KEY (exported_mcp, tasks, KEY_BLOCKS, .block = &exported_task_schema,
+         .doc = "Tools whose calls go on as tasks, for a client that knows tasks."),
     END,
 };
 static const struct schema exported_mcp_schema = SCHEMA (exported_mcp_keys, exported_mcp);

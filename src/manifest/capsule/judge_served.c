@@ -126,6 +126,24 @@ judge_prompts (struct reading *rd, const struct exports *e, struct mur_error **e
     return true;
 }
 
+/* --- tasks --- */
+
+static bool
+judge_tasks (struct reading *rd, const struct exported_mcp *m, struct mur_error **err)
+{
+    for (size_t i = 0; i < m->tasks.len; i++) {
+        const char *tool = m->tasks.items[i].tool;
+        const char *path = path_of (rd, "exports.mcp.tasks[%zu].tool", i);
+        if (! tool || ! str_list_has (&m->tools, tool))
+            return refuse_value (rd, err, path, "'%s' is none of exports.mcp.tools",
+                                 tool ? tool : "");
+        for (size_t k = 0; k < i; k++)
+            if (str_eq (m->tasks.items[k].tool, tool))
+                return refuse_value (rd, err, path, "%s is there twice", tool);
+    }
+    return true;
+}
+
 /* --- the whole --- */
 
 bool
@@ -147,5 +165,5 @@ judge_exported_mcp (struct reading *rd, const struct exports *e, struct mur_erro
     if (m->files.value && ! e->files)
         return refuse_value (rd, err, "exports.mcp.files",
                              "there is no exports.files whose files could be served");
-    return judge_files_uri (rd, m, err) && judge_prompts (rd, e, err);
+    return judge_files_uri (rd, m, err) && judge_prompts (rd, e, err) && judge_tasks (rd, m, err);
 }

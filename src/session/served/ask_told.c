@@ -90,19 +90,25 @@ ask_status (enum task_state state)
     return "working";
 }
 
+json_t *
+ask_handle_of (const char *id, const char *status, const char *updated_at)
+{
+    json_t *o = json_pack ("{s:s, s:s, s:n, s:i}", "taskId", id, "status", status, "ttlMs",
+                           "pollIntervalMs", POLL_MS);
+    char created[25];
+    clock_rfc3339 (id_time_ms (id), created);
+    json_set_string (o, "createdAt", created);
+    json_set_string (o, "lastUpdatedAt", updated_at);
+    return o;
+}
+
 /* What is said of a task, whoever asks. */
 json_t *
 ask_handle (const json_t *task, enum task_state state)
 {
     const json_t *status = json_object_get (task, "status");
-    const char *at = json_get_string (status, "timestamp");
-    json_t *o = json_pack ("{s:s, s:s, s:n, s:i}", "taskId", json_get_string (task, "id"), "status",
-                           ask_status (state), "ttlMs", "pollIntervalMs", POLL_MS);
-    char created[25];
-    clock_rfc3339 (id_time_ms (json_get_string (task, "id")), created);
-    json_set_string (o, "createdAt", created);
-    json_set_string (o, "lastUpdatedAt", at);
-    return o;
+    return ask_handle_of (json_get_string (task, "id"), ask_status (state),
+                          json_get_string (status, "timestamp"));
 }
 
 bool

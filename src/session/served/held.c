@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/served/held.h"
+#include "session/served/held_internal.h"
+#include "session/served/held_tasks.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/ids.h"
 #include "mcp/input.h"
 #include "mcp/logging.h"
-#include "session/served/served_internal.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define STACK_BYTES ((size_t)1024 * 1024)
 #define ASKING_MAX  32                      /* calls that wait for an answer at once */
 #define ANSWER_MS   ((uint64_t)600 * 1000)  /* a question is open so long */
 #define STATE_MS    (ANSWER_MS + 60 * 1000) /* its state a little longer */
-
-struct held_call {
-    struct held_call *next;
-    struct served *served;
-    struct id id;
-    struct served_call call; /* what is run: copies, owned */
-    char *name, *traceparent;
-    json_t *arguments, *message_id;
-    unsigned takes; /* of mcp_input: what its client declared with the call */
-    const char *log_level;
-    struct cancel *cancel;
-
-    /* under the lock */
-    const struct mcp_call *waiter; /* the request that waits for it now; NULL: none does */
-    json_t *asked;                 /* what is not answered yet; NULL: nothing is asked */
-    json_t *given;                 /* what came */
-    json_t *ahead;                 /* what came with the call, before it was asked */
-    struct call_outcome outcome;
-    bool is_over, is_telling; /* the latter: the waiter's own thread must stay */
-};
+#define SAID_MAX    200
 
 void
 held_init (struct held_calls *h)
@@ -45,46 +26,22 @@ held_init (struct held_calls *h)
 void
 held_destroy (struct held_calls *h)
 {
+    while (h->open)
+        held_forget (h->open); /* tasks that are over */
     pthread_cond_destroy (&h->changed);
     pthread_mutex_destroy (&h->lock);
-}
-
-static void
-held_free (struct held_call *h)
-{
-    free (h->name);
-    free (h->traceparent);
-    json_decref (h->arguments);
-    json_decref (h->message_id);
-    json_decref (h->asked);
-    json_decref (h->given);
-    json_decref (h->ahead);
-    cancel_unref (h->cancel);
-    call_outcome_clear (&h->outcome);
-    free (h);
-}
-
-/* Under the lock. */
-static void
-forget (struct held_call *h)
-{
-    struct held_call **at = &h->served->held.open;
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
-    held_free (h);
 }
 
 /* --- whom a client lets be asked --- */
 
 static bool
-takes_all (const struct mcp_request *r, const json_t *requests)
+takes_all (const json_t *capabilities, const json_t *requests)
 {
     const char *key;
     json_t *request;
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
-        if (! mcp_input_is_taken (r->capabilities, request))
+        if (! mcp_input_is_taken (capabilities, request))
             return false;
     }
     return json_object_size (requests) > 0;
@@ -100,7 +57,7 @@ ask_now (void *ctx, const json_t *requests, uint64_t timeout_ms)
     _cleanup_json_ json_t *responses = json_object ();
     const char *key;
     json_t *request;
-    if (! takes_all (call->request, requests))
+    if (! takes_all (call->request->capabilities, requests))
         return NULL;
     json_object_foreach ((json_t *)(uintptr_t)requests, key, request)
     {
@@ -166,23 +123,6 @@ wake (void *ctx)
     pthread_mutex_unlock (&v->held.lock);
 }
 
-/* Moves what of <responses> answers something from what is asked to what came. */
-static void
-take (struct held_call *h, const json_t *responses)
-{
-    const char *key;
-    void *tmp;
-    json_t *request;
-    json_object_foreach_safe (h->asked, tmp, key, request)
-    {
-        json_t *response = json_object_get (responses, key);
-        if (! mcp_input_is_answered (request, response))
-            continue;
-        json_object_set (h->given, key, response);
-        json_object_del (h->asked, key);
-    }
-}
-
 /* Under the lock. False: they are not answered. */
 static bool
 wait_for_answers (struct held_call *h, uint64_t until_ms)
@@ -207,12 +147,15 @@ ask_later (void *ctx, const json_t *requests, uint64_t timeout_ms)
     json_t *responses = NULL;
     uint64_t listener = cancel_add (h->cancel, wake, h->served);
     pthread_mutex_lock (&all->lock);
-    /* Who declared what is in the request that waits, and a question is asked of none else. */
-    if (! all->is_closing && all->asking < ASKING_MAX && h->waiter &&
-        takes_all (h->waiter->request, requests)) {
+    /* Who declared what is in the request that waits; a task is its own client's. */
+    const json_t *declared = h->waiter        ? h->waiter->request->capabilities
+                             : h->task.is_one ? h->capabilities
+                                              : NULL;
+    if (! all->is_closing && all->asking < ASKING_MAX && takes_all (declared, requests)) {
         h->asked = json_copy ((json_t *)(uintptr_t)requests);
         h->given = json_object ();
-        take (h, h->ahead);
+        held_take (h, h->ahead);
+        held_task_touch (h);
         if (wait_for_answers (h, until_ms))
             responses = steal_ptr (&h->given);
         json_decref (h->asked);
@@ -248,8 +191,21 @@ end_telling (struct held_call *h)
 }
 
 static void
+keep_said (struct held_call *h, const char *message)
+{
+    pthread_mutex_lock (&h->served->held.lock);
+    free (h->task.said);
+    h->task.said = x_strndup (message, utf8_cut (message, strlen (message), SAID_MAX));
+    held_task_touch (h);
+    pthread_mutex_unlock (&h->served->held.lock);
+}
+
+static void
 tell_waiter (void *ctx, double at, double total, const char *message)
 {
+    struct held_call *h = ctx;
+    if (message && h->task.as)
+        keep_said (h, message);
     const struct mcp_sink *sink = begin_telling (ctx);
     if (sink)
         sink->progress (sink->ctx, at, total, message);
@@ -269,7 +225,8 @@ held_thread (void *arg)
     struct held_call *h = arg;
     struct held_calls *all = &h->served->held;
     const struct call_listener listener = { tell_waiter, say_to_waiter, h, h->log_level };
-    const struct asked_client client = { ask_later, h, h->takes, h->served->is_stdio };
+    const unsigned takes = mcp_inputs_declared (h->capabilities);
+    const struct asked_client client = { ask_later, h, takes, h->served->is_stdio };
     const struct served_call c = { .name = h->name,
                                    .arguments = h->arguments,
                                    .id = h->message_id,
@@ -278,10 +235,18 @@ held_thread (void *arg)
                                    .listener = &listener,
                                    .client = &client };
     served_call_run (h->served, &c, &h->outcome);
+    served_tell_changes (h->served);
     pthread_mutex_lock (&all->lock);
+    if (h->task.is_one) { /* it stays one; before it is over nobody sees its end */
+        pthread_mutex_unlock (&all->lock);
+        json_t *end = held_task_end (h);
+        pthread_mutex_lock (&all->lock);
+        h->task.end = end;
+    }
     h->is_over = true;
-    if (! h->waiter)
-        forget (h);
+    held_task_touch (h);
+    if (! h->waiter && ! h->task.is_one)
+        held_forget (h);
     all->running--;
     pthread_cond_broadcast (&all->changed);
     pthread_mutex_unlock (&all->lock);
@@ -296,13 +261,16 @@ held_new (struct served *v, const struct mcp_call *call)
     struct held_call *h = x_new0 (struct held_call);
     const char *traceparent = served_traceparent (call);
     h->served = v;
-    h->id = id_new ("ask_");
+    h->task.as = ask_takes_handles (call) ? held_as_task (v->exported, call->name) : NULL;
+    h->id = id_new (h->task.as ? MCP_TASK_OF_CALL : "ask_");
+    h->principal = call->request->principal ? x_strdup (call->request->principal) : NULL;
+    h->revision = call->request->revision;
     h->name = x_strdup (call->name);
     h->traceparent = traceparent ? x_strdup (traceparent) : NULL;
     h->arguments = json_incref ((json_t *)(uintptr_t)call->arguments);
     h->message_id = json_incref ((json_t *)(uintptr_t)call->request->message.id);
     h->log_level = call->request->log_level;
-    h->takes = mcp_inputs_declared (call->request->capabilities);
+    h->capabilities = json_incref ((json_t *)(uintptr_t)call->request->capabilities);
     h->cancel = cancel_new ();
     h->ahead = json_incref (json_object_get (call->params, "inputResponses"));
     h->waiter = call;
@@ -354,7 +322,7 @@ come_back (struct served *v, const struct mcp_call *call, struct mcp_answer *ans
     bool is_taken = h && h->waiter;
     if (h && ! is_taken) {
         h->waiter = call;
-        take (h, json_object_get (call->params, "inputResponses"));
+        held_take (h, json_object_get (call->params, "inputResponses"));
         pthread_cond_broadcast (&v->held.changed);
     }
     pthread_mutex_unlock (&v->held.lock);
@@ -372,33 +340,92 @@ stop (void *ctx)
     cancel_raise (h->cancel);
 }
 
-/* Until it is over or asks. True: it is over, *o is what came of it. Else *requests, owned. */
+/* Under the lock. A question is asked of the request that waits, but for a task at once. */
 static bool
-settle (struct held_call *h, struct cancel *cancel, struct call_outcome *o, json_t **requests)
+has_asked (const struct held_call *h, bool is_at_once)
+{
+    return ! is_at_once && json_object_size (h->asked);
+}
+
+/* Until it is over, asks, or goes on as a task. */
+static void
+wait_for_it (struct held_call *h, struct cancel *cancel, uint64_t until_ms, bool is_at_once)
 {
     struct held_calls *all = &h->served->held;
-    bool is_over = false;
-    while (! is_over && ! *requests) {
-        uint64_t listener = cancel_add (cancel, stop, h);
+    struct timespec at = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
+    int status = 0;
+    uint64_t listener = cancel_add (cancel, stop, h);
+    pthread_mutex_lock (&all->lock);
+    while (h->is_telling || (! h->is_over && ! has_asked (h, is_at_once) && status != ETIMEDOUT))
+        status = until_ms == UINT64_MAX || status == ETIMEDOUT
+                     ? pthread_cond_wait (&all->changed, &all->lock)
+                     : pthread_cond_timedwait (&all->changed, &all->lock, &at);
+    pthread_mutex_unlock (&all->lock);
+    cancel_remove (cancel, listener); /* not under the lock, which stopping it takes */
+}
+
+/* What a request that waits goes away with. */
+struct settled {
+    bool is_over;     /* *o is what came of it */
+    json_t *requests; /* what it asks; owned */
+    json_t *handle;   /* of the task it is now; owned */
+};
+
+/* Under the lock. */
+static bool
+take_settled (struct held_call *h, bool is_at_once, bool is_late, struct settled *out)
+{
+    if (h->is_telling) /* it tells something once more */
+        return false;
+    if (h->is_over)
+        out->is_over = true;
+    else if (has_asked (h, is_at_once))
+        out->requests = json_copy (h->asked);
+    else if (! is_late || ! held_task_begin (h, &out->handle))
+        return false;
+    h->waiter = NULL;
+    return true;
+}
+
+/* A task that comes back with answers goes on at once. */
+static struct settled
+settle (struct held_call *h, const struct mcp_call *call, bool is_back, struct call_outcome *o)
+{
+    struct held_calls *all = &h->served->held;
+    const struct exported_task *as = h->task.as;
+    const uint64_t wait_ms = as && ! is_back ? as->wait_secs.value * 1000 : 0;
+    uint64_t until_ms = as ? clock_monotonic_ms () + wait_ms : UINT64_MAX;
+    const bool is_at_once = as && ! is_back && ! wait_ms;
+    struct settled out = { 0 };
+    for (bool is_settled = false; ! is_settled;) {
+        wait_for_it (h, call->cancel, until_ms, is_at_once);
         pthread_mutex_lock (&all->lock);
-        while (h->is_telling || (! h->is_over && ! json_object_size (h->asked)))
-            pthread_cond_wait (&all->changed, &all->lock);
-        pthread_mutex_unlock (&all->lock);
-        cancel_remove (cancel, listener); /* not under the lock, which stopping it takes */
-        pthread_mutex_lock (&all->lock);
-        is_over = h->is_over;
-        if (! is_over && json_object_size (h->asked))
-            *requests = json_copy (h->asked);
-        if (is_over || *requests)
-            h->waiter = NULL;
-        if (is_over) {
+        bool is_late = clock_monotonic_ms () >= until_ms;
+        is_settled = take_settled (h, is_at_once, is_late, &out);
+        if (is_late && ! is_settled && ! h->is_telling)
+            until_ms = UINT64_MAX; /* there are too many tasks: it is waited for */
+        if (out.is_over) {
             *o = h->outcome;
             h->outcome = (struct call_outcome){ 0 };
-            forget (h);
+            held_forget (h);
         }
         pthread_mutex_unlock (&all->lock);
     }
-    return is_over;
+    return out;
+}
+
+/* A client that knows no tasks is told what it lacks. */
+static bool
+refuse_taskless (struct served *v, const struct mcp_call *call, struct mcp_answer *answer)
+{
+    const struct exported_task *as = held_as_task (v->exported, call->name);
+    if (! as || ! as->required.value || ask_takes_handles (call))
+        return false;
+    if (call->request->revision->era == MCP_MODERN)
+        mcp_refuse_taskless (answer, call->name);
+    else
+        set_failure (answer, "this tool is called as a task only, and the client knows no tasks");
+    return true;
 }
 
 bool
@@ -407,7 +434,10 @@ held_run (struct served *v, const struct mcp_call *call, struct call_outcome *o,
 {
     bool is_modern = call->request->revision->era == MCP_MODERN;
     bool is_back = is_modern && json_object_get (call->params, "requestState");
-    bool may_hold = is_modern && mcp_inputs_declared (call->request->capabilities);
+    bool is_task = ask_takes_handles (call) && held_as_task (v->exported, call->name);
+    bool may_hold = is_task || (is_modern && mcp_inputs_declared (call->request->capabilities));
+    if (refuse_taskless (v, call, answer))
+        return false;
     struct held_call *h = is_back ? come_back (v, call, answer) : may_hold ? begin (v, call) : NULL;
     if (! h && is_back)
         return false;
@@ -416,11 +446,13 @@ held_run (struct served *v, const struct mcp_call *call, struct call_outcome *o,
         return true;
     }
     const struct id id = h->id;
-    json_t *requests = NULL;
-    if (settle (h, call->cancel, o, &requests))
-        return true;
-    ask_want_input (v, call, &(struct ask_wanted){ id.text, requests, STATE_MS }, answer);
-    return false;
+    const struct settled settled = settle (h, call, is_back, o);
+    if (settled.requests)
+        ask_want_input (v, call, &(struct ask_wanted){ id.text, settled.requests, STATE_MS },
+                        answer);
+    else if (settled.handle)
+        answer->result = settled.handle;
+    return settled.is_over;
 }
 
 void

@@ -3,9 +3,11 @@
  * A call of a tool whose client can be asked. An older client is asked while the call runs; a
  * modern one is answered with what is asked, and finds its call where it was when it calls again.
  *
+ * A call may go on as a task (exports.mcp.tasks): its client gets a handle and asks after it.
+ *
  * Always true: an answer reaches the call it was asked for, of the same caller with the same
  * arguments, or none; a call nobody comes back to ends when its question is too old, and with the
- * session.
+ * session; a task is kept for as long as its client was told.
  */
 #pragma once
 

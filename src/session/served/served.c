@@ -9,6 +9,7 @@
 #include "door/tasks/intake.h"
 #include "mcp/input.h"
 #include "session/serve.h"
+#include "session/served/held_tasks.h"
 #include "session/served/served_internal.h"
 
 #include <unistd.h>
@@ -51,7 +52,7 @@ static unsigned
 offers_of (const struct exported_mcp *m)
 {
     unsigned offers = MCP_OFFERS_TOOLS;
-    if (m->agent)
+    if (m->agent || m->tasks.len)
         offers |= MCP_OFFERS_TASKS;
     if (m->skills.value)
         offers |= MCP_OFFERS_SKILLS | MCP_OFFERS_PROMPTS | MCP_OFFERS_RESOURCES;
@@ -77,6 +78,7 @@ served_new (struct session *s, struct mur_error **err)
         .offers = offers_of (s->manifest->exports->mcp),
         .asks = (s->manifest->exports->mcp->sampling.value ? MCP_INPUT_SAMPLING : 0U) |
                 (s->manifest->exports->mcp->roots.value ? MCP_INPUT_ROOTS : 0U),
+        .needs_tasks = held_needs_tasks (s->manifest->exports->mcp),
         .tells_changes = true,
         .tools_list = served_tools_list,
         .tools_call = served_tools_call,
@@ -103,6 +105,7 @@ served_new (struct session *s, struct mur_error **err)
     v->task.origin = ORIGIN_PEER;
     v->task.cancel = cancel_new ();
     s->loop_lock.is_shared = true;
+    s->kit.tools_changed = served_watch_tools;
     return v;
 }
 
@@ -112,6 +115,7 @@ served_free (struct session *s)
     struct served *v = s->rooms.served;
     if (! v)
         return;
+    s->kit.tools_changed = NULL;
     free (v->task.id);
     free (v->task.context_id);
     free (v->task.source);

@@ -54,38 +54,6 @@ served_tools_list (void *ctx, const struct mcp_call *call, struct mcp_answer *an
 
 /* --- a call --- */
 
-/* A tool with an output schema answers structure; text that is none is its failure. */
-static void
-set_structure (const char *schema, const struct call_outcome *o, struct mcp_answer *answer)
-{
-    if (! schema || o->status != TOOL_PASSED ||
-        json_object_get (answer->result, "structuredContent"))
-        return;
-    json_t *value =
-        json_loadb (o->text.data ? o->text.data : "", o->text.len, JSON_DECODE_ANY, NULL);
-    if (value) {
-        json_object_set_new (answer->result, "structuredContent", value);
-        return;
-    }
-    static const char text[] = "the tool did not return what its output schema says: not JSON";
-    json_decref (answer->result);
-    answer->result = mcp_text_result (text, sizeof text - 1, true);
-}
-
-/* What a server of tools answered goes on as it came, images and all, where the client knows its
- * kinds; a text that was cut or made by us is what there is. */
-static void
-set_result (const struct mcp_request *request, const struct call_outcome *o,
-            struct mcp_answer *answer)
-{
-    answer->result = o->mcp_result && ! o->is_truncated
-                         ? mcp_result_passed (o->mcp_result, request->revision)
-                         : NULL;
-    if (! answer->result)
-        answer->result = mcp_text_result (o->text.data ? o->text.data : "", o->text.len,
-                                          o->status != TOOL_PASSED);
-}
-
 /* What the trace says of the call, for a client that wants messages. */
 static void
 tell_outcome (const struct mcp_call *call, const struct call_outcome *o, uint64_t began_ms)
@@ -105,20 +73,6 @@ tell_outcome (const struct mcp_call *call, const struct call_outcome *o, uint64_
     call->sink->send (call->sink->ctx, mcp_log_text (level, "murmur", data));
 }
 
-/* A modern client learns what it has to declare; an older one reads it in the tool's failure. */
-static bool
-refuse_lacking (const struct mcp_call *call, const struct call_outcome *o,
-                struct mcp_answer *answer)
-{
-    if (! o->lacking || call->request->revision->era != MCP_MODERN)
-        return false;
-    mcp_refuse (answer, MCP_CAPABILITY_MISSING, "%s asks for what this client did not declare",
-                call->name);
-    answer->data =
-        json_pack ("{s:o}", "requiredCapabilities", mcp_inputs_capabilities (o->lacking));
-    return true;
-}
-
 void
 served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
 {
@@ -134,14 +88,9 @@ served_tools_call (void *ctx, const struct mcp_call *call, struct mcp_answer *an
     /* What goes to a client is not fenced: its own program decides what its model reads. */
     _cleanup_outcome_ struct call_outcome o = { 0 };
     uint64_t began_ms = clock_monotonic_ms ();
-    if (! held_run (v, call, &o, answer) || refuse_lacking (call, &o, answer))
+    if (! held_run (v, call, &o, answer))
         return;
     tell_outcome (call, &o, began_ms);
-    set_result (call->request, &o, answer);
-    loop_lock_take (&v->s->loop_lock);
-    const struct tool_entry *t = session_tool (v->s, call->name);
-    _cleanup_free_ char *schema = t && t->output_schema ? x_strdup (t->output_schema) : NULL;
-    loop_lock_release (&v->s->loop_lock);
-    set_structure (schema, &o, answer);
+    served_answer (v, call->name, call->request->revision, &o, answer);
     served_tell_changes (v);
 }

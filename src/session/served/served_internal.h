@@ -21,7 +21,7 @@ struct served_watch {
     struct watched *all;
     unsigned count;
     pthread_t thread;
-    bool is_running, is_over;
+    bool is_running, is_over, has_new_tools;
 };
 
 struct served {
@@ -59,6 +59,9 @@ void served_call_run (struct served *v, const struct served_call *c, struct call
 const char *served_traceparent (const struct mcp_call *call);
 /* served_calls.c: functions of the service. */
 mcp_serve_fn served_tools_list, served_tools_call;
+/* served_answer.c: what a client of that revision is answered of a call that is over. */
+void served_answer (struct served *v, const char *tool, const struct mcp_revision *revision,
+                    const struct call_outcome *o, struct mcp_answer *answer);
 /* served_texts.c */
 mcp_serve_fn served_resources_list, served_resources_read, served_resource_templates,
     served_skills_list, served_skills_get;
@@ -76,6 +79,8 @@ void served_watch_init (struct served_watch *w);
 void served_watch_destroy (struct served_watch *w);
 bool served_resource_watch (void *ctx, const char *uri, struct mcp_answer *no);
 void served_resource_unwatch (void *ctx, const char *uri);
+/* The session's tools changed: clients are told, by a thread of its own. */
+void served_watch_tools (struct session *s);
 /* Nobody is told any more. */
 void served_watch_end (struct served *v);
 /* served_prompts.c */
@@ -101,8 +106,9 @@ json_t *ask_outcome (const json_t *task, const char *hint);
 bool ask_takes_handles (const struct mcp_call *call);
 /* "working", "input_required", "completed", "cancelled". */
 const char *ask_status (enum task_state state);
-/* A new object: taskId, status, times. */
+/* A new object: taskId, status, times; kept as long as the session. */
 json_t *ask_handle (const json_t *task, enum task_state state);
+json_t *ask_handle_of (const char *id, const char *status, const char *updated_at);
 
 /* --- ask_input.c --- */
 
@@ -141,6 +147,8 @@ void served_tell_changes (struct served *v);
 struct stdio_server *
 stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void *ctx), void *ctx,
                     struct mur_error **err);
+/* Tells the client once that the tools are others now. From any thread; NULL is fine. */
+void stdio_server_tell_tools (struct stdio_server *x);
 /* A resource that somebody may look after has changed. From any thread; NULL is fine. */
 void stdio_server_tell_resource (struct stdio_server *x, const char *uri);
 /* Ends calls under way and waits for them. */

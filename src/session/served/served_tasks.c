@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The capsule's tasks as handles (io.modelcontextprotocol/tasks): a client that knows them is
- * answered at once and asks after what it began.
+ * Tasks as handles (io.modelcontextprotocol/tasks): a client that knows them is answered at once
+ * and asks after what it began, a task of the capsule's agent or the call of a tool.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "door/tasks/registry.h"
+#include "session/served/held_tasks.h"
 #include "session/served/served_internal.h"
 
 #include <string.h>
 
 /* --- asking after one --- */
 
-/* NULL with *answer refused: it is not the client's, or the client knows no tasks. */
+static bool
+may_ask (const struct mcp_call *call, struct mcp_answer *answer)
+{
+    return ask_takes_handles (call) || mcp_refuse_taskless (answer, call->request->method->name);
+}
+
+/* NULL with *answer refused: it is not the client's. */
 static json_t *
 find (struct served *v, const struct mcp_call *call, enum task_state *state,
       struct mcp_answer *answer)
 {
     const struct caller caller = ask_caller (v, call);
-    if (! ask_takes_handles (call)) {
-        mcp_refuse (answer, MCP_CAPABILITY_MISSING, "%s needs the extension " MCP_EXT_TASKS,
-                    call->request->method->name);
-        answer->data =
-            json_pack ("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions", MCP_EXT_TASKS);
-        return NULL;
-    }
     json_t *task = registry_task_json (v->s->registry, &caller, call->name, NULL, state);
     if (! task)
         mcp_refuse (answer, MCP_INVALID_PARAMS, "there is no task %.80s", call->name);
@@ -36,6 +36,8 @@ served_tasks_get (void *ctx, const struct mcp_call *call, struct mcp_answer *ans
 {
     struct served *v = ctx;
     enum task_state state;
+    if (! may_ask (call, answer) || held_task_get (v, call, answer))
+        return;
     _cleanup_json_ json_t *task = find (v, call, &state, answer);
     if (! task)
         return;
@@ -54,15 +56,19 @@ served_tasks_update (void *ctx, const struct mcp_call *call, struct mcp_answer *
     enum task_state state;
     const struct caller caller = ask_caller (v, call);
     const json_t *responses = json_object_get (call->params, "inputResponses");
+    if (! may_ask (call, answer))
+        return;
+    if (! json_is_object (responses)) {
+        mcp_refuse (answer, MCP_INVALID_PARAMS, "inputResponses must be an object");
+        return;
+    }
+    if (held_task_update (v, call, responses, answer))
+        return;
     _cleanup_json_ json_t *task = find (v, call, &state, answer);
     if (! task)
         return;
     _cleanup_free_ char *text =
         state == TASK_INPUT_REQUIRED ? ask_responses_text (task, responses) : NULL;
-    if (! json_is_object (responses)) {
-        mcp_refuse (answer, MCP_INVALID_PARAMS, "inputResponses must be an object");
-        return;
-    }
     if (text) {
         struct route_result routed = { 0 };
         const struct message_intake intake = {
@@ -80,6 +86,8 @@ served_tasks_cancel (void *ctx, const struct mcp_call *call, struct mcp_answer *
     struct served *v = ctx;
     enum task_state state;
     const struct caller caller = ask_caller (v, call);
+    if (! may_ask (call, answer) || held_task_cancel (v, call, answer))
+        return;
     _cleanup_json_ json_t *task = find (v, call, &state, answer);
     json_t *left = NULL;
     if (! task)

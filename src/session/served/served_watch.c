@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resources that clients look after: a look at each of them every second, while there are any.
+ * Resources that clients look after: a look at each of them every second, while there are any; and
+ * tools that changed while no client called.
  *
  * Always true: what is told was seen to change since it was asked for; nobody is told under the
  * lock.
@@ -92,6 +93,14 @@ look (struct served *v)
     }
 }
 
+/* Without the lock. */
+static void
+tell_tools (struct served *v)
+{
+    served_tell_changes (v);
+    stdio_server_tell_tools (v->stdio);
+}
+
 static void *
 watch_thread (void *arg)
 {
@@ -101,6 +110,13 @@ watch_thread (void *arg)
     while (! w->is_over) {
         uint64_t at_ms = clock_monotonic_ms () + LOOK_MS;
         struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
+        if (w->has_new_tools) {
+            w->has_new_tools = false;
+            pthread_mutex_unlock (&w->lock);
+            tell_tools (v);
+            pthread_mutex_lock (&w->lock);
+            continue;
+        }
         if (w->all)
             pthread_cond_timedwait (&w->changed, &w->lock, &at);
         else
@@ -116,6 +132,27 @@ watch_thread (void *arg)
     return NULL;
 }
 
+/* Under the lock. */
+static bool
+is_looking (struct served *v)
+{
+    struct served_watch *w = &v->watch;
+    w->is_running =
+        w->is_running || (! w->is_over && pthread_create (&w->thread, NULL, watch_thread, v) == 0);
+    return w->is_running;
+}
+
+void
+served_watch_tools (struct session *s)
+{
+    struct served_watch *w = &s->rooms.served->watch;
+    pthread_mutex_lock (&w->lock);
+    w->has_new_tools = true;
+    if (is_looking (s->rooms.served))
+        pthread_cond_signal (&w->changed);
+    pthread_mutex_unlock (&w->lock);
+}
+
 /* Under the lock; <mark> is taken over. False: there are too many. */
 static bool
 put (struct served *v, const char *uri, char *mark)
@@ -127,10 +164,7 @@ put (struct served *v, const char *uri, char *mark)
         (*at)->count++;
         return true;
     }
-    bool can_run =
-        w->is_running || (! w->is_over && pthread_create (&w->thread, NULL, watch_thread, v) == 0);
-    w->is_running = can_run;
-    if (! can_run || w->count == WATCHED_MAX) {
+    if (! is_looking (v) || w->count == WATCHED_MAX) {
         free (mark);
         return false;
     }

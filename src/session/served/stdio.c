@@ -162,10 +162,11 @@ ask_client (void *ctx, const char *method, const json_t *params, uint64_t timeou
                              w->cancel);
 }
 
-/* Tells the client once that the tools are others now. */
-static void
-tell_changes (struct stdio_server *x)
+void
+stdio_server_tell_tools (struct stdio_server *x)
 {
+    if (! x)
+        return;
     uint64_t generation = served_generation (x->served);
     pthread_mutex_lock (&x->lock);
     bool has_changed = generation != x->generation;
@@ -194,7 +195,7 @@ call_thread (void *arg)
     else
         write_line (x, text);
     pthread_mutex_unlock (&x->lock);
-    tell_changes (x);
+    stdio_server_tell_tools (x);
     free_work (w);
     pthread_mutex_lock (&x->lock);
     x->open_count--;

@@ -279,6 +279,8 @@ ask_once (struct one_call *c, const json_t *params, struct call_outcome *out,
         _cleanup_free_ char *words = mcp_error_words (error);
         mur_fail (err, E_MCP_005, "server %s refused the call of %s: %s", c->server->name,
                   c->offer->tool, words);
+        if (c->call->is_served)
+            out->mcp_error = json_incref (error);
     }
     return server_is_task (result) ? follow (c, result, deadline_ms, out, err) : result;
 }

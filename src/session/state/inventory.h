@@ -87,6 +87,8 @@ struct kit {
     struct tool_entry *tools; /* what the model sees, sorted by name */
     size_t tool_count;
     uint64_t tools_generation; /* live: grows when a pull or a removal changed the inventory */
+    /* Hears of that, under the loop lock; NULL: nobody wants to. */
+    void (*tools_changed) (struct session *s);
     const struct provided_tool *const *provided; /* what the runtime may provide, by row */
     size_t provided_count;
     struct remote *sources;   /* what pulls have learnt of the sources; NULL: nothing yet */

@@ -14,6 +14,7 @@ call_outcome_clear (struct call_outcome *o)
     free (o->state_effect);
     free (o->resource_id);
     json_decref (o->mcp_result);
+    json_decref (o->mcp_error);
     free (o->opened.rules);
     free (o->shell.binary);
     free (o->shell.command);

@@ -46,6 +46,8 @@ struct call_outcome {
     uint64_t progress_count; /* of a server's call */
     unsigned lacking;        /* of mcp_input: what its client did not declare, and it needs */
     json_t *mcp_result; /* of a served call of a server's tool: as it came; NULL: the text is all */
+    json_t
+        *mcp_error; /* of such a call: {code, message} its server answered in place of a result */
     bool is_truncated;
     bool is_dispatched; /* something ran: the deadline notice may be used up on it */
     bool has_shell;     /* shell is filled: a command finished or went to the background */

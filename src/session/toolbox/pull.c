@@ -407,6 +407,8 @@ inventory_changed (struct session *s)
 {
     stage_inventory (s, NULL);
     s->kit.tools_generation++;
+    if (s->kit.tools_changed)
+        s->kit.tools_changed (s);
     if (s->door)
         murmur_md_write (s, url_of (s));
 }

@@ -5,6 +5,7 @@
 
 import json
 import sys
+import threading
 import time
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -48,6 +49,8 @@ RESULTS = {
     "test_tool_with_logging": text("logged"),
     "json_schema_2020_12_tool": text("ok"),
     "test_headers": text("ok"),
+    "slow_compute": text("computed"),
+    "failing_job": text("the job failed", isError=True),
 }
 USER = {"username": {"type": "string", "description": "User's response"}, "email": {"type": "string", "description": "User's email address"}}
 DEFAULTS = {"name": {"type": "string", "default": "John Doe"}, "age": {"type": "integer", "default": 30},
@@ -88,15 +91,34 @@ QUESTIONS = {
         {"step1": form("Step 1: What is your name?", ["name"], name={"type": "string"})},
         {"step2": form("Step 2: What is your favorite color?", ["color"], color={"type": "string"})}],
 }
+CONFIRM = form("Delete it?", ["confirm"], confirm={"type": "boolean"})
+QUESTIONS.update({
+    "confirm_delete": [{"confirm": CONFIRM}],
+    "multi_input": [{"name": NAME, "confirm": CONFIRM}],
+    "test_tool_with_task": [{"user_name": NAME}],
+})
 RESULTS.update({name: text("state-ok") for name in QUESTIONS})
-SCHEMAS = {"json_schema_2020_12_tool": SCHEMA, "test_headers": HEADERS}
+# Whose result is in their arguments, or none.
+RESULTS.update({"greet": {}, "protocol_error_job": {}})
+# How the calls of some go on as tasks: exports.mcp.tasks.
+TASKS = [{"tool": "slow_compute"}, {"tool": "failing_job", "required": True}, {"tool": "protocol_error_job"},
+         {"tool": "confirm_delete"}, {"tool": "multi_input"}, {"tool": "test_tool_with_task", "required": True, "wait_secs": 60}]
+NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
+SECONDS = {"type": "object", "properties": {"seconds": {"type": "number"}, "label": {"type": "string"}}}
+SCHEMAS = {"json_schema_2020_12_tool": SCHEMA, "test_headers": HEADERS, "greet": NAMED, "slow_compute": SECONDS,
+           "confirm_delete": {"type": "object", "properties": {"filename": {"type": "string"}}}}
 LOGS = ("Tool execution started", "Tool processing data", "Tool execution completed")
 CAPABILITY = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
 SLOW = ("test_tool_with_progress", "test_streaming_elicitation")
 
 
+WRITING = threading.Lock()
+CANCELLED = {}
+
+
 def send(message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    with WRITING:
+        print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def meta(params, name):
@@ -115,7 +137,17 @@ def asked(params):
     return {"resultType": "input_required", "inputRequests": wanted, "requestState": str(at)}
 
 
-def result_of(method, params):
+def said(params):
+    """What depends on what was given."""
+    name, arguments = params["name"], params.get("arguments", {})
+    if name == "greet":
+        return text(f"Hello, {arguments['name']}!")
+    if name == "test_tool_with_task":
+        return text(f"Hello, {params['inputResponses']['user_name']['content']['name']}!")
+    return RESULTS[name]
+
+
+def result_of(method, params, cancelled):
     if method == "server/discover":
         return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"}
     if method == "tools/list":
@@ -131,16 +163,25 @@ def result_of(method, params):
     for words in LOGS if params["name"] == "test_tool_with_logging" and meta(params, "logLevel") else ():
         send({"method": "notifications/message", "params": {"level": "info", "data": words}})
         time.sleep(0.05)
-    return asked(params) or RESULTS[params["name"]]
+    cancelled.wait(params.get("arguments", {}).get("seconds", 0))
+    return asked(params) or said(params)
+
+
+def answer(request, cancelled):
+    found = result_of(request["method"], request.get("params", {}), cancelled)
+    if not cancelled.is_set():
+        send({"id": request["id"], **({"result": {"resultType": "complete", **found}} if found else
+                                      {"error": {"code": -32601, "message": "there is no such thing"}})})
 
 
 def main():
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
-            answer = result_of(request["method"], request.get("params", {}))
-            send({"id": request["id"], **({"result": {"resultType": "complete", **answer}} if answer else
-                                          {"error": {"code": -32601, "message": "no such method"}})})
+            cancelled = CANCELLED[request["id"]] = threading.Event()
+            threading.Thread(target=answer, args=(request, cancelled), daemon=True).start()
+        elif request["method"] == "notifications/cancelled" and request["params"]["requestId"] in CANCELLED:
+            CANCELLED[request["params"]["requestId"]].set()
 
 
 if __name__ == "__main__":
