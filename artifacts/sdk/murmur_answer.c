@@ -579,6 +579,11 @@ mur_answer_hand_over (struct mur_answer *answer, struct mur_result *out)
         has_calls = has_calls || is_call;
         has_words = has_words || block->kind == MUR_BLOCK_TEXT;
     }
+    if (answer->stop_reason == tool_call && ! has_calls) {
+        /* A word for calls that are not there ends what is written, as an unknown one does. */
+        answer->stop_reason = NULL;
+        answer->stop_word = copy_bytes (tool_call, strlen (tool_call));
+    }
     bool is_untold = answer->stop_reason == NULL;
     if (answer->error == NULL)
         settle_stop (answer, has_calls, has_words);

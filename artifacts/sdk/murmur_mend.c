@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define DEPTH_LIMIT  500
+#define DEPTH_LIMIT  128
 #define QUOTE_BYTES  40
 #define UNWRAP_LIMIT 2 /* strings within strings */
 

@@ -156,13 +156,15 @@ mur_widen_input (const struct mur_json *request, const char *tool, struct mur_te
 
 /* --- Tools --- */
 
+static const char around[] = " \t\r\n\"'`"; /* what models write around a name */
+
 static bool
 is_nearly (const char *name, const char *tool, size_t len)
 {
     for (; len > 0 && *name != '\0'; name++, tool++, len--)
         if (tolower (*name == '_' ? '-' : *name) != tolower (*tool == '_' ? '-' : *tool))
             return false;
-    return len == 0 && *name == '\0';
+    return len == 0 && name[strspn (name, around)] == '\0';
 }
 
 char *
@@ -171,6 +173,7 @@ mur_meant_tool (const struct mur_json *request, const char *name)
     const char *last = name + strlen (name);
     while (last > name && strchr ("./:", last[-1]) == NULL)
         last--;
+    last += strspn (last, around);
     mur_node meant = -1, tools = mur_json_get (request, 0, "tools");
     for (mur_node t = mur_json_first (request, tools); t >= 0; t = mur_json_next (request, t)) {
         mur_node tool = mur_json_get (request, t, "name");

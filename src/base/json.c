@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/json_write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int
@@ -93,4 +94,33 @@ void
 json_set_bool (json_t *object, const char *key, bool value)
 {
     json_object_set_new (object, key, json_boolean (value));
+}
+
+/* The code of the \uXXXX escape at <at>, or -1. */
+static long
+escape_code (const char *at, const char *end)
+{
+    char digits[5] = "";
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return -1;
+    memcpy (digits, at + 2, 4);
+    return strspn (digits, "0123456789abcdefABCDEF") == 4 ? strtol (digits, NULL, 16) : -1;
+}
+
+void
+json_mend_escapes (char *text, size_t len)
+{
+    const char *end = text + len;
+    for (char *at = text; at < end;) {
+        long code = escape_code (at, end);
+        bool is_high = code >= 0xd800 && code < 0xdc00;
+        long low = is_high ? escape_code (at + 6, end) : -1;
+        if (low >= 0xdc00 && low < 0xe000) {
+            at += 12;
+            continue;
+        }
+        if (code == 0 || (code >= 0xd800 && code < 0xe000))
+            memcpy (at + 2, "fffd", 4);
+        at += code >= 0 ? 6 : *at == '\\' ? 2 : 1;
+    }
 }

@@ -35,6 +35,10 @@ char *json_pretty (const json_t *value, enum json_text how);
 json_t *json_parse (const char *text, size_t len, const char *what, enum diag_code code,
                     struct mur_error **err);
 
+/* Half a surrogate pair and NUL, written as escapes, become U+FFFD in place. Models and clients
+ * that cut texts write them, and Jansson refuses a whole text for one. */
+void json_mend_escapes (char *text, size_t len);
+
 /* Borrowed string member, or NULL when absent or of another type. */
 const char *json_get_string (const json_t *object, const char *key);
 /* Borrowed member, or NULL when absent or null, as writers put what is not set. */

@@ -157,7 +157,14 @@ envelope_read (const char *body, size_t len, struct envelope *out)
     *out = (struct envelope){ .id = x_strdup ("null") };
     _cleanup_json_ json_t *clean = json_string_lossy (body, len);
     const char *text = json_string_value (clean);
+    _cleanup_free_ char *mended = NULL;
     _cleanup_json_ json_t *request = parse (text, json_string_length (clean));
+    if (! request) {
+        mended = x_memdup (text, json_string_length (clean) + 1);
+        json_mend_escapes (mended, json_string_length (clean));
+        text = mended;
+        request = parse (text, json_string_length (clean));
+    }
     if (! request)
         return RPC_PARSE;
     if (! json_is_object (request))

@@ -108,6 +108,15 @@ def test_door_05_bytes_that_are_no_utf8_are_replaced(door):
     assert door.post(b'{"jsonrpc":"2.0","id":"\xff","method":"ListTasks"}').json["id"] == "\N{REPLACEMENT CHARACTER}"
 
 
+@pytest.mark.parametrize("escape", [r"\ud83d", r"\udc00x", r"\ud800\ud800"])
+def test_report_01_half_a_pair_from_a_client_is_replaced_too(door, escape):
+    """A client that cuts its text between two halves writes one."""
+    message = '{"messageId":"1","role":"ROLE_USER","parts":[{"text":"cut %s"}]}' % escape
+    answer = door.post(('{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":%s}}' % message).encode()).json
+    assert "result" in answer, answer
+    assert door.post(('{"jsonrpc":"2.0","id":"%s","method":"ListTasks"}' % escape).encode()).json["id"].startswith("\N{REPLACEMENT CHARACTER}")
+
+
 def test_door_05_params_may_be_left_out_and_other_members_are_ignored(door):
     assert "result" in door.post({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "more": [1]}).json
 

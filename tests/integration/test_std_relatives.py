@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.test_std_reports import EVENTS, FILES, LIST
 from tests.support import warm_forms
+from tests.support.fixtures import own_component
 from tests.support.model_server import Reply
 from tests.support.provider_forms import PROVIDERS, Turn, dumped
 from tests.support.terminal import Terminal
@@ -113,7 +114,15 @@ def test_report_03_more_inputs_that_are_nearly_json(desk, arguments):
     assert session.result_text == "finished" and len(task.model.requests) == 2
 
 
-@pytest.mark.parametrize("written", ["functions.files", "Files", "std/files", "default_api:files"])
+@pytest.mark.parametrize("levels", [100, 300, 3000])
+def test_report_03_an_input_nested_without_end_is_that_calls_error(desk, levels):
+    task = desk()
+    session = task.ends(task.called('{"action":"list","x":' + '{"a":[' * levels + "1" + "]}" * levels + "}"))
+    assert session.result_text == "finished" and len(task.model.requests) == 2
+    assert levels == 100 or b"nested too deeply" in task.model.requests[1].body
+
+
+@pytest.mark.parametrize("written", ["functions.files", "Files", "std/files", "default_api:files", " files\n", "`files`"])
 def test_report_03_a_name_that_means_one_tool_is_that_tool(desk, written):
     task = desk()
     session = task.ends(task.called(LIST, written))
@@ -201,6 +210,13 @@ def test_report_06_ends_of_other_kinds(desk, word):
     events = changed(changed(task.events(OK), "finish_reason", word), "stop_reason", word)
     if task.form.name == "responses":
         events[-1]["response"]["status"] = word
+    assert task.ends(task.stream(events), then_ok=False).result_text == "finished" and len(task.model.requests) == 1
+
+
+@pytest.mark.parametrize("word", ["tool_calls", "TOOL_USE", "function_call"])
+def test_report_06_a_word_for_calls_that_are_not_there_loses_no_answer(desk, word):
+    task = desk()
+    events = changed(changed(task.events(OK), "finish_reason", word), "stop_reason", word)
     assert task.ends(task.stream(events), then_ok=False).result_text == "finished" and len(task.model.requests) == 1
 
 
@@ -342,3 +358,10 @@ def test_report_each_failure_of_a_provider_ends_in_one_sentence_on_a_terminal(de
     assert terminal.end() == 1
     last = [line for line in terminal.text.replace("\r", "").split("\n") if line.strip()][-1]
     assert re.search(rf"error\[E-RUN-040\]: the task did not complete: failed: (the provider's answer is )?{sentence}", last), terminal.text
+
+
+def test_report_24_a_component_that_is_no_tool_is_said_at_launch(lab):
+    """Another kind of artifact under `runtime: tool`: it may never be called, so it is a warning."""
+    hook = lab.publish("notes", own_component("hook-seed"))
+    result = lab.agent(steps=[{"text": "fine"}], tools=[hook]).run("--task", "go").ok()
+    assert "local/notes@0.1.0 is declared as a tool and does not export murmur:tool/run@" in result.stderr

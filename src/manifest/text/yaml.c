@@ -441,6 +441,30 @@ has_tab_at (const struct builder *b, size_t line, size_t column)
     return is_indented_so || (at + column < end && at[column] == '\t');
 }
 
+/* libyaml reads ahead of what it has understood, so the place is counted from its offset. */
+static bool
+fail_reading (const struct builder *b)
+{
+    size_t offset = b->parser.problem_offset < b->len ? b->parser.problem_offset : b->len;
+    size_t line = 1, column = 1;
+    for (size_t i = 0; i < offset; i++) {
+        bool is_end = b->text[i] == '\n';
+        bool is_first_byte = ((unsigned char)b->text[i] & 0xc0) != 0x80;
+        line += is_end;
+        column = is_end ? 1 : column + is_first_byte;
+    }
+    const char *problem = b->parser.problem ? b->parser.problem : "unreadable byte";
+    if (strstr (problem, "control characters"))
+        mur_fail (b->err, b->code, "%s:%zu:%zu: the control character 0x%02x, which no YAML holds",
+                  b->name, line, column, (unsigned)b->parser.problem_value);
+    else
+        mur_fail (b->err, b->code, "%s:%zu:%zu: not UTF-8 text: %s", b->name, line, column,
+                  problem);
+    mur_hint (b->err, "save the file as UTF-8 text; in a double-quoted text such a character is "
+                      "written as \\xNN");
+    return false;
+}
+
 static bool
 fail_syntax (struct builder *b)
 {
@@ -455,9 +479,7 @@ fail_syntax (struct builder *b)
         return mur_fail (b->err, b->code, "%s:%zu:%zu: a tab: YAML is indented with blanks",
                          b->name, p->problem_mark.line + 1, p->problem_mark.column + 1);
     if (p->error == YAML_READER_ERROR)
-        return mur_fail (b->err, b->code, "%s:%zu:%zu: not UTF-8 text: %s", b->name,
-                         p->mark.line + 1, p->mark.column + 1,
-                         p->problem ? p->problem : "unreadable byte");
+        return fail_reading (b);
     mur_fail (b->err, b->code, "%s:%zu:%zu: %s%s%s", b->name, p->problem_mark.line + 1,
               p->problem_mark.column + 1, p->problem ? p->problem : "not YAML",
               p->context ? " " : "", p->context ? p->context : "");

@@ -9,44 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The code of the \uXXXX escape at <at>, or -1. */
-static long
-escape_code (const char *at, const char *end)
-{
-    char digits[5] = "";
-    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
-        return -1;
-    memcpy (digits, at + 2, 4);
-    return strspn (digits, "0123456789abcdefABCDEF") == 4 ? strtol (digits, NULL, 16) : -1;
-}
-
-/* Half a surrogate pair and NUL, which models write now and then, become U+FFFD: jansson refuses a
- * whole answer for one of them. */
-static void
-mend_escapes (char *text, size_t len)
-{
-    const char *end = text + len;
-    for (char *at = text; at < end;) {
-        long code = escape_code (at, end);
-        bool is_high = code >= 0xd800 && code < 0xdc00;
-        long low = is_high ? escape_code (at + 6, end) : -1;
-        if (low >= 0xdc00 && low < 0xe000) {
-            at += 12;
-            continue;
-        }
-        if (code == 0 || (code >= 0xd800 && code < 0xe000))
-            memcpy (at + 2, "fffd", 4);
-        at += code >= 0 ? 6 : *at == '\\' ? 2 : 1;
-    }
-}
-
 json_t *
 driver_answer_load (const char *text, size_t len)
 {
     json_t *body = json_loadb (text, len, JSON_DECODE_ANY, NULL);
     if (! body) {
         _cleanup_free_ char *mended = x_memdup (text, len);
-        mend_escapes (mended, len);
+        json_mend_escapes (mended, len);
         body = json_loadb (mended, len, JSON_DECODE_ANY, NULL);
     }
     if (json_is_object (body))

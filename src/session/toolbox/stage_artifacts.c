@@ -317,6 +317,15 @@ warn_large_config (const struct staged_artifact *a)
                             a->full_name, len, ADAPTED_VALUE_MAX);
 }
 
+static void
+warn_no_tool (const struct staged_artifact *a)
+{
+    if (a->role == ROLE_TOOL && ! component_exports (a->component, host_tool_interface))
+        diag_plain_warning ("%s@%s is declared as a tool and does not export %s: every call of it "
+                            "fails (artifacts[].runtime says what an artifact is)",
+                            a->full_name, a->version, host_tool_interface);
+}
+
 static bool
 take_payload (struct session *s, struct staged_artifact *a, struct mur_error **err)
 {
@@ -344,6 +353,7 @@ take_payload (struct session *s, struct staged_artifact *a, struct mur_error **e
     if (! load_component (s, a, err))
         return false;
     warn_large_config (a);
+    warn_no_tool (a);
     const struct inference *inf = s->manifest->inference;
     if (inf && inf->transport == TRANSPORT_PROCESS && inf->driver_entry == a->entry)
         return check_process_driver (a, err);

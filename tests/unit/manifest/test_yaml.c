@@ -159,7 +159,9 @@ test_documents_that_are_refused (void **state _unused_)
     refuse ("a: *nowhere\n", "does not exist");
     refuse ("a: &x [1, *x]\n", "inside the value it stands for");
     refuse ("a: [1, 2\n", "f.yaml:");
-    refuse ("a: \"\xff\"\n", "not UTF-8");
+    refuse ("a: \"\xff\"\n", "f.yaml:1:5: not UTF-8");
+    refuse ("a: 1\nb: 2\nc: gr\xfcn\n", "f.yaml:3:6: not UTF-8");
+    refuse ("a: 1\nb: \"\xc3\xbc\a\"\n", "f.yaml:2:6: the control character 0x07");
     refuse ("a: !!int many\n", "tag");
     refuse ("a: b: c\n", "f.yaml:1:5");
     refuse ("\tx: 1\n", "f.yaml:1:1");
