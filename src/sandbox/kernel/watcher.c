@@ -43,7 +43,8 @@ keep_only (int lifeline_fd, const struct cgroup_scope *scope)
 static _noreturn_ void
 watch (int lifeline_fd, const struct cgroup_scope *scope)
 {
-    static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
+    static const int ignored[] = { SIGINT,  SIGTERM, SIGHUP,  SIGPIPE, SIGQUIT,
+                                   SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU };
     for (size_t i = 0; i < ARRAY_LEN (ignored); i++)
         signal (ignored[i], SIG_IGN);
     sigset_t none;

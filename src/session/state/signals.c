@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/state/signals.h"
 
+#include "base/cleanup.h"
+
 sigset_t
 signals_of_ending (void)
 {
@@ -9,10 +11,14 @@ signals_of_ending (void)
     sigaddset (&signals, SIGTERM);
     sigaddset (&signals, SIGINT);
     sigaddset (&signals, SIGQUIT);
-    /* Ignored from birth under nohup: a blocked signal would be seen all the same. */
-    struct sigaction hangup;
-    if (sigaction (SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-        sigaddset (&signals, SIGHUP);
+    /* A closed terminal, batch systems before they kill, timers, `ulimit -t`. What is ignored from
+     * birth, as under nohup, stays so: a blocked signal would be seen all the same. */
+    static const int from_outside[] = { SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU };
+    for (size_t i = 0; i < ARRAY_LEN (from_outside); i++) {
+        struct sigaction now;
+        if (sigaction (from_outside[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset (&signals, from_outside[i]);
+    }
     return signals;
 }
 

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 
-sigset_t signals_of_ending (void); /* SIGTERM, SIGINT, SIGQUIT, and SIGHUP unless it is ignored */
+/* SIGTERM, SIGINT, SIGQUIT; unless ignored SIGHUP, SIGUSR1, SIGUSR2, SIGALRM and SIGXCPU. */
+sigset_t signals_of_ending (void);
 void signals_hold (sigset_t *before);
 void signals_release (const sigset_t *before);
