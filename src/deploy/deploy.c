@@ -7,7 +7,14 @@
 
 #include <string.h>
 
-#define RECORDS_TOKEN "MUR_RECORDS_TOKEN" /* what a records store is shown */
+/* What a records store wants to be shown, by the scheme of its address. */
+static const struct {
+    const char *scheme, *key;
+} store_keys[] = {
+    { "https:", "MUR_RECORDS_TOKEN" },
+    { "s3:", "AWS_ACCESS_KEY_ID" },
+    { "s3:", "AWS_SECRET_ACCESS_KEY" },
+};
 
 typedef void render_fn (const struct deploy_facts *f, struct deploy_files *out);
 
@@ -143,9 +150,10 @@ collect_keys (const struct capsule_manifest *m, const char *records_store, struc
         if (g && g->key_reference && ! strv_contains (out, g->key_reference))
             strv_push (out, g->key_reference);
     }
-    if (records_store && str_starts (records_store, "https:") &&
-        ! strv_contains (out, RECORDS_TOKEN))
-        strv_push (out, RECORDS_TOKEN);
+    for (size_t i = 0; records_store && i < ARRAY_LEN (store_keys); i++)
+        if (str_starts (records_store, store_keys[i].scheme) &&
+            ! strv_contains (out, store_keys[i].key))
+            strv_push (out, store_keys[i].key);
     strv_sort (out);
 }
 

@@ -249,6 +249,23 @@ route (const struct deploy_facts *f)
     return o;
 }
 
+/* A port of the records store that is not among the usual ones; 0: none is. */
+static int
+store_port (const char *store)
+{
+    _cleanup_url_ struct url url = { 0 };
+    const char *endpoint = store ? strstr (store, "endpoint=") : NULL;
+    _cleanup_free_ char *address = endpoint ? x_strdup (endpoint + strlen ("endpoint="))
+                                   : store  ? x_strdup (store)
+                                            : NULL;
+    if (! address)
+        return 0;
+    address[strcspn (address, "&")] = '\0';
+    if (url_parse (address, &url) || url.authority.port == URL_NO_PORT)
+        return 0;
+    return url.authority.port == 80 || url.authority.port == 443 ? 0 : url.authority.port;
+}
+
 /* In: the fleet and the gateway's namespace. Out: names, and what capsules of this one may reach;
  * which hosts is held by mur itself. */
 static json_t *
@@ -267,6 +284,10 @@ network_policy (const struct deploy_facts *f)
         "ports", "protocol", "UDP", "port", 53, "protocol", "TCP", "port", 53, "ports", "protocol",
         "TCP", "port", 443, "protocol", "TCP", "port", 80, "to", "podSelector", "matchLabels",
         "murmur.dev/fleet", "referee");
+    int port = store_port (f->request->records_store);
+    if (port)
+        json_array_append_new (
+            egress, json_pack ("{s:[{s:s, s:i}]}", "ports", "protocol", "TCP", "port", port));
     if (f->request->roost_url) /* the doors of its children */
         json_array_append_new (egress, json_pack ("{s:[{s:{s:{s:s}}}]}", "to", "podSelector",
                                                   "matchLabels", "murmur.dev/fleet", "session"));

@@ -34,6 +34,25 @@ def built(name, package="."):
     return program
 
 
+def installed(package):
+    """The program of "module/path@version", whose own go.mod pins what it is made of."""
+    path, version = package.split("@")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "murmur" / "real" / f"{path.rsplit('/', 1)[1]}-{version}"
+    program = base / path.rsplit("/", 1)[1]
+    if program.exists():
+        return program
+    if not shutil.which("go"):
+        pytest.skip("go is not installed")
+    base.mkdir(parents=True, exist_ok=True)
+    with open(base / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["go", "install", "-ldflags=-s -w", package], capture_output=True, text=True, timeout=40 * MINUTES, env={
+            **os.environ, "GOBIN": str(base), "GOFLAGS": "-buildvcs=false", "GOWORK": "off", "CGO_ENABLED": "0"})
+        if done.returncode != 0:
+            pytest.skip(f"{package} cannot be had: {done.stderr.strip()[-200:]}")
+    return program
+
+
 def build(source, package, program):
     fresh = program.with_suffix(".new")
     command = ["go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", str(fresh), package]

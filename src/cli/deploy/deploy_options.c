@@ -59,7 +59,8 @@
         { .name = "--records-store",                                                               \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<URL>",                                                                   \
-          .help = "where its records go while it runs: https://host/path, or file:///folder" },    \
+          .help =                                                                                  \
+              "where its records go while it runs: s3://bucket/prefix, https://host/path, ..." },  \
         { .name = "--seccomp-profile",                                                             \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<NAME>",                                                                  \

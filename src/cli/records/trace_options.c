@@ -61,7 +61,8 @@ const struct cli_option cli_trace_fetch_options[] = {
     { .name = "--secrets-dir",
       .kind = CLI_VALUE,
       .value_name = "<DIR>",
-      .help = "where the store's token is, in a file named MUR_RECORDS_TOKEN" },
+      .help = "where the store's token is, in a file named MUR_RECORDS_TOKEN, or the AWS_... keys "
+              "of one at s3://" },
     { 0 },
 };
 

@@ -135,7 +135,8 @@ const struct cli_option cli_run_options[] = {
       .kind = CLI_VALUE,
       .value_name = "<URL>",
       .help = "where the session's records go while it runs, and those of its children: "
-              "file:///folder, or https://host/path for a server that keeps what is PUT" },
+              "s3://bucket/prefix, file:///folder, or https://host/path for a server that keeps "
+              "what is PUT" },
     { .name = "--secrets-dir",
       .kind = CLI_VALUE,
       .value_name = "<DIR>",

@@ -7,13 +7,14 @@
 #include "manifest/settings/secrets_dir.h"
 #include "net/http_fetch.h"
 #include "net/url.h"
+#include "trace/ship/s3.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #define FILE_SCHEME      "file://"
+#define S3_SCHEME        "s3://"
 #define CONNECT_MS       5000
 #define SILENCE_MS       30000
 #define REFUSAL_TEXT_MAX 65536
@@ -22,6 +23,7 @@ struct record_store {
     char *url;              /* without a slash at its end */
     struct fs_root *folder; /* NULL: a server */
     struct http_client *http;
+    struct s3 *s3;    /* NULL: a server that keeps what is PUT */
     bool takes_token; /* may be sent there */
 };
 
@@ -51,12 +53,20 @@ open_server (struct record_store *s, struct mur_error **err)
         mur_fail (err, E_IO_003, "records store \"%s\" %s", s->url, fault);
         return mur_hint (
             err,
-            "write https://host/path, or file:///folder; a token is a file named " RECORD_STORE_TOKEN
+            "write https://host/path, s3://bucket/prefix or file:///folder; a token is a file named " RECORD_STORE_TOKEN
             " of --secrets-dir");
     }
     s->takes_token = str_eq (url.scheme, "https") || host_is_loopback (url.authority.host);
     s->http = http_client_new ();
     return true;
+}
+
+static bool
+open_s3 (struct record_store *s, struct mur_error **err)
+{
+    s->s3 = s3_open (s->url, err);
+    s->http = s->s3 ? http_client_new () : NULL;
+    return s->s3 != NULL;
 }
 
 struct record_store *
@@ -66,7 +76,9 @@ record_store_open (const char *url, struct mur_error **err)
     s->url = x_strdup (url);
     for (size_t len = strlen (s->url); len && s->url[len - 1] == '/'; len--)
         s->url[len - 1] = '\0';
-    bool is_open = str_starts (url, FILE_SCHEME) ? open_folder (s, err) : open_server (s, err);
+    bool is_open = str_starts (url, FILE_SCHEME) ? open_folder (s, err)
+                   : str_starts (url, S3_SCHEME) ? open_s3 (s, err)
+                                                 : open_server (s, err);
     return is_open ? steal_ptr (&s) : NULL;
 }
 
@@ -77,6 +89,8 @@ record_store_free (struct record_store *s)
         fs_root_free (s->folder);
     if (s->http)
         http_client_free (s->http);
+    if (s->s3)
+        s3_free (s->s3);
     free (s->url);
     free (s);
 }
@@ -86,14 +100,8 @@ record_store_free (struct record_store *s)
 static char *
 address_of (const struct record_store *s, const char *key)
 {
-    struct buf out = { 0 };
-    buf_printf (&out, "%s/", s->url);
-    for (const char *c = key; *c; c++)
-        if (isalnum ((unsigned char)*c) || strchr ("/._-", *c))
-            buf_putc (&out, *c);
-        else
-            buf_printf (&out, "%%%02X", (unsigned char)*c);
-    return buf_steal (&out);
+    _cleanup_free_ char *escaped = s3_escape (key);
+    return s->s3 ? s3_address (s->s3, key) : x_asprintf ("%s/%s", s->url, escaped);
 }
 
 /* What the request says of who asks. Its text is wiped by the caller. */
@@ -110,12 +118,52 @@ authorization (const struct record_store *s, struct mur_error **err)
     return text;
 }
 
+struct asking {
+    const char *method, *key;
+    const void *data; /* NULL: none */
+    size_t len, limit;
+    struct cancel *cancel;
+};
+
 static bool
-ask (struct record_store *s, const char *method, const char *key, const void *data, size_t len,
-     size_t limit, struct cancel *cancel, struct http_response *out, struct mur_error **err)
+fetch_with (struct record_store *s, const struct asking *a, const struct http_header *headers,
+            size_t count, struct http_response *out, struct mur_error **err)
+{
+    _cleanup_free_ char *url = address_of (s, a->key);
+    const struct http_fetch fetch = {
+        .request = { .method = a->method,
+                     .url = url,
+                     .headers = headers,
+                     .header_count = count,
+                     .body_kind = a->data ? HTTP_BODY_BUFFER : HTTP_BODY_NONE,
+                     .body = a->data,
+                     .body_len = a->len,
+                     .connect_timeout_ms = CONNECT_MS,
+                     .first_byte_timeout_ms = SILENCE_MS,
+                     .between_bytes_timeout_ms = SILENCE_MS },
+        .limit_bytes = a->limit,
+        .cancel = a->cancel,
+    };
+    return http_fetch (s->http, &fetch, out, NULL, err);
+}
+
+static bool
+fetch_signed (struct record_store *s, const struct asking *a, struct http_response *out,
+              struct mur_error **err)
+{
+    _cleanup_s3_signed_ struct s3_signed signs = { 0 };
+    if (! s3_sign (s->s3, a->method, a->key, a->data, a->len, &signs, err))
+        return false;
+    return fetch_with (s, a, signs.headers, signs.count, out, err);
+}
+
+static bool
+ask (struct record_store *s, const struct asking *a, struct http_response *out,
+     struct mur_error **err)
 {
     struct mur_error *caught = NULL;
-    _cleanup_free_ char *url = address_of (s, key);
+    if (s->s3)
+        return fetch_signed (s, a, out, err);
     char *who = authorization (s, &caught);
     if (caught)
         return mur_propagate (err, caught);
@@ -123,21 +171,7 @@ ask (struct record_store *s, const char *method, const char *key, const void *da
         { "content-type", "application/octet-stream", 24 },
         { "authorization", who ? who : "", who ? strlen (who) : 0 },
     };
-    const struct http_fetch fetch = {
-        .request = { .method = method,
-                     .url = url,
-                     .headers = headers,
-                     .header_count = who ? 2 : 1,
-                     .body_kind = data ? HTTP_BODY_BUFFER : HTTP_BODY_NONE,
-                     .body = data,
-                     .body_len = len,
-                     .connect_timeout_ms = CONNECT_MS,
-                     .first_byte_timeout_ms = SILENCE_MS,
-                     .between_bytes_timeout_ms = SILENCE_MS },
-        .limit_bytes = limit,
-        .cancel = cancel,
-    };
-    bool was_asked = http_fetch (s->http, &fetch, out, NULL, err);
+    bool was_asked = fetch_with (s, a, headers, who ? 2 : 1, out, err);
     if (who)
         secret_wipe (who, strlen (who));
     free (who);
@@ -145,10 +179,13 @@ ask (struct record_store *s, const char *method, const char *key, const void *da
 }
 
 static bool
-refuse (const struct record_store *s, const char *key, int status, struct mur_error **err)
+refuse (const struct record_store *s, const char *key, const struct http_response *r,
+        struct mur_error **err)
 {
-    mur_fail (err, E_IO_003, "the records store %s answered %d to %s", s->url, status, key);
-    return status == 401 || status == 403
+    if (s->s3)
+        return s3_refuse (r, s->url, key, err);
+    mur_fail (err, E_IO_003, "the records store %s answered %d to %s", s->url, r->status, key);
+    return r->status == 401 || r->status == 403
                ? mur_hint (err, "its token is the file " RECORD_STORE_TOKEN " of --secrets-dir")
                : false;
 }
@@ -172,9 +209,17 @@ record_store_put (struct record_store *s, const char *key, const void *data, siz
     if (s->folder)
         return put_file (s, key, data, len, err);
     _cleanup_http_response_ struct http_response r = { 0 };
-    if (! ask (s, "PUT", key, data ? data : "", len, REFUSAL_TEXT_MAX, cancel, &r, err))
+    const struct asking a = { "PUT", key, data ? data : "", len, REFUSAL_TEXT_MAX, cancel };
+    if (! ask (s, &a, &r, err))
         return false;
-    return (r.status >= 200 && r.status < 300) || refuse (s, key, r.status, err);
+    return (r.status >= 200 && r.status < 300) || refuse (s, key, &r, err);
+}
+
+/* A server of S3 says by 404, too, that there is no such bucket. */
+static bool
+is_nothing (const struct record_store *s, const struct http_response *r)
+{
+    return s->s3 ? s3_is_nothing (r) : r->status == 404;
 }
 
 bool
@@ -184,10 +229,11 @@ record_store_get (struct record_store *s, const char *key, size_t limit, struct 
     if (s->folder)
         return fs_exists (s->folder, key, NULL) && fs_read (s->folder, key, limit, out, err);
     _cleanup_http_response_ struct http_response r = { 0 };
-    if (! ask (s, "GET", key, NULL, 0, limit, NULL, &r, err) || r.status == 404)
+    const struct asking a = { "GET", key, NULL, 0, limit, NULL };
+    if (! ask (s, &a, &r, err) || is_nothing (s, &r))
         return false;
     if (r.status != 200)
-        return refuse (s, key, r.status, err);
+        return refuse (s, key, &r, err);
     *out = r.body;
     r.body = (struct buf){ 0 };
     return true;

@@ -3,7 +3,7 @@
  * Where records go that outlive their machine: objects by key, put and got whole.
  *
  * file:///folder is a mounted volume; https://host/path is any server that keeps what is PUT and
- * gives it by GET, as an S3-compatible one does behind a token or a signed proxy. Always true: the
+ * gives it by GET; s3://bucket/prefix a server of S3, asked with signed requests. Always true: the
  * same key is always given the same bytes, so a put may be repeated; the token comes from a file
  * (MUR_RECORDS_TOKEN of --secrets-dir), is read for each request, and is sent over https or to
  * this machine alone.

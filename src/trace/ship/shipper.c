@@ -230,8 +230,8 @@ warn_once (struct shipper *s, const struct mur_error *why)
     if (cancel_is_raised (s->cancel)) /* patience ended, which is said there */
         return;
     if (! s->has_warned)
-        diag_warn (DIAG_RUNTIME, W_RUN_011, "%s; the records stay here, and are offered again",
-                   why->message);
+        diag_warn (DIAG_RUNTIME, W_RUN_011, "%s%s%s; the records stay here, and are offered again",
+                   why->message, why->hint ? "; " : "", why->hint ? why->hint : "");
     s->has_warned = true;
 }
 
