@@ -229,6 +229,40 @@ def test_fleet_control_plane_dies_and_returns(started, plane, figures):
     figures["orphans after the control plane's death"] = 0
 
 
+def test_fleet_25_a_partition_of_15_s_ends_nobody(started, plane):
+    """Neither the referee nor the API server can be heard, by anybody."""
+    fleet = started()
+    [job] = slow_tree(fleet)
+    silent = [plane.processes["kube-apiserver"].pid, fleet.roost.process.pid]
+    root, child = fleet.node.process_of(root_pod_process(fleet)), fleet.node.running[fleet.annotation(job, "pod-uid")]
+    try:
+        for pid in silent:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(15)
+        assert root.poll() is None and child.poll() is None
+    finally:
+        for pid in silent:
+            os.kill(pid, signal.SIGCONT)
+    time.sleep(10)
+    assert root.poll() is None and child.poll() is None and fleet.api.get("jobs", job["metadata"]["name"]), fleet.logs()
+
+
+def test_fleet_25_a_child_whose_node_hears_nothing_winds_down_in_60_s_of_its_parents_death(started, figures):
+    """Its pod's deletion never reaches it: it asks the referee itself."""
+    fleet = started()
+    [job] = slow_tree(fleet)
+    uid = fleet.annotation(job, "pod-uid")
+    child = fleet.node.running[uid]
+    fleet.node.deaf.add(uid)
+    began = time.monotonic()
+    os.killpg(fleet.node.process_of(root_pod(fleet)).pid, signal.SIGKILL)
+    eventually(lambda: child.poll() is not None, 60 * SLOWER, lambda: f"it winds down: {fleet.logs()}")
+    figures["a child cut off ends after its parent's death, s"] = round(time.monotonic() - began, 1)
+    assert "the launcher is gone: winding down" in next(path.read_text() for name, path in fleet.node.logs.items()
+                                                        if name.startswith(job["metadata"]["name"]))
+    fleet.node.deaf.clear()
+
+
 def root_pod_process(fleet):
     """The root's pod as the node knows it: the API server is not asked."""
     uid = next(uid for uid in fleet.node.running)

@@ -284,6 +284,7 @@ class Node:
         self.lab, self.api, self.environment = lab, api, environment or {}
         self.running, self.logs, self.first_seen, self.files, self.places = {}, {}, {}, {}, {}
         self.count, self.is_open, self.is_starting = 10, True, True
+        self.deaf = set()  # pods whose deletion it does not hear of, by uid
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -292,8 +293,9 @@ class Node:
             try:
                 pods = {pod["metadata"]["uid"]: pod for pod in self.api.list("pods")}
                 for uid, pod in pods.items():
-                    self.tend(uid, pod)
-                for uid in [uid for uid in self.running if uid not in pods]:
+                    if uid not in self.deaf:
+                        self.tend(uid, pod)
+                for uid in [uid for uid in self.running if uid not in pods and uid not in self.deaf]:
                     self.end(uid, 0)
             except (OSError, http.client.HTTPException, ValueError):
                 pass

@@ -21,7 +21,7 @@ def eventually(fact, within_s=10.0, message=None, every_s=0.01):
         if value:
             return value
         if time.monotonic() >= deadline:
-            what = message or getattr(fact, "__doc__", None) or "the expected fact"
+            what = (message() if callable(message) else message) or getattr(fact, "__doc__", None) or "the expected fact"
             raise AssertionError(f"after {within_s} s still not: {what}" + (f" ({reason})" if reason else ""))
         time.sleep(every_s)
 

@@ -11,6 +11,8 @@
 struct launched {
     struct termination *termination; /* NULL: not armed */
     struct deadline deadline;
+    struct fleet_lifeline
+        *fleet_lifeline; /* NULL: the parent is on this machine, or there is none */
     /* Of a script: what it pulled and sent, not recorded yet. */
     struct pulled *script_pulls;
     size_t script_pull_count;

@@ -8,6 +8,8 @@
 #include "base/keys/ed25519.h"
 #include "door/callers/auth.h"
 #include "session/handoff/handoff.h"
+#include "session/launch/fleet_lifeline.h"
+#include "session/launch/launched.h"
 #include "session/stage/staged.h"
 #include "session/state/session.h"
 #include "spawn/report/registration.h"
@@ -55,7 +57,10 @@ join_fleet (struct session *s, const json_t *fleet, struct mur_error **err)
         door_auth_set_formation (s->rooms.staged->auth, formation, member, key);
     if (str_eq (json_get_string (fleet, "placement"), "fleet"))
         handoff_join_elsewhere (s);
-    return true;
+    if (! s->asked->launcher.spawner->delegation_id)
+        return true;
+    s->rooms.launched->fleet_lifeline = fleet_lifeline_new (handoff_roost_url (s), s->id.text, err);
+    return s->rooms.launched->fleet_lifeline != NULL;
 }
 
 bool
@@ -127,6 +132,7 @@ deregister (struct session *s, bool is_complete, const json_t *completion, uint6
 void
 roost_session_end (struct session *s, bool is_complete)
 {
+    fleet_lifeline_free (steal_ptr (&s->rooms.launched->fleet_lifeline));
     if (! handoff_credential (s))
         return;
     _cleanup_json_ json_t *completion = own_completion (s, is_complete);

@@ -78,6 +78,12 @@ lifeline_take (enum lifeline which, struct mur_error **err)
     return true;
 }
 
+void
+lifeline_give (enum lifeline which, int fd)
+{
+    taken[which] = fd;
+}
+
 int
 lifeline_fd (enum lifeline which)
 {

@@ -18,6 +18,9 @@ enum lifeline {
 /* Reads its variable, once in a process: unset or blank is none, anything but the open read end of
  * a pipe is refused telling which it is. What this process starts never inherits it. */
 bool lifeline_take (enum lifeline which, struct mur_error **err);
+/* One this process makes itself, of a launcher no pipe reaches. Taken over; before there is a
+ * second thread that asks for it. */
+void lifeline_give (enum lifeline which, int fd);
 /* The descriptor that was taken, or -1. Borrowed; open for the process's life. */
 int lifeline_fd (enum lifeline which);
 /* Reads what made it readable. True at the end of the stream; bytes are nobody's business. A fault
