@@ -68,6 +68,9 @@ pod_wait (const json_t *pod)
             (waiting && ! str_eq (json_get_string (waiting, "reason"), "ContainerCreating")))
             return tell (waiting);
     }
+    if (! json_get_string (json_object_get (pod, "spec"), "nodeName"))
+        return x_asprintf ("no node has taken its pod yet: kubectl describe pod %s",
+                           fleet_job_meta (pod, "name"));
     return x_asprintf ("its pod is being made: kubectl describe pod %s",
                        fleet_job_meta (pod, "name"));
 }

@@ -79,7 +79,7 @@ def test_fleet_ps_says_what_a_session_waits_for(lab):
             told = far(fleet, "ps").ok().stderr
             assert told.count("waiting: root-1") <= 1, told
             return told
-        assert f"kubectl describe pod {pod['metadata']['name']}" in waits({})
+        assert f"no node has taken its pod yet: kubectl describe pod {pod['metadata']['name']}" in waits({})
         assert "Unschedulable: 0/3 nodes are available" in waits({"conditions": [{
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available: 3 Insufficient memory."}]})
         said = waits({"conditions": [], "containerStatuses": [{"name": "mur", "state": {"waiting": {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A node that runs nothing: it starts pods in the API's eyes, and says to the referee what a session in each would say. For as many
-# sessions as a machine of tests could never run.
+# The sessions of pods that run nothing (tests/support/fleet_engines.py, Kwok): for each pod, what a session in it would say to the
+# referee. For as many sessions as a machine of tests could never run.
 
 import http.client
 import json
@@ -10,8 +10,6 @@ import threading
 import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
-
-from .cluster import now
 
 MERGE = "application/merge-patch+json"
 
@@ -37,62 +35,85 @@ class Referee:
             wire.close()
 
 
-class SimulatedNode:
-    """`roots` keeps the credential of each root's Job; `registered` when each child was, by its delegation."""
+class SimulatedSessions:
+    """`roots` keeps the credential of each root's Job; `registered` when each child was, by its delegation; `pods` how many pods each
+    had. `stays`: children go on until told to end."""
 
-    def __init__(self, api, roost_url, workers=6):
-        self.api, self.referee = api, Referee(roost_url)
-        self.roots, self.registered, self.refused, self.seen = {}, {}, [], set()
-        self.is_open, self.count = True, 0
+    def __init__(self, api, roost_url, workers=6, stays=False):
+        self.api, self.referee, self.stays = api, Referee(roost_url), stays
+        self.roots, self.registered, self.refused, self.pods, self.seen = {}, {}, [], {}, set()
+        self.credentials, self.writes = {}, 0
+        self.is_open = True
         self.pool = ThreadPoolExecutor(workers)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self):
         while self.is_open:
-            for pod in self.api.list("pods"):
-                uid = pod["metadata"]["uid"]
-                if pod.get("status", {}).get("phase", "Pending") == "Pending" and uid not in self.seen:
-                    self.seen.add(uid)
-                    self.count += 1
-                    self.pool.submit(self.live, pod, f"127.{self.count >> 16 & 255}.{self.count >> 8 & 255}.{self.count & 255}")
-            time.sleep(0.1)
+            try:
+                answer = self.api.call("GET", self.api.path("pods"))[1]
+                for pod in answer.get("items", []):
+                    self.look(pod)
+                self.follow(answer["metadata"]["resourceVersion"])
+            except (OSError, http.client.HTTPException, ValueError, KeyError):
+                time.sleep(0.2)
 
-    def live(self, pod, address):
+    def follow(self, version):
+        """Each change from there on, until the stream ends."""
+        wire = http.client.HTTPSConnection(self.api.url.hostname, self.api.url.port, timeout=20, context=self.api.context)
         try:
-            self.start(pod, address)
+            wire.request("GET", f"{self.api.path('pods')}?watch=true&timeoutSeconds=15&resourceVersion={version}",
+                         headers={"authorization": f"Bearer {self.api.token}"})
+            answer = wire.getresponse()
+            while self.is_open and (line := answer.readline()):
+                event = json.loads(line)
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    self.look(event["object"])
+        finally:
+            wire.close()
+
+    def look(self, pod):
+        uid = pod["metadata"]["uid"]
+        if pod.get("status", {}).get("phase") == "Running" and uid not in self.seen:
+            self.seen.add(uid)
+            self.pool.submit(self.live, pod)
+
+    def live(self, pod):
+        try:
+            self.begin(pod)
         except (OSError, http.client.HTTPException, ValueError, KeyError) as fault:
             self.refused.append(repr(fault))
 
-    def status(self, pod, status):
-        self.api.call("PATCH", self.api.path("pods", pod["metadata"]["name"] + "/status"), {"status": status}, MERGE)
-
-    def start(self, pod, address):
+    def begin(self, pod):
         meta = pod["metadata"]
         job = self.api.get("jobs", meta["labels"].get("batch.kubernetes.io/job-name") or meta["labels"]["job-name"])
         notes = job["metadata"]["annotations"]
-        self.api.call("POST", self.api.path("pods", f"{meta['name']}/binding"), {
-            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": {"kind": "Node", "name": "here"}})
-        self.status(pod, {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "hostIP": "127.0.0.1", "startTime": now()})
         token = self.api.call("POST", self.api.path("serviceaccounts", "murmur-session/token"), {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
                 "audiences": ["mur-roost"], "expirationSeconds": 600, "boundObjectRef": {
                     "kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}}})[1]["status"]["token"]
-        mine = session_id()
-        status, answer = self.referee.ask("/register", {"session_id": mine, "name": notes["murmur.dev/name"],
+        status, answer = self.referee.ask("/register", {"session_id": session_id(), "name": notes["murmur.dev/name"],
                                                         "version": notes["murmur.dev/version"]}, x_murmur_pod_token=token)
         if status != 200:
             self.refused.append(answer)
             return
-        if "murmur.dev/delegation" not in notes:
+        delegation = notes.get("murmur.dev/delegation")
+        if not delegation:
             self.roots[job["metadata"]["name"]] = answer["credential"]
             return
-        self.registered[notes["murmur.dev/delegation"]] = time.monotonic()
+        self.pods[delegation] = self.pods.get(delegation, 0) + 1
+        self.registered[delegation] = time.monotonic()
+        self.credentials[delegation] = (answer["credential"], meta["name"])
+        if not self.stays:
+            self.end(delegation)
+
+    def end(self, delegation):
+        """Its work is done, as its session says and then its pod."""
+        credential, name = self.credentials[delegation]
         self.referee.ask("/deregister", {"outcome": "complete", "completion": {"status": "ok", "duration_ms": 1, "result": "done"}},
-                         x_murmur_spawn_credential=answer["credential"])
-        self.status(pod, {"phase": "Succeeded", "containerStatuses": [{
-            "name": "mur", "image": "x", "imageID": "x", "ready": False, "restartCount": 0,
-            "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]})
+                         x_murmur_spawn_credential=credential)
+        self.writes += 1  # the tests' own: how kwok is told
+        self.api.call("PATCH", self.api.path("pods", name), {"metadata": {"annotations": {"tests/ended": "yes"}}}, MERGE)
 
     def close(self):
         self.is_open = False
