@@ -3,11 +3,15 @@
 
 import asyncio
 import gc
+import multiprocessing
 import os
+import pickle
 import re
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -90,7 +94,8 @@ def test_cancelling_a_launch_leaves_nothing():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.get_running_loop().shutdown_default_executor()
+        while [thread for thread in threading.enumerate() if thread.name == "murmur"]:
+            await asyncio.sleep(0.01)
 
     asyncio.run(main())
 
@@ -99,7 +104,7 @@ def test_errors_say_what_mur_says():
     with pytest.raises(murmur.MurmurError) as told:
         with murmur.launch("nowhere"):
             pass
-    assert told.value.code == "E-IO-001" and "mur new agent" in told.value.hint
+    assert told.value.code == "E-IO-001" and "murmur.yaml" in told.value.hint
     with pytest.raises(TypeError, match="colour"):
         murmur.launch("helper", colour="red")
 
@@ -137,11 +142,19 @@ def test_the_door_needs_no_library():
 
 
 def test_readme_examples_run_as_they_stand(home):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
-    assert len(blocks) == 2
-    said = [subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=True, timeout=60).stdout
-            for block in blocks]
-    assert said == ["You said: What is here?\n", "You said: What is here?\nYou said: And now?\n"]
+    (home / "careful").mkdir()
+    (home / "careful/murmur.yaml").write_text(ASKS)
+    blocks = re.findall(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?", README.read_text(), re.S)
+
+    def run(block):
+        return subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=True, timeout=120).stdout
+
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(run, [block for block, _ in blocks]))
+    assert said[:2] == ["You said: What is here?\n", "You said: What is here?\nYou said: And now?\n"]
+    for (_, expected), text in zip(blocks, said):
+        assert text == expected or not expected
+    assert any(text.endswith("\ndone\n") for text in said)
 
 
 def test_launches_leave_no_descriptor_no_thread_and_no_memory():
@@ -166,12 +179,269 @@ def resident():
 
 
 def test_a_forgotten_session_ends_with_its_last_name():
-    session = murmur.launch("helper", **QUEUE).__enter__()
+    session = murmur.launch("helper", **QUEUE).start()
     assert session.is_running
     del session
     gc.collect()
+    eventually(lambda: not list(Path(os.environ["HOME"], ".murmur/running").glob("*.json")))
 
 
 def test_the_program_is_in_the_package():
     done = subprocess.run([sys.executable, "-m", "murmur", "--version"], capture_output=True, text=True, check=True)
     assert murmur.version() in done.stdout
+
+
+# --- one session, many at once ---
+
+ASKS = """\
+name: asks
+version: "0.1.0"
+artifacts:
+  - {name: std/driver-scripted, version: "0.1.0", runtime: driver}
+  - {name: std/files, version: "0.1.0"}
+approvals: {tools: [files]}
+inference:
+  model: scripted
+  driver:
+    artifact: std/driver-scripted
+    config: {steps: [{tool_calls: [{name: files, input: {action: write, path: made, content: x}}]}, {text: "done"}]}
+"""
+
+
+def test_asks_of_many_threads_and_an_iterator_do_not_take_each_others_events():
+    with murmur.launch("helper", manifest=HELPER + "lifecycle: {queue_depth: 16}\n", **QUEUE) as session:
+        seen = []
+        reader = threading.Thread(target=lambda: seen.extend(event.text for event in session if event.kind == Kind.ANSWER))
+        reader.start()
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(session.ask, "abcdefgh")) == [f"You said: {word}" for word in "abcdefgh"]
+        session.end()
+        reader.join()
+    assert sorted(seen) == [f"You said: {word}" for word in "abcdefgh"]
+
+
+def test_async_asks_of_one_session_at_once():
+    async def main():
+        async with murmur.launch("helper", manifest=HELPER + "lifecycle: {queue_depth: 16}\n", **QUEUE) as session:
+            answers = await asyncio.gather(*(session.ask(word) for word in "abcdefgh"))
+            kinds = [event.kind async for event in session.stream("x")]
+            assert await session.next(timeout=0.05) is None
+        return answers, kinds
+
+    answers, kinds = asyncio.run(main())
+    assert answers == [f"You said: {word}" for word in "abcdefgh"]
+    assert kinds[-2:] == [Kind.ANSWER, Kind.TASK_ENDED] and Kind.TEXT in kinds
+
+
+def test_several_event_loops_each_with_its_session():
+    async def one():
+        async with murmur.launch("helper", **QUEUE) as session:
+            return await session.ask("x")
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda _: asyncio.run(one()), range(3))) == ["You said: x"] * 3
+
+    async def launch_only():
+        return await murmur.launch("helper", **QUEUE)
+
+    session = asyncio.run(launch_only())
+    with pytest.raises(RuntimeError, match="another event loop"):
+        asyncio.run(session.ask("x"))
+    asyncio.run(session.close())
+
+
+# --- cancelling, leaving ---
+
+
+def state_of(session, task):
+    return murmur.Door(session.address, session.token).task(task)["status"]["state"]
+
+
+def eventually(fact):
+    until = time.monotonic() + 30
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+SLOW = HELPER.replace('{text: "You said: {{task}}"}', '{text: late, delay_ms: 60000}')
+
+
+def test_a_cancelled_ask_cancels_its_task():
+    async def main():
+        async with murmur.launch("helper", manifest=SLOW, **QUEUE) as session:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await session.ask("x")
+            ended = await session.next(timeout=30)
+            while ended.kind != Kind.TASK_ENDED:
+                ended = await session.next(timeout=30)
+            return ended.state
+
+    assert asyncio.run(main()) == "TASK_STATE_CANCELED"
+
+
+def test_a_stream_that_is_left_cancels_its_task():
+    with murmur.launch("helper", manifest=SLOW, **QUEUE) as session:
+        for event in session.stream("x"):
+            task = event.task
+            break
+        eventually(lambda: state_of(session, task) == "TASK_STATE_CANCELED")
+
+
+@pytest.mark.parametrize("where", ["launch", "ask", "iterate"])
+def test_ctrl_c_ends_what_waits(home, where):
+    (home / "slow.yaml").write_text(SLOW)
+    waits = {"launch": "murmur.launch('slow.yaml', program=sys.argv[1]).start()",
+             "ask": "murmur.launch('slow.yaml', after_task='sleep', task_acceptance='queue').start().ask('x')",
+             "iterate": "list(murmur.launch('slow.yaml', after_task='sleep', task_acceptance='queue').start())"}
+    never = home / "never"
+    never.write_text("#!/bin/sh\nexec sleep 300\n")
+    never.chmod(0o755)
+    program = ("import murmur, sys, threading, os, signal, time\n"
+               "threading.Thread(target=lambda: (time.sleep(1), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()\n"
+               f"{waits[where]}\n")
+    done = subprocess.run([sys.executable, "-c", program, never], capture_output=True, text=True, timeout=60)
+    assert "KeyboardInterrupt" in done.stderr and done.returncode != 0, done.stderr
+    eventually(lambda: not list((home / "home/.murmur/running").glob("*.json")))
+
+
+def test_closed_by_another_thread_while_one_waits():
+    session = murmur.launch("helper", **QUEUE).start()
+    waiting = threading.Thread(target=lambda: list(session))
+    waiting.start()
+    session.close()
+    waiting.join(30)
+    assert not waiting.is_alive() and not session.is_running
+    assert session.status == "ok" and session.totals["turns"] == 0 and session.error is None
+    with pytest.raises(ValueError, match="closed"):
+        session.next()
+
+
+def test_a_launch_is_one_session_at_a_time():
+    launch = murmur.launch("helper", **QUEUE)
+    with launch as session:
+        with pytest.raises(RuntimeError, match="under way"):
+            launch.__enter__()
+        assert session.ask("x") == "You said: x"
+    with launch as again:
+        assert again.id != session.id
+
+
+# --- what a task asks ---
+
+
+def test_approvals_are_answered_by_a_function(home):
+    (home / "asks").mkdir()
+    asked = []
+    with murmur.launch("asks", manifest=ASKS, **QUEUE) as session:
+        assert session.ask("x", answer=lambda event: asked.append(event.text) or "yes") == "done"
+        assert len(asked) == 1 and "made" in asked[0] and Path(session.workdir, "made").exists()
+        with pytest.raises(murmur.TaskFailed) as failed:
+            session.ask("x")
+        assert failed.value.state == "TASK_STATE_INPUT_REQUIRED"
+        eventually(lambda: state_of(session, failed.value.task) == "TASK_STATE_CANCELED")
+
+
+def test_approvals_are_answered_by_a_coroutine(home):
+    (home / "asks").mkdir()
+
+    async def answer(event):
+        await asyncio.sleep(0)
+        return "no"
+
+    async def main():
+        async with murmur.launch("asks", manifest=ASKS, **QUEUE) as session:
+            return await session.ask("x", answer=answer), session.workdir
+
+    said, workdir = asyncio.run(main())
+    assert said == "done" and not Path(workdir, "made").exists()
+
+
+# --- errors, keys ---
+
+
+def test_errors_go_through_pickle():
+    for error in (murmur.MurmurError("E-IO-001", "a", "b"), murmur.TaskFailed("TASK_STATE_FAILED", "said", "tsk_1"), murmur.DoorError(404, "x")):
+        same = pickle.loads(pickle.dumps(error))
+        assert str(same) == str(error) and vars(same) == vars(error)
+
+
+def test_why_a_session_ended():
+    with murmur.launch("helper", manifest=HELPER, task="x", max_session_tokens=1) as session:
+        list(session)
+    assert session.status == "spend_ceiling_reached" and session.error.code.startswith("E-") and session.result is None
+    with murmur.launch("helper", task="x") as session:
+        list(session)
+    assert session.status == "ok" and session.error is None and session.result == "You said: x" and session.totals["turns"] == 1
+
+
+def test_a_function_for_keys_that_raises_is_told(capsys):
+    keyed = HELPER.replace('runtime: driver}', 'runtime: driver, gateway: {endpoint: "http://127.0.0.1:9", api_key: "${A_KEY}"}}').replace(
+        "std/driver-scripted", "std/driver-openai").replace('config: {steps: [{text: "You said: {{task}}"}]}', "config: {}")
+
+    def keys(name):
+        raise LookupError(f"the vault has no {name}")
+
+    with pytest.raises((murmur.MurmurError, murmur.TaskFailed)) as told:
+        with murmur.launch("helper", manifest=keyed, credentials=keys, **QUEUE) as session:
+            session.ask("x")
+    assert "the vault has no A_KEY" in capsys.readouterr().err + str(told.value.__cause__)
+
+
+@pytest.mark.parametrize("wrong, says", [({"deadline": -1}, "deadline"), ({"port": 70000}, "port"), ({"model": "a\0b"}, "null"),
+                                         ({"modle": "x"}, "modle")])
+def test_options_that_cannot_be(wrong, says):
+    with pytest.raises((ValueError, TypeError), match=says):
+        murmur.launch("helper", **wrong)
+
+
+def test_a_deadline_below_a_second_is_one():
+    with murmur.launch("helper", manifest=SLOW, task="x", deadline=0.2) as session:
+        list(session)
+    assert session.status == "deadline_reached" and session.error.code == "E-RUN-053"
+
+
+# --- processes ---
+
+
+def in_a_process(word):
+    with murmur.launch("helper", **QUEUE) as session:
+        return session.ask(word)
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_in_processes_of_a_pool(how):
+    with murmur.launch("helper", **QUEUE) as session:
+        with ProcessPoolExecutor(2, multiprocessing.get_context(how)) as pool:
+            assert list(pool.map(in_a_process, "ab")) == ["You said: a", "You said: b"]
+        assert session.ask("mine") == "You said: mine"
+
+
+def test_a_fork_has_no_session_and_keeps_none_alive(home):
+    program = ("import murmur, os, sys, time\n"
+               "session = murmur.launch('helper', after_task='sleep', task_acceptance='queue').start()\n"
+               "if os.fork() == 0:\n    assert not session.is_running\n    os.close(1)\n    os.close(2)\n    time.sleep(20)\n    os._exit(0)\n"
+               "print(session.ask('x'), flush=True)\nos.kill(os.getpid(), 9)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "You said: x\n" and done.returncode == -9, done.stderr
+    eventually(lambda: not list((home / "home/.murmur/running").glob("*.json")))
+
+
+def test_a_program_that_ends_without_closing_is_quiet(home):
+    program = "import murmur\nsession = murmur.launch('helper', after_task='sleep', task_acceptance='queue').start()\nprint(session.ask('x'))\n"
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("You said: x\n", "", 0)
+
+
+def test_the_door_client_works_where_there_is_no_library():
+    with murmur.launch("helper", **QUEUE) as session:
+        program = f"from murmur import Door\nprint(Door({session.address!r}).send('x')['artifacts'][0]['parts'][0]['text'])\n"
+        done = subprocess.run([sys.executable, "-c", program + "import murmur\nmurmur.launch('helper')"], capture_output=True, text=True,
+                              timeout=60, env={**os.environ, "MURMUR_LIBRARY": "/no/such/library"})
+    assert done.stdout == "You said: x\n" and "libmurmur cannot be loaded" in done.stderr and "hint:" in done.stderr
+
+
+def test_it_runs_with_no_mur_on_path():
+    with murmur.launch("helper", env={"PATH": "/nowhere"}, **QUEUE) as session:
+        assert session.ask("x") == "You said: x"

@@ -190,7 +190,9 @@ await_ready (struct mur_session *s)
 static bool
 start (struct mur_session *s, const struct mur_request *r, struct mur_error **err)
 {
-    static const char *const words[] = { "--json", "--readiness-tokens", "--result-line", NULL };
+    size_t task_len;
+    const char *const words[] = { "--json", "--readiness-tokens", "--result-line",
+                                  request_task (r, &task_len) ? "--await-watcher" : NULL, NULL };
     s->credentials = request_credentials (r, &s->credentials_ctx);
     s->calls.fn = request_events (r, &s->calls.ctx);
     s->events = event_queue_new (err);

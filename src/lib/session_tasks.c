@@ -23,6 +23,11 @@ call (struct mur_session *s, const char *method, const json_t *params, struct mu
         mur_fail (err, E_RUN_023, "%s is a script: it has no door and takes no tasks", s->ready.id);
         return NULL;
     }
+    const char *ending = mur_session_status (s);
+    if (ending) {
+        mur_fail (err, E_RUN_022, "%s has ended (%s): it takes no tasks", s->ready.id, ending);
+        return NULL;
+    }
     struct door_call c = { s->ready.address, session_token (s, "operator"), method, params,
                            CALL_MS };
     int code;
@@ -43,6 +48,8 @@ send (struct mur_session *s, json_t *params, struct mur_error **err)
         const json_t *parts = json_object_get (json_object_get (status, "message"), "parts");
         const char *why = json_get_string (json_array_get (parts, 0), "text");
         mur_fail (err, E_RUN_040, "%s", why ? why : "the task was rejected");
+        mur_hint (err, "lifecycle.task_acceptance says which tasks it takes, lifecycle.queue_depth "
+                       "how many may wait");
         return NULL;
     }
     return json_incref (task);

@@ -115,16 +115,32 @@ def test_library_a_child_in_c_and_in_cplusplus(lab, program):
     assert re.search(r"formation - token - snapshot - first \w+=.* pid 1\nbeing ended\nexited with 0, told\n", said), said
 
 
-def test_library_the_guides_program_runs_as_it_stands(lab, tmp_path):
+@pytest.fixture
+def guide(lab, tmp_path):
+    """Runs a program of the guide, as it stands, with these lines of input."""
     if not shutil.which("gcc"):
         pytest.skip("there is no C compiler")
-    text = re.search(r"```c\n(.*?)```", (ROOT / "docs/library.md").read_text(), re.S).group(1)
-    (tmp_path / "guide.c").write_text(text)
-    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", tmp_path / "guide.c", BUILD / "libmurmur.so",
-                    f"-Wl,-rpath,{BUILD}", "-o", tmp_path / "guide"], check=True)
     lab.mur("new", "agent", "helper").ok()
-    done = subprocess.run([tmp_path / "guide"], cwd=lab.directory, env=lab.environment(), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "You said: What is here?" in done.stdout, done.stderr
+    texts = re.findall(r"```c\n(.*?)```", (ROOT / "docs/library.md").read_text(), re.S)
+
+    def run(number, lines=""):
+        (tmp_path / "guide.c").write_text(texts[number])
+        subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", tmp_path / "guide.c", BUILD / "libmurmur.so",
+                        f"-Wl,-rpath,{BUILD}", "-o", tmp_path / "guide"], check=True)
+        done = subprocess.run([tmp_path / "guide"], cwd=lab.directory, env=lab.environment(), capture_output=True, text=True, timeout=120,
+                              input=lines)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        return done.stdout
+    return run
+
+
+def test_library_the_guides_program_runs_as_it_stands(guide):
+    assert "You said: What is here?" in guide(0)
+
+
+def test_library_the_guides_batch_runs_eight_at_a_time(guide):
+    said = guide(1, "".join(f"task {number}\n" for number in range(20)))
+    assert sorted(re.findall(r"ok: You said: task (\d+)", said), key=int) == [str(number) for number in range(20)]
 
 
 # --- a session ---
@@ -210,6 +226,14 @@ def test_library_a_first_task_is_begun_at_once(lab):
     said = use(lab, project.directory, "task=over standard input", "launch", "wait=11", "totals")
     assert (7, "You said: over standard input") in events(said)
     assert "result You said: over standard input, error -, token of ci -" in said and "over ok turns 1" in said
+
+
+def test_library_a_first_task_waits_for_its_watcher(lab):
+    """Nothing of it is missed, however quick it is: ten sessions, each over in a few milliseconds."""
+    project = lab.agent(steps=HELLO)
+    said = use(lab, project.directory, "task=x", *(["launch", "wait=11", "free"] * 10), "explain")
+    assert events(said).count((7, "hello there")) == 10 and events(said).count((8, "task completed")) == 10
+    assert "declared_containment" in said
 
 
 def test_library_events_by_callback(lab):

@@ -15,6 +15,34 @@ BUILD = Path(os.environ.get("MURMUR_BUILD", REPO / "build"))
 TESTS = REPO / "python" / "tests"
 
 
+USES = """
+import asyncio
+import murmur
+
+
+async def answer(event: murmur.Event) -> str:
+    return event.text or ""
+
+
+async def main() -> str | None:
+    async with murmur.launch("helper/", task="x", deadline=1.5, credentials={"A": "b"}) as session:
+        async for event in session.stream("y"):
+            if event.kind is murmur.Kind.TEXT:
+                print(event.text)
+        said: str = await session.ask("z", answer=answer)
+    kept: murmur.AsyncSession = await murmur.launch("helper/")
+    await kept.close()
+    options: murmur.Options = {"model": "m", "env": {"A": None}}
+    with murmur.launch("helper/", **options) as plain:
+        totals: dict[str, int] = plain.totals
+        print(totals, said, plain.error and plain.error.hint)
+    return kept.status
+
+
+asyncio.run(main())
+"""
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     """The Python of an environment with the wheel, pytest and mypy."""
@@ -43,6 +71,15 @@ def test_python_package_passes_its_own_tests(python):
 
 def test_python_package_is_typed(python):
     run(python, "mypy", "--strict", "--cache-dir", os.devnull, REPO / "python/src/murmur")
+
+
+def test_python_package_types_what_its_users_write(python, tmp_path):
+    (tmp_path / "uses.py").write_text(USES)
+    run(python, "mypy", "--strict", "--cache-dir", os.devnull, tmp_path / "uses.py")
+    (tmp_path / "misuses.py").write_text("import murmur\nmurmur.launch('x', modle='y')\nmurmur.launch('x').start().ask(1)\n")
+    done = subprocess.run([python, "-m", "mypy", "--strict", "--cache-dir", os.devnull, tmp_path / "misuses.py"], capture_output=True,
+                          text=True)
+    assert done.returncode == 1 and "modle" in done.stdout and 'expected "str"' in done.stdout, done.stdout
 
 
 def test_python_a_thousand_launches_leave_nothing(python):

@@ -9,10 +9,19 @@ The same without ``async`` works in a program without an event loop. Each sessio
 the block. :class:`Door` talks to a capsule that runs already, and needs no library.
 """
 
+from typing import Any
+
 from ._library import Event, Kind, MurmurError, version
 from .door import Door, DoorError
-from .session import AsyncSession, Launch, Session, TaskFailed, explain, launch
+from .request import Options, explain
+from .session import AsyncSession, Launch, Session, TaskFailed, launch
 
-__version__ = version()
-__all__ = ["AsyncSession", "Door", "DoorError", "Event", "Kind", "Launch", "MurmurError", "Session", "TaskFailed", "explain",
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["AsyncSession", "Door", "DoorError", "Event", "Kind", "Launch", "MurmurError", "Options", "Session", "TaskFailed", "explain",
            "launch", "version"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m murmur ...` is `mur ...`: the program of the wheel, else the system's."""
+"""`python -m murmur ...` is `mur ...`: what $MURMUR_MUR_BINARY names, the program of the wheel, the system's."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import sys
 from ._library import NATIVE
 
 own = NATIVE / "mur"
-program = str(own) if own.exists() else shutil.which("mur")
+program = os.environ.get("MURMUR_MUR_BINARY") or (str(own) if own.exists() else shutil.which("mur"))
 if program is None:
     sys.exit("there is no program mur in this package and none on PATH")
 os.execv(program, ["mur", *sys.argv[1:]])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libmurmur through ctypes: one table of functions, errors as exceptions, events as values.
 
-Where the library is looked for: $MURMUR_LIBRARY, the wheel's own, the system's.
+Where the library is looked for, at the first call that needs it: $MURMUR_LIBRARY, the wheel's own, the system's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 import enum
 import json
 import os
-from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint16, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,17 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mur_request_set_conversation": (None, [HANDLE, TEXT]),
     "mur_request_set_env_file": (None, [HANDLE, c_bool]),
     "mur_request_set_variable": (None, [HANDLE, TEXT, TEXT]),
+    "mur_request_set_model": (None, [HANDLE, TEXT]),
+    "mur_request_set_max_session_tokens": (None, [HANDLE, c_uint64]),
+    "mur_request_set_resume_mode": (None, [HANDLE, TEXT]),
+    "mur_request_set_forget_session": (None, [HANDLE, c_bool]),
+    "mur_request_set_bind": (None, [HANDLE, TEXT]),
+    "mur_request_set_port": (None, [HANDLE, c_uint16]),
+    "mur_request_set_public_url": (None, [HANDLE, TEXT]),
+    "mur_request_set_unconfined": (None, [HANDLE, c_bool]),
+    "mur_request_set_task": (None, [HANDLE, TEXT, c_size_t]),
+    "mur_request_set_secrets_dir": (None, [HANDLE, TEXT]),
+    "mur_request_set_records_store": (None, [HANDLE, TEXT]),
     "mur_request_set_credentials": (None, [HANDLE, CREDENTIAL, HANDLE]),
     "mur_request_set_program": (None, [HANDLE, TEXT]),
     "mur_request_explain": (HANDLE, [HANDLE, ERROR]),
@@ -54,6 +65,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mur_session_id": (TEXT, [HANDLE]),
     "mur_session_address": (TEXT, [HANDLE]),
     "mur_session_token": (TEXT, [HANDLE]),
+    "mur_session_token_of": (TEXT, [HANDLE, TEXT]),
     "mur_session_workdir": (TEXT, [HANDLE]),
     "mur_session_records": (TEXT, [HANDLE]),
     "mur_session_send": (HANDLE, [HANDLE, TEXT, c_size_t, TEXT, ERROR]),
@@ -64,6 +76,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "mur_session_end": (c_bool, [HANDLE]),
     "mur_session_is_running": (c_bool, [HANDLE]),
     "mur_session_status": (TEXT, [HANDLE]),
+    "mur_session_error": (HANDLE, [HANDLE]),
+    "mur_session_result": (HANDLE, [HANDLE]),
     "mur_session_total": (c_uint64, [HANDLE, c_int]),
     "mur_event_kind": (c_int, [HANDLE]),
     "mur_event_task": (TEXT, [HANDLE]),
@@ -81,6 +95,9 @@ class MurmurError(Exception):
     def __init__(self, code: str, message: str, hint: str | None = None):
         super().__init__(f"{code}: {message}" + (f"\n  hint: {hint}" if hint else ""))
         self.code, self.message, self.hint = code, message, hint
+
+    def __reduce__(self) -> tuple[Any, ...]:  # across processes, too
+        return MurmurError, (self.code, self.message, self.hint)
 
 
 class Kind(enum.IntEnum):
@@ -125,7 +142,11 @@ def _open() -> ctypes.CDLL:
     named = os.environ.get("MURMUR_LIBRARY")
     own = NATIVE / "libmurmur.so.1"
     if named or not own.exists():
-        return ctypes.CDLL(named or "libmurmur.so.1")
+        try:
+            return ctypes.CDLL(named or "libmurmur.so.1")
+        except OSError as fault:
+            raise MurmurError("E-IO-003", f"libmurmur cannot be loaded: {fault}",
+                              "install the wheel or the package libmurmur1, or name the file in $MURMUR_LIBRARY") from None
     for name in BROUGHT:
         try:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
@@ -142,14 +163,30 @@ def _load() -> ctypes.CDLL:
     return library
 
 
-library = _load()
+class _Library:
+    """The functions, once one is asked for: what needs none works where there is no library."""
+
+    def __getattr__(self, name: str) -> Any:
+        loaded = _load()
+        for each in FUNCTIONS:
+            setattr(self, each, getattr(loaded, each))
+        return getattr(loaded, name)
+
+
+library = _Library()
 _c = ctypes.CDLL(None)
 _c.strdup.restype, _c.strdup.argtypes = c_void_p, [c_char_p]
 _c.free.restype, _c.free.argtypes = None, [c_void_p]
 
 
 def encode(text: str | os.PathLike[str] | None) -> bytes | None:
-    return None if text is None else os.fspath(text).encode()
+    """For the library; names of files that are no UTF-8 come through as they are."""
+    if text is None:
+        return None
+    data = os.fspath(text).encode("utf-8", "surrogateescape")
+    if b"\0" in data:
+        raise ValueError("there is a null character in it")
+    return data
 
 
 def decode(text: bytes | None) -> str | None:
@@ -163,7 +200,7 @@ def version() -> str:
 
 def duplicate(text: str | None) -> int | None:
     """A copy the library frees."""
-    return _c.strdup(text.encode()) if text is not None else None
+    return _c.strdup(encode(text)) if text is not None else None
 
 
 def taken(pointer: int | None) -> str | None:
@@ -182,11 +219,15 @@ def call(name: str, *arguments: Any) -> Any:
     result = getattr(library, name)(*arguments, byref(error))
     if error.value:
         try:
-            raise MurmurError(decode(library.mur_error_code(error)) or "", decode(library.mur_error_message(error)) or "",
-                              decode(library.mur_error_hint(error)))
+            raise error_of(error.value)
         finally:
             library.mur_error_free(error)
     return result
+
+
+def error_of(pointer: int) -> MurmurError:
+    return MurmurError(decode(library.mur_error_code(pointer)) or "", decode(library.mur_error_message(pointer)) or "",
+                       decode(library.mur_error_hint(pointer)))
 
 
 def event_of(pointer: int | None) -> Event | None:

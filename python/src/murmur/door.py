@@ -20,6 +20,9 @@ class DoorError(Exception):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self) -> tuple[Any, ...]:  # across processes, too
+        return DoorError, (self.code, str(self))
+
 
 class Door:
     """Calls of one door. ``address`` is "host:port"; ``token`` what `mur token` prints, where the door wants one."""

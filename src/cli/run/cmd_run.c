@@ -563,7 +563,8 @@ announce (void *ctx, struct session *s, const char *url)
     else if (! r->is_quiet && ! r->is_json)
         readiness_print_human (s, url, cli_has (r->args, "--verbose"),
                                r->is_print ? diag_stderr_line : diag_stdout_line);
-    struct run_view_style style = { view_mode (r), cli_has (r->args, "--task"), r->is_json };
+    struct run_view_style style = { view_mode (r), cli_has (r->args, "--task"), r->is_json,
+                                    cli_has (r->args, "--await-watcher") };
     r->view = run_view_start (&style, s);
 }
 

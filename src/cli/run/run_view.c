@@ -18,6 +18,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define ANOTHER_MS 5000
+
 struct run_view {
     struct run_view_style style;
     struct watch_view *watch; /* NULL unless live */
@@ -298,6 +300,8 @@ struct run_view *
 run_view_start (const struct run_view_style *style, struct session *s)
 {
     struct streams *streams = session_streams (s);
+    if (style->awaits_another && streams)
+        streams_await_watcher (streams, ANOTHER_MS);
     if (style->mode == RUN_VIEW_NONE || ! streams)
         return NULL;
     struct run_view *v = x_new0 (struct run_view);

@@ -21,8 +21,9 @@ enum run_view_mode {
 
 struct run_view_style {
     enum run_view_mode mode;
-    bool has_task; /* the launch has a task of its own: only its answer is printed */
-    bool is_json;  /* --print: kept for run_view_answer instead of printed */
+    bool has_task;       /* the launch has a task of its own: only its answer is printed */
+    bool is_json;        /* --print: kept for run_view_answer instead of printed */
+    bool awaits_another; /* nothing goes on before somebody watches at the door */
 };
 
 struct run_view;

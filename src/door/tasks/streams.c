@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/json.h"
 #include "door/card/card.h"
 #include "door/tasks/task_json.h"
@@ -40,6 +41,7 @@ struct streams {
     struct event *replay[STREAMS_REPLAY_EVENTS]; /* a ring: the last ones */
     size_t first, len;
     struct watcher *watchers;
+    pthread_cond_t has_watcher;
 };
 
 /* --- events --- */
@@ -101,6 +103,7 @@ streams_new (bool is_threaded)
     s->is_threaded = is_threaded;
     s->next_id = 1;
     pthread_mutex_init (&s->lock, NULL);
+    condition_init (&s->has_watcher);
     return s;
 }
 
@@ -109,6 +112,7 @@ streams_free (struct streams *s)
 {
     for (size_t i = 0; i < s->len; i++)
         event_unref (s->replay[(s->first + i) % STREAMS_REPLAY_EVENTS]);
+    pthread_cond_destroy (&s->has_watcher);
     pthread_mutex_destroy (&s->lock);
     free (s);
 }
@@ -359,8 +363,20 @@ watcher_new (struct streams *s, void (*wake) (void *ctx), void *ctx, uint64_t *l
     if (w->next)
         w->next->link = &w->next;
     s->watchers = w;
+    pthread_cond_broadcast (&s->has_watcher);
     pthread_mutex_unlock (&s->lock);
     return w;
+}
+
+void
+streams_await_watcher (struct streams *s, unsigned timeout_ms)
+{
+    uint64_t at_ms = clock_monotonic_ms () + timeout_ms;
+    struct timespec at = { (time_t)(at_ms / 1000), (long)(at_ms % 1000) * 1000000 };
+    pthread_mutex_lock (&s->lock);
+    while (! s->watchers && pthread_cond_timedwait (&s->has_watcher, &s->lock, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock (&s->lock);
 }
 
 void

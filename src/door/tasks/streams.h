@@ -85,6 +85,8 @@ struct watcher;
 struct watcher *
 watcher_new (struct streams *s, void (*wake) (void *ctx), void *ctx, uint64_t *last_id);
 void watcher_free (struct watcher *w);
+/* Returns once somebody watches, or after that time. */
+void streams_await_watcher (struct streams *s, unsigned timeout_ms);
 enum watcher_next { WATCHER_EVENT, WATCHER_LAGGED, WATCHER_EMPTY, WATCHER_CLOSED };
 /* The next event (owned); or that events up to one were lost before it; or that there is none yet,
  * or that there will be none. */
