@@ -76,6 +76,36 @@ try_signal (char **a)
     return tell (-1, NULL);
 }
 
+/* By what needs no call that names it: a folder of /proc is a descriptor of its process. */
+static int
+try_signal_by_folder (char **a)
+{
+    char path[64];
+    snprintf (path, sizeof path, "/proc/%s", a[0]);
+    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return tell (fd < 0 ? -1 : syscall (SYS_pidfd_send_signal, fd, atoi (a[1]), NULL, 0), NULL);
+}
+
+/* The owner of a socket is sent a signal of its choice once something comes. Told is whether the
+ * owner could be set, not whether the signal came. */
+static int
+try_signal_by_file (char **a)
+{
+    int pair[2], pid = atoi (a[0]);
+    struct f_owner_ex thread = { F_OWNER_TID, pid };
+    if (socketpair (AF_UNIX, SOCK_STREAM, 0, pair) < 0 || fcntl (pair[0], F_SETFL, O_ASYNC) < 0 ||
+        fcntl (pair[0], F_SETSIG, atoi (a[1])) < 0)
+        return 3;
+    const char *way = fcntl (pair[0], F_SETOWN, pid) == 0          ? "F_SETOWN"
+                      : fcntl (pair[0], F_SETOWN_EX, &thread) == 0 ? "F_SETOWN_EX"
+                      : ioctl (pair[0], FIOSETOWN, &pid) == 0      ? "FIOSETOWN"
+                      : ioctl (pair[0], SIOCSPGRP, &pid) == 0      ? "SIOCSPGRP"
+                                                                   : NULL;
+    if (! way)
+        return tell (-1, NULL);
+    return tell (write (pair[1], "x", 1), way);
+}
+
 static int
 try_everybody (char **a)
 {
@@ -237,6 +267,8 @@ const struct attempt_row wall_attempts[] = {
     { "clone", 1, try_clone },
     { "clone3", 1, try_clone3 },
     { "signal", 2, try_signal },
+    { "signal-by-folder", 2, try_signal_by_folder },
+    { "signal-by-file", 2, try_signal_by_file },
     { "signal-everybody", 1, try_everybody },
     { "prlimit", 1, try_prlimit },
     { "priority", 1, try_priority },

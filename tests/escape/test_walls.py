@@ -15,7 +15,8 @@ import pytest
 
 from tests.escape.attempts import PATH, attempt, is_refused, listener
 from tests.support.commands import answers, command_agent
-from tests.support.hosts import CLASSES, PROBE, on_host
+from tests.support.hosts import CLASSES, PROBE, needs, on_host, without_namespaces
+from tests.support.landlock import landlock_abi
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually, marked_processes
 from tests.support.walls import PROCESSES, wall
@@ -46,16 +47,18 @@ def watchers_of(pid):
     return found
 
 
-def against_the_runtime(lab, tier, *lines, capabilities=None, **more):
-    """Bash lines of a session at work, in which $RUNTIME, $WATCHER and $STRANGER are process ids; what each printed."""
+def against_the_runtime(lab, tier, *lines, capabilities=None, arguments=(), shell=(), **more):
+    """Bash lines of a session at work, in which $RUNTIME, $WATCHER and $STRANGER are process ids, $THREADS the runtime's others;
+    what each printed."""
     wait = "until [ -s facts ]; do sleep 0.02; done"
-    project = command_agent(lab, [wait, *(f". ./facts; {line}" for line in lines)], shell=("bash", "escape-probe", "sleep", "setsid"),
+    project = command_agent(lab, [wait, *(f". ./facts; {line}" for line in lines)], shell=("bash", "escape-probe", "sleep", "setsid", *shell),
                             capabilities={"containment": tier, **(capabilities or {})}, **more)
-    running = project.start("--task", "go", "--workdir", project / "work", env={"PATH": PATH})
+    running = project.start("--task", "go", "--workdir", project / "work", *arguments, env={"PATH": PATH})
     stranger = subprocess.Popen(["sleep", "600"])
     try:
         watchers = eventually(lambda: watchers_of(running.pid), 20 * SLOWER)
-        project.write("work/facts.new", f"RUNTIME={running.pid} WATCHER={watchers[0]} STRANGER={stranger.pid}\n")
+        threads = " ".join(sorted(os.listdir(f"/proc/{running.pid}/task"), key=int)[1:])
+        project.write("work/facts.new", f"RUNTIME={running.pid} WATCHER={watchers[0]} STRANGER={stranger.pid} THREADS='{threads}'\n")
         (project / "work/facts.new").rename(project / "work/facts")
         result = running.result(60 * SLOWER).ok()
         assert stranger.poll() is None, "a process of nobody's was killed"
@@ -141,6 +144,9 @@ def test_security_outside_the_walls_other_processes_are_within_reach():
     finally:
         stranger.kill()
         stranger.wait()
+    for way in ("folder", "file"):
+        stranger = subprocess.Popen(["sleep", "600"])
+        assert outside_probe(f"signal-by-{way}", stranger.pid, 9).startswith("ok") and stranger.wait(20) == -9, way
     left = subprocess.run(["sh", "-c", "setsid sleep 600 < /dev/null > /dev/null 2>&1 & echo $!"], capture_output=True, text=True, timeout=20)
     os.kill(int(left.stdout), 9)
 
@@ -336,6 +342,56 @@ def test_security_B1_without_a_process_namespace_the_runtime_is_kept_from_signal
         assert is_refused(told, "EPERM"), told
     left = lab.session(result).trace.one("session_start")["effective_grants"]["filesystem_boundary"]["not_protected"]
     assert any("no process namespace" in line for line in left), left
+
+
+@wall("process namespace", outside=PROCESSES)
+def test_security_B1_without_a_process_namespace_no_other_way_of_a_signal_ends_the_runtime(lab, tier):
+    """A folder of /proc for its number, the owner of a file, the group; and below a Landlock that knows signals the stranger stays."""
+    without(lab, "pid")
+    told, _ = against_the_runtime(
+        lab, tier, *(f"escape-probe signal-by-{way} ${who} 9" for way in ("folder", "file") for who in ("RUNTIME", "WATCHER")),
+        "escape-probe signal-by-file -$RUNTIME 9", "escape-probe signal -$RUNTIME 9",
+        *(["escape-probe signal-by-folder $STRANGER 9", "escape-probe signal-by-file $STRANGER 9"] if tier != "advisory" else []))
+    *by_runtime, group_owner, group = told[:6]
+    assert all(is_refused(line) for line in (*by_runtime, group)), told
+    assert all(line.startswith("ok F_SETOWN") for line in told[7:]), "the owner is set, and no signal comes"
+
+
+SPEAKER = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(chr(0) + sys.argv[1])
+s.listen()
+open(sys.argv[2], 'w').write(str(os.getpid()))
+while True:
+    s.accept()[0].sendall(b'of the session')
+"""
+LISTENER = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + sys.argv[1]); print(s.recv(99).decode())"
+
+
+@pytest.mark.parametrize("host", ["scoped", "sealed", "no namespaces", "unconfined"])
+@wall("process namespace", outside=PROCESSES)
+def test_security_without_a_process_namespace_commands_of_a_session_share_one_domain(lab, host):
+    """A later command signals what an earlier one left and meets it at an abstract socket; strangers and the runtime's threads stay."""
+    needs(lab, host if host == "sealed" else "scoped")
+    if landlock_abi() < 6:
+        pytest.skip("Landlock of this kernel does not know signals")
+    without(lab, "pid") if host in CLASSES else without_namespaces(lab)
+    own, far = f"own-{os.getpid()}-{host}".replace(" ", "-"), f"far-{os.getpid()}-{host}".replace(" ", "-")
+    every = "for t in $THREADS; do for n in 9 15; do escape-probe signal $t $n; escape-probe signal-by-file $t $n; done; done"
+    with listener(socket.AF_UNIX, "\0" + far) as (_, seen):
+        lines = [f"cat > speaker.py <<'EOF'\n{SPEAKER}EOF\npython3 speaker.py {own} speaker < /dev/null > /dev/null 2>&1 & "
+                 "until [ -s speaker ]; do sleep 0.02; done; echo started",
+                 f"python3 -c '{LISTENER}' {own}", "kill -0 $(<speaker) && echo there", "kill -9 $(<speaker) && echo killed",
+                 "escape-probe signal $STRANGER 9; escape-probe signal-by-file $STRANGER 9", every, f"escape-probe unix @{far}"]
+        told, _ = against_the_runtime(lab, host if host in CLASSES else "advisory" if host == "unconfined" else "scoped", *lines,
+                                      arguments=["--unconfined"] * (host == "unconfined"), shell=("python3", "cat"),
+                                      capabilities={"network": {"unix_sockets": True}})
+        assert not seen
+    started, met, there, killed, stranger, threads, socket_of_another = told
+    assert (started, met, there, killed) == ("started", "of the session", "there", "killed"), told
+    assert is_refused(stranger.splitlines()[0], "EPERM") and is_refused(socket_of_another), told
+    assert not [line for line in threads.splitlines() if line.startswith("ok kill") or "tgkill" in line or "sigqueue" in line], threads
 
 
 @pytest.mark.parametrize("scope", ["scoped", "sealed"])

@@ -62,7 +62,7 @@ def test_security_commands_start_where_a_filter_knows_no_clone3(lab, stance):
 
 
 def test_security_unconfined_commands_reach_no_abstract_socket_of_the_host(lab):
-    """They are in the host's network, where such names are everybody's; their own still work within one command."""
+    """They are in the host's network, where such names are everybody's; their own still work."""
     needs(lab, "scoped")
     if landlock_abi() < 6:
         pytest.skip("Landlock of this kernel does not know sockets")

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/stat.h>
@@ -159,20 +160,6 @@ landlock_plan_free (struct landlock_plan *plan)
     *plan = (struct landlock_plan){ 0 };
 }
 
-void
-landlock_plan_scope_signals (struct landlock_plan *plan)
-{
-    if (plan->abi >= 6)
-        plan->scoped |= SCOPE_SIGNAL;
-}
-
-void
-landlock_plan_scope_sockets (struct landlock_plan *plan)
-{
-    if (plan->abi >= 6)
-        plan->scoped |= SCOPE_ABSTRACT_SOCKET;
-}
-
 bool
 landlock_plan_wall_network (struct landlock_plan *plan)
 {
@@ -187,18 +174,17 @@ landlock_plan_add_port (struct landlock_plan *plan, uint16_t port)
         plan->ports[plan->port_count++] = port;
 }
 
+/* As of ABI 6; a kernel before it takes the members it knows. */
+struct ruleset {
+    uint64_t files, network, scoped;
+};
+
 static int
 make_ruleset (const struct landlock_plan *plan)
 {
-    /* As of ABI 6; a kernel before it takes the first member alone. */
-    const struct ruleset {
-        uint64_t files, network, scoped;
-    } attr = { .files = plan->handled,
-               .network = plan->walls_network ? BIND_TCP | CONNECT_TCP : 0,
-               .scoped = plan->scoped };
-    size_t size = plan->scoped          ? sizeof attr
-                  : plan->walls_network ? offsetof (struct ruleset, scoped)
-                                        : sizeof attr.files;
+    const struct ruleset attr = { .files = plan->handled,
+                                  .network = plan->walls_network ? BIND_TCP | CONNECT_TCP : 0 };
+    size_t size = plan->walls_network ? offsetof (struct ruleset, scoped) : sizeof attr.files;
     return (int)syscall (SYS_landlock_create_ruleset, &attr, size, 0);
 }
 
@@ -264,5 +250,20 @@ landlock_restrict (const struct landlock_plan *plan)
     int status = (int)syscall (SYS_landlock_restrict_self, ruleset, 0);
     if (! plan->is_prepared)
         close (ruleset);
+    return status;
+}
+
+int
+landlock_share_scope (bool with_sockets)
+{
+    const struct ruleset attr = { .scoped =
+                                      SCOPE_SIGNAL | (with_sockets ? SCOPE_ABSTRACT_SOCKET : 0) };
+    int ruleset = (int)syscall (SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    if (ruleset < 0)
+        return -1;
+    int status = (int)syscall (SYS_landlock_restrict_self, ruleset, 0);
+    int saved = errno;
+    close (ruleset);
+    errno = saved;
     return status;
 }

@@ -36,12 +36,13 @@ struct landlock_rule {
 
 /* From here on TCP ports are judged, too. */
 #define LANDLOCK_NETWORK_ABI 4
-#define LANDLOCK_MAX_PORTS   17
+/* And what lies outside a domain. */
+#define LANDLOCK_SCOPE_ABI 6
+#define LANDLOCK_MAX_PORTS 17
 
 struct landlock_plan {
     int abi; /* as used: min (kernel's, 7) */
     uint64_t handled;
-    uint64_t scoped;    /* what a domain cannot reach outside itself */
     bool walls_network; /* no TCP port can be bound, and none but <ports> connected to */
     uint16_t ports[LANDLOCK_MAX_PORTS];
     size_t port_count;
@@ -62,12 +63,6 @@ bool landlock_plan_add (struct landlock_plan *plan, const char *path, enum landl
 /* The same for an open directory or file (the descriptor is duplicated). */
 bool landlock_plan_add_fd (struct landlock_plan *plan, int fd, enum landlock_grant grant,
                            bool workdir_exec, struct mur_error **err);
-/* No signal leaves the domain, from ABI 6 on: for commands without a process namespace. Each
- * command has a domain of its own, so another command of the session is outside, too. */
-void landlock_plan_scope_signals (struct landlock_plan *plan);
-/* No abstract socket outside the domain is reached, from ABI 6 on: for commands in the host's
- * network. */
-void landlock_plan_scope_sockets (struct landlock_plan *plan);
 /* A plan of its own with the same rules, not prepared. E-IO-003. */
 bool landlock_plan_copy (const struct landlock_plan *plan, struct landlock_plan *out,
                          struct mur_error **err);
@@ -80,10 +75,16 @@ void landlock_plan_add_port (struct landlock_plan *plan, uint16_t port);
  * nothing granted. */
 void
 landlock_plan_add_late (struct landlock_plan *plan, const char *path, enum landlock_grant grant);
-/* Makes the ruleset all commands restrict themselves by, each into a domain of its own; nothing is
+/* Makes the ruleset all commands restrict themselves by, each into a domain of its own (what they
+ * may do to each other is judged by landlock_share_scope's); nothing is
  * added to the plan from here on. Without it, and where it fails, each command makes one. */
 void landlock_plan_prepare (struct landlock_plan *plan);
 void landlock_plan_free (struct landlock_plan *plan);
 
 /* Enters the domain. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with errno. */
 int landlock_restrict (const struct landlock_plan *plan);
+/* Puts the calling thread and whatever it starts into a domain that no signal leaves, and with
+ * <with_sockets> no connection to an abstract socket: all of it reaches each other, also from
+ * domains it enters within this one. Forbids mounts to the thread. From LANDLOCK_SCOPE_ABI on;
+ * no_new_privs must be set. 0 or -1 with errno. */
+int landlock_share_scope (bool with_sockets);

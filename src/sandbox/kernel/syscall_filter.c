@@ -435,21 +435,22 @@ static const struct sock_filter terminal_filter[] = {
     BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 };
 
-/* libseccomp writes programs to descriptors only. */
-static bool export(scmp_filter_ctx ctx, struct syscall_filter *program)
+/* libseccomp writes programs to descriptors only. NULL with errno; the caller owns it. One program
+ * with what comes first: each one loaded costs a command a tenth of a millisecond. */
+static struct sock_filter *
+export_after (scmp_filter_ctx ctx, const struct sock_filter *first, size_t first_len,
+              unsigned short *len)
 {
     _cleanup_close_ int fd = memfd_create ("seccomp", MFD_CLOEXEC);
     _cleanup_buf_ struct buf code = { 0 };
     if (fd < 0 || seccomp_export_bpf (ctx, fd) < 0 || lseek (fd, 0, SEEK_SET) < 0 ||
         ! fd_read_all (fd, 4096 * sizeof (struct sock_filter), &code))
-        return false;
-    /* One program: each one loaded costs a command a tenth of a millisecond. */
-    size_t len = code.len / sizeof (struct sock_filter);
-    program->len = (unsigned short)(ARRAY_LEN (terminal_filter) + len);
-    program->code = x_new_array (struct sock_filter, program->len);
-    memcpy (program->code, terminal_filter, sizeof terminal_filter);
-    memcpy (program->code + ARRAY_LEN (terminal_filter), code.data, code.len);
-    return true;
+        return NULL;
+    *len = (unsigned short)(first_len + code.len / sizeof (struct sock_filter));
+    struct sock_filter *all = x_new_array (struct sock_filter, *len);
+    memcpy (all, first, first_len * sizeof *first);
+    memcpy (all + first_len, code.data, code.len);
+    return all;
 }
 
 /* The same program where nobody can be asked: what nobody answers would not be EPERM. */
@@ -465,27 +466,46 @@ make_silent (struct syscall_filter *program)
         }
 }
 
+/* <status>: an error of libseccomp, or 0 where errno says more. */
+static bool
+fail_to_compile (int status, struct mur_error **err)
+{
+    errno = status < 0 ? -status : errno;
+    return mur_fail_errno (err, E_IO_003, "cannot compile the system-call filter");
+}
+
+/* NULL with *err. */
+static scmp_filter_ctx
+begin (uint32_t action, struct mur_error **err)
+{
+    scmp_filter_ctx ctx = seccomp_init (action);
+    if (! ctx)
+        return mur_fail (err, E_IO_003, "cannot start a system-call filter"), NULL;
+    /* A call of another architecture or of x32 must not slip past numbers meant for this one. */
+    seccomp_attr_set (ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO (EPERM));
+    return ctx;
+}
+
 bool
 syscall_filter_compile (const struct syscall_surface *surface, struct syscall_filter *program,
                         struct mur_error **err)
 {
     *program = (struct syscall_filter){ 0 };
-    _cleanup_ (release) scmp_filter_ctx ctx = seccomp_init (SCMP_ACT_ERRNO (EPERM));
+    _cleanup_ (release) scmp_filter_ctx ctx = begin (SCMP_ACT_ERRNO (EPERM), err);
     if (! ctx)
-        return mur_fail (err, E_IO_003, "cannot start a system-call filter");
-    /* A call of another architecture or of x32 must not slip past numbers meant for this one. */
-    seccomp_attr_set (ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO (EPERM));
+        return false;
     /* A tree instead of a chain: at each load the kernel goes through it once for every call there
      * is, to know those that need no look at all. */
     seccomp_attr_set (ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     program->is_logged = seccomp_api_get () >= 3;
     int status = add_rules (ctx, surface);
-    if (status == 0 && export(ctx, program)) {
-        make_silent (program);
-        return true;
-    }
-    errno = status < 0 ? -status : errno;
-    return mur_fail_errno (err, E_IO_003, "cannot compile the system-call filter");
+    if (status == 0)
+        program->code =
+            export_after (ctx, terminal_filter, ARRAY_LEN (terminal_filter), &program->len);
+    if (! program->code)
+        return fail_to_compile (status, err);
+    make_silent (program);
+    return true;
 }
 
 void
@@ -499,40 +519,75 @@ syscall_filter_free (struct syscall_filter *program)
 
 /* --- processes of the runtime, where a command could name them --- */
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define FIRST_OFFSET offsetof (struct seccomp_data, args[0])
-#else
-#define FIRST_OFFSET (offsetof (struct seccomp_data, args[0]) + 4)
-#endif
+/* Of these arguments the kernel looks at the low half alone. */
+#define LOW_HALF(n, value) SCMP_CMP64 (n, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
 
-static const int signalling[] = {
-    SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open
-};
+/* Ways to a process that is named by the first argument. */
+static const int signalling[] = { SCMP_SYS (kill),
+                                  SCMP_SYS (tkill),
+                                  SCMP_SYS (tgkill),
+                                  SCMP_SYS (rt_sigqueueinfo),
+                                  SCMP_SYS (rt_tgsigqueueinfo),
+                                  SCMP_SYS (pidfd_open) };
 
-void
-syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count)
+static int
+refuse_to_signal (scmp_filter_ctx ctx, pid_t target)
 {
+    const uint32_t refused = SCMP_ACT_ERRNO (EPERM);
+    int status = 0;
+    for (size_t i = 0; i < ARRAY_LEN (signalling) && status == 0; i++)
+        status = seccomp_rule_add (ctx, refused, signalling[i], 1, LOW_HALF (0, target));
+    /* Who owns a file is sent the signal of its choice when something comes. */
+    return status < 0 ? status
+                      : seccomp_rule_add (ctx, refused, SCMP_SYS (fcntl), 2, LOW_HALF (1, F_SETOWN),
+                                          LOW_HALF (2, target));
+}
+
+/* Ways that name nobody a filter could read: the number lies in memory, or behind a descriptor of
+ * /proc. */
+static int
+refuse_unnamed (scmp_filter_ctx ctx)
+{
+    const uint32_t refused = SCMP_ACT_ERRNO (EPERM);
+    static const unsigned long owners[] = { FIOSETOWN, SIOCSPGRP };
+    int status = seccomp_rule_add (ctx, refused, SCMP_SYS (pidfd_send_signal), 0);
+    if (status == 0)
+        status = seccomp_rule_add (ctx, refused, SCMP_SYS (fcntl), 1, LOW_HALF (1, F_SETOWN_EX));
+    for (size_t i = 0; i < ARRAY_LEN (owners) && status == 0; i++)
+        status = seccomp_rule_add (ctx, refused, SCMP_SYS (ioctl), 1, LOW_HALF (1, owners[i]));
+    return status;
+}
+
+static bool
+is_named_before (const pid_t *pids, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (pids[i] == pids[at])
+            return true;
+    return false;
+}
+
+bool
+syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count,
+                      struct mur_error **err)
+{
+    _cleanup_ (release) scmp_filter_ctx ctx = begin (SCMP_ACT_ALLOW, err);
+    if (! ctx)
+        return false;
     /* Every process, then each of <pids> and its group. */
-    const size_t targets = 1 + 2 * count, calls = ARRAY_LEN (signalling);
-    struct sock_filter *code = x_new_array (struct sock_filter, 5 + calls + targets);
-    size_t at = 0;
-    code[at++] =
-        (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr));
-    for (size_t i = 0; i < calls; i++)
-        code[at++] = (struct sock_filter)BPF_JUMP (
-            BPF_JMP | BPF_JEQ | BPF_K, (unsigned)signalling[i], (unsigned char)(calls - i), 0);
-    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[at++] = (struct sock_filter)BPF_STMT (BPF_LD | BPF_W | BPF_ABS, FIRST_OFFSET);
-    for (size_t i = 0; i < targets; i++) {
-        pid_t pid = i == 0 ? -1 : i % 2 ? pids[i / 2] : -pids[i / 2 - 1];
-        code[at++] = (struct sock_filter)BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (unsigned)pid,
-                                                   (unsigned char)(targets - i), 0);
+    int status = refuse_to_signal (ctx, -1);
+    for (size_t i = 0; i < count && status == 0; i++) {
+        if (is_named_before (pids, i))
+            continue;
+        status = refuse_to_signal (ctx, pids[i]);
+        if (status == 0)
+            status = refuse_to_signal (ctx, -pids[i]);
     }
-    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[at++] = (struct sock_filter)BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-    free (program->guard);
-    program->guard = code;
-    program->guard_len = (unsigned short)at;
+    if (status == 0)
+        status = refuse_unnamed (ctx);
+    if (status == 0)
+        program->guard = export_after (ctx, NULL, 0, &program->guard_len);
+    return program->guard || fail_to_compile (status, err);
 }
 
 /* Its listener is in *listener where the runtime can be told; one there can be in a chain of

@@ -46,9 +46,10 @@ struct syscall_surface {
 /* Compiles the filter. E-IO-003 when libseccomp refuses. */
 bool syscall_filter_compile (const struct syscall_surface *surface, struct syscall_filter *program,
                              struct mur_error **err);
-/* Adds that no signal reaches <pids>, their groups, or every process at once: for a session without
- * a process namespace. */
-void syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count);
+/* Adds that no signal reaches <pids>, their groups, or every process at once, by whichever call:
+ * for a session without a process namespace. E-IO-003. */
+bool syscall_filter_guard (struct syscall_filter *program, const pid_t *pids, size_t count,
+                           struct mur_error **err);
 void syscall_filter_free (struct syscall_filter *program);
 
 /* Loads it into this process. Async-signal-safe; no_new_privs must be set. Returns 0 or -1 with

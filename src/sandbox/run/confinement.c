@@ -12,6 +12,7 @@
 #include "sandbox/programs/path_lists.h"
 #include "sandbox/programs/recipes.h"
 #include "sandbox/programs/trust_store.h"
+#include "sandbox/run/launcher.h"
 #include "sandbox/run/network_refusals.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ struct confinement {
     struct mount_plan mounts;
     struct cgroup_scope *scope;
     struct group_watcher *watcher; /* NULL without a scope */
+    struct launcher *launcher;     /* NULL: commands are started where they are asked for */
     char *cgroup_shortfall;
     pthread_mutex_t lock; /* guards namespaces, is_ended and the occupancy */
     struct session_namespaces namespaces;
@@ -320,7 +322,7 @@ make_scope (struct confinement *c, struct mur_error **err)
     return true;
 }
 
-/* After the scope: its watcher is one of those to keep signals from. */
+/* After the scope: its watcher is one of those to keep signals from. The launcher is another. */
 static bool
 build_filter (struct confinement *c, struct mur_error **err)
 {
@@ -340,13 +342,13 @@ build_filter (struct confinement *c, struct mur_error **err)
         return false;
     if (surface.has_own_processes)
         return true;
+    if (c->spec->probe->landlock_abi >= LANDLOCK_SCOPE_ABI &&
+        ! (c->launcher = launcher_new (! has_any, err)))
+        return false;
     const pid_t runtime[] = { getpid (), getpgrp (),
-                              c->watcher ? group_watcher_pid (c->watcher) : getpid () };
-    syscall_filter_guard (&c->filter, runtime, ARRAY_LEN (runtime));
-    landlock_plan_scope_signals (&c->landlock);
-    if (! has_any)
-        landlock_plan_scope_sockets (&c->landlock);
-    return true;
+                              c->watcher ? group_watcher_pid (c->watcher) : getpid (),
+                              c->launcher ? launcher_tid (c->launcher) : getpid () };
+    return syscall_filter_guard (&c->filter, runtime, ARRAY_LEN (runtime), err);
 }
 
 /* --- a relay without a network namespace --- */
@@ -443,6 +445,7 @@ confinement_free (struct confinement *c)
     pthread_mutex_unlock (&c->lock);
     cgroup_scope_free (c->scope);
     group_watcher_free (c->watcher);
+    launcher_free (c->launcher);
     egress_free (c->egress);
     for (size_t i = 0; i < c->given_len; i++)
         close (c->given_fds[i]);
@@ -627,7 +630,8 @@ confinement_spawn (struct confinement *c, const struct confined_program *program
             return false;
         request.landlock = &with_closure;
     }
-    if (! sandbox_spawn (&request, out, err))
+    if (! (c->launcher ? launcher_spawn (c->launcher, &request, out, err)
+                       : sandbox_spawn (&request, out, err)))
         return false;
     if (! program->is_heard)
         give_sockets (c, out);

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -39,7 +40,7 @@ filtered_as (const struct syscall_surface *surface, const pid_t *guarded, int (*
     struct syscall_filter filter;
     assert_succeeds (syscall_filter_compile (surface, &filter, &err));
     if (guarded)
-        syscall_filter_guard (&filter, guarded, 1);
+        assert_succeeds (syscall_filter_guard (&filter, guarded, 2, &err));
     assert_true (filter.len > 0 && filter.len <= 512);
     pid_t pid = fork ();
     if (pid == 0) {
@@ -248,13 +249,32 @@ ipc_and_others (void)
     return kill (getpid (), 0) == 0 && setrlimit (RLIMIT_CORE, &limit) == 0 ? 0 : 10;
 }
 
+static int
+owners_of_files (void)
+{
+    int pair[2], other = 1, own = getpid ();
+    struct f_owner_ex thread = { F_OWNER_TID, 1 };
+    if (socketpair (AF_UNIX, SOCK_STREAM, 0, pair) < 0 || fcntl (pair[0], F_SETOWN, own) != 0)
+        return 1;
+    if (fcntl (pair[0], F_SETOWN, 1) != -1 || errno != EPERM ||
+        fcntl (pair[0], F_SETOWN, -1) != -1 || errno != EPERM)
+        return 2;
+    if (fcntl (pair[0], F_SETOWN_EX, &thread) != -1 || errno != EPERM ||
+        ioctl (pair[0], FIOSETOWN, &other) != -1 || errno != EPERM)
+        return 3;
+    if (syscall (SYS_pidfd_send_signal, pair[0], 0, NULL, 0) != -1 || errno != EPERM)
+        return 4;
+    return fcntl (pair[0], F_GETOWN) == own && ioctl (pair[0], FIONREAD, &other) == 0 ? 0 : 5;
+}
+
 /* Process 1 stands for the runtime. */
 static void
 test_security_B11_what_no_namespace_closes_the_filter_does (void **state _unused_)
 {
     const struct syscall_surface bare = { 0 };
-    const pid_t guarded = 1;
-    assert_int_equal (filtered_as (&bare, &guarded, ipc_and_others), 0);
+    const pid_t guarded[] = { 1, 1 };
+    assert_int_equal (filtered_as (&bare, guarded, ipc_and_others), 0);
+    assert_int_equal (filtered_as (&bare, guarded, owners_of_files), 0);
 }
 
 static void
