@@ -551,11 +551,11 @@ static const struct cli_command commands[] = {
       "Templates: `script` (a component that runs once), `agent` (a model with a task), "
       "`agent-tool` (an agent with a tool of its own, in C), `coder` (an agent that works on code with git and make, and runs what it "
       "made inside the walls), `harness` (claude-code or codex in the walls). Each builds and runs as it "
-      "comes. `tool` is a tool alone, in the language of --language. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
+      "comes. `tool`, `hook` and `driver` are one component alone, in the language of --language. `mcp-server` is a server of tools of one file. --roster creates a formation of two "
       "capsules.",
-      "mur new agent hello\nmur new harness claude-code coder\nmur new --roster team",
+      "mur new agent hello\nmur new hook watch --language python\nmur new harness claude-code coder\nmur new --roster team",
       POS ({ "TEMPLATE", false, false,
-             "script, agent, agent-tool, tool, coder, mcp-server or harness" },
+             "script, agent, agent-tool, tool, hook, driver, coder, mcp-server or harness" },
            { "NAME", false, false, "the new folder; of harness claude-code or codex" },
            { "FOLDER", false, false,
              "of harness alone: the new folder (default: the program's name)" }),

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A tool in each language of `mur new tool`, built with that language's own tooling: all answer the same questions alike.
+# Components in each language of `mur new tool|hook|driver`, built with that language's own tooling: the tools of all five can do
+# the same, the hooks refuse the same, the drivers ask the same server.
 
-import shutil
-import subprocess
-import sys
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.support.lab import BUILD, ROOT, base_environment
+from tests.support.agent_provider import AgentProvider
+from tests.support.door_client import SLEEPER, Door
+from tests.support.guest_languages import LANGUAGES, component
 
-LANGUAGES = ["c", "python", "javascript", "rust", "go"]
+SOURCES = Path(__file__).parent / "languages"
 QUESTIONS = [
     ({"name": "Ada"}, "Hello, Ada!"),
     ({"name": "Zoë 木 \U0001f600"}, "Hello, Zoë 木 \U0001f600!"),
@@ -19,60 +22,173 @@ QUESTIONS = [
     ({"name": ""}, "Hello, !"),
     ({"name": 'quo"te\\ and\nline'}, 'Hello, quo"te\\ and\nline!'),
 ]
-
-
-def missing(language):
-    """Why a tool of this language cannot be built here; None when it can."""
-    needed = {"python": ["python3"], "javascript": ["npm", "node"], "rust": ["cargo"], "c": ["clang"], "go": ["go"]}[language]
-    for program in needed:
-        if not shutil.which(program):
-            return f"{program} is not installed"
-    if language == "rust":
-        told = subprocess.run(["rustc", "--print", "target-libdir", "--target", "wasm32-wasip2"], capture_output=True, text=True)
-        if told.returncode != 0 or not Path(told.stdout.strip()).is_dir():
-            return "Rust's wasm32-wasip2 target is not installed"
-    return None
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The packed tool of a language, built once for this run."""
-    packed = {}
-
-    def build(language):
-        if language not in packed:
-            folder = tmp_path_factory.mktemp(language)
-            environment = {**base_environment(Path.home(), folder), "MURMUR_SOURCE": str(ROOT)}
-            mur = BUILD / "mur"
-            subprocess.run([mur, "new", "tool", f"greet-{language}", "--language", language], cwd=folder, env=environment, check=True,
-                           capture_output=True)
-            done = subprocess.run([mur, "build"], cwd=folder / f"greet-{language}", env=environment, capture_output=True, text=True,
-                                  timeout=900)
-            packed[language] = (done, folder / f"greet-{language}" / f"greet-{language}-0.1.0.mur.zip")
-        done, path = packed[language]
-        if done.returncode != 0 and any(word in done.stderr for word in ("ENOTFOUND", "ETIMEDOUT", "Could not find a version",
-                                                                         "No matching distribution")):
-            pytest.skip(f"the tooling cannot be had: {done.stderr.strip()[-200:]}")
-        assert done.returncode == 0, done.stderr[-3000:]
-        return path
-
-    return build
+SUFFIX = {"c": "c", "python": "py", "javascript": "js", "rust": "rs", "go": "go"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_languages_answer_alike(lab, built, language):
-    reason = missing(language)
-    if reason:
-        pytest.skip(reason)
-    archive = built(language)
-    lab.mur("publish", archive).ok()
-    name = f"greet-{language}"
+def test_languages_answer_alike(lab, tmp_path, language):
+    lab.mur("publish", component(tmp_path, "tool", language, name="greet"), timeout=300).ok()
     for number, (question, answer) in enumerate([*QUESTIONS, ({"name": "again"}, "Hello, again!")]):
-        project = lab.agent(f"asks-{number}", steps=[{"tool_calls": [{"name": name, "input": question}]}, {"text": "{{result}}"}],
-                            tools=[f"local/{name}@0.1.0"])
+        project = lab.agent(f"asks-{number}", steps=[{"tool_calls": [{"name": "greet", "input": question}]}, {"text": "{{result}}"}],
+                            tools=["local/greet@0.1.0"])
         said = project.run("--task", "x", "--print", timeout=300).ok().stdout
         assert answer in said, (question, said[:300])
-    print(f"{language}: {archive.stat().st_size} bytes packed", file=sys.stderr)
+
+
+class Told(BaseHTTPRequestHandler):
+    """Answers GET with a long text and a header, POST with what was asked."""
+
+    def do_GET(self):
+        self.say(200, ("wörd " * 30_000).encode(), [("x-told", "yes")])
+
+    def do_POST(self):
+        text = self.rfile.read(int(self.headers.get("content-length") or -1)) if "content-length" in self.headers else self.chunks()
+        self.say(201, f"{self.headers['x-asked']} {len(text)}".encode())
+
+    def chunks(self):
+        whole = b""
+        while size := int(self.rfile.readline(), 16):
+            whole += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return whole
+
+    def say(self, status, body, headers=()):
+        self.send_response(status)
+        for name, value in [*headers, ("content-length", str(len(body)))]:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Told)
+    serving.daemon_threads = True
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{serving.server_port}"
+    serving.shutdown()
+    serving.server_close()
+
+
+def orders_of(url):
+    """(order, what comes of it): a text, or None where only that it failed is the same in all languages."""
+    text = 'Zoë 木 \U0001f600 quo"te\\ and\nline'
+    return [
+        ({"do": "log", "text": "a line for the log"}, "ok: logged"),
+        ({"do": "write", "path": "note.txt", "text": text}, "ok: written"),
+        ({"do": "read", "path": "note.txt"}, f"ok: {text}"),
+        ({"do": "write", "path": "long.txt", "text": "x" * 20_000}, "ok: written"),
+        ({"do": "read", "path": "long.txt"}, "ok: " + "x" * 20_000),
+        ({"do": "list", "path": "."}, "ok: long.txt note.txt"),
+        ({"do": "read", "path": "absent.txt"}, None),
+        ({"do": "read", "path": "../outside.txt"}, None),
+        ({"do": "read", "path": "/etc/passwd"}, None),
+        ({"do": "read", "path": "state/kept.txt"}, None),
+        ({"do": "write", "path": "state/kept.txt", "text": "kept"}, "ok: written"),
+        ({"do": "env", "text": "MURMUR_CAPSULE_NAME"}, "ok: conforms"),
+        ({"do": "env", "text": "HOME_OF_NOBODY"}, "ok: unset"),
+        ({"do": "config", "text": "colour"}, "ok: blue"),
+        ({"do": "progress", "text": "half way"}, "ok: shown"),
+        ({"do": "clock"}, "ok: later"),
+        ({"do": "random"}, "ok: differs"),
+        ({"do": "get", "url": f"{url}/a?b=c"}, "ok: 200 yes " + "wörd " * 30_000),
+        ({"do": "post", "url": url, "header": "h", "text": "y" * 10_000}, "ok: 201 h 10000"),
+        ({"do": "get", "url": "http://127.0.0.1:9/"}, None),
+        ({"do": "get", "url": "http://elsewhere.example/"}, None),
+    ]
+
+
+def called(tool, orders):
+    return {"tool_calls": [{"name": tool, "input": {"name": orders if isinstance(orders, str) else json.dumps(orders)}}]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_tools_conform(lab, tmp_path, server, language):
+    tool = f"tool-{language}"
+    lab.mur("publish", component(tmp_path, "tool", language, SOURCES / f"tool.{SUFFIX[language]}"), timeout=300).ok()
+    orders = orders_of(server)
+    tasks = {"do all": [order for order, _ in orders], "ask": [{"do": "ask", "text": "which one?"}], "fail": '"fail"',
+             "tell more": '"meta"', "what was kept": [{"do": "read", "path": "state/kept.txt"}]}
+    scripts = [{"when": word, "steps": [called(tool, what), {"text": "{{result}}"}]} for word, what in tasks.items()]
+    entry = {"name": f"local/{tool}", "version": "0.1.0", "config": {"colour": "blue"}, "capabilities": {
+        "network": {"allow": [server.removeprefix("http://")]}, "filesystem": {"scope": "notes"}, "state": {"store": "kept"}}}
+    project = lab.agent("conforms", tools=[entry], lifecycle=SLEEPER,
+                        inference={"driver": {"artifact": "std/driver-scripted", "config": {"scripts": scripts}}},
+                        capabilities={"network": entry["capabilities"]["network"]})
+    (project.directory / "work/notes").mkdir(parents=True)
+    (project.directory / "work/outside.txt").write_text("not yours")
+    running = project.start("--workdir", "work")
+    running.wait_for("murmur: url", within_s=200)  # a component with a whole language in it is compiled first
+    door = Door(running)
+
+    def answer(task):
+        return door.wait_for(task["id"], "COMPLETED", within_s=120)["artifacts"][0]["parts"][0]["text"]
+
+    with door.stream("murmur.WatchSession") as watch:
+        outcomes = answer(door.send_at_once("do all"))
+        assert outcomes.startswith("["), outcomes[:2000]
+        outcomes = json.loads(outcomes)
+        for (order, wanted), outcome in zip(orders, outcomes, strict=True):
+            assert outcome.startswith("error: ") if wanted is None else outcome == wanted, (order, outcome[:300])
+        watch.until(lambda w: any("half way" in str(event) for event in w.events))
+    assert (project.directory / "work/notes/note.txt").exists()
+
+    asked = door.send("ask")
+    assert asked["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    door.send_at_once("the second", taskId=asked["id"], contextId=asked["contextId"])
+    assert json.loads(answer(asked)) == ["ok: the second"]
+    assert "a summary" in answer(door.send_at_once("fail"))
+    assert "with metadata" in answer(door.send_at_once("tell more"))
+    assert json.loads(answer(door.send_at_once("what was kept?"))) == ["ok: kept"]
+    running.signal()
+    running.result(60)
+    trace = lab.session(running).trace
+    statuses = [line["status"] for line in trace.all("tool_call")]
+    assert statuses == ["ok", "ok", "error", "ok", "ok"]
+    told = trace.all("tool_call")[3]
+    assert (told["resource_id"], told["state_effect"]) == ("r-1", "read")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_hooks_refuse_and_count_alike(lab, tmp_path, language):
+    lab.mur("publish", component(tmp_path, "hook", language), timeout=300).ok()
+    texts = ["plain", "the password", "passwords", "the end"]
+    writes = [{"tool_calls": [{"name": "files", "input": {"action": "write", "path": "note.txt", "content": text}}]} for text in texts]
+    entry = {"name": f"local/hook-{language}", "version": "0.1.0", "runtime": "hook", "config": {"words": ["sesame", "password"]}}
+    project = lab.agent("hooked", steps=[*writes, {"text": "{{result}}"}], tools=["std/files@0.1.0", entry])
+    (project.directory / "work").mkdir()
+    result = project.run("--task", "write", "--workdir", "work", timeout=300).ok()
+    trace = lab.session(result).trace
+    reasons = [line["reason"] for line in trace.all("call_denied")]
+    assert reasons == ["no call may hold password (refusal 1)", "no call may hold password (refusal 2)"]
+    assert (project.directory / "work/note.txt").read_text() == "the end"
+    assert not trace.all("hook_dispatch_error")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_drivers_ask_alike(lab, tmp_path, language):
+    lab.mur("publish", component(tmp_path, "driver", language), timeout=300).ok()
+    driver = f"local/driver-{language}@0.1.0"
+    write = {"tool": "files", "input": {"action": "write", "path": "note.txt", "content": 'Zoë "木"\n'}}
+    with AgentProvider(write, {"text": "written: 木"}, {"status": 500}) as provider:
+        project = lab.agent("driven", driver=driver, tools=["std/files@0.1.0"], gateway={"endpoint": provider.url, "api_key": "${OWN_KEY}"},
+                            inference={"retry": {"max_retries": 0}})
+        (project.directory / "work").mkdir()
+        result = project.run("--task", "write it", "--workdir", "work", "--print", timeout=300, env={"OWN_KEY": "sk-own"}).ok()
+        assert result.stdout.strip() == "written: 木"
+        assert (project.directory / "work/note.txt").read_text() == 'Zoë "木"\n'
+        assert provider.keys == {"Bearer sk-own"} and len(provider.results) == 1
+        first = provider.requests[0][2]
+        assert first["messages"][0]["role"] == "system" and first["messages"][-1] == {"role": "user", "content": "write it"}
+        assert [tool["function"]["name"] for tool in first["tools"]].count("files") == 1
+        usage = lab.session(lab.records[0].name).trace.all("inference")[0]
+        assert (usage["input_tokens_actual"], usage["output_tokens_actual"]) == (16, 9)
+        failed = project.run("--task", "again", "--workdir", "work", timeout=60, env={"OWN_KEY": "sk-own"})
+        assert failed.status != 0 and "HTTP 500" in failed.stderr + failed.stdout
 
 
 GO_GROWS = """package main
@@ -83,7 +199,7 @@ import (
 )
 
 // Touches 60 MB, calling the host in between: neither may write into the other's memory.
-func tool(input string) Result {
+func respond(input string) Result {
 	var all [][]byte
 	for i := 0; i < 60; i++ {
 		block := make([]byte, 1<<20)
@@ -110,14 +226,9 @@ func tool(input string) Result {
 
 
 def test_languages_go_memory_and_files_hold(lab, tmp_path):
-    if missing("go"):
-        pytest.skip(missing("go"))
-    environment = {**base_environment(Path.home(), tmp_path), "MURMUR_SOURCE": str(ROOT)}
-    subprocess.run([BUILD / "mur", "new", "tool", "grow", "--language", "go"], cwd=tmp_path, env=environment, check=True)
-    (tmp_path / "grow/tool.go").write_text(GO_GROWS)
-    done = subprocess.run([BUILD / "mur", "build"], cwd=tmp_path / "grow", env=environment, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stderr[-3000:]
-    lab.mur("publish", tmp_path / "grow/grow-0.1.0.mur.zip").ok()
+    source = tmp_path / "grow.go"
+    source.write_text(GO_GROWS)
+    lab.mur("publish", component(tmp_path, "tool", "go", source, "grow")).ok()
     project = lab.agent("grows", steps=[{"tool_calls": [{"name": "grow", "input": {"name": "x"}}]}, {"text": "{{result}}"}],
                         tools=["local/grow@0.1.0"])
     assert "whole 10 <nil>" in project.run("--task", "x", "--print", timeout=120).ok().stdout

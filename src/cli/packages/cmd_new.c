@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "cli/line/args.h"
 #include "cli/packages/commands.h"
+#include "cli/packages/guest_templates.h"
 #include "cli/packages/new_roster.h"
 #include "cli/packages/scaffold.h"
-#include "cli/packages/tool_templates.h"
 
 #include <string.h>
 
@@ -47,8 +47,10 @@ static const struct project_template *
 template_of (const struct cli_args *args)
 {
     const char *template = cli_positional (args, "TEMPLATE");
-    if (str_eq (template, "tool"))
-        return tool_template_find (cli_value (args, "--language"));
+    const struct project_template *guest =
+        guest_template_find (template, cli_value (args, "--language"));
+    if (guest)
+        return guest;
     return project_template_find (str_eq (template, "harness") ? cli_positional (args, "NAME")
                                                                : template);
 }

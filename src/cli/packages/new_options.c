@@ -16,7 +16,7 @@ const struct cli_option cli_new_options[] = {
       .value_name = "<LANGUAGE>",
       .choices = "c|python|javascript|rust|go",
       .fallback = "c",
-      .help = "of a tool: c, python, javascript, rust or go" },
+      .help = "of a tool, hook or driver: c, python, javascript, rust or go" },
     { .name = "--index",
       .kind = CLI_VALUE,
       .value_name = "<PATH|URL>",
@@ -28,8 +28,13 @@ const struct cli_option cli_new_options[] = {
 char *
 cli_new_check (const struct cli_args *args)
 {
-    static const char *const templates[] = { "script", "agent", "agent-tool",
-                                             "tool",   "coder", "mcp-server" };
+    static const struct {
+        const char *name;
+        bool has_languages;
+    } templates[] = {
+        { "script", false }, { "agent", false }, { "agent-tool", false }, { "tool", true },
+        { "hook", true },    { "driver", true }, { "coder", false },      { "mcp-server", false },
+    };
     const char *template = cli_positional (args, "TEMPLATE");
     const char *folder = cli_positional (args, "FOLDER");
     if (folder && ! str_eq (template, "harness"))
@@ -45,13 +50,17 @@ cli_new_check (const struct cli_args *args)
                    ? NULL
                    : x_strdup ("harness is followed by the program: claude-code or codex");
     }
-    for (size_t i = 0; i < ARRAY_LEN (templates); i++)
-        if (str_eq (template, templates[i]))
-            return cli_positional (args, "NAME")
-                       ? NULL
-                       : x_asprintf ("the new folder's name is missing: mur new %s hello",
-                                     template);
-    return x_asprintf (
-        "there is no template '%s': script agent agent-tool tool coder mcp-server harness",
-        template);
+    for (size_t i = 0; i < ARRAY_LEN (templates); i++) {
+        if (! str_eq (template, templates[i].name))
+            continue;
+        if (cli_has (args, "--language") && ! templates[i].has_languages)
+            return x_asprintf ("--language is for tool, hook and driver; %s has but one form",
+                               template);
+        return cli_positional (args, "NAME")
+                   ? NULL
+                   : x_asprintf ("the new folder's name is missing: mur new %s hello", template);
+    }
+    return x_asprintf ("there is no template '%s': script agent agent-tool tool hook driver coder "
+                       "mcp-server harness",
+                       template);
 }

@@ -1,0 +1,3 @@
+module a.guest
+
+go 1.24
