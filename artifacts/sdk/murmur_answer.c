@@ -233,12 +233,14 @@ mur_answer_call (struct mur_answer *answer, struct mur_block *block, const char 
 }
 
 bool
-mur_answer_is_event (const struct mur_answer *answer, const struct mur_json *json, const char *type)
+mur_answer_is_event (struct mur_answer *answer, const struct mur_json *json, const char *type)
 {
     mur_node own = mur_json_get (json, 0, "type");
-    if (mur_json_kind (json, own) == MUR_JSON_STRING)
-        return mur_json_is (json, own, type);
-    return answer->event != NULL && strcmp (answer->event, type) == 0;
+    bool is_it = mur_json_kind (json, own) == MUR_JSON_STRING
+                     ? mur_json_is (json, own, type)
+                     : answer->event != NULL && strcmp (answer->event, type) == 0;
+    answer->is_known = answer->is_known || is_it;
+    return is_it;
 }
 
 bool

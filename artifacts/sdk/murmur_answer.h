@@ -75,6 +75,8 @@ struct mur_answer {
     const char *stop_reason;        /* the runtime's word; NULL: none yet */
     char *stop_word;                /* the provider's, when it is none that is known */
     bool is_ended;                  /* the provider said that all was sent */
+    bool is_known;                  /* some of it is as the driver's protocol has it */
+    bool is_misplaced;              /* what was asked is no such provider, or elsewhere */
     char *continuation_id;          /* NULL: none */
     char *error;                    /* NULL: none */
     enum mur_transient transient;
@@ -85,9 +87,9 @@ struct mur_answer {
         .request = (from), .usage = { -1, -1, -1, -1, -1 }                                         \
     }
 
-/* True for an event of this type: its own word, or the line above it where it has none. */
-bool mur_answer_is_event (const struct mur_answer *answer, const struct mur_json *json,
-                          const char *type);
+/* True for an event of this type: its own word, or the line above it where it has none. The answer
+ * is known for the driver's by it. */
+bool mur_answer_is_event (struct mur_answer *answer, const struct mur_json *json, const char *type);
 /* The block of that kind and number, made when there is none; valid until the next one is made. */
 struct mur_block *
 mur_answer_block (struct mur_answer *answer, enum mur_block_kind kind, int64_t number);

@@ -33,8 +33,9 @@ struct reading {
     struct mur_sse sse;
     struct mur_text body; /* all of it, or what came before its form was known */
     enum body_form form;
-    bool is_declared; /* the header says that it is a stream of events */
-    bool has_event;   /* one of the events was JSON */
+    bool is_declared;      /* the header says that it is a stream of events */
+    bool has_event;        /* one of the events was JSON */
+    struct mur_text first; /* JSON that was taken first */
 };
 
 /* What Python writes where JSON has no number. */
@@ -78,9 +79,11 @@ take_json (struct reading *reading, const char *text, size_t len,
                                 : NULL;
     bool is_json = json != NULL;
     if (is_json && ! mur_refusal_is (reading->answer, json)) {
-        if (mur_json_kind (json, 0) == MUR_JSON_OBJECT)
+        if (mur_json_kind (json, 0) == MUR_JSON_OBJECT) {
+            if (reading->first.len == 0)
+                mur_text_add (&reading->first, clean.data, clean.len);
             take (reading->answer, json);
-        else
+        } else
             is_json = false;
     }
     mur_json_free (json);
@@ -107,7 +110,7 @@ fail_no_events (struct reading *reading, const char *data, size_t len)
 {
     struct mur_text page = { 0 };
     mur_text_utf8 (&page, data, len);
-    mur_refusal_of_page (reading->answer, &page);
+    mur_refusal_of_page (reading->answer, &page, false);
     mur_text_free (&page);
 }
 
@@ -247,12 +250,16 @@ take_whole (struct reading *reading)
     while (len > 0 && strchr (" \t\r\n", *text) != NULL && *text != '\0')
         text++, len--;
     if (len == 0 || strchr ("{[", *text) == NULL || *text == '\0')
-        mur_refusal_of_page (reading->answer, &reading->body);
+        mur_refusal_of_page (reading->answer, &reading->body, false);
     else if (*text == '{' && take_json (reading, text, len, reading->provider->take_whole))
         reading->answer->is_ended = true;
     else if (! (*text == '[' && take_json (reading, text, len, reading->provider->take_event)) &&
-             ! take_many (reading, text, len))
-        fail_no_json (reading, text, len);
+             ! take_many (reading, text, len)) {
+        if (mur_json_check (text, len, NULL))
+            mur_refusal_of_page (reading->answer, &reading->body, true);
+        else
+            fail_no_json (reading, text, len);
+    }
 }
 
 static void
@@ -310,6 +317,10 @@ finish (struct reading *reading, const struct mur_http_response *response, bool 
         return; /* a stream without an event is one that ended early */
     else
         take_whole (reading);
+    if (reading->first.len > 0 && ! reading->answer->is_known) {
+        reading->answer->stop_reason = reading->answer->stop_word = NULL;
+        mur_refusal_of_page (reading->answer, &reading->first, true);
+    }
 }
 
 /* True when the connection broke behind the last byte that counts. */
@@ -355,6 +366,7 @@ read_answer (struct reading *reading, struct mur_http_response *response)
         mur_answer_fail (reading->answer, MUR_TRANSIENT_UNTOLD,
                          "the provider's answer broke off: the connection was lost");
     mur_text_free (&reading->body);
+    mur_text_free (&reading->first);
     free (error);
 }
 
@@ -541,6 +553,8 @@ mur_provider_call (const struct mur_provider *provider, const struct mur_json *r
     for (size_t i = 0; i < answer.count; i++)
         name_as_the_runtime_does (provider, request, &answer.blocks[i]);
     mur_answer_hand_over (&answer, out);
+    if (answer.is_misplaced)
+        mur_metadata (out, "asked", call.url);
 }
 
 #endif

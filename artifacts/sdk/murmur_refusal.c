@@ -27,6 +27,13 @@ status_is_transient (int64_t status)
            (status >= 500 && status < 600 && status != 501 && status != 505);
 }
 
+/* What a server says that has no such page, or another one. */
+static bool
+is_misplaced_status (unsigned status)
+{
+    return status == 404 || status == 405 || status == 501 || status / 100 == 3;
+}
+
 static enum mur_transient
 transient_by_type (const char *type, enum mur_transient otherwise)
 {
@@ -306,18 +313,21 @@ mur_refusal_of_status (struct mur_answer *answer, unsigned status, const struct 
     char *what = mur_format ("the provider answered %u%s%.200s", status,
                              is_moved ? ", a redirect to " : "", is_moved ? place : "");
     fail_refused (answer, what, &r, transient);
+    answer->is_misplaced = is_misplaced_status (status);
     free (what);
     refusal_clear (&r);
     mur_json_free (json);
 }
 
 void
-mur_refusal_of_page (struct mur_answer *answer, const struct mur_text *body)
+mur_refusal_of_page (struct mur_answer *answer, const struct mur_text *body, bool is_json)
 {
     char *title = is_page (body) ? title_of (body) : NULL;
     char *line = title == NULL && ! is_page (body) ? first_line (body) : NULL;
     struct mur_text sentence = { 0 };
-    mur_text_puts (&sentence, "the provider's answer is neither JSON nor a stream of events");
+    mur_text_printf (&sentence, "the provider's answer is %s",
+                     is_json ? "JSON, but of another protocol"
+                             : "neither JSON nor a stream of events");
     if (is_page (body))
         mur_text_puts (&sentence, " but a web page");
     else if (body->len == 0)
@@ -328,6 +338,7 @@ mur_refusal_of_page (struct mur_answer *answer, const struct mur_text *body)
                          quote);
     mur_text_puts (&sentence, ": is the endpoint right?");
     mur_answer_fail (answer, MUR_TRANSIENT_NO, "%s", sentence.data);
+    answer->is_misplaced = true;
     mur_text_free (&sentence);
     free (title);
     free (line);

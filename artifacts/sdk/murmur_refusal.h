@@ -14,8 +14,9 @@ bool mur_refusal_is (struct mur_answer *answer, const struct mur_json *json);
  * x-should-retry, `place` the header location, each NULL when it is not there. */
 void mur_refusal_of_status (struct mur_answer *answer, unsigned status, const struct mur_text *body,
                             const char *advice, const char *place);
-/* Fails the answer for a body that is neither JSON nor a stream of events. */
-void mur_refusal_of_page (struct mur_answer *answer, const struct mur_text *body);
+/* Fails the answer for a body that is neither JSON nor a stream of events, or is JSON that no
+ * server of the driver's protocol writes. */
+void mur_refusal_of_page (struct mur_answer *answer, const struct mur_text *body, bool is_json);
 /* Fails the answer for a connection that was not made; `error` is mur_http_open's for `url`. */
 void mur_refusal_of_connection (struct mur_answer *answer, const char *url, const char *error);
 

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #define BODY_BACKLOG_BYTES ((size_t)256 << 10)
+#define HEAD_LIMIT_BYTES   ((size_t)256 << 10) /* libcurl takes 100 KiB of one line */
 
 enum wish {
     WISH_START = 1,
@@ -61,7 +62,7 @@ struct transfer_thread {
     bool is_active;
     struct http_transfer *next, **link;
     uint64_t deadline_ms;
-    bool is_sent, is_cut, is_denied, has_head, is_paused;
+    bool is_sent, is_cut, is_denied, has_head, is_paused, is_head_large;
     size_t out_total;
     int status;
     struct buf head; /* name\0value\0... of the head being read */

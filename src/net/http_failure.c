@@ -14,6 +14,8 @@ static const struct {
     [HTTP_TLS_FAILED] = { "TLS failed", false },
     [HTTP_NO_HTTP] = { "what it answers is no HTTP: is it an https:// address, or another service?",
                        false },
+    [HTTP_LARGE_HEAD] = { "the head of its answer is over the bound (256 KiB, 100 KiB a line)",
+                          false },
     [HTTP_NO_TLS] = { "it does not speak TLS: is it an http:// address?", false },
     [HTTP_WRONG_NAME] = { "its certificate is for another name than the address has", false },
     [HTTP_EXPIRED] = { "its certificate has expired or is not valid yet (is the clock right?)",

@@ -16,6 +16,7 @@ enum http_failure {
     HTTP_TLS_FAILED,
     HTTP_NO_TLS,           /* it answered, but not in TLS */
     HTTP_NO_HTTP,          /* it answered, but not in HTTP, or with a head nobody can read */
+    HTTP_LARGE_HEAD,       /* its head is larger than is read */
     HTTP_UNTRUSTED,        /* TLS with a certificate that no known authority vouches for */
     HTTP_WRONG_NAME,       /* with one of another host */
     HTTP_EXPIRED,          /* with one whose time is over, or has not come */

@@ -220,9 +220,13 @@ tls_failure (const char *words, enum http_failure otherwise)
     return otherwise;
 }
 
+#define CURLE_TOO_LARGE_CODE 100 /* CURLE_TOO_LARGE, which older headers lack */
+
 static enum http_failure
 classify (struct http_client *c, struct http_transfer *t, CURLcode code)
 {
+    if (t->own.is_head_large)
+        return HTTP_LARGE_HEAD;
     enum http_failure cut = t->own.has_head ? HTTP_INCOMPLETE : HTTP_RESET;
     switch ((int)code) {
     case CURLE_OK:
@@ -258,6 +262,9 @@ classify (struct http_client *c, struct http_transfer *t, CURLcode code)
     case CURLE_UNSUPPORTED_PROTOCOL: /* HTTP/0.9 is what libcurl calls any bytes without a head */
     case CURLE_WEIRD_SERVER_REPLY:
         return t->own.is_sent ? HTTP_NO_HTTP : HTTP_INTERNAL;
+    case CURLE_OUT_OF_MEMORY: /* of a line longer than libcurl keeps, and so is the next */
+    case CURLE_TOO_LARGE_CODE:
+        return t->own.is_sent && ! t->own.has_head ? HTTP_LARGE_HEAD : HTTP_INTERNAL;
     default:
         return HTTP_INTERNAL;
     }
@@ -276,7 +283,9 @@ reap (struct http_client *c)
         c->api->easy_getinfo (message->easy_handle, CURLINFO_PRIVATE, &t);
         enum http_failure failure = classify (c, t, code);
         const char *detail = t->own.error[0] ? t->own.error : c->api->easy_strerror (code);
-        finish (c, t, failure, failure == HTTP_DENIED ? http_failure_text (failure) : detail);
+        finish (c, t, failure,
+                failure == HTTP_DENIED || failure == HTTP_LARGE_HEAD ? http_failure_text (failure)
+                                                                     : detail);
     }
 }
 

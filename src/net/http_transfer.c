@@ -233,6 +233,10 @@ on_header (char *line, size_t size, size_t count, void *ctx)
     size_t whole = size * count, len = whole;
     if (t->own.has_head)
         return whole; /* trailers */
+    if (t->own.head.len + whole > HEAD_LIMIT_BYTES) {
+        t->own.is_head_large = true;
+        return 0;
+    }
     while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
         len--;
     if (len >= 5 && strncmp (line, "HTTP/", 5) == 0) {

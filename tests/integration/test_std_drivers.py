@@ -552,6 +552,45 @@ def test_std_driver_openai_tells_the_models_own_refusal(chat):
     assert session.result_text == "error: the model refused to answer: I will not."
 
 
+# --- Another protocol, another place -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body, quoted", [
+    (None, ""), (b'{"status":"ok"}', 'JSON, but of another protocol ("{"status":"ok"}")'), (b"[]", 'another protocol ("[]")'),
+    (b'{"model":"m","message":{"role":"assistant","content":"hi"},"done":true}\n' * 2, "JSON, but of another protocol"),
+    (b"Ollama is running", '("Ollama is running")')])
+@pytest.mark.parametrize("stream", [True, False])
+def test_std_drivers_ask_one_that_speaks_another_protocol_once_and_name_it(desk, provider, stream, body, quoted):
+    task = desk(stream=stream)
+    if body is None:  # what another driver's provider says
+        other = PROVIDERS[(PROVIDERS.index(provider) + 1) % len(PROVIDERS)]
+        body = other.stream(Turn(text="hello"), "\n") if stream else other.whole(Turn(text="hello"))
+    result = task.script(Reply(body=body)).run().failed("E-RUN-040")
+
+    assert quoted in result.stderr and "is the endpoint right?" in result.stderr
+    assert f"asked {task.model.url}{task.model.requests[0].path}: its base URL is gateway.endpoint" in result.stderr
+    assert len(task.model.requests) == 1
+
+
+@pytest.mark.parametrize("status", [301, 404, 405, 501])
+def test_std_drivers_name_the_address_that_has_no_such_page(desk, status):
+    task = desk()
+    result = task.script(Reply(status=status, body=b"", headers={"location": "/elsewhere"})).run().failed("E-RUN-040")
+
+    assert f"the provider answered {status}" in result.stderr
+    assert f"asked {task.model.url}{task.model.requests[0].path}: its base URL" in result.stderr
+    assert len(task.model.requests) == 1
+
+
+def test_std_drivers_name_the_bound_of_a_head_that_is_too_large(desk):
+    for asked, lines in enumerate(({"x-large": "a" * 200_000}, {f"x-large-{n}": "a" * 90_000 for n in range(4)}), 1):
+        task = desk()
+        result = task.script(Reply(body=b"{}", headers=lines)).run().failed("E-RUN-040")
+
+        assert "the head of its answer is over the bound (256 KiB, 100 KiB a line)" in result.stderr
+        assert len(task.model.requests) == asked
+
+
 # --- The components ----------------------------------------------------------------------------------------------------
 
 

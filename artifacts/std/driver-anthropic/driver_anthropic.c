@@ -344,6 +344,7 @@ static void
 take_whole (struct mur_answer *answer, const struct mur_json *json)
 {
     mur_node content = mur_json_get (json, 0, "content");
+    answer->is_known = answer->is_known || content >= 0;
     for (mur_node b = mur_json_first (json, content); b >= 0; b = mur_json_next (json, b))
         start_block (answer, -1, json, b);
     take_usage (answer, json, mur_json_get (json, 0, "usage"));

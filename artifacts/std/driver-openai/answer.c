@@ -382,9 +382,10 @@ take_message (struct mur_answer *answer, const struct mur_json *json, mur_node m
 
 /* The one choice that was asked for. */
 static mur_node
-choice_of (const struct mur_json *json)
+choice_of (struct mur_answer *answer, const struct mur_json *json)
 {
     mur_node choices = mur_json_get (json, 0, "choices");
+    answer->is_known = answer->is_known || choices >= 0;
     for (mur_node c = mur_json_first (json, choices); c >= 0; c = mur_json_next (json, c))
         if (mur_json_int (json, mur_json_get (json, c, "index"), 0) <= 0)
             return c;
@@ -394,7 +395,7 @@ choice_of (const struct mur_json *json)
 void
 answer_take_event (struct mur_answer *answer, const struct mur_json *json)
 {
-    mur_node choice = choice_of (json);
+    mur_node choice = choice_of (answer, json);
     mur_node delta = mur_json_get (json, choice, "delta");
     mur_node message = mur_json_get (json, choice, "message");
     if (mur_json_kind (json, delta) == MUR_JSON_OBJECT)
@@ -408,7 +409,7 @@ answer_take_event (struct mur_answer *answer, const struct mur_json *json)
 void
 answer_take_whole (struct mur_answer *answer, const struct mur_json *json)
 {
-    mur_node choice = choice_of (json);
+    mur_node choice = choice_of (answer, json);
     mur_node message = mur_json_get (json, choice, "message");
     if (mur_json_kind (json, message) != MUR_JSON_OBJECT)
         message = mur_json_get (json, choice, "delta");

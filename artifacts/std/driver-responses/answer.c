@@ -221,6 +221,7 @@ static void
 take_response (struct mur_answer *answer, const struct mur_json *json, mur_node response)
 {
     mur_node output = mur_json_get (json, response, "output");
+    answer->is_known = answer->is_known || output >= 0;
     if (! has_places (answer, mur_json_count (json, output)))
         output = -1;
     int64_t number = 0;
@@ -280,12 +281,16 @@ answer_take_event (struct mur_answer *answer, const struct mur_json *json)
                    { "response.reasoning_summary_text.delta", MUR_BLOCK_THINKING },
                    { "response.reasoning_text.delta", MUR_BLOCK_THINKING },
                    { "response.reasoning.delta", MUR_BLOCK_THINKING },
-                   { "response.function_call_arguments.delta", MUR_BLOCK_CALL } };
+                   { "response.function_call_arguments.delta", MUR_BLOCK_CALL },
+                   { "response.created", MUR_BLOCK_OTHER },
+                   { "response.in_progress", MUR_BLOCK_OTHER },
+                   { "response.queued", MUR_BLOCK_OTHER } };
     mur_node type = mur_json_get (json, 0, "type");
     mur_node item = mur_json_get (json, 0, "item"), response = mur_json_get (json, 0, "response");
     for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++)
         if (mur_answer_is_event (answer, json, deltas[i].type)) {
-            take_delta (answer, json, deltas[i].kind);
+            if (deltas[i].kind != MUR_BLOCK_OTHER)
+                take_delta (answer, json, deltas[i].kind);
             return;
         }
     if (mur_answer_is_event (answer, json, "response.function_call_arguments.done"))

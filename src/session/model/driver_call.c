@@ -247,10 +247,26 @@ note_forbidden (const struct choice *d)
                key ? credential_place (key) : "");
 }
 
+/* What answered is no such provider, or has no such page: where that was. A guest knows the
+ * gateway's address in place of the provider's. */
+static void
+note_asked (struct session *s, const struct choice *d, const char *asked)
+{
+    static const char inside[] = "http://" GATEWAY_AUTHORITY;
+    const struct gateway *gateway = d->artifact->guest.gateway;
+    bool is_inside = gateway && str_starts (asked, inside);
+    _cleanup_free_ char *text = x_asprintf ("%s%s", is_inside ? gateway_base (gateway) : "",
+                                            is_inside ? asked + sizeof inside - 1 : asked);
+    _cleanup_free_ char *told = redactor_apply (s->redactor, text);
+    diag_note ("%s asked %s: its base URL is gateway.endpoint in the manifest, or what "
+               "`mur chat --with` was given",
+               d->artifact->full_name, told);
+}
+
 /* The attempt failed for good. */
 static void
-fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdict verdict,
-           struct driver_answer *out)
+fail_call (struct session *s, const struct choice *d, struct try *a, char *reason,
+           enum retry_verdict verdict, struct driver_answer *out)
 {
     note_retries (out, verdict);
     out->provider_status = a->seen.status >= 400 ? a->seen.status : 0;
@@ -272,6 +288,9 @@ fail_call (const struct choice *d, struct try *a, char *reason, enum retry_verdi
         warn_credential (d);
     else if (a->seen.status == 403)
         note_forbidden (d);
+    const char *asked = tool_metadata_get (&a->result, "asked");
+    if (asked)
+        note_asked (s, d, asked);
 }
 
 /* Why nothing is tried again, where the provider's own words do not tell. <text> is taken over. */
@@ -358,7 +377,7 @@ judge (struct session *s, const struct driver_caller *c, struct try *a, uint64_t
                       &reason, &delay_ms);
     char *text = failure_text (s, c, a);
     if (verdict != RETRY_AFTER_DELAY) {
-        fail_call (c->driver, a, text_of_end (text, verdict, &policy, &f), verdict, out);
+        fail_call (s, c->driver, a, text_of_end (text, verdict, &policy, &f), verdict, out);
         return true;
     }
     trace_retry (s, c, &f, reason, out->attempts - 1, delay_ms, charged, text);
