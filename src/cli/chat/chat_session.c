@@ -54,6 +54,7 @@ launch_words (const struct chat_launch *l, struct strv *argv, struct mur_error *
 {
     static const char *const beginning[] = { "run",
                                              "--json",
+                                             "--readiness-tokens", /* it asks nobody by itself */
                                              "--lifecycle-task-acceptance",
                                              "queue",
                                              "--lifecycle-after-task",
