@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import stat
+import zipfile
 
 import pytest
 from cryptography import x509
@@ -176,6 +177,28 @@ def test_trust_a_name_below_std_in_a_projects_own_store_does_not_come_with_mur(l
     shutil.copytree(BUILD / "artifacts/std/driver-scripted/0.1.0", agent / ".murmur/artifacts/std/driver-scripted/0.1.0")
     said = agent.run("--task", "go").failed("E-TRU-001").stderr
     assert "std/driver-scripted@0.1.0" in said
+
+
+def test_artifacts_a_name_below_std_is_what_comes_with_mur_but_for_what_the_lock_pins(lab):
+    """The same checkout with other bytes under the name: nobody who runs it asked for those."""
+    agent = lab.agent(steps=[{"text": "done"}])
+    theirs = agent / ".murmur/artifacts/std/driver-scripted/0.1.0"
+    shutil.copytree(BUILD / "artifacts/std/driver-scripted/0.1.0", theirs)
+    package, hashed = theirs / "driver-scripted-0.1.0.mur.zip", theirs / "driver-scripted-0.1.0.sha256"
+    ours = hashed.read_text().strip()
+    with zipfile.ZipFile(package, "a") as archive:
+        archive.writestr("more.txt", "other bytes")
+    other = hashlib.sha256(package.read_bytes()).hexdigest()
+    hashed.write_text(other)
+
+    agent.run("--task", "go").ok()
+    lock = (agent / "murmur.lock").read_text()
+    assert ours in lock and other not in lock
+    (agent / "murmur.lock").write_text(lock.replace(ours, other))
+    agent.run("--task", "go").ok()
+    assert other in (agent / "murmur.lock").read_text()
+    package.write_bytes(package.read_bytes() + b"x")
+    agent.run("--task", "go").failed("E-REG-002")
 
 
 def test_trust_asked_again_at_launch(lab):

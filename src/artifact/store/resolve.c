@@ -101,11 +101,35 @@ check_trust (struct resolved *r, const struct stores *stores, struct mur_error *
     return trust_policy_check (stores->trust, &of, signature, err);
 }
 
+/* What a name stands for. One of scope std is what comes with mur, whatever another store holds
+ * under it, but for other bytes that the lock pins: a checkout brings a store along, too. */
+static enum store_found
+find_meant (const struct stores *stores, const char *name, const char *version,
+            const char *expected, struct store_payload *out, struct mur_error **err)
+{
+    enum store_found found = stores_find (stores, name, version, NULL, out, err);
+    if (found != STORE_FOUND || out->kind == STORE_BUNDLED ||
+        ! name_has_scope (name, SCOPE_BUNDLED))
+        return found;
+    _cleanup_payload_ struct store_payload own = { 0 };
+    found = store_find (&stores->at[STORE_BUNDLED], name, version, NULL, &own, err);
+    if (found == STORE_FAILED)
+        return found;
+    bool is_own = found == STORE_FOUND && strcmp (own.sha256, out->sha256) != 0 &&
+                  (! expected || strcmp (own.sha256, expected) == 0);
+    if (is_own) {
+        store_payload_clear (out);
+        *out = own;
+        own = (struct store_payload){ 0 };
+    }
+    return STORE_FOUND;
+}
+
 static bool
 find_and_open (struct resolved *r, const struct stores *stores, const char *expected,
                const char *head_entry, struct mur_error **err)
 {
-    enum store_found found = stores_find (stores, r->name, r->version, NULL, &r->payload, err);
+    enum store_found found = find_meant (stores, r->name, r->version, expected, &r->payload, err);
     if (found == STORE_FAILED)
         return false;
     if (found == STORE_NOT_FOUND) {
