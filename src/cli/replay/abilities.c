@@ -2,6 +2,7 @@
 #include "cli/replay/abilities.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/run/replay_launch.h"
@@ -63,13 +64,25 @@ print_ability (const char *what, bool can, const char *why)
     out_printf ("%-14s %s%s%s\n", what, can ? "yes" : "no", why ? ": " : "", why ? why : "");
 }
 
+/* "turn 0, 1, 2". Owned. */
+static char *
+turns_text (const json_t *turns)
+{
+    _cleanup_buf_ struct buf text = { 0 };
+    size_t i;
+    const json_t *turn;
+    json_array_foreach (turns, i, turn)
+        buf_printf (&text, "%s%lld", i ? ", " : "turn ", (long long)json_integer_value (turn));
+    return buf_steal (&text);
+}
+
 static void
 print_text (const struct record *r, const json_t *all)
 {
     static const char no_tape[] = "trace.capture: replay was not set";
     out_printf ("%s (%s%s)\n", r->session_id, r->capture ? r->capture : "older",
                 r->is_complete ? "" : ", incomplete");
-    print_ability ("served", true, NULL);
+    print_ability ("served", true, "by what is on record, as `mur replay` does without options");
     const char *no = record_has_harness (r) ? "a harness has the conversation" : NULL;
     print_ability ("--each-turn", ! no, no);
     no = no ? no : r->tape ? NULL : no_tape;
@@ -78,9 +91,9 @@ print_text (const struct record *r, const json_t *all)
     const json_t *task;
     json_array_foreach (json_object_get (all, "tasks"), i, task)
     {
-        _cleanup_free_ char *turns = json_text (json_object_get (task, "from"), JSON_TEXT_ORDERED);
-        _cleanup_free_ char *what = x_asprintf ("--task %zu", i);
-        _cleanup_free_ char *line = x_asprintf ("--from one of %s", turns);
+        _cleanup_free_ char *line = turns_text (json_object_get (task, "from"));
+        _cleanup_free_ char *what =
+            r->task_count > 1 ? x_asprintf ("--task %zu --from", i) : x_strdup ("--from");
         bool can = json_array_size (json_object_get (task, "from")) > 0;
         print_ability (what, can, can ? line : json_get_string (task, "why_not"));
     }
