@@ -1,10 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+
+/* --- the limits of a shell --- */
+
+static const struct {
+    int error;
+    int resource;
+    char letter; /* of ulimit */
+    rlim_t unit; /* it counts in; 1: things */
+    rlim_t from; /* from here on it is not the cause */
+} limits[] = {
+    { EMFILE, RLIMIT_NOFILE, 'n', 1, RLIM_INFINITY },
+    { EFBIG, RLIMIT_FSIZE, 'f', 1024, RLIM_INFINITY },
+    { ENOMEM, RLIMIT_DATA, 'd', 1024, (rlim_t)256 << 20 },
+    { ENOMEM, RLIMIT_AS, 'v', 1024, RLIM_INFINITY },
+    /* A thread that cannot be made. */
+    { EAGAIN, RLIMIT_DATA, 'd', 1024, (rlim_t)256 << 20 },
+    { EAGAIN, RLIMIT_AS, 'v', 1024, RLIM_INFINITY },
+    { EAGAIN, RLIMIT_NPROC, 'u', 1, 256 },
+};
+
+size_t
+limit_note (int error, char to[LIMIT_NOTE_BYTES])
+{
+    int saved = errno, len = 0;
+    struct rlimit is;
+    to[0] = '\0';
+    for (size_t i = 0; i < sizeof limits / sizeof *limits && len == 0; i++) {
+        if (limits[i].error != error || getrlimit (limits[i].resource, &is) != 0 ||
+            is.rlim_cur == RLIM_INFINITY || is.rlim_cur >= limits[i].from)
+            continue;
+        len = snprintf (to, LIMIT_NOTE_BYTES, " (`ulimit -%c` allows %llu%s)", limits[i].letter,
+                        (unsigned long long)(is.rlim_cur / limits[i].unit),
+                        limits[i].unit == 1 ? "" : " KiB");
+    }
+    errno = saved;
+    return (size_t)len;
+}
+
+size_t
+limit_small_stack_bytes (void)
+{
+    struct rlimit is;
+    bool is_small = getrlimit (RLIMIT_STACK, &is) == 0 && is.rlim_cur != RLIM_INFINITY &&
+                    is.rlim_cur < LIMIT_STACK_LEAST_BYTES;
+    return is_small ? (size_t)is.rlim_cur : 0;
+}
+
+/* --- the end --- */
 
 static void
 say (const char *text)
@@ -12,9 +64,23 @@ say (const char *text)
     ssize_t written _unused_ = write (STDERR_FILENO, text, strlen (text));
 }
 
+/* Under a limit that somebody set this is an error like another; without one a fault to look at. */
+static void
+end_by_limit (void)
+{
+    char note[LIMIT_NOTE_BYTES];
+    if (limit_note (ENOMEM, note) == 0)
+        return;
+    say ("murmur: out of memory");
+    say (note);
+    say (": allow more of it, `ulimit -d unlimited -v unlimited`; the trace has no session_end\n");
+    _exit (1);
+}
+
 void
 alloc_out_of_memory (void)
 {
+    end_by_limit ();
     (void)signal (SIGABRT, SIG_DFL);
     say ("murmur: out of memory: it ends here, and the trace has no session_end\n");
     abort ();
@@ -24,6 +90,7 @@ alloc_out_of_memory (void)
 static void
 on_abort (int number)
 {
+    end_by_limit ();
     say ("murmur: aborted, out of memory or by a fault of its own: the trace has no session_end\n");
     (void)signal (number, SIG_DFL);
     (void)raise (number);

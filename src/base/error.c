@@ -55,7 +55,9 @@ mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ..
     va_start (ap, fmt);
     _cleanup_free_ char *text = x_vasprintf (fmt, ap);
     va_end (ap);
-    set (err, code, saved, x_asprintf ("%s: %s", text, strerror (saved)));
+    char limit[LIMIT_NOTE_BYTES];
+    (void)limit_note (saved, limit);
+    set (err, code, saved, x_asprintf ("%s: %s%s", text, strerror (saved), limit));
     errno = saved;
     return false;
 }

@@ -30,17 +30,31 @@ harden_process (void)
             strerror (errno));
 }
 
+/* Too small a stack is a crash in the middle of something. */
+static bool
+has_stack (struct mur_error **err)
+{
+    size_t allowed = limit_small_stack_bytes ();
+    if (! allowed)
+        return true;
+    mur_fail (err, E_IO_003, "`ulimit -s` allows a stack of %zu KiB, and mur needs %zu at least",
+              allowed >> 10, LIMIT_STACK_LEAST_BYTES >> 10);
+    mur_hint (err,
+              "say `ulimit -s 8192` first, in a new shell where this one's limit cannot be raised");
+    return false;
+}
+
 static int
 run_command (const struct cli_args *args)
 {
     const struct cli_command *command = cli_command_of (args);
     _cleanup_error_ struct mur_error *err = NULL;
     int status = CLI_FAILED;
-    if (command->run) {
+    if (command->run && has_stack (&err)) {
         cgroup_sweep (); /* what a killed launch left */
         home_sweep ();
         status = command->run (args, &err);
-    } else {
+    } else if (! err) {
         mur_fail (&err, E_IO_003, "this version of mur does not have `mur %s` yet", command->name);
         mur_hint (&err, "`mur --help` lists what there is; `mur help %s` says what it is for",
                   command->name);

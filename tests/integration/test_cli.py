@@ -225,6 +225,11 @@ def test_cli_19_credentials_are_global_only_and_private(lab):
 
 
 def test_cli_19_an_unknown_key_creates_no_file(lab):
+    for words in (["get", "nothing"], ["get", "credentials.lower"], ["unset", "nothing"], ["set", "nothing", "v"]):
+        assert f'there is no configuration key "{words[1]}"' in lab.mur("config", *words).failed("E-CFG-002").stderr
+    assert "did you mean inference.model?" in lab.mur("config", "get", "model").failed("E-CFG-002").stderr
+    assert "did you mean inference.model?" in lab.mur("config", "set", "inference.modle", "v").failed("E-CFG-002").stderr
+    assert "containment is not set\n" in lab.mur("config", "get", "containment").failed("E-CFG-002").stderr
     result = lab.mur("config", "set", "nope", "v").failed("E-CFG-002")
     assert "registry.index_url" in result.stderr
     assert tree_of(lab.directory / "home") == []

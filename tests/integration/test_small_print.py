@@ -4,8 +4,10 @@
 # and of the audit.
 
 import json
+import resource
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -13,6 +15,10 @@ from tests.support.door_client import Door, message
 from tests.support.fixtures import own_component
 from tests.support.polling import eventually, pid_exists
 
+KIB = 1024
+LIMITS = [("STACK", 64 * KIB), ("STACK", 16 * KIB), ("NOFILE", 8), ("AS", 20000 * KIB), ("DATA", 1000 * KIB), ("DATA", 16000 * KIB),
+          ("FSIZE", 8 * KIB), ("MEMLOCK", 0), ("CORE", 0), ("MSGQUEUE", 0)]
+LETTER = {"STACK": "s", "NOFILE": "n", "AS": "v", "DATA": "d", "FSIZE": "f"}
 SLEEPER = {"task_acceptance": "queue", "after_task": "sleep"}
 
 
@@ -148,3 +154,18 @@ def test_report_a_session_under_nohup_lives_on(lab):
     assert Door(running).send("x")["status"]["state"] == "TASK_STATE_COMPLETED"
     assert pid_exists(running.pid)
     running.signal(signal.SIGTERM).result()
+
+
+# --- Limits of a shell -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, value", LIMITS)
+def test_everyday_under_a_small_limit_mur_works_or_names_it(lab, name, value):
+    agent = lab.agent(steps=[{"text": "hi"}])
+    number = getattr(resource, f"RLIMIT_{name}")
+    for words in (["--version"], ["doctor"], ["run", "--task", "x"]):
+        ended = subprocess.run([lab.mur_path, *words], cwd=agent.directory, env=lab.environment(), stdin=subprocess.DEVNULL,
+                               capture_output=True, text=True, timeout=60,
+                               preexec_fn=lambda: resource.setrlimit(number, (value, value)))
+        assert ended.returncode == 0 or (ended.returncode == 1 and f"`ulimit -{LETTER[name]}`" in ended.stderr), ended
+        assert words != ["--version"] or ended.returncode == 0

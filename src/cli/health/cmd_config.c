@@ -80,6 +80,8 @@ cmd_config_get (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     if (r.is_found)
         return CLI_OK;
+    if (! config_key_exists (r.wanted, err))
+        return CLI_FAILED;
     mur_fail (err, E_CFG_002, "%s is not set", r.wanted);
     mur_hint (err, "`mur config list` shows what is");
     return CLI_FAILED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "manifest/settings/config_write.h"
+#include "manifest/text/suggest.h"
 #include "manifest/text/yaml_tree.h"
 #include "manifest/text/yaml_write.h"
 
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -50,6 +52,57 @@ is_credential_name (const char *name)
     return name[strspn (name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
 }
 
+static char *
+dotted_name (size_t i)
+{
+    return known_keys[i].block ? x_asprintf ("%s.%s", known_keys[i].block, known_keys[i].key)
+                               : x_strdup (known_keys[i].key);
+}
+
+/* NULL, or the key that was probably meant: near in letters, or the last word of it alone. Owned.
+ */
+static char *
+near_key (const char *typed)
+{
+    size_t least = strlen (typed) <= 7 ? 3 : 4;
+    char *near = NULL;
+    for (size_t i = 0; i < ARRAY_LEN (known_keys); i++) {
+        _cleanup_free_ char *name = dotted_name (i);
+        size_t distance =
+            strcasecmp (typed, known_keys[i].key) == 0 ? 0 : schema_distance (typed, name);
+        if (distance >= least)
+            continue;
+        least = distance;
+        free (near);
+        near = steal_ptr (&name);
+    }
+    return near;
+}
+
+static bool
+fail_unknown (const char *dotted, struct mur_error **err)
+{
+    _cleanup_free_ char *near = near_key (dotted);
+    mur_fail (err, E_CFG_002, "there is no configuration key \"%s\"", dotted);
+    if (near)
+        return mur_hint (err, "did you mean %s? keys: " SETTABLE, near);
+    return mur_hint (err, "keys: " SETTABLE);
+}
+
+bool
+config_key_exists (const char *dotted, struct mur_error **err)
+{
+    if (str_starts (dotted, "credentials.") &&
+        is_credential_name (dotted + strlen ("credentials.")))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN (known_keys); i++) {
+        _cleanup_free_ char *name = dotted_name (i);
+        if (str_eq (name, dotted))
+            return true;
+    }
+    return fail_unknown (dotted, err);
+}
+
 static bool
 find_key (const char *dotted, bool is_global, const char *value, struct change *change,
           struct mur_error **err)
@@ -69,16 +122,18 @@ find_key (const char *dotted, bool is_global, const char *value, struct change *
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN (known_keys); i++) {
-        if (! known_keys[i].is_settable)
+        _cleanup_free_ char *name = dotted_name (i);
+        if (! str_eq (name, dotted))
             continue;
-        _cleanup_free_ char *name = x_asprintf ("%s.%s", known_keys[i].block, known_keys[i].key);
-        if (str_eq (name, dotted)) {
-            *change = (struct change){ known_keys[i].block, known_keys[i].key, value, NULL };
-            return true;
+        if (! known_keys[i].is_settable) {
+            mur_fail (err, E_CFG_002, "%s is not set by this command", dotted);
+            return mur_hint (
+                err, "write it into the file, `mur config path`; this command sets " SETTABLE);
         }
+        *change = (struct change){ known_keys[i].block, known_keys[i].key, value, NULL };
+        return true;
     }
-    mur_fail (err, E_CFG_002, "there is no configuration key \"%s\"", dotted);
-    return mur_hint (err, "keys: " SETTABLE);
+    return fail_unknown (dotted, err);
 }
 
 /* --- writing one file --- */

@@ -16,6 +16,8 @@
  * path to show ("~/.murmur/config.yaml" for the global file). A NULL value takes the key out. */
 bool config_set (const char *key, const char *value, bool is_global, char **written,
                  struct mur_error **err);
+/* True for a key that a configuration file may hold; else E-CFG-002 with the nearest. */
+bool config_key_exists (const char *dotted, struct mur_error **err);
 /* Adds or removes a name of beta.enabled in the global file; *changed tells whether it was
  * different before. */
 bool config_set_beta (const char *feature, bool enabled, bool *changed, struct mur_error **err);
