@@ -52,6 +52,13 @@ def test_chat_through_a_pipe_answers_each_line_and_leaves(lab):
     eventually(lambda: nothing_runs(lab))
 
 
+def test_chat_through_a_pipe_loses_nothing_of_other_systems_lines(lab):
+    """A mark at the start, CRLF, a NUL: what PowerShell and half binary files pipe."""
+    talker(lab)
+    result = lab.mur("chat", "talker", stdin="\ufeffa\0b\r\nlast\r\n").ok()
+    assert result.stdout == "First: a\N{REPLACEMENT CHARACTER}b\nSecond: last\n"
+
+
 def test_chat_through_a_pipe_takes_commands_and_files_for_text(lab):
     talker(lab)
     (lab.directory / "secret.txt").write_text("never sent\n")

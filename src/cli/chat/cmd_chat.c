@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/ids.h"
+#include "base/text.h"
 #include "cli/chat/bundled.h"
 #include "cli/chat/chat_turn.h"
 #include "cli/chat/commands.h"
@@ -463,6 +464,8 @@ say (struct chat_talk *t, const struct buf *line)
     if (t->is_terminal && is_command (t, line->data))
         return;
     buf_append (&message, line->data, line->len);
+    if (! t->is_terminal)
+        text_form_normalise (&message);
     if (! t->is_terminal || add_mentions (&message, line->data))
         chat_turn (t, message.data, message.len);
 }

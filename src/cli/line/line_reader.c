@@ -49,9 +49,10 @@ take_line (struct line_reader *r, struct buf *line)
         if (! end)
             return false;
         size_t len = (size_t)(end - start);
+        r->at += len + 1;
+        len -= len && start[len - 1] == '\r';
         bool goes_on = len && start[len - 1] == '\\';
         buf_append (line, start, len - goes_on);
-        r->at += len + 1;
         if (! goes_on)
             return true;
         buf_putc (line, '\n');

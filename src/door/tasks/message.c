@@ -108,12 +108,26 @@ append_info (struct buf *info, const char *name, const char *value)
                   isspace ((unsigned char)*value) || *value == '`' || *value == '=' ? '_' : *value);
 }
 
+/* Texts are C strings from here on: a NUL would hide the rest. */
+static void
+append_text (struct buf *out, const char *text, size_t len)
+{
+    for (const char *nul; (nul = memchr (text, '\0', len));) {
+        size_t before = (size_t)(nul - text);
+        buf_append (out, text, before);
+        buf_puts (out, "\xef\xbf\xbd");
+        text += before + 1;
+        len -= before + 1;
+    }
+    buf_append (out, text, len);
+}
+
 static void
 append_part (struct buf *out, const json_t *part)
 {
     const json_t *text = json_object_get (part, "text");
     if (text) {
-        buf_append (out, json_string_value (text), json_string_length (text));
+        append_text (out, json_string_value (text), json_string_length (text));
         return;
     }
     _cleanup_buf_ struct buf info = { 0 };
