@@ -80,6 +80,10 @@ HARMS = {
     "altered": lambda e: e.update({next(n for n in e if n.startswith("blobs/")): (b"other", 0o100644)}),
     "format": lambda e: e.update({"bundle.json": (b'{"format":9}', 0o100644)}),
     "none": lambda e: e.pop("bundle.json") and None,
+    "no trace": lambda e: e.pop("trace.jsonl") and None,
+    "no tape": lambda e: e.pop("replay.jsonl") and None,
+    "empty tape": lambda e: e.update({"replay.jsonl": (b"", 0o100644)}),
+    "no object": lambda e: e.update({"bundle.json": (b"[]", 0o100644)}),
     "missing": lambda e: e.pop(next(n for n in e if n.startswith("blobs/"))) and None,
 }
 
@@ -95,6 +99,16 @@ def test_replay_bundle_that_holds_anything_else_is_refused_and_nothing_written(l
 
     assert lab.records == before and ("format 9" in result.stderr) == (harm == "format")
     assert not [name for name in set(os.listdir("/tmp")) - temporary if name.startswith("murmur-bundle")]
+
+
+def test_replay_bundle_of_any_name_is_one_and_another_file_is_told(lab):
+    project, session = probed(lab)
+    bundle = packed(project, session)
+    bundle.rename(project / "last night.zip")
+    project.mur("replay", "last night.zip").ok()
+    project.write("notes.txt", "hello")
+    result = project.mur("replay", "notes.txt").failed("E-RPL-004")
+    assert "notes.txt: not a usable zip archive" in result.stderr and '""' not in result.stderr
 
 
 def test_replay_bundle_bomb_is_refused_before_it_unpacks(lab):

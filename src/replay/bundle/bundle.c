@@ -40,7 +40,7 @@ bool
 bundle_is_one (const char *path)
 {
     struct stat st;
-    return path && str_ends (path, ".murtrace") && stat (path, &st) == 0 && S_ISREG (st.st_mode);
+    return path && ! str_ends (path, ".jsonl") && stat (path, &st) == 0 && S_ISREG (st.st_mode);
 }
 
 /* --- packing --- */
@@ -84,12 +84,13 @@ has_file (const char *dir, const char *name)
 }
 
 static void
-add_about (struct bundle_files *all, const char *session_id, bool is_strict)
+add_about (struct bundle_files *all, const char *session_id, bool is_strict, bool has_tape)
 {
     _cleanup_json_ json_t *o = json_object ();
     json_set_u64 (o, "format", BUNDLE_FORMAT);
     json_set_string (o, "session_id", session_id);
     json_set_bool (o, "strict", is_strict);
+    json_set_bool (o, "has_replay", has_tape);
     _cleanup_free_ char *text = json_text (o, JSON_TEXT_ORDERED);
     buf_puts (add_file (all, x_strdup (ABOUT)), text);
 }
@@ -99,9 +100,10 @@ bundle_pack (const char *dir, const char *session_id, const struct bundle_files 
              bundle_replace_fn *replace, void *ctx, struct buf *out, struct mur_error **err)
 {
     _cleanup_bundle_files_ struct bundle_files all = { 0 };
-    add_about (&all, session_id, ! replace);
+    bool has_tape = has_file (dir, "replay.jsonl");
+    add_about (&all, session_id, ! replace, has_tape);
     if (! take_file (&all, dir, "trace.jsonl", err) ||
-        (has_file (dir, "replay.jsonl") && ! take_file (&all, dir, "replay.jsonl", err)) ||
+        (has_tape && ! take_file (&all, dir, "replay.jsonl", err)) ||
         ! take_bodies (&all, dir, err))
         return false;
     if (replace)
@@ -126,7 +128,10 @@ bundle_pack (const char *dir, const char *session_id, const struct bundle_files 
 static bool
 refuse (const char *label, const char *name, const char *why, struct mur_error **err)
 {
-    mur_fail (err, E_RPL_004, "%s: \"%s\" %s", label, name, why);
+    if (name)
+        mur_fail (err, E_RPL_004, "%s: \"%s\" %s", label, name, why);
+    else
+        mur_fail (err, E_RPL_004, "%s", why);
     return mur_hint (err,
                      "take the bundle from where it was packed again; nothing of it was run or "
                      "written");
@@ -199,6 +204,16 @@ check_sizes (struct zip *z, const char *label, struct mur_error **err)
 }
 
 static bool
+check_parts (struct zip *z, const char *label, struct mur_error **err)
+{
+    static const char *const parts[] = { ABOUT, "trace.jsonl" };
+    for (size_t i = 0; i < ARRAY_LEN (parts); i++)
+        if (! zip_find (z, parts[i]))
+            return refuse (label, parts[i], "is missing: this is no bundle", err);
+    return true;
+}
+
+static bool
 read_entries (struct zip *z, const char *label, struct bundle_files *all, struct mur_error **err)
 {
     uint64_t left = LARGEST_BUNDLE;
@@ -216,25 +231,34 @@ read_entries (struct zip *z, const char *label, struct bundle_files *all, struct
     return true;
 }
 
+static const struct buf *
+find_file (const struct bundle_files *all, const char *name)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (strcmp (all->items[i].name, name) == 0)
+            return &all->items[i].data;
+    return NULL;
+}
+
 static bool
 check_about (const struct bundle_files *all, const char *label, bool *is_strict,
              struct mur_error **err)
 {
-    for (size_t i = 0; i < all->len; i++) {
-        if (strcmp (all->items[i].name, ABOUT) != 0)
-            continue;
-        const struct buf *text = &all->items[i].data;
-        _cleanup_json_ json_t *o = json_loadb (text->data ? text->data : "", text->len, 0, NULL);
-        uint64_t format = 0;
-        json_get_u64 (o, "format", &format);
-        *is_strict = json_is_true (json_object_get (o, "strict"));
-        if (format == BUNDLE_FORMAT)
-            return true;
+    const struct buf *text = find_file (all, ABOUT), *tape = find_file (all, "replay.jsonl");
+    _cleanup_json_ json_t *o = json_loadb (text->data ? text->data : "", text->len, 0, NULL);
+    uint64_t format = 0;
+    json_get_u64 (o, "format", &format);
+    *is_strict = json_is_true (json_object_get (o, "strict"));
+    if (! json_is_object (o))
+        return refuse (label, ABOUT, "is no JSON object", err);
+    if (format != BUNDLE_FORMAT) {
         mur_fail (err, E_RPL_004, "%s is a bundle of format %llu, and this mur reads format %d",
                   label, (unsigned long long)format, BUNDLE_FORMAT);
         return mur_hint (err, "replay it with the mur that packed it, or a newer one");
     }
-    return refuse (label, ABOUT, "is missing: this is no bundle", err);
+    if (json_is_true (json_object_get (o, "has_replay")) && (! tape || ! tape->len))
+        return refuse (label, "replay.jsonl", "is missing, and it was packed", err);
+    return true;
 }
 
 /* --- unpacking --- */
@@ -275,9 +299,9 @@ bundle_unpack (const char *path, const char *dir, bool *is_strict, struct mur_er
     _cleanup_ (zip_closep) struct zip *z =
         zip_open (packed.data ? packed.data : "", packed.len, path, &caught);
     if (! z)
-        return refuse (path, "", caught->message, err);
-    if (! check_sizes (z, path, err) || ! read_entries (z, path, &all, err) ||
-        ! check_about (&all, path, is_strict, err))
+        return refuse (path, NULL, caught->message, err);
+    if (! check_sizes (z, path, err) || ! check_parts (z, path, err) ||
+        ! read_entries (z, path, &all, err) || ! check_about (&all, path, is_strict, err))
         return false;
     for (size_t i = 0; i < all.len; i++)
         if (! put_file (dir, &all.items[i], err))

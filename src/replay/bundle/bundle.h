@@ -25,7 +25,7 @@ struct bundle_files {
 void bundle_files_clear (struct bundle_files *f);
 #define _cleanup_bundle_files_ _cleanup_ (bundle_files_clear)
 
-/* True for a path that ends as bundles do and is a file. */
+/* True for a file, whatever its name, that is no trace's. */
 bool bundle_is_one (const char *path);
 
 /* Packs the record in <dir> with what ran. <replace> (NULL: nothing is) takes a text's secrets and
