@@ -371,7 +371,9 @@ class Lab:
 
         def is_one(path):
             return (path / "home").is_dir() and (path / "tmp").is_dir()
-        return sorted((path for path in root.rglob("ses_*") if is_one(path) and not
+        # Unlike rglob, a walk passes over what is removed meanwhile.
+        found = (Path(folder) / name for folder, names, _ in os.walk(root) for name in names if name.startswith("ses_"))
+        return sorted((path for path in found if is_one(path) and not
                        any(parent.name.startswith("ses_") and is_one(parent) for parent in path.parents)),
                       key=lambda path: path.name)
 
