@@ -8,8 +8,11 @@ import json
 import stat
 
 import pytest
+import yaml
 
 from tests.integration.test_deploy_render import IMAGE, render, writer
+from tests.support.control_plane import RULES
+from tests.support.lab import ROOT
 
 FAKE = """#!/bin/sh
 here=$(dirname "$0")
@@ -156,3 +159,12 @@ def test_deploy_who_may_not_look_may_still_apply_and_missing_keys_are_told(opera
     assert "kubectl create secret generic mur-writer --namespace default --from-file=WRITER_KEY=FILE" in applied.stderr
     operator.finds("secret", "OTHER\nWRITER_KEY\n")
     assert "waits for keys" not in operator.deploy("check").ok().stderr
+
+
+def test_deploy_the_rights_of_the_guide_are_those_the_tests_give_the_referee():
+    """And sessions have none."""
+    guide = (ROOT / "docs/fleet.md").read_text().split("```yaml\n")[1].split("```")[0]
+    found = list(yaml.safe_load_all(guide))
+    assert [one["rules"] for one in found if one["kind"] == "Role"] == [RULES]
+    bound = {subject["name"] for one in found for subject in one.get("subjects", [])}
+    assert bound == {"mur-roost"} and {one["metadata"]["name"] for one in found if one["kind"] == "ServiceAccount"} == {"mur-roost", "murmur-session"}

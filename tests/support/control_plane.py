@@ -58,8 +58,9 @@ class ControlPlane:
     def start(self, name, *arguments):
         program = folder() / name
         log = (self.directory / f"{name}.log").open("ab")
-        self.processes[name] = subprocess.Popen([str(program) if program.is_file() else name, *arguments], stdin=subprocess.DEVNULL,
-                                                stdout=log, stderr=log, cwd=self.directory)
+        # It ends with the tests, however those end.
+        self.processes[name] = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", str(program) if program.is_file() else name, *arguments],
+                                                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory)
         log.close()
 
     def stop(self, name):

@@ -57,6 +57,9 @@ class Kueue:
         for path in sorted(manifests.glob("kueue*.yaml")):
             must_put(self.plane, yaml.safe_load(path.read_text()))
         must_put(self.plane, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        kinds = {path.name.split("_")[1].removesuffix(".yaml") for path in manifests.glob("kueue*.yaml")}
+        eventually(lambda: kinds <= {one["name"] for one in self.plane.api.call("GET", KUEUE)[1].get("resources", [])}, 60 * SLOWER,
+                   "the API server knows Kueue's kinds", every_s=0.2)
         (self.directory / "config.json").write_text(json.dumps({
             "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": "kueue-system",
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.health}"}, "metrics": {"bindAddress": "0"},

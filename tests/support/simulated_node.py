@@ -35,12 +35,36 @@ class Referee:
             wire.close()
 
 
+class Kept:
+    """An Api whose every thread keeps its connection: a new one a call would be most of the work."""
+
+    def __init__(self, api):
+        self.api, self.mine = api, threading.local()
+
+    def call(self, method, path, body=None, content_type="application/json"):
+        for attempt in (1, 2):
+            wire = getattr(self.mine, "wire", None) or http.client.HTTPSConnection(self.api.url.hostname, self.api.url.port, timeout=60,
+                                                                                   context=self.api.context)
+            self.mine.wire = wire
+            try:
+                wire.request(method, path, None if body is None else json.dumps(body),
+                             {"authorization": f"Bearer {self.api.token}", "content-type": content_type})
+                answer = wire.getresponse()
+                return answer.status, json.loads(answer.read() or b"{}")
+            except (OSError, http.client.HTTPException):
+                wire.close()
+                self.mine.wire = None
+                if attempt == 2 or method == "POST":
+                    raise
+        return None
+
+
 class SimulatedSessions:
     """`roots` keeps the credential of each root's Job; `registered` when each child was, by its delegation; `pods` how many pods each
     had. `stays`: children go on until told to end."""
 
-    def __init__(self, api, roost_url, workers=6, stays=False):
-        self.api, self.referee, self.stays = api, Referee(roost_url), stays
+    def __init__(self, api, roost_url, workers=16, stays=False):
+        self.api, self.kept, self.referee, self.stays = api, Kept(api), Referee(roost_url), stays
         self.roots, self.registered, self.refused, self.pods, self.seen = {}, {}, [], {}, set()
         self.credentials, self.writes = {}, 0
         self.is_open = True
@@ -86,9 +110,9 @@ class SimulatedSessions:
 
     def begin(self, pod):
         meta = pod["metadata"]
-        job = self.api.get("jobs", meta["labels"].get("batch.kubernetes.io/job-name") or meta["labels"]["job-name"])
+        job = self.kept.call("GET", self.api.path("jobs", meta["labels"]["job-name"]))[1]
         notes = job["metadata"]["annotations"]
-        token = self.api.call("POST", self.api.path("serviceaccounts", "murmur-session/token"), {
+        token = self.kept.call("POST", self.api.path("serviceaccounts", "murmur-session/token"), {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
                 "audiences": ["mur-roost"], "expirationSeconds": 600, "boundObjectRef": {
                     "kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}}})[1]["status"]["token"]
@@ -113,7 +137,7 @@ class SimulatedSessions:
         self.referee.ask("/deregister", {"outcome": "complete", "completion": {"status": "ok", "duration_ms": 1, "result": "done"}},
                          x_murmur_spawn_credential=credential)
         self.writes += 1  # the tests' own: how kwok is told
-        self.api.call("PATCH", self.api.path("pods", name), {"metadata": {"annotations": {"tests/ended": "yes"}}}, MERGE)
+        self.kept.call("PATCH", self.api.path("pods", name), {"metadata": {"annotations": {"tests/ended": "yes"}}}, MERGE)
 
     def close(self):
         self.is_open = False

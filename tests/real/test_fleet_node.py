@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A capsule from its folder to a pod on a real node: built as an image, put into the node's store, deployed, run under the walls a pod
+# has. Numbers are those of the design's cases.
+
+import json
+import time
+
+import pytest
+
+from tests.support.control_plane import ControlPlane
+from tests.support.lab import SLOWER
+from tests.support.polling import eventually
+from tests.support.real_node import RealNode, no_node
+
+LACKING = no_node()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+STEPS = [{"tool_calls": [{"name": "bash", "input": {"command": "id -u; echo made > here; cat here; cat /var/run/secrets/kubernetes.io/*/token"}}]},
+         {"text": "it is done"}]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    with ControlPlane(tmp_path_factory.mktemp("plane") / "control") as plane, RealNode(plane) as node:
+        plane.api.call("PATCH", "/api/v1/namespaces/tenant", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
+                       "application/merge-patch+json")
+        plane.api.call("DELETE", "/api/v1/nodes/here")
+        yield node
+
+
+class Deployed:
+    def __init__(self, lab, node, name, steps, *words, capabilities=None, **manifest):
+        self.lab, self.node, self.api = lab, node, node.plane.api
+        self.project = lab.project(name, {
+            "name": name, "version": "1.0.0", "artifacts": [{"name": "std/driver-scripted", "version": "0.1.0", "runtime": "driver"}],
+            "inference": {"model": "m", "max_tokens": 1000, "driver": {"artifact": "std/driver-scripted", "config": {"steps": steps}}},
+            "capabilities": capabilities or {"containment": "scoped", "shell": {"allow": ["bash", "cat", "id"]}}, **manifest})
+        self.project.mur("image", "build", "--base", node.base, "-o", "image").ok()
+        self.digest = node.take(self.project / "image", f"docker.io/local/{name}")
+        self.began = time.monotonic()
+        self.project.mur("deploy", "apply", "--to", "kubernetes", "--namespace", "tenant", "--image", f"docker.io/local/{name}", "--layout", "image",
+                         "--kubeconfig", node.plane.directory / "admin.json", *words).ok()
+        self.name = f"mur-{name}"
+
+    def pod(self):
+        found = [pod for pod in self.api.list("pods") if pod["metadata"]["name"].startswith(self.name + "-")]
+        return found[0] if found else None
+
+    def phase(self, *phases):
+        def there():
+            pod = self.pod()
+            return pod and pod.get("status", {}).get("phase") in phases and pod
+        return eventually(there, 120 * SLOWER, lambda: f"{phases}: {json.dumps(self.pod())[-1500:]} {self.node.log_of(self.pod())}", every_s=0.3)
+
+
+def test_fleet_6_33_an_image_is_a_pod_of_the_restricted_level_and_its_commands_are_walled(lab, node):
+    """containerd takes the image by the digest that mur says; commands run as `scoped` without namespaces; no token of the API is there."""
+    deployed = Deployed(lab, node, "scoped-one", STEPS, "--task", "go")
+    pod = deployed.phase("Succeeded", "Failed")
+    log = node.log_of(pod)
+    assert pod["status"]["phase"] == "Succeeded" and "status:  ok" in log, log
+    assert deployed.digest in pod["spec"]["containers"][0]["image"]
+    assert "E-CAP-" not in log, log
+    print("\napply to its pod's end on a real node, s:", round(time.monotonic() - deployed.began, 1))
+
+
+def test_fleet_34_under_the_profile_a_pod_keeps_sealed(lab, node):
+    profiles = node.directory / "kubelet/seccomp"
+    profiles.mkdir(exist_ok=True)
+    (profiles / "murmur.json").write_text(lab.mur("deploy", "profile").ok().stdout)
+    deployed = Deployed(lab, node, "sealed-one", STEPS, "--task", "go", "--seccomp-profile", "murmur.json",
+                        capabilities={"containment": "sealed", "shell": {"allow": ["bash", "cat", "id"]}})
+    pod = deployed.phase("Succeeded", "Failed")
+    log = node.log_of(pod)
+    assert pod["status"]["phase"] == "Succeeded" and "status:  ok" in log, log
+    assert "a root of their own (mount namespace)" in log and "network (a namespace of their own)" in log, log
+
+
+def test_fleet_35_a_deleted_pod_winds_down_within_its_grace(lab, node):
+    deployed = Deployed(lab, node, "long-one", [{"text": "never said", "delay_ms": 240_000}], "--task", "go")
+    pod = deployed.phase("Running")
+    eventually(lambda: "session: " in node.log_of(pod), 60 * SLOWER, "it has begun")
+    told = lab.mur("ps", "--fleet", "--namespace", "tenant", "--kubeconfig", node.plane.directory / "admin.json").ok().stdout
+    assert " running " in next(line for line in told.splitlines() if deployed.name in line)
+    began = time.monotonic()
+    lab.mur("stop", "--fleet", "--namespace", "tenant", "--kubeconfig", node.plane.directory / "admin.json", deployed.name).ok()
+    kept = node.log_of(pod)
+    eventually(lambda: deployed.pod() is None, 40 * SLOWER, lambda: f"the pod is gone: {kept}", every_s=0.2)
+    assert time.monotonic() - began < 25 * SLOWER, "its own word, not the kubelet's KILL"
