@@ -524,9 +524,10 @@ static const struct cli_command commands[] = {
     { "mcp call", "Call a tool of a server that was added, outside of any capsule",
       "The server is started in walls of its own and ended afterwards; what it answers is printed as "
       "JSON. Where approvals of this folder's murmur.yaml cover the tool, you are asked first.",
-      "mur mcp call filesystem list_directory --scope . --input '{\"path\":\".\"}'",
+      "mur mcp call filesystem list_directory '{\"path\":\".\"}' --scope .",
       POS ({ "SERVER", true, false, "its name, with @version or the newest" },
-           { "TOOL", true, false, "the tool, as the server calls it" }),
+           { "TOOL", true, false, "the tool, as the server calls it" },
+           { "INPUT", false, false, "its arguments as JSON, instead of --input" }),
       cli_mcp_call_options, cmd_mcp_call },
     { "mcp login", "Log in to a server far away, in your browser",
       "Who gives tokens for it is asked of the server; murmur registers itself there where that is "

@@ -85,6 +85,29 @@ def test_mcp_call_asks_nobody_about_what_no_rule_covers(lab):
     assert "echo: hi" in lab.mur("mcp", "call", "scripted", "echo", "--input", '{"text": "hi"}', cwd=project.directory).ok().stdout
 
 
+def test_mcp_call_takes_its_arguments_in_either_place_and_says_what_is_wrong_with_them(lab):
+    add(lab, tools=[tool("echo", schema={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})]).ok()
+
+    def call(*words):
+        return lab.mur("mcp", "call", "scripted", "echo", *words, cwd=lab.directory)
+    assert "echo: hi" in call('{"text": "hi"}').ok().stdout and "requires" not in call("--input", '{"text": "hi"}').ok().stderr
+    assert "echo of scripted requires text, which is not given" in call().ok().stderr
+    for wrong in ("{text: hi}", "text=hi", "[1]"):
+        assert "JSON" in (refused := call(wrong).failed("E-IO-003")).stderr and '\'{"name": "value"}\'' in refused.stderr
+    assert "twice" in call("{}", "--input", "{}").failed("E-IO-003").stderr
+
+
+def test_mcp_call_in_either_place_asks_the_person_whom_approvals_name(lab):
+    add(lab).ok()
+    project = using(lab, [], approvals={"hosts": ["api.example.com"]})
+    assert "nobody said yes" in lab.mur("mcp", "call", "scripted", "echo", INPUT, cwd=project.directory).failed().stderr
+
+
+def test_mcp_add_says_where_a_flag_of_node_goes(lab):
+    refused = add(lab, start_fails="start me with node --experimental-vm-modules").failed("E-MCP-001").stderr
+    assert "--env NODE_OPTIONS=--FLAG" in refused
+
+
 @pytest.mark.parametrize("typed, meant", [("mcp-server-git", "npm: or pypi:mcp-server-git"), ("@scope/server", "npm:@scope/server"), ("here", "path:here")])
 def test_mcp_add_says_what_a_source_without_its_kind_may_mean(lab, typed, meant):
     (lab.directory / "here").mkdir()

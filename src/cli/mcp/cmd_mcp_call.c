@@ -34,6 +34,52 @@ has_tool (const struct found_server *f, const char *tool, struct mur_error **err
     return mur_hint (err, "its tools are: %s", all);
 }
 
+/* --- its arguments --- */
+
+/* The JSON as it was given, in either place. NULL with *err: in both. */
+static const char *
+input_of (const struct cli_args *args, struct mur_error **err)
+{
+    const char *input = cli_positional (args, "INPUT");
+    if (! input || ! cli_has (args, "--input"))
+        return input ? input : cli_value (args, "--input");
+    mur_fail (err, E_IO_003, "the arguments are there twice: as INPUT and as --input");
+    return NULL;
+}
+
+/* A server may judge them in its own way, so what its schema misses is only said. */
+static void
+note_missing (const struct found_server *f, const char *tool, const json_t *arguments)
+{
+    const json_t *definition = mcp_definition_find (f->pinned.tools, tool);
+    const json_t *schema = json_object_get (definition, "inputSchema");
+    _cleanup_strv_ struct strv missing = { 0 };
+    size_t i;
+    json_t *name;
+    json_array_foreach (json_object_get (schema, "required"), i, name)
+    {
+        const char *one = json_string_value (name);
+        if (one && ! json_object_get (arguments, one))
+            strv_push (&missing, one);
+    }
+    _cleanup_free_ char *all = strv_join (&missing, ", ");
+    if (missing.len)
+        diag_note ("%s of %s requires %s, which is not given", tool, f->short_name, all);
+}
+
+static json_t *
+read_arguments (const char *input, struct mur_error **err)
+{
+    json_t *arguments = json_parse (input, strlen (input), "the arguments", E_IO_003, err);
+    if (json_is_object (arguments))
+        return arguments;
+    if (arguments)
+        mur_fail (err, E_IO_003, "the arguments: a JSON object is wanted");
+    json_decref (arguments);
+    mur_hint (err, "between quotes of the shell: '{\"name\": \"value\"}'");
+    return NULL;
+}
+
 /* --- who is asked --- */
 
 /* What the rules may call it: the entry's names, and those a model would see. */
@@ -105,17 +151,14 @@ cmd_mcp_call (const struct cli_args *args, struct mur_error **err)
 {
     _cleanup_found_ struct found_server f = { 0 };
     _cleanup_start_ struct server_start start = { 0 };
-    const char *input = cli_value (args, "--input"), *tool = cli_positional (args, "TOOL");
-    _cleanup_json_ json_t *arguments = json_parse (input, strlen (input), "--input", E_IO_003, err);
+    const char *input = input_of (args, err), *tool = cli_positional (args, "TOOL");
+    _cleanup_json_ json_t *arguments = input ? read_arguments (input, err) : NULL;
     if (! arguments)
         return CLI_FAILED;
-    if (! json_is_object (arguments)) {
-        mur_fail (err, E_IO_003, "--input: a JSON object is wanted");
-        return CLI_FAILED;
-    }
     if (! server_find (cli_positional (args, "SERVER"), &f, err) || ! has_tool (&f, tool, err) ||
         ! is_approved (args, &f, tool, input, err) || ! server_start_read (&start, args, err))
         return CLI_FAILED;
+    note_missing (&f, tool, arguments);
     server_start_as_pinned (&start, f.short_name, &f.pinned, f.tree);
     _cleanup_ (review_closep) struct review *r = review_open (&start.request, err);
     _cleanup_json_ json_t *result = r ? review_call (r, tool, arguments, CALL_MS, err) : NULL;

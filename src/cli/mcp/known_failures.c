@@ -248,6 +248,8 @@ static const struct look_hint {
     { { "listening on", "server running on http", "Uvicorn running", NULL },
       "it speaks HTTP unless it is told otherwise: most such servers take --stdio, or the like, "
       "behind --" },
+    { { "node --", "NODE_OPTIONS", "--experimental-", "--import ", "--max-old-space", NULL },
+      "a flag of node goes into its environment: --env NODE_OPTIONS=--FLAG" },
     { { "usage", "argument", "unknown command", "--", "command-line", NULL },
       "what it is started with stands behind --: mur mcp add SOURCE -- ARGUMENTS" },
 };
