@@ -103,6 +103,12 @@ def test_mcp_call_in_either_place_asks_the_person_whom_approvals_name(lab):
     assert "nobody said yes" in lab.mur("mcp", "call", "scripted", "echo", INPUT, cwd=project.directory).failed().stderr
 
 
+def test_mcp_call_of_a_version_that_is_not_there_names_the_one_that_is(lab):
+    add(lab).ok()
+    for command in (["call", "scripted@9.9", "echo"], ["show", "scripted@9.9"]):
+        assert "local/mcp-scripted@0.1.0" in lab.mur("mcp", *command, cwd=lab.directory).failed("E-REG-001").stderr
+
+
 def test_mcp_add_says_where_a_flag_of_node_goes(lab):
     refused = add(lab, start_fails="start me with node --experimental-vm-modules").failed("E-MCP-001").stderr
     assert "--env NODE_OPTIONS=--FLAG" in refused

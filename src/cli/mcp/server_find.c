@@ -40,6 +40,22 @@ open_server (struct found_server *f, const struct store_payload *payload, struct
     return f->tree != NULL;
 }
 
+/* None of that version may be one of another. */
+static void
+refuse_unknown (const struct stores *stores, const char *typed, const struct strv *names,
+                struct mur_error **err)
+{
+    mur_fail (err, E_REG_001, "no server %s in a store", typed);
+    for (size_t i = 0; i < names->len; i++) {
+        _cleanup_free_ char *newest = stores_newest (stores, names->items[i]);
+        if (! newest)
+            continue;
+        mur_hint (err, "the newest that is there is %s@%s", names->items[i], newest);
+        return;
+    }
+    mur_hint (err, "mur mcp list says what was added; mur mcp add npm:NAME@VERSION adds one");
+}
+
 bool
 server_find (const char *typed, struct found_server *out, struct mur_error **err)
 {
@@ -68,9 +84,8 @@ server_find (const char *typed, struct found_server *out, struct mur_error **err
         out->version = steal_ptr (&version);
         return open_server (out, &payload, err);
     }
-    mur_fail (err, E_REG_001, "no server %s in a store", typed);
-    return mur_hint (err,
-                     "mur mcp list says what was added; mur mcp add npm:NAME@VERSION adds one");
+    refuse_unknown (stores, typed, &names, err);
+    return false;
 }
 
 void
