@@ -64,8 +64,6 @@ static const char *const runtime[] = { "sendto",
 
 /* Sockets of these families alone: vsock leads to the machine below. */
 static const int families[] = { 1 /* unix */, 2 /* IPv4 */, 10 /* IPv6 */, 16 /* netlink */ };
-/* Linux as it is; and asking which it is. */
-static const uint32_t personalities[] = { 0, UINT32_MAX };
 
 static json_t *
 names_of (void)
@@ -93,8 +91,8 @@ profile (void)
     json_t *rules = json_pack ("[{s:o, s:s}]", "names", names_of (), "action", "SCMP_ACT_ALLOW");
     for (size_t i = 0; i < ARRAY_LEN (families); i++)
         allow_by_argument (rules, "socket", (uint64_t)families[i]);
-    for (size_t i = 0; i < ARRAY_LEN (personalities); i++)
-        allow_by_argument (rules, "personality", personalities[i]);
+    for (size_t i = 0; i < SYSCALL_FILTER_PERSONALITIES; i++)
+        allow_by_argument (rules, "personality", syscall_filter_personalities[i]);
     return json_pack ("{s:s, s:i, s:[s, s], s:o}", "defaultAction", "SCMP_ACT_ERRNO",
                       "defaultErrnoRet", 1, "architectures", "SCMP_ARCH_X86_64",
                       "SCMP_ARCH_AARCH64", "syscalls", rules);

@@ -371,7 +371,6 @@ static const struct {
     { "pivot_root", SYS_pivot_root },
     { "chroot", SYS_chroot },
     { "seccomp", SYS_seccomp },
-    { "personality", SYS_personality },
     { "kexec_load", SYS_kexec_load },
     { "init_module", SYS_init_module },
     { "reboot", SYS_reboot },
@@ -386,6 +385,12 @@ try_call (char **a)
         if (strcmp (forbidden[i].name, a[0]) == 0)
             return tell (syscall (forbidden[i].number, -1L, 0L, -1L, -1L, -1L, -1L), NULL);
     return 4;
+}
+
+static int
+try_personality (char **a)
+{
+    return tell (syscall (SYS_personality, strtoul (a[0], NULL, 16)), NULL);
 }
 
 static int
@@ -554,6 +559,7 @@ static const struct attempt_row attempts[] = {
     { "call", 1, try_call },
     { "ptrace", 1, try_ptrace },
     { "kill", 1, try_kill },
+    { "personality", 1, try_personality },
     { "tiocsti", 0, try_tiocsti },
     { "capabilities", 0, read_capabilities },
     { "fork-bomb", 1, fork_bomb },

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -161,7 +162,6 @@ const char *const syscall_filter_denied[] = { "io_uring_setup",
                                               "fanotify_init",
                                               "fanotify_mark",
                                               "seccomp",
-                                              "personality",
                                               "kcmp",
                                               NULL };
 
@@ -270,6 +270,35 @@ add_names (scmp_filter_ctx ctx, uint32_t action, const char *const *names)
         if (number >= 0)
             status = seccomp_rule_add (ctx, action, number, 0);
     }
+    return status;
+}
+
+/* Of such an argument the kernel looks at the low half alone. */
+#define LOW_HALF(n, value) SCMP_CMP64 (n, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
+
+/* Linux as it is, by an older name and number, at fixed addresses, with memory that can be executed
+ * where it can be read (a Lisp saves its code as data), and asking which it is. Nobody but the
+ * process that asks and what it starts is weaker for it. What maps the first page is not among
+ * them. */
+const uint32_t syscall_filter_personalities[SYSCALL_FILTER_PERSONALITIES] = {
+    0,
+    PER_LINUX32,
+    UNAME26,
+    UNAME26 | PER_LINUX32,
+    ADDR_NO_RANDOMIZE,
+    ADDR_NO_RANDOMIZE | PER_LINUX32,
+    READ_IMPLIES_EXEC,
+    READ_IMPLIES_EXEC | ADDR_NO_RANDOMIZE,
+    UINT32_MAX,
+};
+
+static int
+add_personalities (scmp_filter_ctx ctx)
+{
+    int status = 0;
+    for (size_t i = 0; i < ARRAY_LEN (syscall_filter_personalities) && status >= 0; i++)
+        status = seccomp_rule_add (ctx, SCMP_ACT_ALLOW, SCMP_SYS (personality), 1,
+                                   LOW_HALF (0, syscall_filter_personalities[i]));
     return status;
 }
 
@@ -411,6 +440,8 @@ add_rules (scmp_filter_ctx ctx, const struct syscall_surface *surface)
             SCMP_CMP64 (CLONE_FLAGS_ARGUMENT, SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0));
     if (status >= 0)
         status = add_own_only (ctx, surface->has_own_processes);
+    if (status >= 0)
+        status = add_personalities (ctx);
     if (status >= 0 && seccomp_api_get () >= 5)
         status = add_told (ctx);
     return status < 0 ? status : add_families (ctx, surface);
@@ -518,9 +549,6 @@ syscall_filter_free (struct syscall_filter *program)
 }
 
 /* --- processes of the runtime, where a command could name them --- */
-
-/* Of these arguments the kernel looks at the low half alone. */
-#define LOW_HALF(n, value) SCMP_CMP64 (n, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
 
 /* Ways to a process that is named by the first argument. */
 static const int signalling[] = { SCMP_SYS (kill),

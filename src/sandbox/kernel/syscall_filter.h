@@ -69,3 +69,7 @@ extern const char *const syscall_filter_told[];
 extern const char *const syscall_filter_allowed[];
 
 extern const char *const syscall_filter_denied[];
+
+/* What personality may be asked for. */
+#define SYSCALL_FILTER_PERSONALITIES 9
+extern const uint32_t syscall_filter_personalities[SYSCALL_FILTER_PERSONALITIES];
