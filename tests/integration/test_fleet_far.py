@@ -94,6 +94,9 @@ def test_fleet_ps_says_what_a_session_waits_for(lab):
         listed = far(fleet, "ps").ok()
         assert " running " in listed.stdout and "waiting:" not in listed.stderr
         far(fleet, "watch").failed("E-RUN-022")
+        # KUBECONFIG may name several files; not all of them need be there.
+        several = f"{lab.directory}/none:{fleet.kubeconfig}"
+        assert "root-1" in lab.mur("ps", "--fleet", env={"HOME": str(lab.directory / "elsewhere"), "KUBECONFIG": several}).ok().stdout
 
 
 def test_fleet_cancel_and_the_trace_of_a_tree(lab):
