@@ -6,8 +6,10 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ FETCHED = {"python": [".tools"], "javascript": ["node_modules"], "rust": ["targe
 # What the clients say when a registry cannot be asked, or has not what is asked for.
 UNREACHABLE = ("ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "Could not find a version", "No matching distribution", "failed to get `",
                "Couldn't resolve host", "ensurepip is not")
+KEEP_UNUSED_DAYS = 30
 
 
 def missing(language):
@@ -94,8 +97,8 @@ def borrow_tools(project, language):
 def tools_key(project, language):
     """What names the tools: the build command without the component's own names, and the list of packages."""
     lines = [line for line in (project / "murmur.yaml").read_text().splitlines() if "install" in line]
-    lists = [path.read_text() for name in ("package.json", "Cargo.toml") if (path := project / name).exists()]
-    lists = [text.replace(role, "") for text in lists for role in ('name = "hook"', 'name = "driver"', 'name = "tool"') if role in text] or lists
+    lists = [re.sub(r'^name = .*', "", path.read_text(), flags=re.M) for name in ("package.json", "Cargo.toml")
+             if (path := project / name).exists()]
     program = subprocess.run([PROGRAMS[language][-1], "--version"], capture_output=True, text=True).stdout
     return hashlib.sha256("\n".join([*lines, *lists, program]).encode()).hexdigest()[:12]
 
@@ -115,6 +118,10 @@ def component(tmp_path, role, language, source=None, name=None):
         making = kept.with_suffix(f".{os.getpid()}")
         shutil.copy(built(project), making)
         making.rename(kept)
+        for old in kept.parent.iterdir():
+            if time.time() - old.stat().st_mtime > KEEP_UNUSED_DAYS * 86400:
+                old.unlink(missing_ok=True)
+    os.utime(kept)
     target = project / f"{project.name}-0.1.0.mur.zip"
     if not target.exists():
         shutil.copy(kept, target)
