@@ -295,6 +295,19 @@ def test_door_a_context_is_taken_as_sent(door):
     assert door.send()["contextId"].startswith("ctx_")
 
 
+def test_door_a_context_no_folder_can_be_named_for_loses_nothing_of_the_session(lab):
+    running = lab.agent(steps=[{"text": "the answer"}], lifecycle=SLEEPER).start()
+    door = Door(running)
+    for context in ("../../etc", "a/b", ".", "two\nlines", "x" * 10000):
+        sent = door.send(contextId=context)
+        assert sent["contextId"] == context
+        assert sent["status"]["state"] == "TASK_STATE_COMPLETED"
+    running.signal()
+    ended = running.result(20).ok()
+    assert "context '../../etc' is not recorded: the context id is no name a folder can have" in ended.stderr
+    assert "x" * 65 not in ended.stderr
+
+
 # --- extensions (4.3) ---
 
 

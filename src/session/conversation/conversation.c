@@ -79,6 +79,11 @@ report (struct conversation *c, const char *what, const struct mur_error *why)
     if (c->is_reported)
         return;
     c->is_reported = true;
+    if (c->is_unusable) { /* the client's choice, which loses nothing this session owed it */
+        diag_plain_warning ("the conversation of context '%.64s'%s is not recorded: %s",
+                            c->context_id, strlen (c->context_id) > 64 ? "..." : "", why->message);
+        return;
+    }
     diag_lost ("the conversation record of %s %s: %s", c->context_id, what,
                why ? why->message : "unknown");
 }
@@ -103,7 +108,7 @@ open_dir (struct conversation *c, bool create, struct mur_error **err)
         return true;
     if (! is_segment (c->context_id)) {
         c->is_unusable = true;
-        return mur_fail (err, E_CAP_011, "the context id is not one path segment");
+        return mur_fail (err, E_CAP_011, "the context id is no name a folder can have");
     }
     _cleanup_free_ char *below = record_dir (c->store, c->context_id);
     int fd = create ? home_open_dir (below, err) : home_find_dir (below, err);
