@@ -71,30 +71,45 @@ def test_library_exports_what_its_headers_declare_and_nothing_else():
         "the promise of docs/library.md: what was exported stays; what is new is listed"
 
 
+def test_library_the_archive_gives_no_other_name_to_a_program():
+    """Nor does it want anything of what the library does not use."""
+    def names(*which):
+        listed = subprocess.run(["nm", "-g", *which, BUILD / "libmurmur.a"], capture_output=True, text=True, check=True).stdout
+        return {line.split()[-1] for line in listed.splitlines() if len(line.split()) > 1}
+    assert names("--defined-only") == declared()
+    assert not [name for name in names("--undefined-only") if name.startswith(("MHD_", "yaml_", "wasm"))]
+
+
 def test_library_headers_hold_no_structure_of_ours():
     for header in HEADERS.glob("*.h"):
         if header.name != "child.h":  # one argument block, older than the library
             assert not re.search(r"^struct \w+ \{", header.read_text(), re.M), header
 
 
-@pytest.fixture(scope="module", params=["C", "C++"])
+@pytest.fixture(scope="module", params=["C", "C++", "static"])
 def program(request, tmp_path_factory):
-    """The program that uses every function, in C and in C++: both call all that is declared, by their own symbol tables."""
+    """The program that uses every function, in C, in C++ and with the archive: all call what is declared, by their symbol tables."""
     if request.param == "C":
         made = PROGRAM
+    elif request.param == "static" and shutil.which("gcc"):
+        made = tmp_path_factory.mktemp("static") / "every-function"
+        private = re.search(r"^Libs\.private: (.*)", (BUILD / "meson-private/murmur.pc").read_text(), re.M)[1].split()
+        subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{ROOT / 'include'}", ROOT / "tests/library/every_function.c", BUILD / "libmurmur.a",
+                        *private, "-o", made], check=True)
+        (made.parent / "mur").symlink_to(BUILD / "mur")
     elif shutil.which("g++"):
         made = tmp_path_factory.mktemp("cplusplus") / "every-function"
         subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-x", "c++",
                         ROOT / "tests/library/every_function.c", "-x", "none", BUILD / "libmurmur.so", f"-Wl,-rpath,{BUILD}", "-o", made],
                        check=True)
     else:
-        pytest.skip("there is no C++ compiler")
+        pytest.skip("there is no compiler of that")
     return made
 
 
 def test_library_every_function_is_used_by_the_program(program):
-    listed = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=True).stdout
-    assert set(re.findall(r"\bmur_\w+", listed)) == declared()
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r" [UT] (mur_\w+)", listed)) == declared()
 
 
 def test_library_a_session_in_c_and_in_cplusplus(lab, program):
