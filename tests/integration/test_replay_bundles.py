@@ -254,7 +254,7 @@ def test_replay_what_a_record_allows_is_said(lab):
     assert "--tools rerun  no: trace.capture: replay was not set" in text and "not on record" in text
     assert "\n--from         no: the files of that turn" in text and "--task" not in text
     assert "\n--from         yes: turn 0, 1, 2\n" in project.mur("replay", session.id, "--workdir", project / "work", "--can").ok().stdout
-    for path, why in (("/etc/passwd", "E-TRC-002"), ("/etc", "E-TRC-002"), ("/etc/nothing/here", "E-IO-001")):
+    for path, why in (("/etc/passwd", "E-RPL-004"), ("/etc", "E-TRC-002"), ("/etc/nothing/here", "E-IO-001")):
         told = project.mur("replay", path).failed(why).stderr
         assert f"{path}" in told and "trace.jsonl: No such" not in told
     assert project.mur("replay", session.records, "--can").ok().stdout.startswith(session.id)
