@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of our own in programs that are not: no signal runs its handler on one, and a pipe whose
- * reader went kills nobody.
+ * Threads on which no signal runs its handler: those of our own in programs that are not, where a
+ * pipe whose reader went kills nobody, and one that is confined.
  */
 #pragma once
 

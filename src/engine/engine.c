@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/condition.h"
 #include "base/digest.h"
+#include "base/thread.h"
 #include "engine/internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -112,11 +112,7 @@ tick (void *arg)
 static bool
 start_ticker (struct engine *e, struct mur_error **err)
 {
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_BLOCK, &all, &before);
-    int failed = pthread_create (&e->ticker, NULL, tick, e);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    int failed = thread_start (&e->ticker, tick, e);
     e->has_ticker = ! failed;
     errno = failed;
     return ! failed ||

@@ -2,10 +2,10 @@
 #include "door/planes/plane_worker.h"
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "net/server/http_exchange.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #define THREADS_MAX 4
 #define LONG_MAX    2 /* of them at long jobs, so that short ones never wait for those */
@@ -103,14 +103,10 @@ have_thread (struct plane_worker *w)
         return false;
     if (w->waiting > w->queued || w->thread_count == THREADS_MAX)
         return true;
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    if (pthread_create (&w->threads[w->thread_count], NULL, work, w) == 0) {
+    if (thread_start (&w->threads[w->thread_count], work, w) == 0) {
         pthread_setname_np (w->threads[w->thread_count], "mur-plane");
         w->thread_count++;
     }
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
     return w->thread_count > 0;
 }
 

@@ -2,10 +2,10 @@
 #include "sandbox/run/launcher.h"
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -77,18 +77,6 @@ launch (void *arg)
     return NULL;
 }
 
-/* Signals are for the other threads: a handler of theirs must not run within the domain. */
-static int
-start_thread (struct launcher *l)
-{
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    int status = pthread_create (&l->thread, NULL, launch, l);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
-    return status;
-}
-
 static void
 let_go (struct launcher *l)
 {
@@ -104,7 +92,8 @@ launcher_new (bool walls_sockets, struct mur_error **err)
     l->walls_sockets = walls_sockets;
     pthread_mutex_init (&l->lock, NULL);
     pthread_cond_init (&l->changed, NULL);
-    errno = start_thread (l);
+    /* No handler of a signal must run within the domain. */
+    errno = thread_start (&l->thread, launch, l);
     if (errno == 0) {
         pthread_mutex_lock (&l->lock);
         await_any (l, LAUNCHER_IDLE, LAUNCHER_FAILED);

@@ -6,6 +6,7 @@
 #include "base/condition.h"
 #include "base/diag.h"
 #include "base/digest.h"
+#include "base/thread.h"
 #include "door/tasks/tasks.h"
 #include "net/allow.h"
 #include "net/url.h"
@@ -16,7 +17,6 @@
 #include "spawn/formation/membership.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #define POLL_EVERY_MS     500
@@ -404,17 +404,6 @@ call_new (struct member_calls *set, const struct running_task *t, const char *me
     return c;
 }
 
-static bool
-start_thread (struct member_call *c)
-{
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    int failed = pthread_create (&c->thread, NULL, run_call, c);
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
-    return ! failed;
-}
-
 static void
 wake (void *ctx)
 {
@@ -486,8 +475,9 @@ member_calls_make (struct member_calls *set, struct running_task *t, const char 
             ? x_asprintf ("capabilities.network.allow does not let this member reach %s: it "
                           "must list localhost",
                           member)
-        : ! start_thread (c) ? x_strdup ("there is no thread to wait for it")
-                             : NULL;
+        : thread_start (&c->thread, run_call, c) != 0
+            ? x_strdup ("there is no thread to wait for it")
+            : NULL;
     if (why) {
         member_call_free (c);
         return why;

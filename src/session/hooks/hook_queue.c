@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/diag.h"
+#include "base/thread.h"
 #include "session/state/inventory.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -92,11 +92,7 @@ hook_queue_new (struct hook *h)
     q->hook = h;
     q->cancel = cancel_new ();
     q->is_idle = true;
-    sigset_t all, before;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &before);
-    q->has_thread = pthread_create (&q->thread, NULL, work, q) == 0;
-    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    q->has_thread = thread_start (&q->thread, work, q) == 0;
     if (q->has_thread)
         pthread_setname_np (q->thread, "mur-hook");
     else

@@ -5,11 +5,11 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "mcp/definitions.h"
 #include "session/servers/server_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 /* --- sending --- */
@@ -57,11 +57,7 @@ server_begin_life (struct mcp_server *s)
 bool
 server_start_thread (struct mcp_server *s, void *(*pump) (void *), struct mur_error **err)
 {
-    sigset_t all, old;
-    sigfillset (&all);
-    pthread_sigmask (SIG_SETMASK, &all, &old);
-    int failed = pthread_create (&s->thread, NULL, pump, s);
-    pthread_sigmask (SIG_SETMASK, &old, NULL);
+    int failed = thread_start (&s->thread, pump, s);
     errno = failed;
     s->has_thread = ! failed;
     return ! failed || mur_fail_errno (err, E_IO_003, "cannot start a thread");
