@@ -285,7 +285,7 @@ def test_library_what_a_person_may_say_to_mur_run_can_be_said(lab):
                                                    ("deadline_reached", "E-RUN-053", "deadline=1"),
                                                    ("spend_ceiling_reached", "E-RUN-0", "max-tokens=1")])
 def test_library_why_a_session_ended(lab, ending, code, setting):
-    project = lab.agent(steps=[doing("sleep 60" if ending == "deadline_reached" else "say hi")] * 3, tools=[probe(lab)],
+    project = lab.agent(steps=[doing("sleep 60000" if ending == "deadline_reached" else "say hi")] * 3, tools=[probe(lab)],
                         inference={"max_turns": 2})
     said = use(lab, project.directory, setting, "task=go", "launch", "wait=11", "totals")
     assert f"over {ending} " in said and f"error {code}" in said, said
