@@ -7,6 +7,8 @@ import json
 import re
 import shutil
 import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +71,20 @@ def test_newcomer_A6_an_installation_copies_what_was_built_and_says_where(lab, t
     refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "run `make build` first" in refused.stderr
     assert "bootstrap" not in subprocess.run(["make", "-n", "-C", ROOT, "install"], env=env, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="an installation is of the release build")
+def test_newcomer_A6_each_installed_file_has_its_debian_package(lab):
+    """debhelper refuses to make packages when one is missing, which only `make deb` would show."""
+    def told(what):
+        return json.loads(subprocess.run(["meson", "introspect", what, BUILD], capture_output=True, text=True, check=True).stdout)
+    prefix = next(option["value"] for option in told("--buildoptions") if option["name"] == "prefix")
+    patterns = [line.split()[0] for listed in (ROOT / "debian").glob("*.install") for line in listed.read_text().splitlines() if line]
+    files = {Path(to).relative_to(prefix) for to in told("--installed").values()}
+    assert Path("share/man/man1/mur-trace.1") in files
+    missing = [str(file) for file in files
+               if not any(fnmatch(str("usr" / above), pattern) for pattern in patterns for above in (file, *file.parents))]
+    assert not missing, f"debian/*.install names none of {missing}"
 
 
 @pytest.mark.parametrize("name, hint", [
