@@ -479,7 +479,8 @@ export_after (scmp_filter_ctx ctx, const struct sock_filter *first, size_t first
         return NULL;
     *len = (unsigned short)(first_len + code.len / sizeof (struct sock_filter));
     struct sock_filter *all = x_new_array (struct sock_filter, *len);
-    memcpy (all, first, first_len * sizeof *first);
+    if (first_len)
+        memcpy (all, first, first_len * sizeof *first);
     memcpy (all + first_len, code.data, code.len);
     return all;
 }
