@@ -56,7 +56,8 @@ def test_fleet_18_what_is_deployed_is_admitted_by_the_queues_quota(lab, plane, k
     """Two may run; the third waits, says so, and is admitted when one has ended."""
     kueue.queue("two", 2)
     admin = plane.directory / "admin.json"
-    manifest = {"version": "1.0.0", "inference": {"driver": {"artifact": "std/driver-scripted", "config": {"steps": [{"text": "x"}]}}}}
+    manifest = {"version": "1.0.0", "inference": {"model": "m", "max_tokens": 1000, "driver": {
+        "artifact": "std/driver-scripted", "config": {"steps": [{"text": "x"}]}}}}
     for name in ("first", "second", "third"):
         project = lab.project(name, {"name": name, **manifest, "artifacts": [{"name": "std/driver-scripted", "version": "0.1.0", "runtime": "driver"}]})
         said = project.mur("deploy", "apply", "--to", "kueue", "--queue", "two", "--namespace", "tenant", "--image", IMAGE, "--task", "go",
@@ -97,7 +98,7 @@ def test_fleet_16_no_place_in_time_is_told_to_the_model_and_leaves_nothing(start
     kueue.queue("full", 0)
     fleet = started("--queue", "full", "--queue-timeout", "3")
     fleet.publish("child", HELLO)
-    fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+    fleet.publish_parent(turn(delegate("child")), reads())
     fleet.start_root()
     text = fleet.read_by_model(90)
     assert "no place for it was free within 3 s (--queue-timeout)" in text, text
