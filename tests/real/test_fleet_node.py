@@ -80,8 +80,11 @@ def test_fleet_35_a_deleted_pod_winds_down_within_its_grace(lab, node):
     deployed = Deployed(lab, node, "long-one", [{"text": "never said", "delay_ms": 240_000}], "--task", "go")
     pod = deployed.phase("Running")
     eventually(lambda: "session: " in node.log_of(pod), 60 * SLOWER, "it has begun")
-    told = lab.mur("ps", "--fleet", "--namespace", "tenant", "--kubeconfig", node.plane.directory / "admin.json").ok().stdout
-    assert " running " in next(line for line in told.splitlines() if deployed.name in line)
+
+    def row():
+        told = lab.mur("ps", "--fleet", "--namespace", "tenant", "--kubeconfig", node.plane.directory / "admin.json").ok().stdout
+        return next(line for line in told.splitlines() if deployed.name in line)
+    eventually(lambda: " running " in row(), 30 * SLOWER, row, every_s=0.3)  # its Job counts a ready pod a second later
     began = time.monotonic()
     lab.mur("stop", "--fleet", "--namespace", "tenant", "--kubeconfig", node.plane.directory / "admin.json", deployed.name).ok()
     kept = node.log_of(pod)
