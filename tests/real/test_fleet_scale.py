@@ -19,7 +19,7 @@ from tests.support.fleet import Fleet
 from tests.support.fleet_engines import Kueue, Kwok
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
-from tests.support.simulated_node import SimulatedSessions
+from tests.support.simulated_node import Children, SimulatedSessions
 
 LACKING = missing("kwok", "kube-scheduler")
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -38,6 +38,11 @@ def metrics(plane):
 
 def writes(plane):
     return sum(float(value) for _resource, _verb, value in WRITES.findall(metrics(plane)))
+
+
+def first(plane, kind):
+    """One of them, if there are any."""
+    return plane.api.call("GET", f"{plane.api.path(kind)}?limit=1")[1]["items"]
 
 
 def rss_mb(pid):
@@ -65,10 +70,9 @@ class Many:
         self.fleet.publish("child", [{"text": "x"}])
         self.fleet.publish_parent({"text": "x"}, children=("local/child",))
         self.fleet.start_roost()
-        self.sessions = SimulatedSessions(plane.api, self.fleet.roost.url, **sessions)
+        self.sessions, self.children = SimulatedSessions(plane.api, self.fleet.roost.url, **sessions), Children(plane.api)
         self.delegations = {f"dlg_{number:032x}" for number in range(1, SESSIONS + 1)}  # a name ends in 16 digits of it
-        self.ended = {}
-        self.asked, self.began, self.admitted_s, self.before = {}, None, None, None
+        self.asked, self.began, self.admitted_s, self.before, self.tickets = {}, None, None, None, {}
 
     def __enter__(self):
         job = root_job("root-1", "local/parent", "0.1.0", None, self.fleet.roost.url)
@@ -78,6 +82,7 @@ class Many:
 
     def __exit__(self, *_exception):
         self.sessions.close()
+        self.children.close()
         self.fleet.roost.stop()
 
     def spawn(self, delegation):
@@ -89,27 +94,32 @@ class Many:
         self.before = writes(self.plane)
         self.began = time.monotonic()
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(self.spawn, sorted(self.delegations)))
+            names = sorted(self.delegations)
+            answers = list(pool.map(self.spawn, names))
         self.admitted_s = time.monotonic() - self.began
         assert {status for status, _answer in answers} == {200}, [answer for status, answer in answers if status != 200][:3]
+        self.tickets = {name: answer["approval"] for name, (_status, answer) in zip(names, answers)}
+
+    def ask_after_all(self):
+        """As their parent does at once: a child that nobody has asked after in two minutes is ended."""
+        for name, ticket in self.tickets.items():
+            status, answer = self.sessions.referee.ask(f"/children/{name}?wait=0", x_murmur_child_ticket=ticket)
+            assert status == 200, answer
 
     def wait_registered(self):
-        eventually(lambda: len(self.finished()) >= 0 and len(self.sessions.registered) == SESSIONS, 120 + SESSIONS * 2 * SLOWER,
-                   lambda: f"{len(self.sessions.registered)} {self.sessions.refused[:3]}", every_s=5)
-
-    def finished(self):
-        """Whatever has ended so far: the cluster takes each away after ten minutes."""
-        self.ended.update((job["metadata"]["name"], job) for job in self.fleet.children()
-                          if any(one["type"] == "Complete" and one["status"] == "True" for one in job.get("status", {}).get("conditions", [])))
-        return list(self.ended.values())
+        eventually(lambda: len(self.sessions.registered) == SESSIONS, 120 + SESSIONS * 3 * SLOWER, self.told, every_s=0.5)
 
     def wait_finished(self):
         """All of them ended well: none is lost, none had a second pod."""
-        eventually(lambda: len(self.finished()) == SESSIONS, 120 + SESSIONS * SLOWER, lambda: f"{len(self.finished())} have ended", every_s=5)
-        jobs = self.finished()
+        eventually(lambda: len(self.children.ended) == SESSIONS, 120 + SESSIONS * SLOWER, self.told, every_s=0.5)
+        jobs = list(self.children.ended.values())
         assert {self.fleet.annotation(job, "delegation") for job in jobs} == self.delegations == set(self.sessions.registered)
-        assert set(self.sessions.pods.values()) == {1} and self.sessions.refused == []
+        assert set(self.sessions.pods.values()) == {1} and self.sessions.refused == [] and not self.children.failed
         return jobs
+
+    def told(self):
+        return (f"{len(self.sessions.registered)} registered, {len(self.children.ended)} ended, {len(self.children.failed)} failed; "
+                f"{self.sessions.refused[:3]} {self.fleet.roost.lines[-5:]}")
 
     def starts(self):
         found = sorted(self.sessions.registered[one] - self.asked[one] for one in self.delegations)
@@ -131,11 +141,13 @@ def test_fleet_36_their_roots_end_leaves_none_of_many_behind(lab, tmp_path):
     """All at work when the root's Job goes: the referee and the garbage collector end every one."""
     with ControlPlane(tmp_path / "control", CONTROLLERS) as plane, Kwok(plane, NODES), Many(lab, plane, stays=True) as many:
         many.start_all()
+        many.ask_after_all()
         many.wait_registered()
+        assert len(many.children.at_work) == SESSIONS, many.told()
         began = time.monotonic()
         plane.api.call("DELETE", plane.api.path("jobs", "root-1"), {"propagationPolicy": "Background"})
-        eventually(lambda: not plane.api.list("jobs") and not plane.api.list("pods"), 120 + SESSIONS * SLOWER,
-                   lambda: f"{len(plane.api.list('jobs'))} Jobs, {len(plane.api.list('pods'))} pods are left", every_s=2)
+        eventually(lambda: not any(first(plane, kind) for kind in ("jobs", "pods")), 120 + SESSIONS * SLOWER,
+                   lambda: f"{len(plane.api.list('jobs'))} Jobs, {len(plane.api.list('pods'))} pods are left", every_s=0.5)
         say(sessions=SESSIONS, orphans=0, all_gone_after_the_roots_Job_s=round(time.monotonic() - began, 1))
 
 
@@ -145,18 +157,11 @@ def test_fleet_36_a_queue_admits_many_a_few_at_a_time(lab, tmp_path):
     with ControlPlane(tmp_path / "control", CONTROLLERS) as plane, Kwok(plane, NODES), Kueue(plane) as kueue:
         kueue.queue("nightly", QUOTA)
         with Many(lab, plane, "--queue", "nightly", "--queue-timeout", "3600") as many:
-            most = []
-
-            def look():
-                many.finished()
-                jobs = many.fleet.children()
-                most.append(sum(job["spec"]["suspend"] is False and not job.get("status", {}).get("completionTime") for job in jobs))
-                return len(many.sessions.registered) == SESSIONS
             many.start_all()
-            eventually(look, 120 + SESSIONS * 3 * SLOWER, lambda: f"{len(many.sessions.registered)} {many.sessions.refused[:3]}", every_s=1)
+            many.wait_registered()
             many.wait_finished()
             whole_s = time.monotonic() - many.began
-            assert 0 < max(most) <= QUOTA, most
-            say(sessions=SESSIONS, quota_of_the_queue=QUOTA, most_admitted_at_once=max(most), admissions_a_second_by_Kueue=round(SESSIONS / whole_s, 1),
+            assert 0 < many.children.most <= QUOTA
+            say(sessions=SESSIONS, quota_of_the_queue=QUOTA, most_admitted_at_once=many.children.most, admissions_a_second_by_Kueue=round(SESSIONS / whole_s, 1),
                 **many.starts(), bytes_of_a_Workload=max(len(json.dumps(one)) for one in kueue.workloads()),
                 mur_roost_most_memory_MB=round(rss_mb(many.fleet.roost.process.pid), 1))

@@ -24,10 +24,10 @@ class Referee:
     def __init__(self, url):
         self.url = urllib.parse.urlsplit(url)
 
-    def ask(self, path, body, **headers):
+    def ask(self, path, body=None, **headers):
         wire = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
-        wire.request("POST", path, json.dumps(body), {"content-type": "application/json",
-                                                      **{name.replace("_", "-"): value for name, value in headers.items()}})
+        wire.request("POST" if body else "GET", path, body and json.dumps(body), {
+            "content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}})
         answer = wire.getresponse()
         try:
             return answer.status, json.loads(answer.read())
@@ -59,46 +59,93 @@ class Kept:
         return None
 
 
-class SimulatedSessions:
-    """`roots` keeps the credential of each root's Job; `registered` when each child was, by its delegation; `pods` how many pods each
-    had. `stays`: children go on until told to end."""
+class Watch:
+    """Every object of a kind and each change of one, told to `look(what, object)` in a thread of its own: what is "LISTED" first, and
+    again, after `forget()`, where the API server no longer knows what came since."""
 
-    def __init__(self, api, roost_url, workers=16, stays=False):
-        self.api, self.kept, self.referee, self.stays = api, Kept(api), Referee(roost_url), stays
-        self.roots, self.registered, self.refused, self.pods, self.seen = {}, {}, [], {}, set()
-        self.credentials, self.writes = {}, 0
-        self.is_open = True
-        self.pool = ThreadPoolExecutor(workers)
+    def __init__(self, api, kind):
+        self.api, self.path, self.is_open = api, api.path(kind), True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self):
+        version = None
         while self.is_open:
             try:
-                answer = self.api.call("GET", self.api.path("pods"))[1]
-                for pod in answer.get("items", []):
-                    self.look(pod)
-                self.follow(answer["metadata"]["resourceVersion"])
+                version = self.follow(version or self.list())
             except (OSError, http.client.HTTPException, ValueError, KeyError):
+                version = None
                 time.sleep(0.2)
 
+    def list(self):
+        answer = self.api.call("GET", self.path)[1]
+        self.forget()
+        for one in answer["items"]:
+            self.look("LISTED", one)
+        return answer["metadata"]["resourceVersion"]
+
     def follow(self, version):
-        """Each change from there on, until the stream ends."""
+        """Where the stream ended; None: to be listed again."""
         wire = http.client.HTTPSConnection(self.api.url.hostname, self.api.url.port, timeout=20, context=self.api.context)
         try:
-            wire.request("GET", f"{self.api.path('pods')}?watch=true&timeoutSeconds=15&resourceVersion={version}",
+            wire.request("GET", f"{self.path}?watch=true&timeoutSeconds=15&resourceVersion={version}",
                          headers={"authorization": f"Bearer {self.api.token}"})
             answer = wire.getresponse()
             while self.is_open and (line := answer.readline()):
                 event = json.loads(line)
-                if event["type"] in ("ADDED", "MODIFIED"):
-                    self.look(event["object"])
+                if event["type"] == "ERROR":
+                    return None
+                version = event["object"]["metadata"]["resourceVersion"]
+                self.look(event["type"], event["object"])
+            return version
         finally:
             wire.close()
 
-    def look(self, pod):
+    def forget(self):
+        pass
+
+    def close(self):
+        self.is_open = False
+        self.thread.join(30)
+
+
+class Children(Watch):
+    """The Jobs of delegations as they were last seen: the cluster takes each away ten minutes after its end. `ended` well, `failed`, and
+    how many were let go and not over at the most."""
+
+    def __init__(self, api):
+        self.ended, self.failed, self.at_work, self.most = {}, {}, set(), 0
+        super().__init__(api, "jobs")
+
+    def look(self, what, job):
+        name, status = job["metadata"]["name"], job.get("status", {})
+        if "murmur.dev/delegation" not in job["metadata"].get("annotations", {}):
+            return
+        over = {one["type"] for one in status.get("conditions", []) if one["status"] == "True"} & {"Complete", "Failed"}
+        if over:
+            (self.ended if over == {"Complete"} else self.failed)[name] = job
+        is_at_work = what != "DELETED" and not over and job["spec"]["suspend"] is False
+        (self.at_work.add if is_at_work else self.at_work.discard)(name)
+        self.most = max(self.most, len(self.at_work))
+
+    def forget(self):
+        self.at_work = set()
+
+
+class SimulatedSessions(Watch):
+    """`roots` keeps the credential of each root's Job; `registered` when each child was, by its delegation; `pods` how many pods each
+    had. `stays`: children go on until told to end."""
+
+    def __init__(self, api, roost_url, workers=16, stays=False):
+        self.kept, self.referee, self.stays = Kept(api), Referee(roost_url), stays
+        self.roots, self.registered, self.refused, self.pods, self.seen = {}, {}, [], {}, set()
+        self.credentials, self.writes = {}, 0
+        self.pool = ThreadPoolExecutor(workers)
+        super().__init__(api, "pods")
+
+    def look(self, what, pod):
         uid = pod["metadata"]["uid"]
-        if pod.get("status", {}).get("phase") == "Running" and uid not in self.seen:
+        if what != "DELETED" and pod.get("status", {}).get("phase") == "Running" and uid not in self.seen:
             self.seen.add(uid)
             self.pool.submit(self.live, pod)
 
@@ -140,6 +187,5 @@ class SimulatedSessions:
         self.kept.call("PATCH", self.api.path("pods", name), {"metadata": {"annotations": {"tests/ended": "yes"}}}, MERGE)
 
     def close(self):
-        self.is_open = False
-        self.thread.join(30)
+        super().close()
         self.pool.shutdown()
