@@ -4,6 +4,7 @@
 # network plugins, and the scheduler. Root alone has one. What a container may not do on such a machine is left out: an
 # `oom_score_adj` below the daemon's own.
 
+import contextlib
 import json
 import os
 import shutil
@@ -128,6 +129,13 @@ class RealNode:
         for name in ("cpuset.cpus", "cpuset.mems") if (cpuset / GROUP / "cpuset.cpus").exists() else ():
             (cpuset / GROUP / name).write_text((cpuset / name).read_text())
 
+    @staticmethod
+    def drop_group():
+        for group in Path("/sys/fs/cgroup").glob(f"*/{GROUP}"):
+            for base, _directories, _files in os.walk(group, topdown=False):
+                with contextlib.suppress(OSError):  # another node's
+                    os.rmdir(base)
+
     def __enter__(self):
         try:
             self.furnish()
@@ -185,6 +193,7 @@ class RealNode:
         for shim in shims:
             subprocess.run(["pkill", "-KILL", "-P", shim])
             os.kill(int(shim), signal.SIGKILL)
+        self.drop_group()
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1].startswith(str(self.directory))]
         for mount in sorted(mounts, reverse=True):
             subprocess.run(["umount", "-l", mount])
