@@ -17,6 +17,9 @@ LACKING = no_node()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
 STEPS = [{"tool_calls": [{"name": "bash", "input": {"command": "id -u; echo made > here; cat here; cat /var/run/secrets/kubernetes.io/*/token"}}]},
          {"text": "it is done"}]
+# What the command found stays to be read while its session goes on.
+TOLD = [{"tool_calls": [{"name": "bash", "input": {"command": "id -u > here; cat /var/run/secrets/kubernetes.io/*/token; echo $? >> here"}}]},
+        {"text": "it is done", "delay_ms": 15_000}]
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +58,22 @@ class Deployed:
 
 def test_fleet_6_33_an_image_is_a_pod_of_the_restricted_level_and_its_commands_are_walled(lab, node):
     """containerd takes the image by the digest that mur says; commands run as `scoped` without namespaces; no token of the API is there."""
-    deployed = Deployed(lab, node, "scoped-one", STEPS, "--task", "go")
+    deployed = Deployed(lab, node, "scoped-one", TOLD, "--task", "go")
+    pod = deployed.phase("Running")
+
+    def here():
+        volumes = node.directory / "kubelet/pods" / pod["metadata"]["uid"] / "volumes/kubernetes.io~empty-dir"
+        found = [path.read_text().split() for path in volumes.glob("**/here")]
+        return found and len(found[0]) == 2 and found[0]
+    print("\napply to its command's word on a real node, s:", end=" ")
+    user, no_token = eventually(here, 30 * SLOWER, lambda: f"the command has run: {node.log_of(pod)}", every_s=0.2)
+    print(round(time.monotonic() - deployed.began, 1))
+    assert user != "0" and no_token == "1"
     pod = deployed.phase("Succeeded", "Failed")
     log = node.log_of(pod)
     assert pod["status"]["phase"] == "Succeeded" and "status:  ok" in log, log
     assert deployed.digest in pod["spec"]["containers"][0]["image"]
     assert "E-CAP-" not in log, log
-    print("\napply to its pod's end on a real node, s:", round(time.monotonic() - deployed.began, 1))
 
 
 def test_fleet_34_under_the_profile_a_pod_keeps_sealed(lab, node):
