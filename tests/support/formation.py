@@ -27,10 +27,11 @@ fd = int(os.environ["MURMUR_FORMATION_CHANNEL"])
 line = b""
 while not line.endswith(b"\\n"):
     line += os.read(fd, 1)
-with open("{log}/" + name + ".json", "wb") as log:
-    log.write(line)
 with open("{log}/" + name + ".argv", "w") as log:
     log.write("\\n".join(sys.argv[1:]))
+with open("{log}/" + name + ".part", "wb") as log:
+    log.write(line)
+os.rename("{log}/" + name + ".part", "{log}/" + name + ".json")  # whole once it is there
 reader, writer = os.pipe()
 os.write(writer, line)
 if os.fork() == 0:
