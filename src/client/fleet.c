@@ -26,21 +26,13 @@ fleet_job_meta (const json_t *job, const char *name)
 char *
 fleet_job_state (const json_t *job)
 {
-    size_t i;
-    json_t *c;
     const char *outcome = kube_own_annotation (job, "outcome");
     _cleanup_json_ json_t *o = outcome ? json_loads (outcome, 0, NULL) : NULL;
     if (json_get_string (o, "status"))
         return x_strdup (json_get_string (o, "status"));
-    json_array_foreach (json_object_get (json_object_get (job, "status"), "conditions"), i,
-                        c) if (str_eq (json_get_string (c, "status"), "True"))
-    {
-        const char *type = json_get_string (c, "type");
-        if (str_eq (type, "Complete"))
-            return x_strdup ("ok");
-        if (str_eq (type, "Failed"))
-            return x_strdup ("failed");
-    }
+    const json_t *end = kube_job_end (job);
+    if (end)
+        return x_strdup (str_eq (json_get_string (end, "type"), "Complete") ? "ok" : "failed");
     /* One that no referee knows runs, too. */
     bool is_ready =
         json_integer_value (json_object_get (json_object_get (job, "status"), "ready")) > 0;

@@ -37,16 +37,6 @@ on_event (void *ctx, const char *id, const char *data, size_t len)
     return true;
 }
 
-/* A door that refuses its operator's token says so once a task is sent. */
-static void
-on_head (void *ctx, int status, const struct http_header *headers, size_t header_count)
-{
-    (void)ctx;
-    (void)status;
-    (void)headers;
-    (void)header_count;
-}
-
 static bool
 on_body (void *ctx, const void *data, size_t len)
 {
@@ -75,7 +65,9 @@ on_end (void *ctx, enum http_failure failure, const char *detail)
 static void
 watch_begin (struct mur_session *s)
 {
-    static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
+    /* A door that refuses its operator's token says so once a task is sent: no head is looked at.
+     */
+    static const struct http_events events = { .body = on_body, .end = on_end };
     const struct door_subscription d = { .url = s->ready.address,
                                          .token = session_token (s, "operator"),
                                          .method = "murmur.WatchSession" };

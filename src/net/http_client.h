@@ -73,6 +73,7 @@ void http_client_warm (struct http_client *c);
 /* Called on the client's thread, in this order: head once, body any number of times, end once. They
  * must not block. */
 struct http_events {
+    /* May be NULL. */
     void (*head) (void *ctx, int status, const struct http_header *headers, size_t header_count);
     /* False = nothing taken: the transfer pauses until http_transfer_resume and offers the same
      * bytes again. */

@@ -105,7 +105,7 @@ http_deliver_head (struct http_transfer *t)
         at += headers[i].value_len + 1;
     }
     pthread_mutex_lock (&t->lock);
-    if (! t->is_released)
+    if (! t->is_released && t->events.head)
         t->events.head (t->ctx, t->own.status, headers, t->own.header_count);
     pthread_mutex_unlock (&t->lock);
 }

@@ -34,23 +34,13 @@ replace (char **to, const char *text)
 static const char *
 finished (const json_t *job, char **detail)
 {
-    size_t i;
-    json_t *c;
-    json_array_foreach (json_object_get (json_object_get (job, "status"), "conditions"), i, c)
-    {
-        const char *type = json_get_string (c, "type");
-        if (! str_eq (json_get_string (c, "status"), "True"))
-            continue;
-        if (str_eq (type, "Complete"))
-            return "Complete";
-        if (str_eq (type, "Failed")) {
-            const char *reason = json_get_string (c, "reason"),
-                       *text = json_get_string (c, "message");
-            *detail = x_asprintf ("its Job failed: %s: %s", reason ? reason : "", text ? text : "");
-            return "Failed";
-        }
+    const json_t *c = kube_job_end (job);
+    const char *type = json_get_string (c, "type");
+    if (str_eq (type, "Failed")) {
+        const char *reason = json_get_string (c, "reason"), *text = json_get_string (c, "message");
+        *detail = x_asprintf ("its Job failed: %s: %s", reason ? reason : "", text ? text : "");
     }
-    return NULL;
+    return type;
 }
 
 /* What the referee itself wrote there when the session said its end. */

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/deploy/kubectl_meaning.h"
+#include "net/kube/kube_object.h"
 
 #include <string.h>
 
@@ -35,21 +36,6 @@ job_there (const struct handing *h, struct mur_error **err)
     return NULL;
 }
 
-static bool
-has_ended (const json_t *job)
-{
-    size_t i;
-    json_t *c;
-    json_array_foreach (json_object_get (json_object_get (job, "status"), "conditions"), i, c)
-    {
-        const char *type = json_get_string (c, "type");
-        if ((str_eq (type, "Complete") || str_eq (type, "Failed")) &&
-            str_eq (json_get_string (c, "status"), "True"))
-            return true;
-    }
-    return false;
-}
-
 /* Made of the very same. */
 static bool
 is_same (const struct handing *h, const json_t *job)
@@ -67,10 +53,10 @@ judge_job (const struct handing *h, bool *is_running, struct mur_error **err)
     _cleanup_json_ json_t *job = job_there (h, &caught);
     if (caught)
         return mur_propagate (err, caught);
-    *is_running = job && ! has_ended (job) && is_same (h, job);
+    *is_running = job && ! kube_job_end (job) && is_same (h, job);
     if (! job || *is_running || h->replaces)
         return true;
-    if (has_ended (job))
+    if (kube_job_end (job))
         mur_fail (err, E_DEP_007,
                   "Job %s of namespace %s has ended, and would not run again by being applied",
                   h->files->name, h->kubectl.space);

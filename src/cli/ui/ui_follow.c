@@ -165,15 +165,6 @@ on_event (void *ctx, const char *id, const char *data, size_t len)
     return true;
 }
 
-static void
-on_head (void *ctx, int status, const struct http_header *headers, size_t header_count)
-{
-    (void)ctx;
-    (void)status;
-    (void)headers;
-    (void)header_count;
-}
-
 static bool
 on_body (void *ctx, const void *data, size_t len)
 {
@@ -200,7 +191,7 @@ on_end (void *ctx, enum http_failure failure, const char *detail)
 static void
 subscribe (struct ui_follow *f)
 {
-    static const struct http_events events = { .head = on_head, .body = on_body, .end = on_end };
+    static const struct http_events events = { .body = on_body, .end = on_end };
     const struct door_subscription d = { .url = f->url,
                                          .token = f->token,
                                          .method = "murmur.WatchSession",

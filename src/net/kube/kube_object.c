@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/kube/kube_object.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -23,4 +24,19 @@ const char *
 kube_own_annotation (const json_t *object, const char *name)
 {
     return member_of (object, "annotations", name);
+}
+
+const json_t *
+kube_job_end (const json_t *job)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_object_get (json_object_get (job, "status"), "conditions"), i, c)
+    {
+        const char *type = json_get_string (c, "type");
+        if ((str_eq (type, "Complete") || str_eq (type, "Failed")) &&
+            str_eq (json_get_string (c, "status"), "True"))
+            return c;
+    }
+    return NULL;
 }

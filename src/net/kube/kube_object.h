@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What murmur writes on a cluster's objects: labels and annotations below its own prefix.
+ * What murmur reads of a cluster's objects: labels and annotations below its own prefix, and how a
+ * Job ended.
  */
 #pragma once
 
@@ -12,3 +13,7 @@
  * Borrowed. */
 const char *kube_own_label (const json_t *object, const char *name);
 const char *kube_own_annotation (const json_t *object, const char *name);
+
+/* The condition a Job has ended with, whose type is "Complete" or "Failed"; NULL: it has not ended.
+ * Borrowed. */
+const json_t *kube_job_end (const json_t *job);
