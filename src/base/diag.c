@@ -148,12 +148,49 @@ emit_stderr (const struct buf *text)
     emit_as (STDERR_FILENO, &shown, text);
 }
 
+/* Whether a line would be taken for one that this program says, or for a report's. */
+static bool
+reads_as_ours (const char *line)
+{
+    static const char *const others[] = { "hint:", "error:", "status:", "session:", "murmur:" };
+    const char *ink;
+    line += strspn (line, " \t");
+    for (size_t i = 0; i < ARRAY_LEN (others); i++)
+        if (str_starts (line, others[i]))
+            return true;
+    return head_len (line, &ink) > 0;
+}
+
+void
+diag_append_message (struct buf *out, const char *text)
+{
+    for (const char *end; (end = strchr (text, '\n')); text = end + 1) {
+        buf_append (out, text, (size_t)(end - text));
+        if (reads_as_ours (end + 1))
+            buf_puts (out, "\\x0a");
+        else
+            buf_puts (out,
+                      end[1] && end[1] != '\n' && ! str_starts (end + 1, "  ") ? "\n    " : "\n");
+    }
+    buf_puts (out, text);
+}
+
+static void
+append_formatted (struct buf *out, const char *fmt, va_list ap)
+{
+    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    diag_append_message (out, text);
+}
+
 static void
 emit_line (int fd, const char *prefix, const char *fmt, va_list ap)
 {
     _cleanup_buf_ struct buf line = { 0 };
     buf_puts (&line, prefix);
-    buf_vprintf (&line, fmt, ap);
+    if (*prefix)
+        append_formatted (&line, fmt, ap);
+    else
+        buf_vprintf (&line, fmt, ap);
     buf_putc (&line, '\n');
     make_printable (&line, fd == STDOUT_FILENO ? PRINTABLE_JSON : PRINTABLE_HEX);
     if (fd == STDERR_FILENO)
@@ -169,7 +206,7 @@ diag_warn (enum diag_source source, enum diag_code code, const char *fmt, ...)
     buf_printf (&line, "%swarning[%s]: ", prefixes[source], diag_code_name (code));
     va_list ap;
     va_start (ap, fmt);
-    buf_vprintf (&line, fmt, ap);
+    append_formatted (&line, fmt, ap);
     va_end (ap);
     buf_printf (&line, " (mur explain %s)\n", diag_code_name (code));
     make_printable (&line, PRINTABLE_HEX);
@@ -224,9 +261,13 @@ void
 diag_error (const struct mur_error *e)
 {
     _cleanup_buf_ struct buf line = { 0 };
-    buf_printf (&line, "error[%s]: %s\n", diag_code_name (e->code), e->message);
-    if (e->hint)
-        buf_printf (&line, "  hint: %s\n", e->hint);
+    buf_printf (&line, "error[%s]: ", diag_code_name (e->code));
+    diag_append_message (&line, e->message);
+    if (e->hint) {
+        buf_puts (&line, "\n  hint: ");
+        diag_append_message (&line, e->hint);
+    }
+    buf_putc (&line, '\n');
     make_printable (&line, PRINTABLE_HEX);
     emit_stderr (&line);
 }

@@ -28,6 +28,11 @@ void diag_progress (const char *fmt, ...) _printf_ (1, 2);
 /* "error[CODE]: <message>" and the hint line. */
 void diag_error (const struct mur_error *e);
 
+/* A message as it stands in its line: where a name in it brought a newline, the next line is
+ * indented, and none begins that reads as one of ours ("\x0a" stands there instead). */
+struct buf;
+void diag_append_message (struct buf *out, const char *text);
+
 /* One line on stderr / on stdout (a newline is added). stdout lines are written at once. */
 void diag_stderr_line (const char *fmt, ...) _printf_ (1, 2);
 void diag_stdout_line (const char *fmt, ...) _printf_ (1, 2);
@@ -45,7 +50,6 @@ void out_raw (const char *data, size_t len);
 void out_printf (const char *fmt, ...) _printf_ (1, 2);
 /* Report output goes into <into> from now on, for who decides later what of it is shown; NULL: to
  * stdout again. */
-struct buf;
 void out_set_aside (struct buf *into);
 /* True once the reader of stdout has left, or a write to it failed. */
 bool out_is_refused (void);

@@ -47,6 +47,8 @@ put_control (struct buf *out, unsigned point, enum printable_style style)
 {
     if (style == PRINTABLE_BLANK)
         buf_putc (out, ' ');
+    else if (style == PRINTABLE_LINE && (point == '\n' || point == '\t'))
+        buf_puts (out, point == '\n' ? "\\n" : "\\t");
     else if (style == PRINTABLE_JSON && point >= 0x7f)
         buf_printf (out, "\\u%04x", point);
     else
@@ -56,7 +58,8 @@ put_control (struct buf *out, unsigned point, enum printable_style style)
 void
 buf_append_printable (struct buf *out, const char *text, size_t len, enum printable_style style)
 {
-    if (is_plain (text, len, style == PRINTABLE_BLANK)) {
+    bool is_line = style == PRINTABLE_BLANK || style == PRINTABLE_LINE;
+    if (is_plain (text, len, is_line)) {
         buf_append (out, text, len);
         return;
     }
@@ -67,8 +70,7 @@ buf_append_printable (struct buf *out, const char *text, size_t len, enum printa
         if (n == 0) {
             buf_printf (out, "\\x%02x", c[0]);
             n = 1;
-        } else if (is_control (point) &&
-                   (style == PRINTABLE_BLANK || (point != '\n' && point != '\t'))) {
+        } else if (is_control (point) && (is_line || (point != '\n' && point != '\t'))) {
             put_control (out, point, style);
         } else if (turns_order (point)) {
             buf_printf (out, "\\u%04x", point);

@@ -11,11 +11,12 @@
 enum printable_style {
     PRINTABLE_HEX,   /* \x1b, \x9b, \u202e */
     PRINTABLE_JSON,  /* \x1b, \u009b, \u202e: JSON text stays the same value */
+    PRINTABLE_LINE,  /* \n, \t, \x1b, \u202e: a name that stands within a line */
     PRINTABLE_BLANK, /* a blank for controls (tab and newline too), \u202e: for columns of a table
                       */
 };
 
-/* Appends <len> bytes of text; tab and newline pass but for PRINTABLE_BLANK. */
+/* Appends <len> bytes of text; tab and newline pass but for PRINTABLE_LINE and _BLANK. */
 void
 buf_append_printable (struct buf *out, const char *text, size_t len, enum printable_style style);
 enum text_kind {

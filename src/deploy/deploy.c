@@ -61,6 +61,12 @@ deploy_target_parse (const char *text, enum deploy_target *out)
     return false;
 }
 
+const char *
+deploy_target_name (size_t i)
+{
+    return i < DEPLOY_TARGET_COUNT ? targets[i].name : NULL;
+}
+
 /* --- refusals --- */
 
 bool

@@ -61,6 +61,8 @@ struct deploy_files {
 
 /* False: no target of that name. */
 bool deploy_target_parse (const char *text, enum deploy_target *out);
+/* Of the list of all targets, which ends with NULL. */
+const char *deploy_target_name (size_t i);
 /* The files by name, what runs after what its pod needs. E-DEP-001 to E-DEP-005 name what the
  * target cannot keep. */
 bool deploy_render (const struct deploy_request *request, struct deploy_files *out,

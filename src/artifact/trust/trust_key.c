@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "fs/paths.h"
 #include "home/paths.h"
+#include "manifest/text/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -156,13 +157,47 @@ trust_key_generate (const char *name, char **path, struct mur_error **err)
     return *path != NULL;
 }
 
+bool
+trust_key_names (bool is_own, struct strv *out, struct mur_error **err)
+{
+    _cleanup_error_ struct mur_error *caught = NULL;
+    int fd = home_find_dir (is_own ? own_dir : trusted_dir, &caught);
+    if (caught)
+        return mur_propagate (err, steal_ptr (&caught));
+    if (fd < 0)
+        return true;
+    _cleanup_closedir_ DIR *dir = fdopendir (fd);
+    if (! dir)
+        close (fd);
+    for (struct dirent *e; dir && (e = readdir (dir));) {
+        size_t len = strlen (e->d_name);
+        if (len > 4 && str_ends (e->d_name, ".pub") && name_part_is_valid (e->d_name, len - 4))
+            strv_take (out, x_strndup (e->d_name, len - 4));
+    }
+    if (out->len)
+        strv_sort (out);
+    return true;
+}
+
 static bool
-check_mode (const char *path, struct mur_error **err)
+hint_near_key (bool is_own, const char *typed, const char *rest, struct mur_error **err)
+{
+    _cleanup_strv_ struct strv names = { 0 };
+    struct suggestion near = { NULL, 0 };
+    trust_key_names (is_own, &names, NULL);
+    for (size_t i = 0; i < names.len; i++)
+        suggestion_offer (&near, typed, names.items[i]);
+    return suggestion_hint (&near, rest, err);
+}
+
+static bool
+check_mode (const char *path, const char *name, struct mur_error **err)
 {
     struct stat st;
     if (lstat (path, &st) != 0) {
         mur_fail_errno (err, E_TRU_005, "cannot look at %s", path);
-        return mur_hint (err, "`mur trust list` shows your own keys, `mur trust keygen` makes one");
+        return hint_near_key (
+            true, name, "`mur trust list` shows your own keys, `mur trust keygen` makes one", err);
     }
     if (S_ISREG (st.st_mode) && st.st_uid == geteuid () && (st.st_mode & 077) == 0)
         return true;
@@ -181,7 +216,8 @@ trust_key_read_own (const char *name, struct trust_key *out,
     _cleanup_free_ char *shown = path ? path_of (own_dir, name, ".pub", err) : NULL;
     _cleanup_error_ struct mur_error *caught = NULL;
     struct buf text = { 0 };
-    if (! shown || ! check_mode (path, err) || ! read_public (shown, name, out, E_TRU_005, err))
+    if (! shown || ! check_mode (path, name, err) ||
+        ! read_public (shown, name, out, E_TRU_005, err))
         return false;
     bool ok = fs_read_regular (path, FILE_MAX, &text, &caught) &&
               read_pem (text.data ? text.data : "", "PRIVATE KEY", private_head,
@@ -239,27 +275,5 @@ trust_key_remove (const char *name, struct mur_error **err)
     if (errno != ENOENT)
         return mur_fail_errno (err, E_TRU_005, "cannot remove %s", path);
     mur_fail (err, E_TRU_005, "no key that is trusted is called %s", name);
-    return mur_hint (err, "`mur trust list` shows those that are");
-}
-
-bool
-trust_key_names (bool is_own, struct strv *out, struct mur_error **err)
-{
-    _cleanup_error_ struct mur_error *caught = NULL;
-    int fd = home_find_dir (is_own ? own_dir : trusted_dir, &caught);
-    if (caught)
-        return mur_propagate (err, steal_ptr (&caught));
-    if (fd < 0)
-        return true;
-    _cleanup_closedir_ DIR *dir = fdopendir (fd);
-    if (! dir)
-        close (fd);
-    for (struct dirent *e; dir && (e = readdir (dir));) {
-        size_t len = strlen (e->d_name);
-        if (len > 4 && str_ends (e->d_name, ".pub") && name_part_is_valid (e->d_name, len - 4))
-            strv_take (out, x_strndup (e->d_name, len - 4));
-    }
-    if (out->len)
-        strv_sort (out);
-    return true;
+    return hint_near_key (false, name, "`mur trust list` shows those that are", err);
 }

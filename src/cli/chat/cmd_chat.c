@@ -24,6 +24,7 @@
 #include "fs/root.h"
 #include "home/conversations.h"
 #include "home/paths.h"
+#include "manifest/text/suggest.h"
 #include "trace/read/text.h"
 
 #include <signal.h>
@@ -412,7 +413,11 @@ is_command (struct chat_talk *t, const char *line)
     if (memchr (line + 1, '/', len - 1))
         return false; /* a path */
     _cleanup_free_ char *name = x_strndup (line, len);
-    diag_note ("there is no %s; /help lists what there is", name);
+    struct suggestion near = { NULL, 0 };
+    for (size_t i = 0; i < ARRAY_LEN (commands); i++)
+        suggestion_offer (&near, name, commands[i].name);
+    diag_note ("there is no %s%s%s; /help lists what there is", name,
+               near.word ? ", did you mean " : "", near.word ? near.word : "");
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "deploy/layout.h"
 #include "deploy/seccomp_profile.h"
 #include "fs/paths.h"
+#include "manifest/text/suggest.h"
 #include "net/url.h"
 
 #include <errno.h>
@@ -43,7 +44,11 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
             r->door = doors[i].door;
     if (! deploy_target_parse (cli_value (args, "--to"), &r->target)) {
         mur_fail (err, E_DEP_005, "--to '%s' is no target", cli_value (args, "--to"));
-        return mur_hint (err, "kubernetes, kueue, systemd, quadlet, sandbox, kagent, nomad");
+        struct suggestion near = { NULL, 0 };
+        for (size_t i = 0; deploy_target_name (i); i++)
+            suggestion_offer (&near, cli_value (args, "--to"), deploy_target_name (i));
+        return suggestion_hint (&near,
+                                "kubernetes, kueue, systemd, quadlet, sandbox, kagent, nomad", err);
     }
     _cleanup_url_ struct url url = { 0 };
     const char *fault = r->public_url ? url_parse (r->public_url, &url) : NULL;

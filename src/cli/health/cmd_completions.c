@@ -10,6 +10,7 @@
 #include "cli/line/args.h"
 
 #include "base/alloc.h"
+#include "manifest/text/suggest.h"
 
 #include <string.h>
 
@@ -286,7 +287,10 @@ cmd_completions (const struct cli_args *args, struct mur_error **err)
             shells[i].put (&out, cli_table_of (args));
     if (! out.len) {
         mur_fail (err, E_IO_003, "there are no completions for %s", name);
-        mur_hint (err, "mur completions bash, zsh or fish");
+        struct suggestion near = { NULL, 0 };
+        for (size_t i = 0; i < ARRAY_LEN (shells); i++)
+            suggestion_offer (&near, name, shells[i].name);
+        suggestion_hint (&near, "mur completions bash, zsh or fish", err);
         return CLI_FAILED;
     }
     out_raw (out.data, out.len);

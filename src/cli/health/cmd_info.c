@@ -7,7 +7,7 @@
 #include "base/diag.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
-#include "cli/line/suggest.h"
+#include "manifest/text/suggest.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/line/suggest.h"
+#include "manifest/text/suggest.h"
 #include "sandbox/programs/exec_allowlist.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "cli/line/args_internal.h"
 #include "cli/line/help.h"
-#include "cli/line/suggest.h"
+#include "manifest/text/suggest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -37,7 +37,9 @@ static enum cli_outcome
 usage_error (const char *topic, const struct cli_command *command, char *message, char *hint)
 {
     _cleanup_buf_ struct buf text = { 0 };
-    buf_printf (&text, "error: %s\n", message);
+    buf_puts (&text, "error: ");
+    diag_append_message (&text, message);
+    buf_putc (&text, '\n');
     if (hint)
         buf_printf (&text, "  hint: %s\n", hint);
     if (command) {
@@ -140,6 +142,22 @@ value_problem (const struct cli_option *o, const char *value, uint64_t *number)
                        o->min ? " above 0" : "");
 }
 
+/* "did you mean ...?" for a word that is none of "a|b|c". Owned, or NULL. */
+static char *
+near_choice (const char *choices, const char *typed)
+{
+    _cleanup_strv_ struct strv words = { 0 };
+    struct suggestion near = { 0 };
+    for (const char *at = choices; at && *at;) {
+        const char *end = strchrnul (at, '|');
+        strv_take (&words, x_strndup (at, (size_t)(end - at)));
+        at = *end ? end + 1 : end;
+    }
+    for (size_t i = 0; i < words.len; i++)
+        suggestion_offer (&near, typed, words.items[i]);
+    return did_you_mean (&near);
+}
+
 /* Takes an option whose name was read; <inline_value> is what stood after '=' or a letter, or NULL.
  */
 static enum cli_outcome
@@ -165,7 +183,7 @@ take_option (struct cli_args *args, size_t index, const char *inline_value, stru
     }
     char *problem = value ? value_problem (o, value, &args->numbers[index]) : NULL;
     if (problem)
-        return command_error (args->command, problem, NULL);
+        return command_error (args->command, problem, near_choice (o->choices, value));
     args->is_given[index] = true;
     args->values[index] = value;
     return CLI_RUN;

@@ -30,7 +30,8 @@ adding_clear (struct adding *a)
 }
 
 static bool
-fetch (struct adding *a, const struct cli_args *args, const char *source, struct mur_error **err)
+fetch (struct adding *a, const struct cli_args *args, const char *source, bool has_version,
+       struct mur_error **err)
 {
     split_list (cli_value (args, "--with"), &a->also);
     split_list (cli_value (args, "--allow-scripts"), &a->scripted);
@@ -39,7 +40,8 @@ fetch (struct adding *a, const struct cli_args *args, const char *source, struct
                                       .also = (const char *const *)a->also.items,
                                       .also_count = a->also.len,
                                       .scripted = (const char *const *)a->scripted.items,
-                                      .scripted_count = a->scripted.len };
+                                      .scripted_count = a->scripted.len,
+                                      .has_version = has_version };
     diag_progress ("fetching %s", source);
     return server_start_read (&a->start, args, err) && server_source_fetch (&q, &a->source, err);
 }
@@ -147,8 +149,8 @@ cmd_mcp_add (const struct cli_args *args, struct mur_error **err)
     const char *const *words = cli_positionals (args, "ARGS", &count);
     const char *source = cli_positional (args, "SOURCE"),
                *header = cli_value (args, "--key-header");
-    if (! check_key_header (header, source, err) || ! fetch (&a, args, source, err) ||
-        ! read_env (&a, args, err))
+    if (! check_key_header (header, source, err) ||
+        ! fetch (&a, args, source, cli_has (args, "--version"), err) || ! read_env (&a, args, err))
         return CLI_FAILED;
     a.start.key_header = header ? x_strdup (header) : NULL;
     for (size_t i = 0; i < count; i++)
@@ -215,7 +217,7 @@ cmd_mcp_update (const struct cli_args *args, struct mur_error **err)
     }
     _cleanup_free_ char *source =
         given ? x_strdup (given) : source_in_version (before.pinned.source, version);
-    if (! fetch (&a, args, source, err))
+    if (! fetch (&a, args, source, version, err))
         return CLI_FAILED;
     server_start_as_pinned (&a.start, before.short_name, &before.pinned, a.source.tree);
     const struct pack_request q = { .source = &a.source,

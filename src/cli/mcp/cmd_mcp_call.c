@@ -12,6 +12,7 @@
 #include "cli/mcp/server_find.h"
 #include "cli/mcp/server_pack.h"
 #include "manifest/capsule/capsule_entry.h"
+#include "manifest/text/suggest.h"
 #include "mcp/definitions.h"
 #include "policy/approvals.h"
 
@@ -23,15 +24,24 @@
 static bool
 has_tool (const struct found_server *f, const char *tool, struct mur_error **err)
 {
-    if (mcp_definition_find (f->pinned.tools, tool))
+    if (tool && mcp_definition_find (f->pinned.tools, tool))
         return true;
     _cleanup_strv_ struct strv names = { 0 };
+    struct suggestion near = { NULL, 0 };
     size_t i;
     json_t *one;
     json_array_foreach (f->pinned.tools, i, one) strv_push (&names, json_get_string (one, "name"));
+    for (i = 0; tool && i < names.len; i++)
+        suggestion_offer (&near, tool, names.items[i]);
     _cleanup_free_ char *all = strv_join (&names, ", ");
-    mur_fail (err, E_MCP_004, "server %s has no tool %s that was reviewed", f->short_name, tool);
-    return mur_hint (err, "its tools are: %s", all);
+    _cleanup_free_ char *rest = x_asprintf ("its tools are: %s", all);
+    if (tool)
+        mur_fail (err, E_MCP_004, "server %s has no tool %s that was reviewed", f->short_name,
+                  tool);
+    else
+        mur_fail (err, E_MCP_004, "which tool of server %s is to be called is not said",
+                  f->short_name);
+    return suggestion_hint (&near, rest, err);
 }
 
 /* --- its arguments --- */

@@ -17,6 +17,7 @@
 #include "fs/replace.h"
 #include "fs/root.h"
 #include "manifest/capsule/capsule.h"
+#include "manifest/text/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -287,9 +288,13 @@ cmd_mcp_connect (const struct cli_args *args, struct mur_error **err)
             c.client = &clients[i];
     if (! c.client) {
         mur_fail (err, E_IO_003, "%s is no client this program knows", name);
-        mur_hint (err,
-                  "claude-code, codex, vscode, cursor or claude-desktop; any other one is told "
-                  "to run: mur mcp serve <CAPSULE>");
+        struct suggestion near = { NULL, 0 };
+        for (size_t i = 0; i < ARRAY_LEN (clients); i++)
+            suggestion_offer (&near, name, clients[i].name);
+        suggestion_hint (&near,
+                         "claude-code, codex, vscode, cursor or claude-desktop; any other one is "
+                         "told to run: mur mcp serve <CAPSULE>",
+                         err);
         return CLI_FAILED;
     }
     if (! read_target (&c, target ? target : ".", err) || ! find_place (&c, err))

@@ -11,6 +11,8 @@
 #include "mcp/definitions.h"
 #include "net/oauth/oauth_store.h"
 
+#include <string.h>
+
 /* Where it is, and whether somebody is logged in there. */
 static void
 print_place (const char *url)
@@ -28,6 +30,17 @@ print_place (const char *url)
     out_printf ("  logged in by %s%s%s%s%s%s\n", g->issuer, g->scope ? " for " : "",
                 g->scope ? g->scope : "", *until ? ", until " : "", until,
                 *until && g->refresh_token ? " and then made fresh" : "");
+}
+
+/* Indented, so that no line of the server's reads as one of ours. */
+static void
+print_instructions (const char *text)
+{
+    out_puts ("instructions (not shown to a model unless mcp.instructions is set):\n");
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn (text, "\n");
+        out_printf ("    %.*s\n", (int)len, text);
+    }
 }
 
 int
@@ -57,8 +70,7 @@ cmd_mcp_show (const struct cli_args *args, struct mur_error **err)
                 p->era == MCP_MODERN ? "modern" : "legacy", f.package->sha256);
     server_print_tools (p->tools);
     if (p->instructions)
-        out_printf ("instructions (not shown to a model unless mcp.instructions is set):\n%s\n",
-                    p->instructions);
+        print_instructions (p->instructions);
     return CLI_OK;
 }
 

@@ -6,8 +6,11 @@
 #include "artifact/store/store.h"
 #include "artifact/store/store_list.h"
 #include "base/alloc.h"
+#include "manifest/text/suggest.h"
 
 #include <string.h>
+
+#define SERVERS_START SCOPE_LOCAL "/mcp-"
 
 /* The full names it may mean, the likeliest first. */
 static void
@@ -40,6 +43,25 @@ open_server (struct found_server *f, const struct store_payload *payload, struct
     return f->tree != NULL;
 }
 
+/* Servers are called mcp-NAME when they are added: what else is in the stores is not offered. */
+static void
+hint_nearest (const struct stores *stores, const char *typed, struct mur_error **err)
+{
+    _cleanup_rows_ struct store_rows rows = { 0 };
+    struct suggestion near = { NULL, 0 };
+    for (int kind = 0; kind < STORE_COUNT; kind++)
+        if (! store_list (&stores->at[kind], &rows, NULL))
+            break;
+    for (size_t i = 0; i < rows.len; i++) {
+        const char *name = rows.items[i].name;
+        if (str_starts (name, SERVERS_START))
+            suggestion_offer (&near, typed,
+                              strchr (typed, '/') ? name : name + strlen (SERVERS_START));
+    }
+    suggestion_hint (
+        &near, "mur mcp list says what was added; mur mcp add npm:NAME@VERSION adds one", err);
+}
+
 /* None of that version may be one of another. */
 static void
 refuse_unknown (const struct stores *stores, const char *typed, const struct strv *names,
@@ -53,7 +75,7 @@ refuse_unknown (const struct stores *stores, const char *typed, const struct str
         mur_hint (err, "the newest that is there is %s@%s", names->items[i], newest);
         return;
     }
-    mur_hint (err, "mur mcp list says what was added; mur mcp add npm:NAME@VERSION adds one");
+    hint_nearest (stores, typed, err);
 }
 
 bool

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FOLDER_VERSION  "0.1.0"
 #define FOLDER_FILE_MAX ((size_t)256 << 20)
 
 /* --- its folder --- */
@@ -156,8 +157,11 @@ fetch_path (const struct source_request *q, const char *what, struct server_sour
         return false;
     if (! find_start (s, s->tree, q->bin, err))
         return false;
+    if (! s->version && ! q->has_version)
+        strv_printf (&s->notes, "the folder says no version of its own, so it is " FOLDER_VERSION
+                                " (--version gives another)");
     if (! s->version)
-        s->version = x_strdup ("0.1.0");
+        s->version = x_strdup (FOLDER_VERSION);
     return true;
 }
 

@@ -20,6 +20,7 @@ struct source_request {
     size_t also_count;
     const char *const *scripted; /* packages whose install scripts may run */
     size_t scripted_count;
+    bool has_version; /* the package that is made gets one that was asked for */
 };
 
 struct server_source {

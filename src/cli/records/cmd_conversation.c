@@ -202,9 +202,11 @@ choose (const struct cli_args *args, struct conversation_files *all, struct mur_
         return false;
     if (all->len == 1)
         return true;
-    if (all->len == 0)
-        return mur_fail (err, E_CNV_001, "no conversation \"%s\" is recorded%s%s", context,
-                         record ? " in " : "", record ? record : "");
+    if (all->len == 0) {
+        mur_fail (err, E_CNV_001, "no conversation \"%s\" is recorded%s%s", context,
+                  record ? " in " : "", record ? record : "");
+        return mur_hint (err, "`mur conversation list` shows what is");
+    }
     _cleanup_strv_ struct strv stores = { 0 };
     for (size_t i = 0; i < all->len; i++)
         strv_push (&stores, all->items[i].record);

@@ -32,12 +32,21 @@ put_place (struct buf *out, const struct place *p)
         buf_printf (out, "%s%s", out->len ? "." : "", p->name);
 }
 
+/* A name of the file as it stands within a line. */
+static char *
+shown_name (struct arena *a, const char *name)
+{
+    _cleanup_buf_ struct buf out = { 0 };
+    buf_append_printable (&out, name, strlen (name), PRINTABLE_LINE);
+    return arena_strndup (a, out.data ? out.data : "", out.len);
+}
+
 static char *
 place_text (struct arena *a, const struct place *p)
 {
     _cleanup_buf_ struct buf out = { 0 };
     put_place (&out, p);
-    return arena_strndup (a, out.data ? out.data : "", out.len);
+    return shown_name (a, out.data ? out.data : "");
 }
 
 /* --- faults of type --- */
@@ -49,7 +58,8 @@ describe (struct arena *a, const struct yaml_node *n)
     if (! yaml_is_scalar (n) || n->kind == YAML_NULL)
         return arena_printf (a, "a %s", yaml_kind_name (n));
     size_t shown = utf8_cut (n->text, n->len, 60);
-    return arena_printf (a, "the %s '%.*s%s'", yaml_kind_name (n), (int)shown, n->text,
+    return arena_printf (a, "the %s '%s%s'", yaml_kind_name (n),
+                         shown_name (a, arena_strndup (a, n->text, shown)),
                          shown < n->len ? "…" : "");
 }
 
@@ -144,15 +154,7 @@ check_characters (struct schema_reader *r, const struct schema_key *k, const str
     if (text_is_printable (n->text, kind))
         return;
     _cleanup_buf_ struct buf shown = { 0 };
-    const char *end = n->text + utf8_cut (n->text, n->len, 60);
-    for (const char *c = n->text; c < end;) {
-        size_t len = strcspn (c, "\n\t");
-        len = len < (size_t)(end - c) ? len : (size_t)(end - c);
-        buf_append_printable (&shown, c, len, PRINTABLE_HEX);
-        c += len;
-        if (c < end)
-            buf_puts (&shown, *c++ == '\n' ? "\\n" : "\\t");
-    }
+    buf_append_printable (&shown, n->text, utf8_cut (n->text, n->len, 60), PRINTABLE_LINE);
     keep_fault (r, r->code == E_MAN_002 ? E_MAN_003 : r->code, n, place,
                 arena_printf (r->arena,
                               "\"%s\" has a character that steers a terminal or turns the order of "
@@ -434,7 +436,7 @@ collect_unknown (struct schema_reader *r, const struct schema *schema, const str
             path = place_text (r->arena, place);
         x_grow (r->unknown.items, r->unknown.len, r->unknown_cap);
         r->unknown.items[r->unknown.len++] = (struct unknown_key){
-            key->text,
+            shown_name (r->arena, key->text),
             path,
             schema_suggest (schema, key->text),
         };

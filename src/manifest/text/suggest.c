@@ -62,6 +62,23 @@ schema_distance (const char *a, const char *b)
     return distance (x, x_len, y, y_len);
 }
 
+void
+suggestion_offer (struct suggestion *s, const char *typed, const char *known)
+{
+    size_t len = strlen (typed);
+    size_t accepted = len <= 3 ? 1 : len <= 7 ? 2 : 3;
+    size_t distance = schema_distance (typed, known);
+    if (distance <= accepted && (! s->word || distance < s->distance))
+        *s = (struct suggestion){ known, distance };
+}
+
+bool
+suggestion_hint (const struct suggestion *s, const char *rest, struct mur_error **err)
+{
+    return s->word ? mur_hint (err, "did you mean %s? %s", s->word, rest)
+                   : mur_hint (err, "%s", rest);
+}
+
 /* Words of other programs for what a block of ours is called. */
 static const char *
 of_other_programs (const struct schema *schema, const char *key)

@@ -59,24 +59,33 @@ report_end (struct report *r)
     buf_free (&r->text);
 }
 
-/* Appends text whose lines stay lines, and whose controls are blanks. */
+#define OWN_LINE '\xff' /* a newline of a format while it is filled; in no text of UTF-8 */
+
+/* Lines of the format stay lines, and one that came with a value is indented below it, so that no
+ * name or answer begins a line of the report. Controls are blanks. */
 static void
 append_lines (struct buf *b, const char *text)
 {
+    static const char ends[] = { '\n', OWN_LINE, '\0' };
     for (size_t len; *text; text += len) {
-        len = strcspn (text, "\n");
+        len = strcspn (text, ends);
         buf_append_printable (b, text, len, PRINTABLE_BLANK);
-        if (text[len]) {
-            buf_putc (b, '\n');
-            len++;
-        }
+        if (! text[len])
+            continue;
+        bool is_indented = text[len] == OWN_LINE || ! strncmp (text + len + 1, "    ", 4) ||
+                           ! text[len + 1] || text[len + 1] == '\n' || text[len + 1] == OWN_LINE;
+        buf_puts (b, is_indented ? "\n" : "\n    ");
+        len++;
     }
 }
 
 static void
 append (struct report *r, const char *fmt, va_list ap)
 {
-    _cleanup_free_ char *text = x_vasprintf (fmt, ap);
+    _cleanup_free_ char *own = x_strdup (fmt);
+    for (char *c = own; (c = strchr (c, '\n'));)
+        *c = OWN_LINE;
+    _cleanup_free_ char *text = x_vasprintf (own, ap);
     append_lines (&r->text, text);
     if (r->put && r->text.len > KEPT_BYTES)
         hand_on (r);
