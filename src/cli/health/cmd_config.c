@@ -123,16 +123,16 @@ is_known (const char *feature)
     return false;
 }
 
-/* One of an earlier build can still be disabled. */
-static int
-refuse_feature (const char *typed, struct mur_error **err)
+/* It is kept all the same: another build of one home may know it. */
+static void
+warn_unknown (const char *typed)
 {
     struct suggestion near = { NULL, 0 };
     for (size_t i = 0; features[i]; i++)
         suggestion_offer (&near, typed, features[i]);
-    mur_fail (err, E_CFG_002, "this build knows no beta feature \"%s\"", typed);
-    suggestion_hint (&near, "`mur beta list` shows those there are", err);
-    return CLI_FAILED;
+    diag_plain_warning ("this build knows no beta feature \"%s\"%s%s; `mur beta list` shows those "
+                        "there are",
+                        typed, near.word ? ", did you mean " : "", near.word ? near.word : "");
 }
 
 int
@@ -156,12 +156,10 @@ cmd_beta_set (const struct cli_args *args, struct mur_error **err)
     const char *feature = cli_positional (args, "FEATURE");
     bool enables = str_eq (cli_command_of (args)->name, "beta enable");
     bool is_changed;
-    if (enables && ! is_known (feature))
-        return refuse_feature (feature, err);
     if (! config_set_beta (feature, enables, &is_changed, err))
         return CLI_FAILED;
-    if (! is_changed && ! is_known (feature))
-        return refuse_feature (feature, err);
+    if (! is_known (feature))
+        warn_unknown (feature);
     out_printf (is_changed ? "%s is %s.\n" : "%s was already %s.\n", feature,
                 enables ? "enabled" : "disabled");
     return CLI_OK;
