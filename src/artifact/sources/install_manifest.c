@@ -2,6 +2,7 @@
 #include "artifact/sources/install_manifest.h"
 
 #include "artifact/names/platform.h"
+#include "artifact/package/judge.h"
 #include "artifact/sources/source_fetch.h"
 #include "artifact/sources/source_pick.h"
 #include "artifact/store/lock_file.h"
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "manifest/capsule/capsule.h"
+#include "manifest/capsule/capsule_entry.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +27,7 @@ enum entry_state {
 
 struct entry {
     const char *name, *version; /* borrowed from the manifest */
+    const char *declared;       /* its kind there */
     size_t index;               /* in its artifacts */
     enum entry_state state;
     struct install_item item;
@@ -103,7 +106,8 @@ judge (struct install *in, struct entry *e)
         return remote_pick (in->registry, in->lock, e->name, e->version, platform_host (), &e->pick,
                             &e->error);
     struct lock_pin pin = install_pin_of (&e->item);
-    return install_check_owner (in, &e->item, &e->error) &&
+    return package_check_declared (e->item.package, e->name, e->declared, &e->error) &&
+           install_check_owner (in, &e->item, &e->error) &&
            install_check_fit (in, &e->item, &e->error) &&
            install_check_trust (in, &e->item, &e->error) &&
            (in->is_global || lock_check_conflict (in->lock, &pin, &e->error));
@@ -127,7 +131,9 @@ judge_all (struct batch *b, struct mur_error **err)
 static bool
 fetch (struct install *in, struct entry *e)
 {
-    if (e->state == ENTRY_FETCHED && ! install_from_pick (in, &e->pick, &e->item, &e->error))
+    if (e->state == ENTRY_FETCHED &&
+        (! install_from_pick (in, &e->pick, &e->item, &e->error) ||
+         ! package_check_declared (e->item.package, e->name, e->declared, &e->error)))
         return false;
     return install_store (in, &e->item, NULL, &e->error);
 }
@@ -302,8 +308,10 @@ install_manifest (struct install *in, bool *any_failed, struct mur_error **err)
     for (size_t i = 0; i < m->artifacts.len; i++) {
         const struct artifact_entry *a = &m->artifacts.items[i];
         if (! a->source)
-            b.entries[b.count++] =
-                (struct entry){ .name = a->name, .version = a->version, .index = i };
+            b.entries[b.count++] = (struct entry){ .name = a->name,
+                                                   .version = a->version,
+                                                   .declared = artifact_role_name (a->role),
+                                                   .index = i };
     }
     bool ok = true;
     if (b.count == 0)

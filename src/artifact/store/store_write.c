@@ -3,6 +3,7 @@
 
 #include "artifact/names/name.h"
 #include "artifact/names/version.h"
+#include "artifact/package/judge.h"
 #include "artifact/store/store_internal.h"
 #include "artifact/store/store_meta.h"
 #include "base/alloc.h"
@@ -49,7 +50,8 @@ check_packed (struct package *p, const struct store_write *w, struct mur_error *
     size_t model_count;
     if (! artifact_manifest_models (p->manifest, E_REG_011, &models, &model_count, err))
         return mur_context (err, "%s@%s", w->name, w->version);
-    return package_open_zip (p, err);
+    return package_open_zip (p, err) && package_check_bytes (p, err) &&
+           package_check_component (p, err);
 }
 
 /* --- the three files --- */

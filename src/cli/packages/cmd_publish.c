@@ -6,6 +6,7 @@
 #include "artifact/names/name.h"
 #include "artifact/names/platform.h"
 #include "artifact/names/version.h"
+#include "artifact/package/judge.h"
 #include "artifact/registry/oci_publish.h"
 #include "artifact/registry/oci_signature.h"
 #include "artifact/store/store.h"
@@ -142,6 +143,7 @@ cmd_publish (const struct cli_args *args, struct mur_error **err)
     if (! p && stat (path, &st) == 0 && S_ISDIR (st.st_mode))
         mur_hint (err, "name the .mur.zip that mur build writes there");
     if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
+        ! package_check_bytes (p, err) || ! package_check_component (p, err) ||
         ! check_signature (p, path, err) ||
         ! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))
         return CLI_FAILED;

@@ -4,6 +4,7 @@
  * 8.2).
  */
 #include "artifact/names/name.h"
+#include "artifact/package/judge.h"
 #include "artifact/store/store.h"
 #include "artifact/trust/sigstore.h"
 #include "base/alloc.h"
@@ -27,7 +28,7 @@ sign_one (const char *path, const struct trust_key *key,
           const unsigned char private_key[ED25519_KEY_LEN], struct mur_error **err)
 {
     _cleanup_package_ struct package *p = package_from_file (path, err);
-    if (! p || ! package_open_zip (p, err))
+    if (! p || ! package_open_zip (p, err) || ! package_check_bytes (p, err))
         return false;
     const struct signed_package what = signed_of (p);
     _cleanup_free_ char *text = signature_make (&what, key, private_key, p->signature);
@@ -129,7 +130,8 @@ cmd_verify (const struct cli_args *args, struct mur_error **err)
     const char *text = cli_positional (args, "ARTIFACT");
     _cleanup_package_ struct package *p = open_named (text, err);
     _cleanup_trust_ring_ struct trust_ring ring = { 0 };
-    if (! p || ! package_open_zip (p, err) || ! trust_ring_read (&ring, err))
+    if (! p || ! package_open_zip (p, err) || ! package_check_bytes (p, err) ||
+        ! trust_ring_read (&ring, err))
         return CLI_FAILED;
     return tell_bundle (p, p->label, err) && verify (p, text, &ring, err) ? CLI_OK : CLI_FAILED;
 }

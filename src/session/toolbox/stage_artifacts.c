@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/toolbox/stage_artifacts.h"
+#include "artifact/package/judge.h"
 #include "fs/paths.h"
 #include "manifest/capsule/capsule_entry.h"
 #include "manifest/text/yaml_tree.h"
@@ -382,7 +383,8 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
         use.head_entry = MCP_PINNED_FILE;
     a->resolved = artifact_resolve (s->asked->stores, s->asked->lock, a->entry->name,
                                     a->entry->version, &use, err);
-    if (! a->resolved)
+    if (! a->resolved || ! package_check_declared (a->resolved->package, a->full_name,
+                                                   artifact_role_name (a->role), err))
         return false;
     a->version = x_strdup (a->resolved->version);
     if (a->resolved->payload.sha256)
