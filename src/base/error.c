@@ -47,6 +47,16 @@ mur_fail (struct mur_error **err, enum diag_code code, const char *fmt, ...)
     return false;
 }
 
+/* What helps whatever was tried. */
+static const struct {
+    int error;
+    const char *hint;
+} remedies[] = {
+    { ENOSPC, "the disk is full: free space on it, or use a place on another one" },
+    { EDQUOT, "the quota of this user is used up: free space, or use a place on another disk" },
+    { EROFS, "that place is mounted read-only: use another one" },
+};
+
 bool
 mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ...)
 {
@@ -58,6 +68,9 @@ mur_fail_errno (struct mur_error **err, enum diag_code code, const char *fmt, ..
     char limit[LIMIT_NOTE_BYTES];
     (void)limit_note (saved, limit);
     set (err, code, saved, x_asprintf ("%s: %s%s", text, strerror (saved), limit));
+    for (size_t i = 0; i < ARRAY_LEN (remedies); i++)
+        if (remedies[i].error == saved)
+            mur_hint (err, "%s", remedies[i].hint);
     errno = saved;
     return false;
 }

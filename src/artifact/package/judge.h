@@ -16,5 +16,6 @@ bool package_check_bytes (const struct package *p, struct mur_error **err);
  * to write. */
 bool package_check_declared (const struct package *p, const char *name, const char *declared,
                              struct mur_error **err);
-/* The component exports what its kind is called by: one of a hook is no tool. E-REG-015. */
+/* The component of a tool or driver exports what its kind is called by, where it exports what any
+ * is: one of a hook is no tool. What a hook exports is judged when it is opened. E-REG-015. */
 bool package_check_component (struct package *p, struct mur_error **err);

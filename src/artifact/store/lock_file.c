@@ -64,6 +64,17 @@ take_news (struct lock *l, struct mur_error **err)
     return is_as_read || lock_merge (l, now.data ? now.data : "", now.len, err);
 }
 
+static bool
+refuse_write (const char *dir, struct mur_error **err)
+{
+    bool is_refused =
+        err && *err && ((*err)->errno_value == EACCES || (*err)->errno_value == EPERM);
+    mur_context (err, "%s", dir);
+    return is_refused ? mur_hint (err, "murmur.lock is written there: make the folder writable for "
+                                       "this user")
+                      : false;
+}
+
 bool
 lock_write (struct lock *l, struct mur_error **err)
 {
@@ -79,7 +90,7 @@ lock_write (struct lock *l, struct mur_error **err)
         return false;
     _cleanup_free_ char *text = lock_text (l);
     if (! fs_replace_at (fd, LOCK_FILE_NAME, text, strlen (text), 0644, true, err))
-        return mur_context (err, "%s", l->path);
+        return refuse_write (dir[0] ? dir : "/", err);
     l->exists = true;
     free (l->base);
     l->base = steal_ptr (&text);

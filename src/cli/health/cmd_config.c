@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/printable.h"
 #include "cli/health/commands.h"
 #include "cli/line/args.h"
 #include "manifest/settings/config.h"
@@ -156,6 +157,11 @@ cmd_beta_set (const struct cli_args *args, struct mur_error **err)
     const char *feature = cli_positional (args, "FEATURE");
     bool enables = str_eq (cli_command_of (args)->name, "beta enable");
     bool is_changed;
+    if (! text_is_printable (feature, TEXT_NAME)) {
+        mur_fail (err, E_CFG_002, "\"%s\" is no name of a beta feature", feature);
+        mur_hint (err, "`mur beta list` shows those there are");
+        return CLI_FAILED;
+    }
     if (! config_set_beta (feature, enables, &is_changed, err))
         return CLI_FAILED;
     if (! is_known (feature))

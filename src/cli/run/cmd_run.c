@@ -15,92 +15,28 @@
 #include "base/json.h"
 #include "cli/line/args.h"
 #include "cli/line/missing_manifest.h"
-#include "cli/line/missing_programs.h"
 #include "cli/run/commands.h"
-#include "cli/run/launcher_inputs.h"
 #include "cli/run/remote_stand.h"
 #include "cli/run/roster_run.h"
 #include "cli/run/run_explain.h"
 #include "cli/run/run_inputs.h"
+#include "cli/run/run_needs.h"
+#include "cli/run/run_policy.h"
 #include "cli/run/run_view.h"
 #include "fs/paths.h"
-#include "fs/root.h"
 #include "home/paths.h"
 #include "manifest/text/dotenv.h"
 #include "manifest/text/yaml.h"
-#include "policy/check.h"
-#include "policy/warn.h"
 #include "replay/play/player.h"
-#include "sandbox/host/host.h"
 #include "session/launch.h"
 #include "session/readiness.h"
 #include "session/resume.h"
-#include "spawn/child/lifeline.h"
 
 #include <fcntl.h>
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* What staging is asked, filled by the check that knows each part, and what only the command needs.
- */
-struct run {
-    const struct cli_args *args;
-    const char *version;           /* of --capsule */
-    const struct run_steps *steps; /* NULL: nobody looks on */
-    bool is_json, is_print, is_quiet;
-    struct run_view *view; /* what the run shows of itself; NULL: nothing */
-    struct arena *arena;   /* of the request's texts */
-    struct stage_request request;
-    /* The request has these as read only. */
-    struct capsule_manifest *manifest;
-    struct config *config;
-    struct host_decision decision;
-    bool has_said_status, was_interrupted;
-    struct launcher_inputs launcher;
-    struct policy_request policy_request;
-    struct buf manifest_text;
-    struct strv changed;    /* keys that the command line says otherwise */
-    struct resumed resumed; /* --resume; all NULL without */
-    struct buf task;
-};
-
-static void
-run_clear (struct run *r)
-{
-    buf_free (&r->manifest_text);
-    strv_free (&r->changed);
-    resumed_clear (&r->resumed);
-    resolved_freep (&r->request.capsule.package);
-    stores_freep (&r->request.stores);
-    policy_freep (&r->request.policy);
-    capsule_manifest_freep (&r->manifest);
-    config_freep (&r->config);
-    host_decision_clear (&r->decision);
-    host_probe_stop ();
-    run_view_freep (&r->view);
-    lock_freep (&r->request.lock);
-    buf_free (&r->task);
-    launcher_inputs_clear (&r->launcher);
-    arena_free (r->arena);
-}
-
-/* The text (taken over) for as long as the request; NULL stays NULL. */
-static const char *
-keep (struct run *r, char *text)
-{
-    const char *kept = text ? arena_strdup (r->arena, text) : NULL;
-    free (text);
-    return kept;
-}
-
-/* The record that runs again, or NULL. */
-static const struct run_replay *
-replay_of (const struct run *r)
-{
-    return r->steps ? r->steps->replay : NULL;
-}
 
 /* --- arguments and places --- */
 
@@ -110,30 +46,30 @@ static bool
 find_places (struct run *r, struct mur_error **err)
 {
     struct stage_request *q = &r->request;
-    const struct run_replay *replay = replay_of (r);
+    const struct run_replay *replay = run_replay_of (r);
     const char *workdir = cli_value (r->args, "--workdir");
     if (replay) {
         q->player = replay->player;
         q->file.name = replay->manifest_name;
         q->file.dir = replay->manifest_dir;
         q->work.root = replay->work_root;
-        r->policy_request.home_dir = keep (r, home_path (err));
+        r->policy_request.home_dir = run_keep (r, home_path (err));
         return r->policy_request.home_dir != NULL;
     }
     if (cli_has (r->args, "--capsule")) {
         const char *root = cli_value (r->args, "--store-root");
-        q->file.dir = keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
+        q->file.dir = run_keep (r, fs_canonical_path (root ? root : workdir ? workdir : ".", err));
     } else {
         _cleanup_free_ char *path = x_strdup (cli_value (r->args, "--manifest"));
         _cleanup_free_ char *copy = x_strdup (path);
         q->file.name = arena_strdup (r->arena, basename (copy));
-        q->file.dir = keep (r, fs_canonical_path (dirname (path), err));
+        q->file.dir = run_keep (r, fs_canonical_path (dirname (path), err));
     }
     if (! q->file.dir)
         return false;
     q->work.dir = workdir;
-    q->work.root = keep (r, home_work_root (workdir, q->file.dir, err));
-    r->policy_request.home_dir = keep (r, home_path (err));
+    q->work.root = run_keep (r, home_work_root (workdir, q->file.dir, err));
+    r->policy_request.home_dir = run_keep (r, home_path (err));
     return q->work.root && r->policy_request.home_dir;
 }
 
@@ -162,7 +98,7 @@ read_launcher (struct run *r, struct mur_error **err)
     if (! launcher_inputs_read (&r->launcher, err))
         return false;
     const struct rec_formation *then =
-        replay_of (r) ? &player_record (replay_of (r)->player)->formation : NULL;
+        run_replay_of (r) ? &player_record (run_replay_of (r)->player)->formation : NULL;
     if (then && then->id && then->member && ! r->launcher.membership)
         r->launcher.membership =
             membership_recorded (then->id, then->member, then->callees, then->callee_count);
@@ -186,7 +122,7 @@ read_launcher (struct run *r, struct mur_error **err)
 static bool
 check_resume (struct run *r, struct mur_error **err)
 {
-    const struct run_replay *replay = replay_of (r);
+    const struct run_replay *replay = run_replay_of (r);
     const char *context = replay ? replay->context_id : cli_value (r->args, "--context");
     if (! cli_has (r->args, "--resume")) {
         r->request.context_id = context;
@@ -280,7 +216,7 @@ read_manifest (struct run *r, struct mur_error **err)
     r->request.stores = stores_new (r->request.file.dir, err);
     if (! r->request.stores)
         return false;
-    const struct run_replay *replay = replay_of (r);
+    const struct run_replay *replay = run_replay_of (r);
     /* Its artifacts are those of the record, by digest, and it reads no configuration. */
     if (replay && ! replay->needs_host && ! replay->needs_keys && ! replay->artifact_name)
         trust_policy_waive (r->request.stores->trust);
@@ -293,246 +229,6 @@ read_manifest (struct run *r, struct mur_error **err)
     r->request.manifest = r->manifest;
     r->request.file.changed = &r->changed;
     capsule_manifest_warn_unknown (r->manifest);
-    return true;
-}
-
-/* --- policy --- */
-
-/* A block that is read and does nothing is said. */
-static void
-note_unread_blocks (const struct capsule_manifest *m)
-{
-    if (m->deploy)
-        diag_note ("deploy: is read by nothing in this version of mur");
-}
-
-/* A configuration that asks for nothing is weaker than every class; the weakest class stands for
- * it. */
-static enum containment_class
-config_class (enum config_floor floor)
-{
-    return floor == CONFIG_FLOOR_SEALED   ? CONTAINMENT_SEALED
-           : floor == CONFIG_FLOOR_SCOPED ? CONTAINMENT_SCOPED
-                                          : CONTAINMENT_ADVISORY;
-}
-
-static bool
-lower_policy (struct run *r, struct mur_error **err)
-{
-    enum containment_class flag = CONTAINMENT_ADVISORY;
-    if (! policy_check_env (r->manifest, err))
-        return false;
-    const struct run_replay *replay = replay_of (r);
-    r->config = replay && ! replay->needs_keys ? config_none () : config_load (err);
-    if (! r->config)
-        return false;
-    /* A pod has no control group of its own to give to commands: its limits are the wall. */
-    r->config->cgroup_is_optional |= cli_has (r->args, "--fleet-token");
-    r->request.config = r->config;
-    r->policy_request = (struct policy_request){
-        .home_dir = r->policy_request.home_dir,
-        .manifest_dir = r->request.file.dir,
-        .work_root = r->request.work.root,
-        .config_floor = config_class (r->config->containment),
-        .flag_floor = flag,
-        .flag_task_acceptance = cli_value (r->args, "--lifecycle-task-acceptance"),
-        .flag_after_task = cli_value (r->args, "--lifecycle-after-task"),
-        .flag_conversation = cli_value (r->args, "--lifecycle-conversation"),
-        .context_id = r->request.context_id,
-        .approvals = r->launcher.spawner.approvals,
-        .bind_addr = r->request.bind_addr,
-    };
-    struct policy *p = r->request.policy = policy_lower (r->manifest, &r->policy_request, err);
-    if (! p)
-        return false;
-    policy_warn_door (p, false);
-    policy_warn_parse (p, config_credential_copy, r->config);
-    note_unread_blocks (r->manifest);
-    missing_programs_note (p);
-    if (! policy_check_tool_names (r->manifest, err) ||
-        (cli_has (r->args, "--containment") &&
-         ! containment_flag (cli_value (r->args, "--containment"), &flag, err)))
-        return false;
-    r->policy_request.flag_floor = flag;
-    if (p->containment_floor < flag)
-        p->containment_floor = flag;
-    if (replay && ! replay->needs_host) /* no command is started that it would bind */
-        p->containment_floor = CONTAINMENT_ADVISORY;
-    return true;
-}
-
-/* A script capsule without a floor starts no native process and records no tier: nothing would read
- * the probe. */
-static bool
-needs_probe (const struct run *r)
-{
-    const struct policy *p = r->request.policy;
-    if (replay_of (r) && ! replay_of (r)->needs_host)
-        return false;
-    return r->manifest->inference || p->containment_floor > CONTAINMENT_ADVISORY ||
-           cli_has (r->args, "--explain-scope") || policy_may_run_native (p, false);
-}
-
-/* ~/.murmur inside the work folder, or what sessions have of it, is out of every sandbox's
- * protection. */
-static const char *
-dir_inside_workdir (struct run *r)
-{
-    static const char *const parts[] = { "", "/records", "/sessions" };
-    for (size_t i = 0; i < ARRAY_LEN (parts); i++) {
-        const char *path = arena_printf (r->arena, "%s%s", r->policy_request.home_dir, parts[i]);
-        if (fs_path_is_within (path, r->request.work.root))
-            return path;
-    }
-    return NULL;
-}
-
-/* The operator's stance, which no child has of its launcher. */
-static bool
-is_unconfined (const struct run *r)
-{
-    return ! cli_has (r->args, "--contained-launch") &&
-           (cli_has (r->args, "--unconfined") || r->config->is_unconfined);
-}
-
-/* The probe runs beside us from here; staging waits for it where a refusal or a record needs it. */
-static bool
-prepare_decision (struct run *r, struct mur_error **err)
-{
-    (void)err;
-    const struct policy *p = r->request.policy;
-    r->decision = (struct host_decision){
-        .floor = p->containment_floor,
-        .capsule = { .workdir_exec = p->files.exec_allowed && ! p->files.exec_is_walled,
-                     .may_be_unconfined = is_unconfined (r),
-                     .dir_inside_workdir = dir_inside_workdir (r),
-                     .work_dir = r->request.work.root },
-        .is_without_host = ! needs_probe (r),
-    };
-    r->request.decision = &r->decision;
-    if (! r->decision.is_without_host)
-        host_probe_start ();
-    return true;
-}
-
-/* --- what the launch needs --- */
-
-static bool
-has_harness (const struct run *r)
-{
-    const struct inference *inference = r->manifest->inference;
-    return inference && inference->transport == TRANSPORT_PROCESS;
-}
-
-static bool
-check_agent_flags (struct run *r, struct mur_error **err)
-{
-    bool is_agent = r->manifest->inference != NULL;
-    if (! is_agent && cli_has (r->args, "--system-prompt"))
-        return mur_fail (err, E_IO_003, "--system-prompt needs a capsule with an inference: block");
-    if (! is_agent && lifeline_fd (LIFELINE_FORMATION) >= 0)
-        return mur_fail (err, E_RUN_046,
-                         "a script capsule cannot be a member: it holds a formation lifeline but "
-                         "has no inference: block");
-    if (! is_agent && cli_has (r->args, "--deadline")) {
-        mur_fail (err, E_IO_003, "--deadline needs a capsule with an inference: block");
-        return mur_hint (err, "bound a script with capabilities.limits.deadline_seconds");
-    }
-    r->request.resume.forgets_session = cli_has (r->args, "--forget-session");
-    if (r->request.resume.forgets_session && ! has_harness (r))
-        return mur_fail (err, E_RUN_039, "--forget-session: %s keeps no harness session to forget",
-                         is_agent ? "transport http" : "a script capsule");
-    if (has_harness (r) && str_eq (cli_value (r->args, "--resume-mode"), "compact"))
-        return mur_fail (err, E_RUN_037,
-                         "--resume-mode compact: under transport process the harness holds the "
-                         "conversation");
-    const struct run_replay *replay = replay_of (r);
-    if (replay && replay->has_prompt) {
-        r->request.system_prompt_is_overridden = true;
-        r->request.system_prompt = replay->prompt;
-    } else if (cli_has (r->args, "--system-prompt")) {
-        const char *text = cli_value (r->args, "--system-prompt");
-        text += strspn (text, " \t\r\n");
-        size_t len = strlen (text);
-        while (len && strchr (" \t\r\n", text[len - 1]))
-            len--;
-        r->request.system_prompt_is_overridden = true;
-        r->request.system_prompt = len ? arena_strndup (r->arena, text, len) : NULL;
-    }
-    return true;
-}
-
-static bool
-check_resume_record (struct run *r, struct mur_error **err)
-{
-    if (! r->resumed.session_id)
-        return true;
-    const char *store = r->request.policy->record_store, *context = r->request.context_id;
-    bool exists = has_harness (r) ? harness_memory_exists (store, context)
-                                  : conversation_exists (store, context);
-    return exists || mur_fail (err, E_RUN_017, "--resume: context %s of session %s has no %s",
-                               context, r->resumed.session_id,
-                               has_harness (r) ? "harness session to resume" : "record to load");
-}
-
-static bool
-read_task (struct run *r, struct mur_error **err)
-{
-    const char *value = cli_value (r->args, "--task");
-    return ! value || run_read_task (value, &r->task, err);
-}
-
-static bool
-check_artifacts (struct run *r, struct mur_error **err)
-{
-    struct stage_request *q = &r->request;
-    if (! q->capsule.package && ! replay_of (r)) { /* a replay names what is another than it was */
-        q->lock = lock_read (q->file.dir, err);
-        if (! q->lock)
-            return false;
-    }
-    size_t count = 0, all = r->manifest->artifacts.len;
-    _cleanup_free_ const char **names = x_new_array (const char *, all + 1);
-    _cleanup_free_ const char **versions = x_new_array (const char *, all + 1);
-    _cleanup_free_ struct resolve_use *uses = x_new_array (struct resolve_use, all + 1);
-    for (size_t i = 0; i < all; i++) {
-        const struct artifact_entry *e = &r->manifest->artifacts.items[i];
-        if (e->source)
-            continue;
-        const struct inference *inference = r->manifest->inference;
-        names[count] = e->name;
-        versions[count] = e->version;
-        uses[count].field = "artifacts";
-        uses[count].use_name = e->role == ROLE_HOOK                        ? "hook"
-                               : e->role == ROLE_DRIVER                    ? "driver"
-                               : e->gateway                                ? "gateway holder"
-                               : inference && inference->prompt_entry == e ? "system prompt"
-                                                                           : NULL;
-        uses[count].is_plain = ! uses[count].use_name;
-        count++;
-    }
-    if (! artifacts_check_present (q->stores, q->lock, names, versions, uses, count, err))
-        return false;
-    if (! r->manifest->inference && ! q->capsule.package)
-        q->capsule.component_path = keep (r, package_component_in (q->file.dir, err));
-    return r->manifest->inference || q->capsule.package || q->capsule.component_path;
-}
-
-static bool
-check_workdir (struct run *r, struct mur_error **err)
-{
-    const char *workdir = cli_value (r->args, "--workdir");
-    struct stat st;
-    if (workdir && (stat (workdir, &st) != 0 || ! S_ISDIR (st.st_mode)))
-        return mur_fail (err, E_IO_003, "--workdir %s is not a directory", workdir);
-    if (! cli_has (r->args, "--workdir-identity"))
-        return true;
-    unsigned long long dev, ino;
-    if (! run_parse_identity (cli_value (r->args, "--workdir-identity"), &dev, &ino, err))
-        return false;
-    r->request.work.has_identity = true;
-    r->request.work.dev = (dev_t)dev;
-    r->request.work.ino = (ino_t)ino;
     return true;
 }
 
@@ -605,6 +301,20 @@ launch_ended (void *ctx, enum session_ending ending)
     say_status (r, ending);
 }
 
+/* The pins of a first launch. A project that cannot be written runs all the same: what it may take
+ * is said by its manifest. */
+static bool
+keep_pins (struct lock *lock, struct mur_error **err)
+{
+    _cleanup_error_ struct mur_error *caught = NULL;
+    if (! lock || lock->exists || ! lock->count || lock_write (lock, &caught))
+        return true;
+    if (caught->code != E_IO_003 || ! caught->errno_value)
+        return mur_propagate (err, steal_ptr (&caught));
+    diag_warn (DIAG_RUNTIME, W_REG_004, "what this launch took is not pinned: %s", caught->message);
+    return true;
+}
+
 static bool
 stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error **err)
 {
@@ -617,9 +327,7 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
     if (cli_has (r->args, "--task") &&
         ! session_write_task (s, r->task.data ? r->task.data : "", r->task.len, err))
         return false;
-    struct lock *lock = r->request.lock;
-    bool writes_lock = lock && ! lock->exists && lock->count && (! steps || steps->may_write_lock);
-    if (writes_lock && ! lock_write (lock, err))
+    if ((! steps || steps->may_write_lock) && ! keep_pins (r->request.lock, err))
         return false;
     struct launch_options options = { announce, launch_ended, r };
     bool is_ok = session_launch (s, &options, ending, err);
@@ -632,12 +340,13 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
 }
 
 static bool (*const checks[]) (struct run *r, struct mur_error **err) = {
-    read_grant,  find_places,   check_home,   read_launcher,    check_resume,
-    load_dotenv, read_manifest, lower_policy, prepare_decision,
+    read_grant,  find_places,   check_home,       read_launcher,        check_resume,
+    load_dotenv, read_manifest, run_lower_policy, run_prepare_decision,
 };
 
 static bool (*const launch_checks[]) (struct run *r, struct mur_error **err) = {
-    check_agent_flags, check_resume_record, check_workdir, check_artifacts, read_task,
+    run_check_agent_flags, run_check_resume_record, run_check_workdir,
+    run_check_artifacts,   run_take_task,
 };
 
 static bool

@@ -55,8 +55,10 @@ static bool
 create_default_work_dir (struct session *s, struct mur_error **err)
 {
     _cleanup_free_ char *parent = x_asprintf ("%s/workdir", s->asked->file.dir);
-    if (mkdir (parent, 0777) != 0 && errno != EEXIST)
-        return mur_fail_errno (err, E_IO_003, "cannot create %s", parent);
+    if (mkdir (parent, 0777) != 0 && errno != EEXIST) {
+        mur_fail_errno (err, E_IO_003, "cannot create %s", parent);
+        return mur_hint (err, "give the session a folder that can be written: --workdir <FOLDER>");
+    }
     remove_empty_ones (parent);
     s->places.work_path = x_asprintf ("%s/%s", parent, s->id.text);
     if (mkdir (s->places.work_path, 0777) != 0)
