@@ -217,6 +217,11 @@ static const struct cli_option install_options[] = {
     { .name = "--all-platforms",
       .help = "native payloads of every platform, into the global store" },
     { .name = "--no-precompile", .help = "do not compile components now" },
+    { .name = "--update",
+      .conflicts = "--global --all-platforms",
+      .help =
+          "pin what is found now in place of what murmur.lock pins: of this artifact, else of all "
+          "that come with mur" },
     { .name = "--resolve",
       .conflicts = "--global --all-platforms ARTIFACT",
       .help = "first put together the two sides of a murmur.lock with conflict marks" },

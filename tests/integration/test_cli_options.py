@@ -15,7 +15,7 @@ COMMANDS = {
     "doctor": (["[ARGS]"], ["--verbose", "--bind <ADDR>", "--learn <PROGRAM>"]),
     "build": (["[SOURCE]"], ["-o, --output <OUTPUT>", "--skill [<NAME>]", "--version <VERSION>", "--summary <TEXT>"]),
     "publish": (["[ARTIFACT_PATH]", "[TO]"], ["--platform <PLATFORM>"]),
-    "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--resolve"]),
+    "install": (["[ARTIFACT]"], ["-g, --global", "--all-platforms", "--no-precompile", "--update", "--resolve"]),
     "sign": (["<ZIP>"], ["--key <NAME>"]), "verify": (["<ARTIFACT>"], []),
     "trust keygen": (["<NAME>"], []), "trust add": (["<NAME>", "<FILE>"], []), "trust remove": (["<NAME>"], []),
     "trust list": ([], []),

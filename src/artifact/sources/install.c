@@ -44,6 +44,35 @@ install_open (struct install *in, bool is_global, bool precompiles, struct mur_e
     return in->stores != NULL;
 }
 
+/* True when this mur brings that version in other bytes than are pinned. */
+static bool
+is_bundled_anew (const struct install *in, const struct lock_entry *e)
+{
+    _cleanup_payload_ struct store_payload own = { 0 };
+    return name_has_scope (e->name, SCOPE_BUNDLED) &&
+           store_find (&in->stores->at[STORE_BUNDLED], e->name, e->version, NULL, &own, NULL) ==
+               STORE_FOUND &&
+           ! (e->any && str_eq (own.sha256, e->any));
+}
+
+bool
+install_unpin (struct install *in, const char *name, struct mur_error **err)
+{
+    if (! in->lock)
+        return mur_fail (err, E_IO_003,
+                         "--update changes murmur.lock, and there is none to change");
+    for (size_t i = in->lock->count; i-- > 0;) {
+        const struct lock_entry *e = &in->lock->entries[i];
+        if (name ? ! str_eq (e->name, name) : ! is_bundled_anew (in, e))
+            continue;
+        diag_note ("%s: murmur.lock pinned %s (sha256 %.12s); what is found now is pinned instead",
+                   e->name, e->version, e->any ? e->any : "of each platform");
+        _cleanup_free_ char *dropped = x_strdup (e->name);
+        lock_drop (in->lock, dropped);
+    }
+    return true;
+}
+
 void
 install_close (struct install *in)
 {

@@ -28,6 +28,9 @@ bool install_open (struct install *in, bool is_global, bool precompiles, struct 
 void install_close (struct install *in);
 #define _cleanup_install_ _cleanup_ (install_close)
 
+/* Drops the pin of <name>, or (NULL) those of what comes with this mur in other bytes, from the
+ * lock in memory, so that what is found now is pinned. E-IO-003. */
+bool install_unpin (struct install *in, const char *name, struct mur_error **err);
 /* One reference: a file, a release, a package of a registry, a name with or without a version. */
 bool install_ref_run (struct install *in, const struct install_ref *ref, struct mur_error **err);
 /* Payloads of every platform of one name@version into the global store. */

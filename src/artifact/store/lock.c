@@ -428,8 +428,7 @@ static bool
 hint_conflict (const char *name, struct mur_error **err)
 {
     return mur_hint (
-        err, "when the change is meant, remove the entry of %s from murmur.lock and install again",
-        name);
+        err, "when the change is meant, `mur install --update %s` pins what is found now", name);
 }
 
 bool

@@ -83,9 +83,13 @@ check_locked_hash (const struct resolved *r, const char *expected, struct mur_er
         return true;
     mur_fail (err, E_REG_002, "%s@%s: murmur.lock pins sha256 %s but the %s store holds %s",
               r->name, r->version, expected, store_kind_name (r->payload.kind), r->package->sha256);
-    return mur_hint (
-        err, "`mur install` fetches the pinned bytes where a source has them; when the change is "
-             "meant, remove the entry from murmur.lock first and it pins these");
+    if (r->payload.kind == STORE_BUNDLED)
+        return mur_hint (err, "it comes with mur, and another build of mur pinned it: `mur install "
+                              "--update` pins what this one brings");
+    return mur_hint (err,
+                     "`mur install` fetches the pinned bytes where a source has them; when the "
+                     "change is meant, `mur install --update %s` pins these",
+                     r->name);
 }
 
 /* --- one artifact --- */

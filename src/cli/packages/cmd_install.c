@@ -20,8 +20,11 @@ run_ref (const char *text, const struct cli_args *args, bool precompiles, struct
     bool ok;
     if (all_platforms && (ref.kind != INSTALL_NAME || ! ref.version))
         ok = mur_fail (err, E_IO_003, "--all-platforms needs <scope>/<name>@<version>");
+    else if (cli_has (args, "--update") && ref.kind != INSTALL_NAME)
+        ok = mur_fail (err, E_IO_003, "--update needs <scope>/<name>[@<version>], or no artifact");
     else
         ok = install_open (&in, is_global, precompiles, err) &&
+             (! cli_has (args, "--update") || install_unpin (&in, ref.name, err)) &&
              (all_platforms ? install_all_platforms (&in, &ref, err)
                             : install_ref_run (&in, &ref, err));
     install_ref_clear (&ref);
@@ -35,7 +38,8 @@ run_manifest (const struct cli_args *args, bool precompiles, bool *any_failed,
     if (cli_has (args, "--all-platforms"))
         return mur_fail (err, E_IO_003, "--all-platforms needs <scope>/<name>@<version>");
     _cleanup_install_ struct install in = { 0 };
-    if (! install_open (&in, false, precompiles, err))
+    if (! install_open (&in, false, precompiles, err) ||
+        (cli_has (args, "--update") && ! install_unpin (&in, NULL, err)))
         return false;
     in.is_global = cli_has (args, "--global");
     return install_manifest (&in, any_failed, err);

@@ -379,7 +379,7 @@ test_the_table_is_the_chapters (void **state)
         { "doctor", "--verbose --bind --learn" },
         { "build", "--output --skill --version --summary" },
         { "publish", "--platform" },
-        { "install", "--global --all-platforms --no-precompile --resolve" },
+        { "install", "--global --all-platforms --no-precompile --update --resolve" },
         { "precompile", "--workdir --json" },
         { "sign", "--key" },
         { "verify", "" },
