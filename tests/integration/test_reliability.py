@@ -77,7 +77,8 @@ def test_reliability_F3_a_task_that_cannot_be_recorded_is_not_accepted(lab, fail
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1,
-                                    signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU])
+                                    signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU, signal.SIGPWR, signal.SIGVTALRM, signal.SIGPROF,
+                                    signal.SIGSYS, signal.SIGPOLL, signal.SIGRTMIN, signal.SIGRTMAX])
 @pytest.mark.parametrize("phase", ["idle", "inference"])
 def test_reliability_F8_every_signal_that_ends_a_session_unwinds_it(lab, number, phase):
     running = lab.agent(steps=[{"text": "late", "delay_ms": 60_000}], lifecycle=SLEEPER).start()

@@ -184,6 +184,13 @@ def test_report_29_a_delay_beyond_ours_is_an_end_that_says_so(lab, model, value)
     assert len(model.requests) == 1
 
 
+def test_report_29_a_delay_below_a_second_is_no_zero_seconds(lab, model):
+    task = hurried(lab, model, "0.7")
+    manifest = task.project / "murmur.yaml"
+    manifest.write_text(manifest.read_text().replace("max_delay_ms: 2500\n", "max_delay_ms: 400\n"))
+    assert "it asks to be left alone for 700 ms; inference.retry.max_delay_ms allows 400 ms" in task.fails().result_text
+
+
 # --- 34: clients that write what is not set ----------------------------------------------------------------------------
 
 

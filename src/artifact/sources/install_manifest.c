@@ -230,7 +230,7 @@ put_summary (struct buf *out, const struct batch *b, size_t installed)
         buf_puts (out, "all cached\n");
     else if (bytes < 1000)
         buf_printf (out, "%llu B\n", bytes);
-    else if (bytes < 1000000)
+    else if (bytes < 999500)
         buf_printf (out, "%.0f KB\n", (double)bytes / 1e3);
     else
         buf_printf (out, "%.0f MB\n", (double)bytes / 1e6);

@@ -89,7 +89,7 @@ cmd_mcp_diff (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     size_t count = server_print_difference (f.pinned.tools, now);
     if (count)
-        out_printf ("%zu tools differ\n", count);
+        out_printf (count == 1 ? "%zu tool differs\n" : "%zu tools differ\n", count);
     else
         out_puts ("its tools are as they were reviewed\n");
     return count ? CLI_FAILED : CLI_OK;

@@ -286,7 +286,8 @@ add_tree (struct packing *p, const char *tree, struct mur_error **err)
     if (walk)
         fts_close (walk);
     if (links)
-        strv_printf (p->notes, "%zu links are left out", links);
+        strv_printf (p->notes, links == 1 ? "%zu link is left out" : "%zu links are left out",
+                     links);
     return is_good;
 }
 

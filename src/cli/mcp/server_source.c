@@ -139,7 +139,7 @@ copy_folder (const char *from, struct server_source *s, struct mur_error **err)
     if (walk)
         fts_close (walk);
     if (left_out)
-        strv_printf (&s->notes, "%zu links and other files that are none are left out", left_out);
+        strv_printf (&s->notes, "left out, as links or no files: %zu", left_out);
     return is_good;
 }
 

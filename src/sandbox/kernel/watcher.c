@@ -43,10 +43,13 @@ keep_only (int lifeline_fd, const struct cgroup_scope *scope)
 static _noreturn_ void
 watch (int lifeline_fd, const struct cgroup_scope *scope)
 {
-    static const int ignored[] = { SIGINT,  SIGTERM, SIGHUP,  SIGPIPE, SIGQUIT,
-                                   SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU };
+    static const int ignored[] = { SIGINT,    SIGTERM, SIGHUP,  SIGPIPE, SIGQUIT,
+                                   SIGUSR1,   SIGUSR2, SIGALRM, SIGXCPU, SIGPWR,
+                                   SIGVTALRM, SIGPROF, SIGSYS,  SIGPOLL, SIGSTKFLT };
     for (size_t i = 0; i < ARRAY_LEN (ignored); i++)
         signal (ignored[i], SIG_IGN);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        signal (number, SIG_IGN);
     sigset_t none;
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);

@@ -179,8 +179,9 @@ tell_waiting (const struct session *s, uint64_t wait_ms)
     if (wait_ms == UINT64_MAX)
         diag_progress ("waiting for tasks; send one with: mur send %s \"...\"", s->id.text);
     else if (wait_ms)
-        diag_note ("waiting %llu s for a task; send one with: mur send %s \"...\"",
-                   (unsigned long long)wait_ms / 1000, s->id.text);
+        diag_note ("waiting %llu %s for a task; send one with: mur send %s \"...\"",
+                   (unsigned long long)(wait_ms < 1000 ? wait_ms : wait_ms / 1000),
+                   wait_ms < 1000 ? "ms" : "s", s->id.text);
 }
 
 void

@@ -299,12 +299,13 @@ text_of_end (char *text, enum retry_verdict verdict, const struct retry_policy *
              const struct retry_failure *f)
 {
     char *told = NULL;
-    if (verdict == RETRY_ASKED_TOO_LONG)
-        told = x_asprintf ("%s (it asks to be left alone for %.0f s; "
-                           "inference.retry.max_delay_ms allows %.0f s)",
-                           text, (double)f->retry_after_ms / 1000,
-                           (double)policy->max_delay_ms / 1000);
-    else if (verdict == RETRY_PAST_DEADLINE)
+    if (verdict == RETRY_ASKED_TOO_LONG) {
+        _cleanup_free_ char *asked_for = retry_wait_text (f->retry_after_ms);
+        _cleanup_free_ char *allowed = retry_wait_text (policy->max_delay_ms);
+        told = x_asprintf ("%s (it asks to be left alone for %s; "
+                           "inference.retry.max_delay_ms allows %s)",
+                           text, asked_for, allowed);
+    } else if (verdict == RETRY_PAST_DEADLINE)
         told = x_asprintf ("%s (no time is left to try again before the deadline)", text);
     if (! told)
         return text;

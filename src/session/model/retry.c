@@ -88,17 +88,23 @@ trouble_of (const struct retry_failure *f)
 }
 
 char *
+retry_wait_text (uint64_t ms)
+{
+    return ms < 1000 ? x_asprintf ("%" PRIu64 " ms", ms) : x_asprintf ("%.0f s", (double)ms / 1000);
+}
+
+char *
 retry_words (const struct retry_policy *policy, const struct retry_failure *f,
              uint32_t retries_done, uint64_t delay_ms)
 {
     char status[16] = "";
     if (f->provider_status >= 300)
         snprintf (status, sizeof (status), " (%d)", f->provider_status);
-    /* In tenths below ten seconds: "again in 0 s" would read as never waiting. */
+    /* "again in 0 s" would read as never waiting. */
+    bool in_tenths = delay_ms >= 100 && delay_ms < 10000;
     _cleanup_free_ char *wait =
-        delay_ms < 10000
-            ? x_asprintf ("%" PRIu64 ".%" PRIu64, delay_ms / 1000, delay_ms % 1000 / 100)
-            : x_asprintf ("%" PRIu64, (delay_ms + 500) / 1000);
-    return x_asprintf ("%s%s, attempt %" PRIu32 " of %" PRIu32 ", again in %s s", trouble_of (f),
+        in_tenths ? x_asprintf ("%" PRIu64 ".%" PRIu64 " s", delay_ms / 1000, delay_ms % 1000 / 100)
+                  : retry_wait_text (delay_ms);
+    return x_asprintf ("%s%s, attempt %" PRIu32 " of %" PRIu32 ", again in %s", trouble_of (f),
                        status, retries_done + 2, policy->max_retries + 1, wait);
 }

@@ -64,6 +64,8 @@ enum retry_verdict retry_decide (const struct retry_policy *policy, const struct
                                  uint32_t retries_done, uint64_t left_ms, double chance,
                                  enum retry_reason *reason, uint64_t *delay_ms);
 
+/* "40 ms", "12 s". Owned. */
+char *retry_wait_text (uint64_t ms);
 /* "the provider is busy (429), attempt 2 of 7, again in 3 s": for a person who waits. Owned. */
 char *retry_words (const struct retry_policy *policy, const struct retry_failure *f,
                    uint32_t retries_done, uint64_t delay_ms);

@@ -10,7 +10,8 @@
 
 #include <signal.h>
 
-/* SIGTERM, SIGINT, SIGQUIT; unless ignored SIGHUP, SIGUSR1, SIGUSR2, SIGALRM and SIGXCPU. */
+/* SIGTERM, SIGINT, SIGQUIT; unless ignored or handled every other one that ends a process and is no
+ * fault of its own. */
 sigset_t signals_of_ending (void);
 void signals_hold (sigset_t *before);
 void signals_release (const sigset_t *before);
