@@ -111,6 +111,8 @@ const struct recipe recipes[] = {
       { "COMPOSER_HOME={home}/.composer", "COMPOSER_ALLOW_SUPERUSER=1" }, "~/.composer/auth.json" },
     { "lua, tcl and R", { "lua*", "tclsh*", "wish*", "expect", "R", "Rscript" }, { "@shell", "stty" }, { "/usr/lib/R" },
       { "/usr/share/tcltk", "/usr/lib/tcltk", "/usr/lib/*/tcl*", "/usr/lib/tcl*", "/usr/lib/R", "/etc/R", "/usr/local/lib/lua", "/usr/local/lib/R" }, { { { 0 }, ANSWER_NONE } }, { 0 }, NULL },
+    /* The names of its own settings go into 200 bytes of its stack, and a session's home is long. */
+    { "expect", { "expect", "autoexpect", "unbuffer", "passmass" }, { "@shell", "expect", "stty" }, { 0 }, { "/usr/share/tcltk", "/usr/lib/tcltk" }, { { { 0 }, ANSWER_NONE } }, { "DOTDIR={tmp}" }, "~/.expect.rc" },
     { "ocaml", { "ocaml*", "dune", "opam", "ghc*", "runghc*", "sbcl*", "erl*", "escript", "rebar3", "iex", "elixir*", "mix", "nim*", "zig", "dmd", "ldc2", "fpc", "swift*", "crystal", "julia", "valac*", "fasm", "nasm", "yasm" },
       { "@shell", "ocamlrun", "gcc", "cc", "erl", "erlc", BINUTILS, "x86_64-linux-gnu-as", "x86_64-linux-gnu-ld", "x86_64-linux-gnu-gcc", "aarch64-linux-gnu-as", "aarch64-linux-gnu-ld", "aarch64-linux-gnu-gcc", "ppcx64", "ppca64", "fpcres", "fpcmkcfg", "pkg-config", "elixir", "iex", "ghc", "ghc-pkg", "ghc-iserv", "git" },
       { "/usr/lib/*/fpc/*", "/usr/lib/erlang", "/usr/lib/ghc*", "{prefix}/bin" }, { "/etc/erlang", "/etc/fpc*.cfg", "/var/lib/ghc", LIBRARIES }, { { { 0 }, ANSWER_NONE } }, { 0 }, "~/.opam, ~/.hex, ~/.cabal" },
