@@ -13,7 +13,6 @@ PROGRAMS = {
     "gpg": ("gpg --batch --passphrase '' --quick-gen-key me && gpg -K", None, "ultimate] me"),
     "ssh-agent": ("ssh-agent -s", None, "SSH_AUTH_SOCK=/tmp/"),
     "tmux": ("tmux -f /dev/null new -d sleep 20 && tmux ls && tmux kill-server", None, "0: 1 windows"),
-    "screen": ("screen -dmS here sleep 20; for i in {1..100}; do screen -ls && break; sleep 0.1; done; screen -S here -X quit", None, "Socket in /tmp"),
     "emacs": ("emacs -Q --daemon && emacsclient -e '(+ 40 2)' && emacsclient -e '(kill-emacs)'", None, "42"),
     "expect": ("expect -c 'spawn echo hi; expect eof' && echo expected it", None, "expected it"),
 }
