@@ -387,7 +387,8 @@ static const struct cli_command commands[] = {
 
     { "deploy render", "Print what a capsule is on another machine",
       "Pure: the same input gives the same bytes, and no key is in them.",
-      "mur deploy render --to systemd", NO_POS, cli_deploy_render_options, cmd_deploy_render },
+      "mur deploy render --to systemd\nmur deploy render --roster --to kubernetes --image mur:1 --task Go",
+      NO_POS, cli_deploy_render_options, cmd_deploy_render },
     { "deploy check", "Have an API server judge that without taking it",
       "By kubectl, as you are logged in.", NULL, NO_POS, cli_deploy_check_options,
       cmd_deploy_check },
@@ -404,7 +405,8 @@ static const struct cli_command commands[] = {
     { "image build", "Build an image of a capsule, in a folder",
       "Writes an OCI image layout of the capsule, its lock and its packages: the same packages give "
       "the same bytes. It is a pod's volume, or with --base what a container runs.",
-      "mur image build -o image\nmur image build writer -o image --base base local/helper@1.0.0",
+      "mur image build -o image\nmur image build writer -o image --base base local/helper@1.0.0\n"
+      "mur image build team -o image --roster",
       POS ({ "DIR", false, false, "folder of the capsule's murmur.yaml (default: here)" },
            { "CAPSULE", false, true, "capsules it delegates to: <scope>/<name>@<version>" }),
       cli_image_build_options, cmd_image_build },

@@ -86,23 +86,75 @@ deploy_check_keys (const struct capsule_manifest *m, struct mur_error **err)
     return true;
 }
 
+typedef bool
+check_fn (const struct deploy_request *r, const struct capsule_manifest *m, struct mur_error **err);
+
 static bool
-check (const struct deploy_facts *f, struct mur_error **err)
+check_floor (const struct deploy_request *r, const struct capsule_manifest *m,
+             struct mur_error **err)
 {
-    const struct deploy_request *r = f->request;
-    const struct capsule_manifest *m = r->manifest;
-    const char *name = targets[r->target].name;
     enum containment_class floor = m->capabilities->containment;
     enum containment_class most = r->seccomp && targets[r->target].has_profiles
                                       ? CONTAINMENT_SEALED
                                       : targets[r->target].most;
-    if (floor > most) {
-        capsule_manifest_fail (m, err, E_DEP_001, "capabilities.containment",
-                               "%s keeps '%s' at most, the floor is '%s': %s", name,
-                               containment_name (most), containment_name (floor),
-                               targets[r->target].why);
-        return mur_hint (err, "lower the floor, or take systemd on a server of its own");
+    if (floor <= most)
+        return true;
+    capsule_manifest_fail (m, err, E_DEP_001, "capabilities.containment",
+                           "%s keeps '%s' at most, the floor is '%s': %s", targets[r->target].name,
+                           containment_name (most), containment_name (floor),
+                           targets[r->target].why);
+    return mur_hint (err, "lower the floor, or take systemd on a server of its own");
+}
+
+/* What a formation in one pod cannot be. */
+static bool
+check_formation (const struct deploy_request *r, struct mur_error **err)
+{
+    if (r->target != DEPLOY_KUBERNETES && r->target != DEPLOY_KUEUE) {
+        mur_fail (err, E_DEP_005, "--roster: a formation becomes a pod, and %s is given none",
+                  targets[r->target].name);
+        return mur_hint (err, "take --to kubernetes or --to kueue");
     }
+    if (r->door != DEPLOY_DOOR_NONE || r->public_url)
+        return mur_fail (err, E_DEP_003,
+                         "--roster: the doors of a formation are its members', inside the pod");
+    if (! r->task) {
+        mur_fail (err, E_DEP_003,
+                  "--roster needs --task: nobody outside the pod reaches the entry's door");
+        return mur_hint (err, "the formation ends once its entry has answered");
+    }
+    return true;
+}
+
+static bool
+check_keys (const struct deploy_request *r _unused_, const struct capsule_manifest *m,
+            struct mur_error **err)
+{
+    return deploy_check_keys (m, err);
+}
+
+/* Of each member of a formation, or of the capsule alone. */
+static bool
+check_each (const struct deploy_request *r, check_fn *judge, struct mur_error **err)
+{
+    const struct deploy_formation *g = r->formation;
+    if (! g)
+        return judge (r, r->manifest, err);
+    for (size_t i = 0; i < g->roster->len; i++)
+        if (! judge (r, g->manifests[i], err))
+            return mur_context (err, "--roster: member '%s'", g->roster->members[i].name);
+    return true;
+}
+
+static bool
+check (const struct deploy_facts *f, struct mur_error **err)
+{
+    const struct deploy_request *r = f->request;
+    const char *name = targets[r->target].name;
+    if (r->formation && ! check_formation (r, err))
+        return false;
+    if (! check_each (r, check_floor, err))
+        return false;
     if (r->seccomp && ! targets[r->target].has_profiles)
         return mur_fail (err, E_DEP_005, "--seccomp-profile: %s takes no profile of its nodes",
                          name);
@@ -143,24 +195,52 @@ check (const struct deploy_facts *f, struct mur_error **err)
                          "--door %s: a capsule that ends after its task is a job, and has no door "
                          "others could know; lifecycle.after_task: sleep",
                          r->door == DEPLOY_DOOR_ROUTE ? "route" : "service");
-    return deploy_check_keys (m, err);
+    return check_each (r, check_keys, err);
 }
 
 /* --- facts --- */
 
 static void
-collect_keys (const struct capsule_manifest *m, const char *records_store, struct strv *out)
+collect_keys (const struct capsule_manifest *m, struct strv *out)
 {
     for (size_t i = 0; i < m->artifacts.len; i++) {
         const struct gateway_block *g = m->artifacts.items[i].gateway;
         if (g && g->key_reference && ! strv_contains (out, g->key_reference))
             strv_push (out, g->key_reference);
     }
+}
+
+static void
+collect_store_keys (const char *records_store, struct strv *out)
+{
     for (size_t i = 0; records_store && i < ARRAY_LEN (store_keys); i++)
         if (str_starts (records_store, store_keys[i].scheme) &&
             ! strv_contains (out, store_keys[i].key))
             strv_push (out, store_keys[i].key);
-    strv_sort (out);
+}
+
+/* Adds what one capsule takes of its pod. */
+static void
+add_needs (struct deploy_facts *f, const struct capsule_manifest *m)
+{
+    const struct cap_resources usual = resources_default ();
+    const struct cap_resources *limits =
+        m->capabilities->resources ? m->capabilities->resources : &usual;
+    unsigned percent = (unsigned)limits->cgroup_cpu_percent.value;
+    bool is_bounded = percent && (! f->memory_bytes || f->cpu_percent);
+    f->memory_bytes += limits->cgroup_memory_bytes.value + (256ULL << 20);
+    f->cpu_percent = is_bounded ? f->cpu_percent + percent : 0;
+    collect_keys (m, &f->keys);
+}
+
+static void
+collect_needs (struct deploy_facts *f)
+{
+    const struct deploy_formation *g = f->request->formation;
+    for (size_t i = 0; i < (g ? g->roster->len : 1); i++)
+        add_needs (f, g ? g->manifests[i] : f->request->manifest);
+    collect_store_keys (f->request->records_store, &f->keys);
+    strv_sort (&f->keys);
 }
 
 /* --- the whole --- */
@@ -191,18 +271,14 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
                struct mur_error **err)
 {
     const struct capsule_manifest *m = request->manifest;
-    const struct cap_resources usual = resources_default ();
-    const struct cap_resources *limits =
-        m->capabilities->resources ? m->capabilities->resources : &usual;
+    bool is_alone = ! request->formation;
     struct deploy_facts f = {
         .request = request,
-        .stays = m->lifecycle->after_task.value == AFTER_SLEEP,
+        .stays = is_alone && m->lifecycle->after_task.value == AFTER_SLEEP,
         .fills_in = targets[request->target].fills_in,
-        .port = m->network && m->network->internal_port.is_set
+        .port = is_alone && m->network && m->network->internal_port.is_set
                     ? (unsigned)m->network->internal_port.value
                     : 0,
-        .memory_bytes = limits->cgroup_memory_bytes.value + (256ULL << 20),
-        .cpu_percent = (unsigned)limits->cgroup_cpu_percent.value,
     };
     f.is_port_ours = request->roost_url && f.port != DEPLOY_PORT;
     if (f.is_port_ours)
@@ -211,7 +287,7 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     bool is_kept = check (&f, err);
     if (is_kept) {
         f.name = deploy_object_name (m->name);
-        collect_keys (m, request->records_store, &f.keys);
+        collect_needs (&f);
         targets[request->target].render (&f, out);
         qsort (out->items, out->len, sizeof *out->items, compare_files);
         out->name = steal_ptr (&f.name);

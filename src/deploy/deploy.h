@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "manifest/capsule/capsule.h"
+#include "manifest/settings/roster.h"
 
 /* Annotation of a Job: the digest of what it was made of. */
 #define DEPLOY_RENDERED "murmur.dev/rendered"
@@ -31,9 +31,19 @@ enum deploy_door {
     DEPLOY_DOOR_ROUTE,   /* and by its public address, through a gateway */
 };
 
+/* The members of a roster, admitted, in its order. */
+struct deploy_formation {
+    const struct roster *roster;
+    const char *roster_text, *lock_text; /* the lock pins the members */
+    const struct capsule_manifest *const *manifests;
+    const char *const *sha256;
+};
+
 struct deploy_request {
     enum deploy_target target;
     const struct capsule_manifest *manifest;
+    const struct deploy_formation
+        *formation;            /* all in one pod, and <manifest> its entry's; or NULL */
     const char *image;         /* holds mur and the capsule at /capsule; NULL for systemd */
     const char *capsule_image; /* a volume of its own for the capsule; NULL: in <image> */
     const char *capsule;       /* folder of the capsule on a machine without an image */
@@ -43,6 +53,7 @@ struct deploy_request {
     const char *roost_url;     /* the fleet's referee; NULL: a session of its own */
     const char *records_store; /* NULL: records stay in the pod */
     const char *task;          /* NULL: the door takes them */
+    const char *deadline;      /* seconds; NULL: none */
     const char *seccomp; /* profile on the nodes, below their folder of them; NULL: the runtime's */
     enum deploy_door door;
 };

@@ -11,6 +11,7 @@
 #include "base/fdio.h"
 #include "deploy/deploy_internal.h"
 #include "deploy/tar.h"
+#include "deploy/team.h"
 #include "fs/paths.h"
 
 #include <errno.h>
@@ -184,16 +185,10 @@ add_own (struct building *b, const char *path, const struct capsule_manifest *m,
     return true;
 }
 
-static bool
-collect (struct building *b, struct mur_error **err)
+/* What it is called, and the digest of each package in it. */
+static void
+annotate (struct building *b, const struct capsule_manifest *m)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", b->request->dir);
-    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
-        capsule_manifest_read (path, MANIFEST_SECRETLESS, err);
-    b->stores = m ? stores_new (b->request->dir, err) : NULL;
-    if (! b->stores || ! deploy_check_keys (m, err) || ! add_own (b, path, m, err) ||
-        ! add_packages (b, m, err))
-        return false;
     json_t *notes = json_object ();
     const char *key;
     json_t *sha256;
@@ -205,6 +200,53 @@ collect (struct building *b, struct mur_error **err)
         json_object_set (notes, name, sha256);
     }
     json_object_set_new (b->manifest, "annotations", notes);
+}
+
+/* A member's package as it was admitted, and what its manifest names. */
+static bool
+add_member (struct building *b, const struct admitted_member *member, struct mur_error **err)
+{
+    if (! deploy_check_keys (member->manifest, err))
+        return false;
+    add_payload (b, member->capsule);
+    return add_artifacts (b, member->manifest, NULL, NULL, err);
+}
+
+/* Roster and lock, and the members; it is called what its entry is. */
+static bool
+collect_roster (struct building *b, struct mur_error **err)
+{
+    _cleanup_team_ struct team team = { 0 };
+    if (! team_read (b->request->dir, &team, err))
+        return false;
+    b->stores = stores_new (b->request->dir, err);
+    if (! b->stores)
+        return false;
+    size_t len = team.text.len;
+    add_text (b, x_strdup (CAPSULE_DIR "/roster.yaml"), buf_steal (&team.text), len, false);
+    add_text (b, x_strdup (CAPSULE_DIR "/" LOCK_FILE_NAME), x_strdup (team.lock_text),
+              strlen (team.lock_text), false);
+    for (size_t i = 0; i < team.admission.roster->len; i++)
+        if (! add_member (b, &team.admission.members[i], err))
+            return mur_context (err, "member '%s'", team.admission.roster->members[i].name);
+    for (size_t i = 0; i < b->request->capsule_count; i++)
+        if (! add_capsule (b, b->request->capsules[i], err))
+            return false;
+    annotate (b, team_entry (&team));
+    return true;
+}
+
+static bool
+collect_capsule (struct building *b, struct mur_error **err)
+{
+    _cleanup_free_ char *path = x_asprintf ("%s/murmur.yaml", b->request->dir);
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
+        capsule_manifest_read (path, MANIFEST_SECRETLESS, err);
+    b->stores = m ? stores_new (b->request->dir, err) : NULL;
+    if (! b->stores || ! deploy_check_keys (m, err) || ! add_own (b, path, m, err) ||
+        ! add_packages (b, m, err))
+        return false;
+    annotate (b, m);
     return true;
 }
 
@@ -369,9 +411,11 @@ take_base (struct building *b, struct mur_error **err)
         json_object_set_new (b->config, "history", json_array ());
     if (! json_is_object (json_object_get (b->config, "config")))
         json_object_set_new (b->config, "config", json_object ());
-    json_object_update_new (json_object_get (b->config, "config"),
-                            json_pack ("{s:[s], s:[sss]}", "Entrypoint", "mur", "Cmd", "run",
-                                       "--manifest", "/" CAPSULE_DIR "/murmur.yaml"));
+    json_object_update_new (
+        json_object_get (b->config, "config"),
+        json_pack ("{s:[s], s:[sss]}", "Entrypoint", "mur", "Cmd", "run",
+                   b->request->is_roster ? "--roster" : "--manifest",
+                   b->request->is_roster ? "/" CAPSULE_DIR : "/" CAPSULE_DIR "/murmur.yaml"));
     return true;
 }
 
@@ -432,7 +476,8 @@ image_build (const struct image_request *r, struct image_made *out, struct mur_e
 {
     struct building b = { .request = r };
     *out = (struct image_made){ 0 };
-    bool ok = start (&b, err) && collect (&b, err);
+    bool ok =
+        start (&b, err) && (r->is_roster ? collect_roster (&b, err) : collect_capsule (&b, err));
     b.layout = ok ? layout_create (r->output, err) : NULL;
     ok = b.layout && (! r->base || take_base (&b, err)) && write_layer (&b, err) &&
          finish (&b, out, err);

@@ -16,6 +16,10 @@
 #define MIB  1048576ULL
 #define HOME "/home/murmur"
 
+#define TEAM_DIR "/formation" /* a roster's own folder in its pod */
+
+#define DEADLINE_MARGIN_S 60 /* beyond the deadline the session keeps itself */
+
 static json_t *
 metadata_of (const struct deploy_facts *f, const char *name)
 {
@@ -45,16 +49,44 @@ resources (const struct deploy_facts *f)
     return json_pack ("{s:o, s:o}", "requests", requests, "limits", limits);
 }
 
-/* The capsule with its store, and the same packages for the capsules it starts beside itself. */
+/* The capsule with its store, and the same packages for the capsules it starts beside itself; of a
+ * formation those alone. */
 static void
-mount_capsule (json_t *mounts)
+mount_capsule (const struct deploy_facts *f, json_t *mounts)
 {
     static const char *const places[][2] = { { "/capsule", "capsule" },
                                              { HOME "/.murmur/artifacts", "artifacts" } };
-    for (size_t i = 0; i < ARRAY_LEN (places); i++)
+    for (size_t i = f->request->formation ? 1 : 0; i < ARRAY_LEN (places); i++)
         json_array_append_new (mounts,
                                json_pack ("{s:s, s:s, s:s, s:b}", "name", "capsule", "mountPath",
                                           places[i][0], "subPath", places[i][1], "readOnly", 1));
+}
+
+/* The image a volume of the pod is; NULL: it has none. The store of a formation's members is one.
+ */
+static const char *
+volume_image (const struct deploy_facts *f)
+{
+    const struct deploy_request *r = f->request;
+    return r->capsule_image ? r->capsule_image : r->formation ? r->image : NULL;
+}
+
+static const char *
+work_dir (const struct deploy_facts *f)
+{
+    return f->request->formation ? TEAM_DIR : "/work";
+}
+
+/* In the work folder, which is the entry's, as where a formation is launched by hand. */
+static void
+mount_roster (json_t *mounts)
+{
+    static const char *const files[][2] = { { TEAM_DIR "/roster.yaml", "roster.yaml" },
+                                            { TEAM_DIR "/murmur.lock", "murmur.lock" } };
+    for (size_t i = 0; i < ARRAY_LEN (files); i++)
+        json_array_append_new (mounts,
+                               json_pack ("{s:s, s:s, s:s, s:b}", "name", "config", "mountPath",
+                                          files[i][0], "subPath", files[i][1], "readOnly", 1));
 }
 
 static json_t *
@@ -63,7 +95,7 @@ container (const struct deploy_facts *f)
     json_t *c =
         json_pack ("{s:s, s:s, s:[s], s:o, s:o, s:s, s:{s:b, s:b, s:b, s:{s:[s]}}}", "name", "mur",
                    "image", f->request->image, "command", "mur", "args",
-                   deploy_arguments (f, "/capsule", "/work", DEPLOY_KEYS), "resources",
+                   deploy_arguments (f, "/capsule", work_dir (f), DEPLOY_KEYS), "resources",
                    resources (f), "terminationMessagePolicy", "FallbackToLogsOnError",
                    "securityContext", "allowPrivilegeEscalation", 0, "readOnlyRootFilesystem", 1,
                    "runAsNonRoot", 1, "capabilities", "drop", "ALL");
@@ -83,7 +115,7 @@ container (const struct deploy_facts *f)
         "[{s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s, s:b}, {s:s, s:s}, {s:s, s:s}]", "name", "home",
         "mountPath", HOME, "name", "state", "mountPath", HOME "/.murmur", "name", "config",
         "mountPath", HOME "/.murmur/config.yaml", "subPath", "config.yaml", "readOnly", 1, "name",
-        "work", "mountPath", "/work", "name", "tmp", "mountPath", "/tmp");
+        "work", "mountPath", work_dir (f), "name", "tmp", "mountPath", "/tmp");
     if (f->keys.len)
         json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "keys", "mountPath",
                                                   DEPLOY_KEYS, "readOnly", 1));
@@ -91,8 +123,10 @@ container (const struct deploy_facts *f)
         json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "token", "mountPath",
                                                   DEPLOY_TOKEN, "readOnly", 1));
     json_object_set_new (c, "volumeMounts", mounts);
-    if (f->request->capsule_image)
-        mount_capsule (mounts);
+    if (volume_image (f))
+        mount_capsule (f, mounts);
+    if (f->request->formation)
+        mount_roster (mounts);
     if (! f->port)
         return c;
     json_object_set_new (c, "ports",
@@ -143,9 +177,9 @@ pod_of (const struct deploy_facts *f)
         "home", "emptyDir", "sizeLimit", "1Gi", "name", "state", "emptyDir", "sizeLimit", "2Gi",
         "name", "work", "emptyDir", "sizeLimit", "4Gi", "name", "tmp", "emptyDir", "sizeLimit",
         "1Gi", "name", "config", "configMap", "name", f->name);
-    if (f->request->capsule_image)
+    if (volume_image (f))
         json_array_append_new (volumes, json_pack ("{s:s, s:{s:s, s:s}}", "name", "capsule",
-                                                   "image", "reference", f->request->capsule_image,
+                                                   "image", "reference", volume_image (f),
                                                    "pullPolicy", "IfNotPresent"));
     if (f->keys.len)
         json_array_append_new (volumes, key_volume (f));
@@ -181,6 +215,23 @@ sign_job (json_t *o)
                          DEPLOY_RENDERED, json_string (digest));
 }
 
+/* Which roster it is and which bytes each member: a Job of others is another Job. */
+static void
+note_members (const struct deploy_facts *f, json_t *annotations)
+{
+    const struct deploy_formation *g = f->request->formation;
+    char digest[SHA256_HEX_LEN + 1];
+    sha256_hex (g->roster_text, strlen (g->roster_text), digest);
+    json_object_set_new (annotations, "murmur.dev/roster-sha256", json_string (digest));
+    for (size_t i = 0; i < g->roster->len; i++) {
+        const struct roster_member *m = &g->roster->members[i];
+        _cleanup_free_ char *key = x_asprintf ("member.murmur.dev/%s", m->name);
+        _cleanup_free_ char *value =
+            x_asprintf ("%s@%s sha256:%s", m->capsule, m->version, g->sha256[i]);
+        json_object_set_new (annotations, key, json_string (value));
+    }
+}
+
 /* One start, one end: nothing of it runs twice. */
 static json_t *
 job (const struct deploy_facts *f)
@@ -194,6 +245,8 @@ job (const struct deploy_facts *f)
     json_object_set_new (meta, "annotations",
                          json_pack ("{s:s, s:s}", "murmur.dev/name", f->request->manifest->name,
                                     "murmur.dev/version", f->request->manifest->version));
+    if (f->request->formation)
+        note_members (f, json_object_get (meta, "annotations"));
     json_object_set_new (json_object_get (pod, "spec"), "restartPolicy", json_string ("Never"));
     json_object_set_new (
         o, "spec",
@@ -204,6 +257,9 @@ job (const struct deploy_facts *f)
                    "mur", "operator", "NotIn", "values", 0, "template", pod));
     if (is_queued)
         json_object_set_new (json_object_get (o, "spec"), "suspend", json_true ());
+    if (f->request->deadline)
+        json_object_set_new (json_object_get (o, "spec"), "activeDeadlineSeconds",
+                             json_integer (atoll (f->request->deadline) + DEADLINE_MARGIN_S));
     if (f->stays) /* as long as its door is wanted */
         json_object_del (json_object_get (o, "spec"), "activeDeadlineSeconds");
     sign_job (o);
@@ -305,6 +361,11 @@ config_map (const struct deploy_facts *f)
     json_t *o = object ("v1", "ConfigMap", metadata_of (f, f->name));
     json_object_set_new (o, "data",
                          json_pack ("{s:s}", "config.yaml", "resources: {cgroup: optional}\n"));
+    const struct deploy_formation *g = f->request->formation;
+    if (g)
+        json_object_update_new (
+            json_object_get (o, "data"),
+            json_pack ("{s:s, s:s}", "roster.yaml", g->roster_text, "murmur.lock", g->lock_text));
     return o;
 }
 

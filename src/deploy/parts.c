@@ -34,12 +34,12 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
                   const char *keys)
 {
     const struct deploy_request *r = f->request;
-    json_t *a = json_pack ("[sss]", "run", "--manifest", "");
     _cleanup_free_ char *manifest = x_asprintf ("%s/murmur.yaml", capsule);
-    json_array_set_new (a, 2, json_string (manifest));
+    json_t *a = json_pack ("[sss]", "run", r->formation ? "--roster" : "--manifest",
+                           r->formation ? work : manifest);
     _cleanup_free_ char *port = x_asprintf ("%u", f->port);
     bool is_reached = r->door != DEPLOY_DOOR_NONE || r->roost_url;
-    const char *const pairs[][2] = { { "--workdir", work },
+    const char *const pairs[][2] = { { "--workdir", r->formation ? NULL : work },
                                      { "--bind", is_reached ? "0.0.0.0" : NULL },
                                      { "--port", f->is_port_ours ? port : NULL },
                                      { "--fleet-token",
@@ -47,6 +47,7 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
                                      { "--secrets-dir", f->keys.len ? keys : NULL },
                                      { "--public-url", r->public_url },
                                      { "--records-store", r->records_store },
+                                     { "--deadline", r->deadline },
                                      { "--task", r->task } };
     for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
         for (size_t n = 0; pairs[i][1] && n < 2; n++)

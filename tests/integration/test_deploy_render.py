@@ -4,10 +4,13 @@
 # refused by name, and no key is in any of it. MURMUR_GOLDEN=write writes the golden files anew.
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.support.formation import BEARER, CALLS, SERVES, Team
 
 GOLDEN = Path(__file__).parents[1] / "golden/deploy"
 IMAGE = "registry.example.com/agents/writer@sha256:" + "a" * 64
@@ -133,3 +136,83 @@ def test_deploy_a_session_of_a_fleet_is_a_job_with_a_door_and_a_token_for_the_re
     assert arguments[arguments.index("--port") + 1] == "8080" and arguments[arguments.index("--bind") + 1] == "0.0.0.0"
     assert "--roost-url" in render(writer(lab, "small"), "--to", "nomad", "--roost-url", "https://roost").failed("E-DEP-005").stderr
     assert "--roost-url" in render(writer(lab, "wrong"), "--to", "kubernetes", "--roost-url", "roost").failed("E-DEP-005").stderr
+
+
+# --- a formation in one pod --------------------------------------------------------------------------------------------------
+
+KEYED = {"gateway": {"endpoint": "https://api.example.com", "api_key": "${CODER_KEY}"}}
+
+
+def team(lab, floor="scoped", key=None):
+    """lead, the entry, may call coder, whose driver has a key."""
+    made = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+    made.member("lead", [{"text": "lead says {{task}}"}], **BEARER, **CALLS)
+    made.member("coder", [{"text": "coder answers"}], artifacts=[
+        {"name": "std/driver-anthropic", "version": "0.1.0", "runtime": "driver", **(key or KEYED)}],
+        inference={"model": "m", "driver": {"artifact": "std/driver-anthropic"}}, **BEARER, **SERVES, capabilities={"containment": floor})
+    return made
+
+
+ROSTERS = [("kubernetes-roster", ("--to", "kubernetes", "--namespace", "team", "--deadline", "900", "--records-store", "https://records.example.com/team")),
+           ("kueue-roster", ("--to", "kueue", "--capsule-image", "registry.example.com/teams/one@sha256:" + "b" * 64))]
+
+
+@pytest.mark.parametrize("name, arguments", ROSTERS, ids=[name for name, _arguments in ROSTERS])
+def test_fleet_1_2_4_a_roster_is_one_pod_with_golden_bytes_and_no_key(lab, name, arguments):
+    project = team(lab).project
+    before = sorted(project.directory.iterdir())
+    text = render(project, "--roster", "--task", "Build $it", *arguments, env={"CODER_KEY": KEY}).ok().stdout
+    assert render(lab, "--roster", project.directory, "--task", "Build $it", *arguments, env={"TZ": "Asia/Tokyo"}).ok().stdout == text
+    assert KEY not in text and "CODER_KEY" in text and sorted(project.directory.iterdir()) == before
+    text = re.sub("(?!(.)\\1{63})[0-9a-f]{64}", "<digest>", text)  # what a compressor has a say in
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("MURMUR_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_fleet_4_5_a_rosters_pod_has_its_members_by_digest_and_no_more_rights(lab):
+    made = team(lab)
+    found = objects(render(made.project, "--roster", "--to", "kubernetes", "--task", "go").ok().stdout)
+    assert set(found) == {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"}
+    data, job = found["ConfigMap"]["data"], found["Job"]
+    assert yaml.safe_load(data["roster.yaml"]) == made.roster
+    pins = {one["name"]: one["sha256"]["any"] for one in yaml.safe_load(data["murmur.lock"])["artifacts"]}
+    notes = job["metadata"]["annotations"]
+    for name in ("lead", "coder"):
+        assert notes[f"member.murmur.dev/{name}"] == f"local/{name}@0.1.0 sha256:{pins[f'local/{name}']}"
+    pod = job["spec"]["template"]["spec"]
+    container, = pod["containers"]
+    assert container["args"][:3] == ["run", "--roster", "/formation"] and "--workdir" not in container["args"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]} and pod["securityContext"]["runAsNonRoot"]
+    image, = [volume["image"] for volume in pod["volumes"] if "image" in volume]
+    assert image["reference"] == IMAGE, "the store is a volume of the image that holds it"
+    alone = objects(render(lab.agent("alone", steps=[]), "--to", "kubernetes").ok().stdout)["Job"]
+    of_one = alone["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+    assert container["resources"]["limits"]["memory"] == f"{2 * int(of_one.removesuffix('Mi'))}Mi", "each member's share"
+
+
+def test_fleet_3_what_is_refused_of_a_roster(lab):
+    made = team(lab, floor="sealed")
+    project = made.project
+    def refused(code, *arguments):
+        result = render(project, "--roster", *arguments).failed(code)
+        assert result.stdout == ""
+        return result.stderr
+    told = refused("E-DEP-001", "--to", "kubernetes", "--task", "go")
+    assert "member 'coder'" in told and "'sealed'" in told
+    assert render(project, "--roster", "--to", "kubernetes", "--task", "go", "--seccomp-profile", "murmur.json").ok()
+    assert "--task" in refused("E-DEP-003", "--to", "kubernetes")
+    assert "doors" in refused("E-DEP-003", "--to", "kubernetes", "--task", "go", "--door", "service")
+    for target in ("systemd", "quadlet", "sandbox", "kagent", "nomad"):
+        assert target in refused("E-DEP-005", "--to", target, "--task", "go")
+    assert "--roost-url" in render(project, "--roster", "--to", "kubernetes", "--task", "go", "--roost-url", "https://r").failed(exit_status=2).stderr
+    made.roster["reachability"] = [{"from": "coder", "to": ["lead"]}]
+    made.write()
+    refused("E-ROS-008", "--to", "kubernetes", "--task", "go")
+
+
+def test_fleet_4_a_key_in_a_members_manifest_goes_nowhere(lab):
+    made = team(lab, key={"gateway": {"endpoint": "https://api.example.com", "api_key": KEY}})
+    told = render(made.project, "--roster", "--to", "kubernetes", "--task", "go").failed("E-DEP-004")
+    assert "member 'coder'" in told.stderr and KEY not in told.stderr + told.stdout

@@ -12,6 +12,7 @@ import zipfile
 import pytest
 import yaml
 
+from tests.support.formation import BEARER, CALLS, SERVES, Team
 from tests.support.oci_registry import INDEX, Registry, digest_of
 from tests.support.packages import component, manifest, sha256, skill_package, zip_of
 
@@ -203,6 +204,41 @@ def test_fleet_6_a_folder_of_other_things_is_left_alone(writer):
     writer.write_manifest({**yaml.safe_load((writer / "murmur.yaml").read_text()), "version": "0.2.0"})
     image = build(writer)
     assert image.digest != old and not image.blob_path(old).exists(), "an image that is replaced leaves nothing"
+
+
+def test_fleet_6_the_image_of_a_roster_runs_as_a_pod_would_see_it(lab):
+    """The store of all members, and the roster as the rendered objects bring it; nothing of it is written to."""
+    team = Team(lab, "lead", "coder", reachability=[{"from": "lead", "to": ["coder"]}])
+    team.member("lead", [{"tool_calls": [{"name": "call-member", "input": {"member": "coder", "task": "count"}}]}, {"text": "."},
+                         {"text": "{{task}}"}], **BEARER, **CALLS)
+    team.member("coder", [{"text": "coder answers"}], **BEARER, **SERVES)
+    image = build(team.project, "--roster")
+    first = tree(image.path)
+    assert tree(build(team.project, "--roster", to="again").path) == first
+    layer = image.layer()
+    names = set(layer.getnames())
+    assert {"capsule/roster.yaml", "capsule/murmur.lock"} <= names
+    assert {f"artifacts/local/{name}/0.1.0/{name}-0.1.0.mur.zip" for name in ("lead", "coder")} <= names
+    assert any(name.startswith("artifacts/std/driver-scripted/0.1.0/") for name in names)
+    assert image.manifest["annotations"]["org.opencontainers.image.title"] == "lead"
+    rendered = list(yaml.safe_load_all(team.project.mur("deploy", "render", "--roster", "--to", "kubernetes", "--image", "base:1", "--capsule-image",
+                                                       "r.example/t", "--layout", "image", "--task", "go").ok().stdout))
+    root, work = lab.directory / "unpacked", lab.project("work")
+    layer.extractall(root)
+    data = next(one for one in rendered if one["kind"] == "ConfigMap")["data"]
+    for name in ("roster.yaml", "murmur.lock"):
+        work.write(name, data[name])
+    shutil.rmtree(lab.murmur_home / "artifacts")
+    (lab.murmur_home / "artifacts").symlink_to(root / "artifacts")
+    [container] = next(one for one in rendered if one["kind"] == "Job")["spec"]["template"]["spec"]["containers"]
+    before = tree(root)
+    lab.mur(*(str(work.directory) if word == "/formation" else word for word in container["args"])).ok()
+    [answer] = (path for path in lab.murmur_home.glob("records/**/out/result.txt") if "member:coder" in path.read_text())
+    assert "coder answers" in answer.read_text()
+    assert tree(root) == before and {name: (work / name).read_text() for name in ("roster.yaml", "murmur.lock")} == {
+        name: data[name] for name in ("roster.yaml", "murmur.lock")}
+    work.write("murmur.lock", data["murmur.lock"].replace(sha256((root / "artifacts/local/coder/0.1.0/coder-0.1.0.mur.zip").read_bytes()), "0" * 64))
+    work.mur("run", "--roster", "--task", "go").failed("E-REG-005")
 
 
 # --- on a base -------------------------------------------------------------------------------------------------------------

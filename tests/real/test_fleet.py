@@ -12,7 +12,7 @@ import time
 import pytest
 import yaml
 
-from tests.integration.test_deploy_render import render, serving, writer
+from tests.integration.test_deploy_render import render, serving, team, writer
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
@@ -114,6 +114,7 @@ RENDERS = {
     "profile": (False, "--to", "kubernetes", "--seccomp-profile", "profiles/murmur.json"),
     "delegating": (False, "--to", "kubernetes", "--roost-url", "https://roost.tenant.svc"),
     "kueue": (False, "--to", "kueue", "--queue", "nightly"),
+    "roster": (None, "--to", "kubernetes", "--roster", "--task", "go", "--deadline", "900"),
     "sandbox": (True, "--to", "sandbox", "--door", "service"),
 }
 COLLECTIONS = {"ConfigMap": "/api/v1/namespaces/{}/configmaps", "Service": "/api/v1/namespaces/{}/services", "Secret": "/api/v1/namespaces/{}/secrets",
@@ -129,7 +130,8 @@ def test_fleet_5_the_api_server_takes_what_is_rendered(lab, plane, name):
     serves, *arguments = RENDERS[name]
     plane.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "renders", "labels": {
         "pod-security.kubernetes.io/enforce": "restricted"}}})
-    text = render((serving if serves else writer)(lab), "--namespace", "renders", *arguments).ok().stdout
+    project = team(lab).project if serves is None else (serving if serves else writer)(lab)
+    text = render(project, "--namespace", "renders", *arguments).ok().stdout
     pods = 0
     for one in yaml.safe_load_all(text):
         template = one["spec"].get("template") or one["spec"].get("podTemplate") if "spec" in one else None

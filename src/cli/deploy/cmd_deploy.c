@@ -12,6 +12,7 @@
 #include "deploy/deploy.h"
 #include "deploy/layout.h"
 #include "deploy/seccomp_profile.h"
+#include "deploy/team.h"
 #include "fs/paths.h"
 #include "manifest/text/suggest.h"
 #include "net/url.h"
@@ -38,6 +39,7 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                                   .roost_url = cli_value (args, "--roost-url"),
                                   .records_store = cli_value (args, "--records-store"),
                                   .task = cli_value (args, "--task"),
+                                  .deadline = cli_value (args, "--deadline"),
                                   .seccomp = cli_value (args, "--seccomp-profile") };
     for (size_t i = 0; i < ARRAY_LEN (doors); i++)
         if (str_eq (doors[i].name, cli_value (args, "--door")))
@@ -101,6 +103,28 @@ note_tag (const char *image)
                    image);
 }
 
+/* Of a roster's members or of the one capsule. */
+static bool
+render_request (const struct cli_args *args, struct deploy_request *r, struct deploy_files *files,
+                struct mur_error **err)
+{
+    if (cli_has (args, "--roster")) {
+        _cleanup_team_ struct team team = { 0 };
+        if (! team_read (cli_value (args, "--roster"), &team, err))
+            return false;
+        const struct deploy_formation formation = team_formation (&team);
+        r->formation = &formation;
+        r->manifest = team_entry (&team);
+        bool is_rendered = deploy_render (r, files, err);
+        r->formation = NULL;
+        return is_rendered;
+    }
+    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
+        capsule_manifest_read (cli_value (args, "--manifest"), MANIFEST_SECRETLESS, err);
+    r->manifest = m;
+    return m && deploy_render (r, files, err);
+}
+
 static bool
 render (const struct cli_args *args, struct deploy_files *files, struct deploy_request *r,
         struct mur_error **err)
@@ -111,10 +135,7 @@ render (const struct cli_args *args, struct deploy_files *files, struct deploy_r
     _cleanup_free_ char *pinned = pin_image (r, cli_value (args, "--layout"), &caught);
     if (caught)
         return mur_propagate (err, caught);
-    _cleanup_ (capsule_manifest_freep) struct capsule_manifest *m =
-        capsule_manifest_read (cli_value (args, "--manifest"), MANIFEST_SECRETLESS, err);
-    r->manifest = m;
-    bool is_rendered = m && deploy_render (r, files, err);
+    bool is_rendered = render_request (args, r, files, err);
     if (is_rendered) {
         note_tag (r->image);
         note_tag (r->capsule_image);

@@ -26,7 +26,8 @@ cmd_image_build (const struct cli_args *args, struct mur_error **err)
     const char *dir = cli_positional (args, "DIR");
     struct image_request r = { .dir = dir ? dir : ".",
                                .output = cli_value (args, "--output"),
-                               .base = cli_value (args, "--base") };
+                               .base = cli_value (args, "--base"),
+                               .is_roster = cli_has (args, "--roster") };
     r.capsules = cli_positionals (args, "CAPSULE", &r.capsule_count);
     if (! image_build (&r, &made, err))
         return CLI_FAILED;

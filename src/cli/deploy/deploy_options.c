@@ -13,6 +13,12 @@
           .value_name = "<PATH>",                                                                  \
           .fallback = "./murmur.yaml",                                                             \
           .help = "the capsule's manifest" },                                                      \
+        { .name = "--roster",                                                                      \
+          .kind = CLI_VALUE_OR_NONE,                                                               \
+          .value_name = "[<PATH>]",                                                                \
+          .none_value = "roster.yaml",                                                             \
+          .conflicts = "--manifest --capsule --roost-url",                                         \
+          .help = "every member of a roster (a project folder or a roster.yaml), in one pod" },    \
         { .name = "--image",                                                                       \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<REF>",                                                                   \
@@ -66,6 +72,13 @@
           .value_name = "<NAME>",                                                                  \
           .help =                                                                                  \
               "the profile on the nodes a pod runs under, as murmur.json: mur deploy profile" },   \
+        { .name = "--deadline",                                                                    \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<SECS>",                                                                  \
+          .is_number = true,                                                                       \
+          .min = 1,                                                                                \
+          .max = 315360000,                                                                        \
+          .help = "end it this many seconds after its start" },                                    \
     {                                                                                              \
         .name = "--task", .kind = CLI_VALUE, .value_name = "<TEXT>",                               \
         .help = "the task of a capsule that ends after it"                                         \
@@ -115,6 +128,8 @@ const struct cli_option cli_deploy_apply_options[] = {
 
 const struct cli_option cli_image_build_options[] = {
     LAYOUT_OPTION,
+    { .name = "--roster",
+      .help = "of every member of the folder's roster.yaml, in place of one capsule" },
     { .name = "--base",
       .kind = CLI_VALUE,
       .value_name = "<DIR>",

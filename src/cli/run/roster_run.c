@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/roster_run.h"
 
-#include "artifact/store/admission.h"
-#include "artifact/store/lock_file.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "cli/run/run_inputs.h"
 #include "client/door_client.h"
-#include "fs/paths.h"
-#include "fs/root.h"
+#include "deploy/team.h"
 #include "home/paths.h"
 #include "policy/containment.h"
 #include "spawn/formation/formation.h"
 #include "spawn/formation/formation_retire.h"
 
-#include <libgen.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool
 probe (void *ctx, const char *url, const struct secret *token, const char *session_id)
@@ -58,17 +53,6 @@ warn_overfull (const struct admission *a)
             diag_warn (DIAG_PLAIN, W_ROS_001, "%s", a->members[i].overfull);
 }
 
-/* The folder a roster lies in: a directory that was named, or the one of the file. Owned. */
-static char *
-folder_of (const char *path, struct mur_error **err)
-{
-    struct stat st;
-    if (stat (path, &st) == 0 && S_ISDIR (st.st_mode))
-        return fs_canonical_path (path, err);
-    _cleanup_free_ char *copy = x_strdup (path);
-    return fs_canonical_path (dirname (copy), err);
-}
-
 static const char *
 given (const struct cli_args *args, const char *option)
 {
@@ -76,8 +60,8 @@ given (const struct cli_args *args, const char *option)
 }
 
 static int
-launch (const struct cli_args *args, const struct admission *a, const char *dir,
-        uint64_t started_ms, struct mur_error **err)
+launch (const struct cli_args *args, const struct team *team, uint64_t started_ms,
+        struct mur_error **err)
 {
     /* Read here: the entry member's standard input is not ours. */
     _cleanup_buf_ struct buf piped = { 0 };
@@ -85,13 +69,10 @@ launch (const struct cli_args *args, const struct admission *a, const char *dir,
     if (is_piped && ! run_read_task ("-", &piped, err))
         return CLI_FAILED;
     struct http_client *client = http_client_new ();
-    _cleanup_free_ const char **digests = x_new_array (const char *, a->roster->len);
-    for (size_t i = 0; i < a->roster->len; i++)
-        digests[i] = a->members[i].capsule->package->sha256;
     const struct formation_plan plan = {
-        .roster = a->roster,
-        .sha256 = digests,
-        .project_dir = dir,
+        .roster = team->admission.roster,
+        .sha256 = team->sha256,
+        .project_dir = team->dir,
         .task = is_piped ? (piped.data ? piped.data : "") : given (args, "--task"),
         .containment = given (args, "--containment"),
         .is_json = cli_has (args, "--json"),
@@ -106,7 +87,7 @@ launch (const struct cli_args *args, const struct admission *a, const char *dir,
     int status = 0;
     bool was_launched = formation_run (&formation, &status, err);
     if (formation.has_begun)
-        formation_retire (&formation, a->members[a->roster->entry].manifest);
+        formation_retire (&formation, team_entry (team));
     formation_clear (&formation);
     http_client_free (client);
     return was_launched || status ? status : CLI_FAILED;
@@ -116,15 +97,14 @@ int
 roster_run (const struct cli_args *args, struct mur_error **err)
 {
     uint64_t started_ms = clock_monotonic_ms ();
-    const char *path = cli_value (args, "--roster");
-    if (! check_environment (err) || ! check_flags (args, err))
+    const char *path = cli_value (args, "--roster"), *public_url, *records_store;
+    /* Keys and records store are the members': they inherit where those are. */
+    if (! check_environment (err) || ! check_flags (args, err) ||
+        ! run_read_surroundings (args, &public_url, &records_store, err))
         return CLI_FAILED;
-    _cleanup_free_ char *dir = folder_of (path, err);
-    _cleanup_stores_ struct stores *stores = dir ? stores_new (dir, err) : NULL;
-    _cleanup_lock_ struct lock *lock = stores ? lock_read (dir, err) : NULL;
-    _cleanup_admission_ struct admission admission = { 0 };
-    if (! lock || ! roster_admission (path, stores, lock, &admission, err))
+    _cleanup_team_ struct team team = { 0 };
+    if (! team_read (path, &team, err))
         return CLI_FAILED;
-    warn_overfull (&admission);
-    return launch (args, &admission, dir, started_ms, err);
+    warn_overfull (&team.admission);
+    return launch (args, &team, started_ms, err);
 }
