@@ -14,6 +14,7 @@
 #include "engine/compiler_process.h"
 #include "home/roost_socket.h"
 #include "home/session_dirs.h"
+#include "home/supervisor.h"
 #include "sandbox/kernel/cgroup_sweep.h"
 
 #include <errno.h>
@@ -61,8 +62,9 @@ run_command (const struct cli_args *args)
     }
     if (! err)
         return status;
+    supervisor_tell (NULL, "error[%s]: %s", diag_code_name (err->code), err->message);
     diag_error (err);
-    return status == CLI_INTERRUPTED ? status : CLI_FAILED;
+    return status == CLI_INTERRUPTED || status == CLI_STOPPED ? status : CLI_FAILED;
 }
 
 /* A daemon on the user's own socket is asked without being named. Before there are threads. */

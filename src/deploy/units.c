@@ -51,7 +51,7 @@ deploy_systemd (const struct deploy_facts *f, struct deploy_files *out)
                 "Wants=network-online.target\n\n[Service]\n",
                 m->name, m->version);
     buf_printf (u, "Type=%s\nDynamicUser=yes\nStateDirectory=%s %s/work\nEnvironment=HOME=%%S/%s\n",
-                f->stays ? "exec" : "oneshot", f->name, f->name, f->name);
+                f->stays ? "notify" : "oneshot", f->name, f->name, f->name);
     for (size_t i = 0; i < f->keys.len; i++)
         buf_printf (u, "LoadCredential=%s:/etc/murmur/keys/%s\n", f->keys.items[i],
                     f->keys.items[i]);
@@ -62,6 +62,8 @@ deploy_systemd (const struct deploy_facts *f, struct deploy_files *out)
                 "MemoryMax=%llu\n",
                 DEPLOY_GRACE_SECS, f->stays ? "on-failure" : "no",
                 (unsigned long long)f->memory_bytes);
+    if (f->stays)
+        buf_puts (u, "SuccessExitStatus=143\nTimeoutStartSec=300\n");
     if (f->cpu_percent)
         buf_printf (u, "CPUQuota=%u%%\n", f->cpu_percent);
     buf_puts (u, "NoNewPrivileges=yes\nCapabilityBoundingSet=\nPrivateDevices=yes\n"

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/version.h"
 #include "home/roost_socket.h"
+#include "home/supervisor.h"
 #include "roost/callers.h"
 #include "roost/census.h"
 #include "roost/fleet.h"
@@ -43,6 +44,7 @@ fail (const char *fmt, ...)
     _cleanup_free_ char *text = x_vasprintf (fmt, ap);
     va_end (ap);
     diag_stderr_line ("mur-roost: %s", text);
+    supervisor_tell (NULL, "%s", text);
     return false;
 }
 
@@ -341,6 +343,7 @@ serve (struct arguments *a)
         diag_stderr_line (
             "mur-roost: at most %u live capsules on this machine (--max-live-capsules)",
             a->max_live);
+        supervisor_tell ("READY=1", "listening on %s", place.words);
         server_run (place.fd, stop_fd, referee, place.token);
         if (! a->has_port)
             (void)unlink (a->socket_path);

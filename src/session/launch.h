@@ -44,6 +44,7 @@ bool session_answer (struct session *s, const char *task_id, const char *questio
 struct launch_counts {
     uint64_t turns, input_tokens, output_tokens, duration_ms;
     bool was_interrupted; /* by Ctrl-C at its terminal */
+    bool was_stopped;     /* by a signal that a program sent */
 };
 /* What the session has used, once its launch ended. */
 struct launch_counts session_counts (const struct session *s);

@@ -51,12 +51,14 @@ def digests(paths):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
-def newer(deb, folder):
-    """The same package with a higher version."""
+def newer(deb, folder, change=None):
+    """The same package with a higher version; change(tree) may do more to it."""
     tree = folder / deb.stem
     subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
     control = tree / "DEBIAN/control"
     control.write_text(re.sub(r"0\.1\.0\b", "0.1.1", control.read_text()))
+    if change:
+        change(tree)
     made = folder / deb.name.replace("0.1.0", "0.1.1")
     subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, made], check=True, capture_output=True)
     return made

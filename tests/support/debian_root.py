@@ -20,18 +20,18 @@ chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEB
 """
 
 
-def base_image():
+def base_image(name="minbase", packages="ca-certificates", needed=NEEDED):
     """The tar of a minimal system, made once for a release; skips where it cannot be made."""
-    for program in NEEDED:
+    for program in needed:
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed (apt-get install mmdebstrap)")
+            pytest.skip(f"{program} is not installed (apt-get install mmdebstrap systemd-container)")
     if os.geteuid() != 0:
         pytest.skip("a fresh root is made and entered by root alone")
-    image = CACHE / "bookworm-minbase.tar"
+    image = CACHE / f"bookworm-{name}.tar"
     if not image.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         fresh = CACHE / f".{os.getpid()}.tar"
-        made = subprocess.run(["mmdebstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", str(fresh)],
+        made = subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(fresh)],
                               capture_output=True, text=True)
         if made.returncode != 0:
             fresh.unlink(missing_ok=True)
@@ -41,10 +41,12 @@ def base_image():
 
 
 class DebianRoot:
+    IMAGE = ()
+
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
-        subprocess.run(["tar", "--exclude=./dev/*", "-xf", base_image(), "-C", folder], check=True)
+        subprocess.run(["tar", "--exclude=./dev/*", "-xf", base_image(*self.IMAGE), "-C", folder], check=True)
         shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
         # How this machine reaches the archive is its own business; a root made on it goes the same way.
         for settings in Path("/etc/apt/apt.conf.d").glob("*proxy*"):

@@ -67,11 +67,11 @@ take_news (struct lock *l, struct mur_error **err)
 static bool
 refuse_write (const char *dir, struct mur_error **err)
 {
-    bool is_refused =
-        err && *err && ((*err)->errno_value == EACCES || (*err)->errno_value == EPERM);
+    int why = err && *err ? (*err)->errno_value : 0;
+    bool is_refused = why == EACCES || why == EPERM || why == EROFS;
     mur_context (err, "%s", dir);
     return is_refused ? mur_hint (err, "murmur.lock is written there: make the folder writable for "
-                                       "this user")
+                                       "this user, or run `mur install` in it as one who may")
                       : false;
 }
 

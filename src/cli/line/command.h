@@ -20,6 +20,7 @@ enum cli_exit {
     CLI_FAILED = 1, /* any error[CODE] */
     CLI_USAGE = 2,
     CLI_INTERRUPTED = 130, /* what was asked for was given up with Ctrl-C */
+    CLI_STOPPED = 143,     /* a service manager's SIGTERM ended it */
 };
 
 enum cli_kind {

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "base/json.h"
 #include "cli/line/args.h"
 #include "cli/line/missing_manifest.h"
 #include "cli/run/commands.h"
@@ -25,6 +24,7 @@
 #include "cli/run/run_view.h"
 #include "fs/paths.h"
 #include "home/paths.h"
+#include "home/supervisor.h"
 #include "manifest/text/dotenv.h"
 #include "manifest/text/yaml.h"
 #include "replay/play/player.h"
@@ -259,26 +259,10 @@ announce (void *ctx, struct session *s, const char *url)
     else if (! r->is_quiet && ! r->is_json)
         readiness_print_human (s, url, cli_has (r->args, "--verbose"),
                                r->is_print ? diag_stderr_line : diag_stdout_line);
+    supervisor_tell ("READY=1", "%s%s%s", session_id_text (s), *url ? " at " : "", url);
     struct run_view_style style = { view_mode (r), cli_has (r->args, "--task"), r->is_json,
                                     cli_has (r->args, "--await-watcher") };
     r->view = run_view_start (&style, s);
-}
-
-/* --print --json: one object, keys in name order. */
-static void
-print_result (const struct run *r, const struct session *s, enum session_ending ending)
-{
-    struct launch_counts counts = session_counts (s);
-    _cleanup_json_ json_t *result = json_object ();
-    json_set_string (result, "answer", run_view_answer (r->view));
-    json_set_u64 (result, "duration_ms", counts.duration_ms);
-    json_set_u64 (result, "input_tokens", counts.input_tokens);
-    json_set_u64 (result, "output_tokens", counts.output_tokens);
-    json_set_string (result, "session_id", session_id_text (s));
-    json_set_string (result, "status", session_ending_name (ending));
-    json_set_u64 (result, "turns", counts.turns);
-    _cleanup_free_ char *text = json_text (result, JSON_TEXT_ORDERED);
-    out_printf ("%s\n", text);
 }
 
 /* The last line, once. */
@@ -331,9 +315,12 @@ stage_and_launch (struct run *r, enum session_ending *ending, struct mur_error *
         return false;
     struct launch_options options = { announce, launch_ended, r };
     bool is_ok = session_launch (s, &options, ending, err);
-    r->was_interrupted = session_counts (s).was_interrupted;
+    const struct launch_counts counts = session_counts (s);
+    r->failure = counts.was_interrupted                         ? CLI_INTERRUPTED
+                 : counts.was_stopped && supervisor_is_there () ? CLI_STOPPED
+                                                                : CLI_FAILED;
     if ((r->is_print && r->is_json) || cli_has (r->args, "--result-line"))
-        print_result (r, s, *ending);
+        run_view_print_result (r->view, &counts, session_id_text (s), *ending);
     if (steps)
         steps->ended (steps->ctx, s);
     return is_ok;
@@ -381,6 +368,7 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
                      .is_json = cli_has (args, "--json"),
                      .is_print = cli_has (args, "--print"),
                      .is_quiet = cli_has (args, "--quiet"),
+                     .failure = CLI_FAILED,
                      .arena = arena_new (),
                      .request = { .time.process_start_ms = clock_monotonic_ms () } };
     enum session_ending ending = ENDING_FAILED;
@@ -389,7 +377,7 @@ cmd_run (const struct cli_args *args, struct mur_error **err)
     if (has_launch || ! ok)
         say_status (&r, ending);
     run_clear (&r);
-    return ok ? CLI_OK : r.was_interrupted ? CLI_INTERRUPTED : CLI_FAILED;
+    return ok ? CLI_OK : r.failure;
 }
 
 bool

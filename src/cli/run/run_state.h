@@ -28,7 +28,8 @@ struct run {
     struct capsule_manifest *manifest;
     struct config *config;
     struct host_decision decision;
-    bool has_said_status, was_interrupted;
+    bool has_said_status;
+    int failure; /* how it exits when it did not end well */
     struct launcher_inputs launcher;
     struct policy_request policy_request;
     struct buf manifest_text;

@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/json.h"
+#include "base/json_write.h"
 #include "cli/line/line_reader.h"
 #include "cli/line/terminal_width.h"
 #include "cli/running/watch_view.h"
@@ -342,10 +344,20 @@ run_view_stop (struct run_view *v)
     v->watcher = NULL;
 }
 
-const char *
-run_view_answer (const struct run_view *v)
+void
+run_view_print_result (const struct run_view *v, const struct launch_counts *counts,
+                       const char *session_id, enum session_ending ending)
 {
-    return v ? v->answer : NULL;
+    _cleanup_json_ json_t *result = json_object ();
+    json_set_string (result, "answer", v ? v->answer : NULL);
+    json_set_u64 (result, "duration_ms", counts->duration_ms);
+    json_set_u64 (result, "input_tokens", counts->input_tokens);
+    json_set_u64 (result, "output_tokens", counts->output_tokens);
+    json_set_string (result, "session_id", session_id);
+    json_set_string (result, "status", session_ending_name (ending));
+    json_set_u64 (result, "turns", counts->turns);
+    _cleanup_free_ char *text = json_text (result, JSON_TEXT_ORDERED);
+    out_printf ("%s\n", text);
 }
 
 void

@@ -22,7 +22,7 @@ enum run_view_mode {
 struct run_view_style {
     enum run_view_mode mode;
     bool has_task;       /* the launch has a task of its own: only its answer is printed */
-    bool is_json;        /* --print: kept for run_view_answer instead of printed */
+    bool is_json;        /* --print: kept for run_view_print_result instead of printed */
     bool awaits_another; /* nothing goes on before somebody watches at the door */
 };
 
@@ -32,7 +32,9 @@ struct run_view;
 struct run_view *run_view_start (const struct run_view_style *style, struct session *s);
 /* Shows what is still to be shown and stops. Before the session is freed; NULL does nothing. */
 void run_view_stop (struct run_view *v);
-/* The answer of the first task, after run_view_stop; NULL when it gave none. Borrowed. */
-const char *run_view_answer (const struct run_view *v);
+/* --print --json, after run_view_stop: one object, keys in name order, with the answer of the first
+ * task, if it gave one. */
+void run_view_print_result (const struct run_view *v, const struct launch_counts *counts,
+                            const char *session_id, enum session_ending ending);
 void run_view_free (struct run_view *v);
 DEFINE_CLEANUP (struct run_view, run_view_free)

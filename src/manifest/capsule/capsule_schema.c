@@ -9,21 +9,22 @@
 /* --- capabilities --- */
 
 static const struct schema_key network_keys[] = {
-    KEY (cap_network, allow, KEY_TEXTS,
-         .doc =
-             "Hosts that may be reached: host, host:port or https://host[:port]. Nothing else is."),
+    KEY (
+        cap_network, allow, KEY_TEXTS,
+        DOC (
+            "Hosts that may be reached: host, host:port or https://host[:port]. Nothing else is.")),
     KEY (cap_network, unix_sockets, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
-         .doc = "Commands may use unix sockets of their own."),
+         DOC ("Commands may use unix sockets of their own.")),
     KEY (cap_network, host_sockets, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Absolute paths of sockets of this host that commands may connect to. What answers "
-                "there acts outside every wall."),
+         DOC ("Absolute paths of sockets of this host that commands may connect to. What answers "
+              "there acts outside every wall.")),
     END,
 };
 static const struct schema network_schema = SCHEMA (network_keys, cap_network);
 
 static const struct schema_key peer_fetch_keys[] = {
     KEY (cap_allow, allow, KEY_TEXTS,
-         .doc = "Peers whose handed files may be fetched; adds the tool fetch-peer-file."),
+         DOC ("Peers whose handed files may be fetched; adds the tool fetch-peer-file.")),
     END,
 };
 static const struct schema peer_fetch_schema = SCHEMA (peer_fetch_keys, cap_allow);
@@ -32,76 +33,74 @@ static const char *const workdir_exec_words[] = { "false", "true", "walled", NUL
 
 static const struct schema_key filesystem_keys[] = {
     KEY (cap_filesystem, scope, KEY_TRIMMED,
-         .doc = "On an artifact: the part of the work folder it sees as its own. On the capsule: "
-                "only reported and compared when spawning."),
+         DOC ("On an artifact: the part of the work folder it sees as its own. On the capsule: "
+              "only reported and compared when spawning.")),
     KEY (cap_filesystem, workdir_exec, KEY_ENUM, .flags = KEY_NULL_IS_ERROR,
          .words = workdir_exec_words,
-         .doc =
-             "Files of the work folder and of the session's temporary and home folders may be "
-             "executed: `walled` inside every wall (the class stays; shell.allow no longer bounds "
-             "which code runs), `true` lowers containment to advisory."),
+         DOC ("Files of the work folder and of the session's temporary and home folders may be "
+              "executed: `walled` inside every wall (the class stays; shell.allow no longer bounds "
+              "which code runs), `true` lowers containment to advisory.")),
     KEY (cap_filesystem, read_only, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Subtrees of the work folder that tools and commands may not change."),
+         DOC ("Subtrees of the work folder that tools and commands may not change.")),
     KEY (cap_filesystem, records, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
-         .doc = "On a hook: its folder is the session's own records folder for hooks."),
+         DOC ("On a hook: its folder is the session's own records folder for hooks.")),
     END,
 };
 static const struct schema filesystem_schema = SCHEMA (filesystem_keys, cap_filesystem);
 
 static const struct schema_key interpreter_dir_keys[] = {
-    KEY (interpreter_dir, path, KEY_TEXT, .doc = "An absolute directory."),
-    KEY (interpreter_dir, list_dir, KEY_BOOL, .doc = "Whether it may be listed. Required."),
+    KEY (interpreter_dir, path, KEY_TEXT, DOC ("An absolute directory.")),
+    KEY (interpreter_dir, list_dir, KEY_BOOL, DOC ("Whether it may be listed. Required.")),
     END,
 };
 static const struct schema interpreter_dir_schema = SCHEMA (interpreter_dir_keys, interpreter_dir);
 
 static const struct schema_key interpreter_keys[] = {
-    KEY (interpreter_runtime, binary, KEY_TEXT, .doc = "A name in shell.allow."),
+    KEY (interpreter_runtime, binary, KEY_TEXT, DOC ("A name in shell.allow.")),
     KEY (interpreter_runtime, dirs, KEY_BLOCKS, .block = &interpreter_dir_schema,
-         .doc = "Directories it may read."),
+         DOC ("Directories it may read.")),
     END,
 };
 static const struct schema interpreter_schema = SCHEMA (interpreter_keys, interpreter_runtime);
 
 static const struct schema_key staged_keys[] = {
-    KEY (staged_runtime, binary, KEY_TEXT, .doc = "A name in shell.allow."),
-    KEY (staged_runtime, source_path, KEY_TEXT, .doc = "The absolute directory to stage."),
-    KEY (staged_runtime, pin, KEY_TRIMMED, .doc = "What the operator pins it to; only reported."),
+    KEY (staged_runtime, binary, KEY_TEXT, DOC ("A name in shell.allow.")),
+    KEY (staged_runtime, source_path, KEY_TEXT, DOC ("The absolute directory to stage.")),
+    KEY (staged_runtime, pin, KEY_TRIMMED, DOC ("What the operator pins it to; only reported.")),
     END,
 };
 static const struct schema staged_schema = SCHEMA (staged_keys, staged_runtime);
 
 static const struct schema_key shell_keys[] = {
-    KEY (cap_shell, allow, KEY_TEXTS, .doc = "Programs that may run, by bare name."),
+    KEY (cap_shell, allow, KEY_TEXTS, DOC ("Programs that may run, by bare name.")),
     KEY (cap_shell, strip_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
-         .doc = "Variables taken out of every environment: NAME, PREFIX*, *SUFFIX, *PART*, *."),
+         DOC ("Variables taken out of every environment: NAME, PREFIX*, *SUFFIX, *PART*, *.")),
     KEY (cap_shell, baseline_env, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
-         .doc = "Host variables added to the environment of commands, by exact name."),
+         DOC ("Host variables added to the environment of commands, by exact name.")),
     KEY (cap_shell, interpreter_runtime, KEY_BLOCKS, .block = &interpreter_schema,
-         .doc = "Host directories an allowed interpreter may read."),
+         DOC ("Host directories an allowed interpreter may read.")),
     KEY (cap_shell, staged_runtime, KEY_BLOCKS, .block = &staged_schema,
-         .doc = "Runtimes placed into a sealed root; needs containment: sealed."),
+         DOC ("Runtimes placed into a sealed root; needs containment: sealed.")),
     END,
 };
 static const struct schema shell_schema = SCHEMA (shell_keys, cap_shell);
 
 static const struct schema_key spawn_keys[] = {
     KEY (cap_spawn, allow, KEY_TEXTS,
-         .doc = "Capsules that may be started, by full name; adds the tool delegate-task."),
+         DOC ("Capsules that may be started, by full name; adds the tool delegate-task.")),
     KEY (cap_spawn, workdir_snapshot, KEY_TEXTS,
-         .doc = "Children of spawn.allow that receive a snapshot of the work folder."),
+         DOC ("Children of spawn.allow that receive a snapshot of the work folder.")),
     END,
 };
 static const struct schema spawn_schema = SCHEMA (spawn_keys, cap_spawn);
 
 static const struct schema_key env_keys[] = {
-    KEY (cap_allow, allow, KEY_TEXTS, .doc = "Host variables guests receive, by exact name."),
+    KEY (cap_allow, allow, KEY_TEXTS, DOC ("Host variables guests receive, by exact name.")),
     END,
 };
 static const struct schema env_schema = SCHEMA (env_keys, cap_allow);
 
-#define POSITIVE(default_value, text)                                                              \
-    .rule = RULE_POSITIVE, .fallback = (default_value), .doc = (text)
+#define POSITIVE(default_value, text) .rule = RULE_POSITIVE, .fallback = (default_value), DOC (text)
 
 static const struct schema_key limits_keys[] = {
     KEY (cap_limits, memory_bytes, KEY_U64, POSITIVE (512 * MIB, "Bytes of one linear memory.")),
@@ -144,58 +143,58 @@ const struct schema resources_schema = SCHEMA (resources_keys, cap_resources);
 
 static const struct schema_key state_keys[] = {
     KEY (cap_state, store, KEY_TRIM_KEPT,
-         .doc = "Folder below ~/.murmur/state the artifact keeps between sessions; the capsule's "
-                "name when absent."),
+         DOC ("Folder below ~/.murmur/state the artifact keeps between sessions; the capsule's "
+              "name when absent.")),
     END,
 };
 static const struct schema state_schema = SCHEMA (state_keys, cap_state);
 
 static const struct schema_key read_keys[] = {
-    KEY (cap_read, read, KEY_BOOL, .doc = "Required."),
+    KEY (cap_read, read, KEY_BOOL, DOC ("Required.")),
     END,
 };
 static const struct schema read_schema = SCHEMA (read_keys, cap_read);
 
 static const struct schema_key plan_keys[] = {
-    KEY (cap_plan, submit, KEY_BOOL, .doc = "Adds the tool submit-plan. Required in the block."),
+    KEY (cap_plan, submit, KEY_BOOL, DOC ("Adds the tool submit-plan. Required in the block.")),
     END,
 };
 static const struct schema plan_schema = SCHEMA (plan_keys, cap_plan);
 
 static const struct schema_key install_keys[] = {
     KEY (cap_install, skill, KEY_TEXTS,
-         .doc = "Skills a session may pull: *, scope/*, scope/prefix* or a full name."),
-    KEY (cap_install, tool, KEY_TEXTS, .doc = "Tools a session may pull, the same way."),
+         DOC ("Skills a session may pull: *, scope/*, scope/prefix* or a full name.")),
+    KEY (cap_install, tool, KEY_TEXTS, DOC ("Tools a session may pull, the same way.")),
     KEY (cap_install, from, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT,
-         .doc = "Where pulls come from: stores, or stores and sources."),
+         DOC ("Where pulls come from: stores, or stores and sources.")),
     END,
 };
 static const struct schema install_schema = SCHEMA (install_keys, cap_install);
 
 static const struct schema_key capability_keys[] = {
-    KEY (capabilities, network, KEY_BLOCK, .block = &network_schema, .doc = "Outbound network."),
+    KEY (capabilities, network, KEY_BLOCK, .block = &network_schema, DOC ("Outbound network.")),
     KEY (capabilities, peer_fetch, KEY_BLOCK, .block = &peer_fetch_schema,
-         .doc = "Files handed by peers."),
-    KEY (capabilities, filesystem, KEY_BLOCK, .block = &filesystem_schema, .doc = "Files."),
-    KEY (capabilities, shell, KEY_BLOCK, .block = &shell_schema, .doc = "Native commands."),
-    KEY (capabilities, spawn, KEY_BLOCK, .block = &spawn_schema, .doc = "Starting other capsules."),
-    KEY (capabilities, env, KEY_BLOCK, .block = &env_schema, .doc = "Host variables for guests."),
+         DOC ("Files handed by peers.")),
+    KEY (capabilities, filesystem, KEY_BLOCK, .block = &filesystem_schema, DOC ("Files.")),
+    KEY (capabilities, shell, KEY_BLOCK, .block = &shell_schema, DOC ("Native commands.")),
+    KEY (capabilities, spawn, KEY_BLOCK, .block = &spawn_schema, DOC ("Starting other capsules.")),
+    KEY (capabilities, env, KEY_BLOCK, .block = &env_schema, DOC ("Host variables for guests.")),
     KEY (capabilities, limits, KEY_BLOCK, .block = &limits_schema,
-         .doc = "Bounds of one component call."),
+         DOC ("Bounds of one component call.")),
     KEY (capabilities, resources, KEY_BLOCK, .block = &resources_schema,
-         .doc = "Bounds of native commands."),
+         DOC ("Bounds of native commands.")),
     KEY (capabilities, state, KEY_BLOCK, .block = &state_schema,
-         .doc = "State kept between sessions; on an artifact."),
+         DOC ("State kept between sessions; on an artifact.")),
     KEY (capabilities, task_io, KEY_BLOCK, .block = &read_schema,
-         .doc = "A hook may read the task's text."),
+         DOC ("A hook may read the task's text.")),
     KEY (capabilities, conversation, KEY_BLOCK, .block = &read_schema,
-         .doc = "A hook may read the conversation."),
-    KEY (capabilities, plan, KEY_BLOCK, .block = &plan_schema, .doc = "Plans."),
+         DOC ("A hook may read the conversation.")),
+    KEY (capabilities, plan, KEY_BLOCK, .block = &plan_schema, DOC ("Plans.")),
     KEY (capabilities, install, KEY_BLOCK, .block = &install_schema,
-         .doc = "Pulling artifacts while running."),
+         DOC ("Pulling artifacts while running.")),
     KEY_AS ("containment", capabilities, written_containment, KEY_TRIMMED, .rule = RULE_WORDS,
             .words = (const char *const[]){ "advisory", "scoped", "sealed", NULL },
-            .doc = "The floor: a host that cannot give it refuses the launch."),
+            DOC ("The floor: a host that cannot give it refuses the launch.")),
     END,
 };
 const struct schema capabilities_schema = SCHEMA (capability_keys, capabilities);
@@ -204,15 +203,14 @@ const struct schema capabilities_schema = SCHEMA (capability_keys, capabilities)
 
 static const struct schema_key gateway_keys[] = {
     KEY_AS ("endpoint", gateway_block, written_endpoint, KEY_TEXT,
-            .doc = "The provider's literal address."),
+            DOC ("The provider's literal address.")),
     KEY_AS ("api_key", gateway_block, written_api_key, KEY_SCALAR,
-            .doc = "${NAME} of a credential or variable, or the key itself."),
+            DOC ("${NAME} of a credential or variable, or the key itself.")),
     KEY_AS ("keyless", gateway_block, written_keyless, KEY_BOOL,
-            .doc = "The provider wants no key."),
+            DOC ("The provider wants no key.")),
     KEY (gateway_block, header, KEY_TRIMMED,
-         .doc =
-             "The header that carries the key (authorization, x-api-key, x-goog-api-key, api-key, "
-             "...), where the provider wants another than the artifact says."),
+         DOC ("The header that carries the key (authorization, x-api-key, x-goog-api-key, api-key, "
+              "...), where the provider wants another than the artifact says.")),
     END,
 };
 static const struct schema gateway_schema = SCHEMA (gateway_keys, gateway_block);
@@ -224,62 +222,62 @@ static const char *const mcp_ask_words[] = { "deny", "operator", NULL };
 
 static const struct schema_key mcp_keys[] = {
     KEY (mcp_block, args, KEY_TEXTS,
-         .doc = "Words after the packed command; those it was reviewed with when absent."),
+         DOC ("Words after the packed command; those it was reviewed with when absent.")),
     KEY_AS ("env", mcp_block, written_env, KEY_NODE,
-            .doc = "Constants of its environment. What looks like a key is refused."),
+            DOC ("Constants of its environment. What looks like a key is refused.")),
     KEY (mcp_block, tools, KEY_TEXTS,
-         .doc = "Which of the reviewed tools are offered; all when absent."),
+         DOC ("Which of the reviewed tools are offered; all when absent.")),
     KEY (mcp_block, prefix, KEY_TRIM_KEPT,
-         .doc = "Put before the tools' names with an underscore: the server's name when absent, "
-                "nothing when empty."),
+         DOC ("Put before the tools' names with an underscore: the server's name when absent, "
+              "nothing when empty.")),
     KEY_AS ("rename", mcp_block, written_rename, KEY_NODE,
-            .doc = "Other names for some of its tools, by their own names."),
+            DOC ("Other names for some of its tools, by their own names.")),
     KEY (mcp_block, start, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_start_words,
-         .doc = "When it is started: with the first call, or with the launch."),
+         DOC ("When it is started: with the first call, or with the launch.")),
     KEY (mcp_block, keep, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_keep_words,
-         .doc = "How long it runs: for the session, or for one call."),
+         DOC ("How long it runs: for the session, or for one call.")),
     KEY (mcp_block, startup_secs, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 600, .fallback = 30,
-         .doc = "Seconds it may take to start and list its tools."),
+         DOC ("Seconds it may take to start and list its tools.")),
     KEY (mcp_block, on_drift, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_drift_words,
-         .doc = "When what it says of its tools is not what was reviewed: refuse every call, or "
-                "drop the tools that changed."),
+         DOC ("When what it says of its tools is not what was reviewed: refuse every call, or "
+              "drop the tools that changed.")),
     KEY (mcp_block, ask, KEY_ENUM, .flags = KEY_NULL_IS_ERROR, .words = mcp_ask_words,
-         .doc = "When it asks a person for input: deny, or let the task wait for the operator."),
+         DOC ("When it asks a person for input: deny, or let the task wait for the operator.")),
     KEY (mcp_block, url, KEY_TRIMMED,
-         .doc = "Of a server far away: its address, as reviewed. With a gateway beside it, without "
-                "an endpoint, the key goes there."),
+         DOC ("Of a server far away: its address, as reviewed. With a gateway beside it, without "
+              "an endpoint, the key goes there.")),
     KEY (mcp_block, gateway_env, KEY_TRIMMED,
-         .doc = "The variable that receives the gateway's address in place of the provider's."),
+         DOC ("The variable that receives the gateway's address in place of the provider's.")),
     KEY (mcp_block, placeholder_env, KEY_TRIMMED,
-         .doc = "The variable that receives a worthless token where it wants a key."),
+         DOC ("The variable that receives a worthless token where it wants a key.")),
     KEY (mcp_block, secret_env, KEY_TEXTS,
-         .doc = "Host variables with keys it is given plainly: the last resort, warned about."),
+         DOC ("Host variables with keys it is given plainly: the last resort, warned about.")),
     KEY (mcp_block, instructions, KEY_BOOL, .flags = KEY_NULL_IS_ERROR,
-         .doc = "Its reviewed instructions are added to the system prompt."),
+         DOC ("Its reviewed instructions are added to the system prompt.")),
     END,
 };
 const struct schema mcp_schema = SCHEMA (mcp_keys, mcp_block);
 
 static const struct schema_key artifact_keys[] = {
     KEY (artifact_entry, name, KEY_TEXT,
-         .doc = "Full name <scope>/<name>; bare with a source. Required."),
-    KEY (artifact_entry, version, KEY_TEXT, .doc = "Exact version. Required without a source."),
+         DOC ("Full name <scope>/<name>; bare with a source. Required.")),
+    KEY (artifact_entry, version, KEY_TEXT, DOC ("Exact version. Required without a source.")),
     KEY_AS ("runtime", artifact_entry, written_runtime, KEY_TEXT,
-            .doc = "tool, driver, hook, skill or mcp; tool when absent."),
-    KEY (artifact_entry, source, KEY_TRIMMED, .doc = "A local path instead of the stores."),
+            DOC ("tool, driver, hook, skill or mcp; tool when absent.")),
+    KEY (artifact_entry, source, KEY_TRIMMED, DOC ("A local path instead of the stores.")),
     KEY (artifact_entry, local_source, KEY_BOOL,
-         .doc = "Whether a source is accepted; true for skills."),
+         DOC ("Whether a source is accepted; true for skills.")),
     KEY (artifact_entry, prompt_payload, KEY_BOOL,
-         .doc = "May be the system prompt; true for skills."),
+         DOC ("May be the system prompt; true for skills.")),
     KEY (artifact_entry, capabilities, KEY_BLOCK, .block = &capabilities_schema,
-         .doc = "What this artifact may reach: narrows a tool or driver, grants a hook."),
+         DOC ("What this artifact may reach: narrows a tool or driver, grants a hook.")),
     KEY_AS ("on_overflow", artifact_entry, written_on_overflow, KEY_TEXT,
-            .doc = "drop or block: what a full queue of an async hook does."),
-    KEY (artifact_entry, config, KEY_NODE, .doc = "Handed to the artifact as JSON."),
+            DOC ("drop or block: what a full queue of an async hook does.")),
+    KEY (artifact_entry, config, KEY_NODE, DOC ("Handed to the artifact as JSON.")),
     KEY (artifact_entry, gateway, KEY_BLOCK, .block = &gateway_schema, .flags = KEY_NULL_IS_EMPTY,
-         .doc = "A provider reached with a key the artifact never sees."),
+         DOC ("A provider reached with a key the artifact never sees.")),
     KEY (artifact_entry, mcp, KEY_BLOCK, .block = &mcp_schema, .flags = KEY_NULL_IS_EMPTY,
-         .doc = "Of runtime: mcp: how the server is started and what of it is offered."),
+         DOC ("Of runtime: mcp: how the server is started and what of it is offered.")),
     END,
 };
 static const struct schema artifact_schema = SCHEMA (artifact_keys, artifact_entry);
@@ -287,41 +285,41 @@ static const struct schema artifact_schema = SCHEMA (artifact_keys, artifact_ent
 /* --- inference --- */
 
 static const struct schema_key driver_keys[] = {
-    KEY (driver_choice, artifact, KEY_TRIMMED, .doc = "The declared driver artifact. Required."),
-    KEY (driver_choice, config, KEY_NODE, .doc = "Handed to the driver as JSON."),
+    KEY (driver_choice, artifact, KEY_TRIMMED, DOC ("The declared driver artifact. Required.")),
+    KEY (driver_choice, config, KEY_NODE, DOC ("Handed to the driver as JSON.")),
     END,
 };
 static const struct schema driver_schema = SCHEMA (driver_keys, driver_choice);
 
 static const struct schema_key compaction_keys[] = {
     KEY (compaction, threshold, KEY_FLOAT, .rule = RULE_FRACTION_ABOVE_0, .fallback_fraction = 0.98,
-         .doc = "Part of the input budget that starts a compaction."),
-    KEY (compaction, model, KEY_TEXT, .doc = "Model that compacts; the primary one when absent."),
-    KEY (compaction, system_prompt, KEY_TEXT, .flags = KEY_PROSE, .doc = "Its system prompt."),
-    KEY (compaction, system_prompt_file, KEY_TEXT, .doc = "A file with it."),
-    KEY (compaction, dump_summaries, KEY_BOOL, .doc = "Keep the summaries in the records."),
+         DOC ("Part of the input budget that starts a compaction.")),
+    KEY (compaction, model, KEY_TEXT, DOC ("Model that compacts; the primary one when absent.")),
+    KEY (compaction, system_prompt, KEY_TEXT, .flags = KEY_PROSE, DOC ("Its system prompt.")),
+    KEY (compaction, system_prompt_file, KEY_TEXT, DOC ("A file with it.")),
+    KEY (compaction, dump_summaries, KEY_BOOL, DOC ("Keep the summaries in the records.")),
     KEY (compaction, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
-         .doc = "Output cap of these calls."),
-    KEY (compaction, driver_config, KEY_NODE, .doc = "Laid over driver.config for these calls."),
+         DOC ("Output cap of these calls.")),
+    KEY (compaction, driver_config, KEY_NODE, DOC ("Laid over driver.config for these calls.")),
     END,
 };
 static const struct schema compaction_schema = SCHEMA (compaction_keys, compaction);
 
 static const struct schema_key alternate_keys[] = {
-    KEY (alternate, name, KEY_TEXT, .doc = "How it is selected. Required."),
-    KEY (alternate, model, KEY_TRIMMED, .doc = "Required."),
-    KEY (alternate, driver, KEY_BLOCK, .block = &driver_schema, .doc = "Required."),
+    KEY (alternate, name, KEY_TEXT, DOC ("How it is selected. Required.")),
+    KEY (alternate, model, KEY_TRIMMED, DOC ("Required.")),
+    KEY (alternate, driver, KEY_BLOCK, .block = &driver_schema, DOC ("Required.")),
     END,
 };
 static const struct schema alternate_schema = SCHEMA (alternate_keys, alternate);
 
 static const struct schema_key retry_keys[] = {
     KEY (retry_limits, max_retries, KEY_U64, .rule = RULE_RANGE, .min = 0, .max = 20, .fallback = 6,
-         .doc = "How often a failed request is repeated."),
+         DOC ("How often a failed request is repeated.")),
     KEY (retry_limits, initial_delay_ms, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 60000,
-         .fallback = 1000, .doc = "Milliseconds before the first repetition."),
+         .fallback = 1000, DOC ("Milliseconds before the first repetition.")),
     KEY (retry_limits, max_delay_ms, KEY_U64, .rule = RULE_RANGE, .min = 1, .max = 3600000,
-         .fallback = 60000, .doc = "Most milliseconds between two."),
+         .fallback = 60000, DOC ("Most milliseconds between two.")),
     END,
 };
 const struct schema retry_schema = SCHEMA (retry_keys, retry_limits);
@@ -329,34 +327,34 @@ const struct schema retry_schema = SCHEMA (retry_keys, retry_limits);
 static const struct schema_key inference_keys[] = {
     KEY_AS ("transport", inference, written_transport, KEY_TRIMMED, .rule = RULE_WORDS,
             .words = (const char *const[]){ "http", "process", NULL },
-            .doc = "http asks a model through a driver; process drives a harness."),
+            DOC ("http asks a model through a driver; process drives a harness.")),
     KEY (inference, endpoint, KEY_NODE, .flags = KEY_HIDDEN),
-    KEY (inference, model, KEY_TRIMMED, .doc = "The model's id. Required with http."),
+    KEY (inference, model, KEY_TRIMMED, DOC ("The model's id. Required with http.")),
     KEY (inference, api_key, KEY_NODE, .flags = KEY_HIDDEN),
     KEY (inference, command, KEY_TRIMMED,
-         .doc = "The harness executable, instead of the one the driver names."),
+         DOC ("The harness executable, instead of the one the driver names.")),
     KEY_AS ("containment", inference, written_containment, KEY_TRIMMED, .rule = RULE_WORDS,
             .words = (const char *const[]){ "none", "advisory", "scoped", "sealed", NULL },
-            .doc = "The class the harness itself runs in, with transport: process; the capsule's "
-                   "own floor when absent, and outside of every class when there is none."),
+            DOC ("The class the harness itself runs in, with transport: process; the capsule's "
+                 "own floor when absent, and outside of every class when there is none.")),
     KEY (inference, system_prompt, KEY_TRIMMED, .flags = KEY_PROSE,
-         .doc = "The system prompt itself."),
-    KEY (inference, system_prompt_file, KEY_TRIMMED, .doc = "A file with it, beside the manifest."),
-    KEY (inference, system_prompt_artifact, KEY_TRIMMED, .doc = "A declared skill that is it."),
-    KEY (inference, driver, KEY_BLOCK, .block = &driver_schema, .doc = "The driver. Required."),
+         DOC ("The system prompt itself.")),
+    KEY (inference, system_prompt_file, KEY_TRIMMED, DOC ("A file with it, beside the manifest.")),
+    KEY (inference, system_prompt_artifact, KEY_TRIMMED, DOC ("A declared skill that is it.")),
+    KEY (inference, driver, KEY_BLOCK, .block = &driver_schema, DOC ("The driver. Required.")),
     KEY (inference, compaction, KEY_BLOCK, .block = &compaction_schema,
-         .doc = "Making a long conversation short."),
-    KEY (inference, max_turns, KEY_U32, .rule = RULE_POSITIVE, .doc = "Turns of one task."),
+         DOC ("Making a long conversation short.")),
+    KEY (inference, max_turns, KEY_U32, .rule = RULE_POSITIVE, DOC ("Turns of one task.")),
     KEY (inference, max_task_reopens, KEY_NODE, .flags = KEY_HIDDEN),
-    KEY (inference, max_tokens, KEY_U32, .rule = RULE_POSITIVE, .doc = "Output cap of one turn."),
+    KEY (inference, max_tokens, KEY_U32, .rule = RULE_POSITIVE, DOC ("Output cap of one turn.")),
     KEY (inference, max_session_tokens, KEY_U64, .rule = RULE_POSITIVE,
-         .doc = "Tokens the whole session may spend."),
+         DOC ("Tokens the whole session may spend.")),
     KEY_AS ("tool_refresh", inference, written_tool_refresh, KEY_TEXT, .rule = RULE_WORDS,
             .words = (const char *const[]){ "compaction", "immediate", NULL },
-            .doc = "When a changed tool list reaches the model."),
+            DOC ("When a changed tool list reaches the model.")),
     KEY (inference, alternates, KEY_BLOCKS, .block = &alternate_schema, .flags = KEY_NULL_IS_ABSENT,
-         .doc = "Other drivers and models a session may switch to."),
-    KEY (inference, retry, KEY_BLOCK, .block = &retry_schema, .doc = "Repeating failed requests."),
+         DOC ("Other drivers and models a session may switch to.")),
+    KEY (inference, retry, KEY_BLOCK, .block = &retry_schema, DOC ("Repeating failed requests.")),
     END,
 };
 const struct schema inference_schema = SCHEMA (inference_keys, inference);
@@ -365,70 +363,70 @@ const struct schema inference_schema = SCHEMA (inference_keys, inference);
 
 static const struct schema_key context_keys[] = {
     KEY (context, max_tokens, KEY_U32, .rule = RULE_POSITIVE,
-         .doc = "Context window of every driver choice."),
+         DOC ("Context window of every driver choice.")),
     KEY_AS ("record", context, written_record, KEY_TRIM_KEPT, .rule = RULE_WORDS,
             .words = (const char *const[]){ "on", "off", NULL },
-            .doc = "Whether conversations are kept."),
+            DOC ("Whether conversations are kept.")),
     KEY (context, record_store, KEY_TRIM_KEPT,
-         .doc = "Folder they are kept in; the capsule's name when absent."),
+         DOC ("Folder they are kept in; the capsule's name when absent.")),
     KEY (context, seed_budget, KEY_FLOAT, .rule = RULE_FRACTION, .fallback_fraction = 0.10,
-         .doc = "Part of the budget a hook may seed."),
+         DOC ("Part of the budget a hook may seed.")),
     KEY (context, seed_overflow_margin, KEY_FLOAT, .rule = RULE_FRACTION, .fallback_fraction = 0.10,
-         .doc = "How far a seed may exceed it."),
+         DOC ("How far a seed may exceed it.")),
     KEY_AS ("retain", context, written_retain, KEY_NODE,
-            .doc = "max_messages and max_age of a record."),
+            DOC ("max_messages and max_age of a record.")),
     END,
 };
 const struct schema context_schema = SCHEMA (context_keys, context);
 
 static const struct schema_key scorer_keys[] = {
     KEY (scorer, type, KEY_TEXT, .flags = KEY_REQUIRED,
-         .doc = "exit_ok, max_turns, max_tokens, tool_sequence or llm_judge. Required."),
-    KEY (scorer, name, KEY_TEXT, .doc = "Its name; the type when absent."),
-    KEY (scorer, max, KEY_U64, .doc = "10 turns or 100000 tokens when absent."),
-    KEY (scorer, expected, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT, .doc = "Tools in order."),
+         DOC ("exit_ok, max_turns, max_tokens, tool_sequence or llm_judge. Required.")),
+    KEY (scorer, name, KEY_TEXT, DOC ("Its name; the type when absent.")),
+    KEY (scorer, max, KEY_U64, DOC ("10 turns or 100000 tokens when absent.")),
+    KEY (scorer, expected, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT, DOC ("Tools in order.")),
     END,
 };
 static const struct schema scorer_schema = SCHEMA (scorer_keys, scorer);
 
 static const struct schema_key eval_keys[] = {
-    KEY (eval_block, dataset_id, KEY_TEXT, .doc = "Name of the dataset."),
-    KEY (eval_block, scorers, KEY_BLOCKS, .block = &scorer_schema, .doc = "How a run is judged."),
+    KEY (eval_block, dataset_id, KEY_TEXT, DOC ("Name of the dataset.")),
+    KEY (eval_block, scorers, KEY_BLOCKS, .block = &scorer_schema, DOC ("How a run is judged.")),
     END,
 };
 static const struct schema eval_schema = SCHEMA (eval_keys, eval_block);
 
 static const struct schema_key otel_keys[] = {
     KEY (otel_block, endpoint, KEY_TRIMMED,
-         .doc = "Where spans go: http:// or https://, host, port, a prefix."),
+         DOC ("Where spans go: http:// or https://, host, port, a prefix.")),
     KEY (otel_block, protocol, KEY_TRIMMED, .rule = RULE_WORDS,
          .words = (const char *const[]){ "http/protobuf", "http/json", NULL },
-         .doc = "http/protobuf when absent, or http/json."),
+         DOC ("http/protobuf when absent, or http/json.")),
     KEY_AS ("headers", otel_block, written_headers, KEY_NODE,
-            .doc = "Sent with each request: names to texts, in which ${NAME} is a credential."),
+            DOC ("Sent with each request: names to texts, in which ${NAME} is a credential.")),
     KEY (otel_block, conventions, KEY_TRIMMED, .rule = RULE_WORDS,
          .words = (const char *const[]){ "gen_ai", "capsule", NULL },
-         .doc = "gen_ai when absent (OpenTelemetry's GenAI conventions), or capsule."),
+         DOC ("gen_ai when absent (OpenTelemetry's GenAI conventions), or capsule.")),
     KEY (otel_block, content, KEY_TRIMMED, .rule = RULE_WORDS,
          .words = (const char *const[]){ "none", "meta", "full", NULL },
-         .doc = "What of the conversation spans carry: none when absent; meta: command lines and "
-                "failures; full: messages, arguments and results, which trace.capture must keep."),
-    KEY (otel_block, metrics, KEY_BOOL, .fallback = true, .doc = "Metrics, too; true when absent."),
-    KEY (otel_block, pending, KEY_BOOL, .doc = "Send a task's span at its start as well."),
+         DOC ("What of the conversation spans carry: none when absent; meta: command lines and "
+              "failures; full: messages, arguments and results, which trace.capture must keep.")),
+    KEY (otel_block, metrics, KEY_BOOL, .fallback = true, DOC ("Metrics, too; true when absent.")),
+    KEY (otel_block, pending, KEY_BOOL, DOC ("Send a task's span at its start as well.")),
     KEY (otel_block, sample, KEY_FLOAT, .rule = RULE_FRACTION,
-         .doc = "The share of traces that is sent, 0 to 1; 1 when absent."),
+         DOC ("The share of traces that is sent, 0 to 1; 1 when absent.")),
     KEY_AS ("resource", otel_block, written_resource, KEY_NODE,
-            .doc = "Attributes of the sender: names to texts."),
+            DOC ("Attributes of the sender: names to texts.")),
     END,
 };
 const struct schema otel_schema = SCHEMA (otel_keys, otel_block);
 
 static const struct schema_key observability_keys[] = {
     KEY (observability, otel_endpoint, KEY_TRIMMED,
-         .doc = "Where capsule.* spans are exported; with otel beside it, that block's endpoint."),
+         DOC ("Where capsule.* spans are exported; with otel beside it, that block's endpoint.")),
     KEY (observability, otel, KEY_BLOCK, .block = &otel_schema, .flags = KEY_NULL_IS_EMPTY,
-         .doc = "How spans are exported."),
-    KEY (observability, eval, KEY_BLOCK, .block = &eval_schema, .doc = "Evaluation."),
+         DOC ("How spans are exported.")),
+    KEY (observability, eval, KEY_BLOCK, .block = &eval_schema, DOC ("Evaluation.")),
     END,
 };
 static const struct schema observability_schema = SCHEMA (observability_keys, observability);
@@ -439,7 +437,7 @@ static const struct schema_key snapshot_keys[] = {
     KEY (snapshot_block, max_file, KEY_U64,
          POSITIVE (SNAPSHOT_MAX_FILE, "Bytes of one file; larger ones are left out.")),
     KEY (snapshot_block, exclude, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Names and paths that are left out, as shell patterns."),
+         DOC ("Names and paths that are left out, as shell patterns.")),
     END,
 };
 static const struct schema snapshot_schema = SCHEMA (snapshot_keys, snapshot_block);
@@ -447,55 +445,54 @@ static const struct schema snapshot_schema = SCHEMA (snapshot_keys, snapshot_blo
 static const struct schema_key trace_keys[] = {
     KEY_AS ("capture", trace_block, written_capture, KEY_TRIM_KEPT, .rule = RULE_WORDS,
             .words = (const char *const[]){ "none", "meta", "content", "replay", NULL },
-            .doc = "How much of what was said is kept; meta when absent."),
+            DOC ("How much of what was said is kept; meta when absent.")),
     KEY (trace_block, snapshot, KEY_BLOCK, .block = &snapshot_schema,
-         .doc = "What of the work folder capture replay keeps."),
+         DOC ("What of the work folder capture replay keeps.")),
     KEY_AS ("retain", trace_block, written_retain, KEY_NODE,
-            .doc = "max_sessions and max_age of traces."),
+            DOC ("max_sessions and max_age of traces.")),
     END,
 };
 const struct schema trace_schema = SCHEMA (trace_keys, trace_block);
 
 static const struct schema_key credential_keys[] = {
     KEY (door_credential, scopes, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Methods this credential may call. Required."),
+         DOC ("Methods this credential may call. Required.")),
     END,
 };
 static const struct schema credential_schema = SCHEMA (credential_keys, door_credential);
 
 static const struct schema_key authentication_keys[] = {
-    KEY (door_authentication, scheme, KEY_TRIMMED, .doc = "bearer. Required."),
+    KEY (door_authentication, scheme, KEY_TRIMMED, DOC ("bearer. Required.")),
     KEY (door_authentication, credentials, KEY_BLOCK_MAP, .block = &credential_schema,
-         .flags = KEY_NULL_IS_ABSENT, .doc = "Names and what each may do, beside the operator."),
+         .flags = KEY_NULL_IS_ABSENT, DOC ("Names and what each may do, beside the operator.")),
     END,
 };
 static const struct schema authentication_schema =
     SCHEMA (authentication_keys, door_authentication);
 
 static const struct schema_key door_keys[] = {
-    KEY (door_network, internal_port, KEY_U16,
-         .doc = "Port of the door; any free one when absent."),
+    KEY (door_network, internal_port, KEY_U16, DOC ("Port of the door; any free one when absent.")),
     KEY (door_network, authentication, KEY_BLOCK, .block = &authentication_schema,
-         .doc = "Who may come in; everybody when absent."),
+         DOC ("Who may come in; everybody when absent.")),
     END,
 };
 static const struct schema door_schema = SCHEMA (door_keys, door_network);
 
 static const struct schema_key keep_working_keys[] = {
     KEY (keep_working, message, KEY_TEXT, .flags = KEY_PROSE,
-         .doc = "What the model is told. Required."),
-    KEY (keep_working, limit, KEY_U32, .rule = RULE_POSITIVE, .doc = "How often. Required."),
+         DOC ("What the model is told. Required.")),
+    KEY (keep_working, limit, KEY_U32, .rule = RULE_POSITIVE, DOC ("How often. Required.")),
     END,
 };
 static const struct schema keep_working_schema = SCHEMA (keep_working_keys, keep_working);
 
 static const struct schema_key done_check_keys[] = {
     KEY (done_check, command, KEY_TEXT,
-         .doc = "An allowed command that judges the result. Required."),
+         DOC ("An allowed command that judges the result. Required.")),
     KEY (done_check, limit, KEY_U32,
-         .doc = "How often a task is reopened; 0 only records. Required."),
+         DOC ("How often a task is reopened; 0 only records. Required.")),
     KEY (done_check, timeout_secs, KEY_U64, .rule = RULE_POSITIVE, .fallback = 600,
-         .doc = "Seconds it may take."),
+         DOC ("Seconds it may take.")),
     END,
 };
 static const struct schema done_check_schema = SCHEMA (done_check_keys, done_check);
@@ -503,39 +500,39 @@ static const struct schema done_check_schema = SCHEMA (done_check_keys, done_che
 static const struct schema_key lifecycle_keys[] = {
     KEY (lifecycle, task_acceptance, KEY_ENUM, .fallback = ACCEPT_SINGLE,
          .words = (const char *const[]){ "none", "single", "queue", NULL },
-         .doc = "Tasks taken at the door."),
+         DOC ("Tasks taken at the door.")),
     KEY (lifecycle, after_task, KEY_ENUM, .fallback = AFTER_EXIT,
          .words = (const char *const[]){ "exit", "sleep", NULL },
-         .doc = "What happens when a task is done."),
-    KEY (lifecycle, queue_depth, KEY_U64, .fallback = 1, .doc = "Tasks that may wait with queue."),
+         DOC ("What happens when a task is done.")),
+    KEY (lifecycle, queue_depth, KEY_U64, .fallback = 1, DOC ("Tasks that may wait with queue.")),
     KEY (lifecycle, input_timeout_secs, KEY_U64,
-         .doc = "Seconds to wait for an answer; for ever when absent."),
+         DOC ("Seconds to wait for an answer; for ever when absent.")),
     KEY (lifecycle, conversation, KEY_ENUM, .fallback = CONVERSATION_STATELESS,
          .words = (const char *const[]){ "stateless", "threaded", NULL },
-         .doc = "Whether a context is continued."),
+         DOC ("Whether a context is continued.")),
     KEY (lifecycle, max_task_reopens, KEY_U32, .fallback = 1,
-         .doc = "How often hooks may reopen a task."),
+         DOC ("How often hooks may reopen a task.")),
     KEY (lifecycle, shell_grace_secs, KEY_U64, .fallback = 10,
-         .doc = "Seconds before a command goes to the background."),
+         DOC ("Seconds before a command goes to the background.")),
     KEY (lifecycle, delegation_deadline_secs, KEY_U64, .fallback = 600,
-         .doc = "Seconds a delegated task may take."),
+         DOC ("Seconds a delegated task may take.")),
     KEY (lifecycle, deadline_notice_secs, KEY_U64,
-         .doc = "Seconds before the deadline the model is told; 0 never."),
+         DOC ("Seconds before the deadline the model is told; 0 never.")),
     KEY (lifecycle, keep_working, KEY_BLOCK, .block = &keep_working_schema,
-         .doc = "Sends the model back to work."),
+         DOC ("Sends the model back to work.")),
     KEY (lifecycle, done_check, KEY_BLOCK, .block = &done_check_schema,
-         .doc = "A command decides whether it is done."),
+         DOC ("A command decides whether it is done.")),
     END,
 };
 const struct schema lifecycle_schema = SCHEMA (lifecycle_keys, lifecycle);
 
 static const struct schema_key control_keys[] = {
     KEY (control, settings, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Settings a controller may change: inference.max_tokens, inference.driver."),
+         DOC ("Settings a controller may change: inference.max_tokens, inference.driver.")),
     KEY (control, secrets, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Keys only a controller supplies."),
+         DOC ("Keys only a controller supplies.")),
     KEY (control, agent_settings, KEY_TEXTS, .flags = KEY_NULL_IS_ABSENT | KEY_TRIM_ITEMS,
-         .doc = "Settings the agent may change itself: inference.driver."),
+         DOC ("Settings the agent may change itself: inference.driver.")),
     END,
 };
 static const struct schema control_schema = SCHEMA (control_keys, control);
@@ -544,58 +541,57 @@ static const char *const on_timeout_words[] = { "refuse", "allow", NULL };
 
 static const struct schema_key approvals_keys[] = {
     KEY (approvals, tools, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Tools asked about before each call, by the name the model calls them by or their "
-                "full name; `*` for every tool."),
+         DOC ("Tools asked about before each call, by the name the model calls them by or their "
+              "full name; `*` for every tool.")),
     KEY (approvals, commands, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Commands asked about before they run: a program, or a program and words that "
-                "follow it in this order, as in `git push`. A script in which it cannot be seen "
-                "which programs run is asked about too."),
+         DOC ("Commands asked about before they run: a program, or a program and words that "
+              "follow it in this order, as in `git push`. A script in which it cannot be seen "
+              "which programs run is asked about too.")),
     KEY (approvals, hosts, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Hosts of network.allow that stay closed to tools and commands until a call that "
-                "names one was approved."),
+         DOC ("Hosts of network.allow that stay closed to tools and commands until a call that "
+              "names one was approved.")),
     KEY (approvals, paths, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Subtrees of the work folder: what may write there is asked about."),
+         DOC ("Subtrees of the work folder: what may write there is asked about.")),
     KEY (approvals, capsules, KEY_TEXTS, .flags = KEY_TRIM_ITEMS,
-         .doc = "Capsules of spawn.allow asked about before a task is delegated to them."),
+         DOC ("Capsules of spawn.allow asked about before a task is delegated to them.")),
     KEY (approvals, timeout_secs, KEY_U64, POSITIVE (300, "How long a question waits.")),
     KEY (approvals, on_timeout, KEY_ENUM, .words = on_timeout_words,
-         .doc = "What the end of that time answers: `refuse` or `allow`, once."),
+         DOC ("What the end of that time answers: `refuse` or `allow`, once.")),
     END,
 };
 const struct schema approvals_schema = SCHEMA (approvals_keys, approvals);
 
 static const struct schema_key deploy_keys[] = {
-    KEY (deploy, mur_version, KEY_TRIMMED, .doc = "The version a deployment uses."),
+    KEY (deploy, mur_version, KEY_TRIMMED, DOC ("The version a deployment uses.")),
     END,
 };
 static const struct schema deploy_schema = SCHEMA (deploy_keys, deploy);
 
 static const struct schema_key capsule_keys[] = {
-    KEY (capsule_manifest, name, KEY_TEXT, .doc = "Required."),
+    KEY (capsule_manifest, name, KEY_TEXT, DOC ("Required.")),
     KEY (capsule_manifest, version, KEY_TEXT,
-         .doc = "Required. Three numbers where it is packed, such as 0.1.0; a bare number is taken "
-                "as its text."),
+         DOC ("Required. Three numbers where it is packed, such as 0.1.0; a bare number is taken "
+              "as its text.")),
     KEY (capsule_manifest, artifacts, KEY_BLOCKS, .block = &artifact_schema,
-         .doc = "What the capsule is made of."),
+         DOC ("What the capsule is made of.")),
     KEY (capsule_manifest, capabilities, KEY_BLOCK, .block = &capabilities_schema,
-         .doc = "What it may do. Absent means deny."),
+         DOC ("What it may do. Absent means deny.")),
     KEY (capsule_manifest, inference, KEY_BLOCK, .block = &inference_schema,
-         .doc = "The model. Absent: a script capsule."),
-    KEY (capsule_manifest, context, KEY_BLOCK, .block = &context_schema, .doc = "Conversations."),
+         DOC ("The model. Absent: a script capsule.")),
+    KEY (capsule_manifest, context, KEY_BLOCK, .block = &context_schema, DOC ("Conversations.")),
     KEY (capsule_manifest, observability, KEY_BLOCK, .block = &observability_schema,
-         .doc = "Spans and evaluation."),
-    KEY (capsule_manifest, trace, KEY_BLOCK, .block = &trace_schema,
-         .doc = "What the trace keeps."),
-    KEY (capsule_manifest, network, KEY_BLOCK, .block = &door_schema, .doc = "The door."),
+         DOC ("Spans and evaluation.")),
+    KEY (capsule_manifest, trace, KEY_BLOCK, .block = &trace_schema, DOC ("What the trace keeps.")),
+    KEY (capsule_manifest, network, KEY_BLOCK, .block = &door_schema, DOC ("The door.")),
     KEY (capsule_manifest, lifecycle, KEY_BLOCK, .block = &lifecycle_schema,
-         .doc = "Tasks and endings."),
+         DOC ("Tasks and endings.")),
     KEY (capsule_manifest, approvals, KEY_BLOCK, .block = &approvals_schema,
-         .doc = "What a person is asked about before it is done."),
+         DOC ("What a person is asked about before it is done.")),
     KEY (capsule_manifest, exports, KEY_BLOCK, .block = &exports_schema,
-         .doc = "What others may read."),
+         DOC ("What others may read.")),
     KEY (capsule_manifest, control, KEY_BLOCK, .block = &control_schema,
-         .doc = "What a controller may change."),
-    KEY (capsule_manifest, deploy, KEY_BLOCK, .block = &deploy_schema, .doc = "Deployment."),
+         DOC ("What a controller may change.")),
+    KEY (capsule_manifest, deploy, KEY_BLOCK, .block = &deploy_schema, DOC ("Deployment.")),
     KEY (capsule_manifest, mur_version, KEY_NODE, .flags = KEY_HIDDEN),
     KEY (capsule_manifest, config, KEY_NODE, .flags = KEY_HIDDEN),
     KEY_INERT ("runtime", "Read when the folder is built."),

@@ -91,12 +91,14 @@ struct schema;
 struct schema_key {
     const char *name;
     enum schema_type type;
-    size_t offset;
+    uint32_t offset;
     const struct schema *block; /* KEY_BLOCK, KEY_BLOCKS, KEY_BLOCK_MAP */
     unsigned flags;
     enum schema_rule rule;
-    uint64_t fallback; /* default of KEY_U*, KEY_ENUM and KEY_BOOL */
-    double fallback_fraction;
+    union {
+        uint64_t fallback; /* default of KEY_U*, KEY_ENUM and KEY_BOOL */
+        double fallback_fraction;
+    };
     uint64_t min, max;
     const char *const *words; /* NULL-terminated */
     const char *doc;          /* one sentence for the reference */

@@ -290,9 +290,12 @@ struct launch_counts
 session_counts (const struct session *s)
 {
     const struct tally *t = &s->tally;
-    return (struct launch_counts){ t->totals.turns, t->totals.input_tokens, t->totals.output_tokens,
+    return (struct launch_counts){ t->totals.turns,
+                                   t->totals.input_tokens,
+                                   t->totals.output_tokens,
                                    clock_monotonic_ms () - t->launched_ms,
-                                   s->cause == TERMINATED_BY_TERMINAL };
+                                   s->cause == TERMINATED_BY_TERMINAL,
+                                   s->cause == TERMINATED_BY_SIGNAL };
 }
 
 const char *

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "door/tasks/intake.h"
+#include "home/supervisor.h"
 #include "session/launch/launched.h"
 #include "session/state/deadline.h"
 #include "session/state/running_task.h"
@@ -130,6 +131,7 @@ termination_begin (struct session *s, enum termination_cause cause)
         cancel_tasks (s, cause);
         registry_interrupt (s->registry);
         diag_stderr_line ("%s", lines[cause]);
+        supervisor_tell ("STOPPING=1", "winding down");
     }
     set_timer (s->rooms.launched->termination, TEARDOWN_LIMIT_SECS * 1000);
 }

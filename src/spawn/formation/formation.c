@@ -242,7 +242,8 @@ is_replaced (const char *entry)
                                          "MURMUR_FORMATION_ID",
                                          "MURMUR_FORMATION_CHANNEL",
                                          "MURMUR_FORMATION_LIFELINE",
-                                         "MURMUR_HOST_WARNINGS_REPORTED" };
+                                         "MURMUR_HOST_WARNINGS_REPORTED",
+                                         "NOTIFY_SOCKET" /* the launcher is the service */ };
     size_t len = strcspn (entry, "=");
     for (size_t i = 0; i < ARRAY_LEN (names); i++)
         if (strlen (names[i]) == len && strncmp (names[i], entry, len) == 0)

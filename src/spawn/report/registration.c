@@ -13,14 +13,21 @@
 #define POD_REPEATS         20
 #define POD_REPEAT_MS       1000
 
-bool
-registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
+static bool
+refuse (const char *roost_url, const char *reason, const char *hint, struct mur_error **err)
 {
     mur_fail (err, E_RUN_019,
               "cannot register with mur-roost at %s: %s. A capsule with capabilities.spawn.allow, "
               "and one that another started, runs only when registered",
               text_is_blank (roost_url) ? "<unset>" : roost_url, reason);
-    return mur_hint (err, "start mur-roost and set MURMUR_ROOST_URL to its address");
+    return mur_hint (err, "%s", hint);
+}
+
+bool
+registration_refuse (const char *roost_url, const char *reason, struct mur_error **err)
+{
+    return refuse (roost_url, reason, "start mur-roost and set MURMUR_ROOST_URL to its address",
+                   err);
 }
 
 static bool
@@ -77,7 +84,14 @@ registration_ask (struct http_client *http, const char *roost_url, const struct 
         *who->fleet = json_incref (json_object_get (answer, "fleet"));
     if (credential && *credential)
         return secret_new (credential, strlen (credential));
-    registration_refuse (roost_url, reason ? reason : "its answer has no field credential", err);
+    if (reason && ! refusal.is_unheard)
+        refuse (roost_url, reason,
+                "mur-roost looks into the store of the user it runs as (mur publish), and takes "
+                "the names of its --spawn-allow",
+                err);
+    else
+        registration_refuse (roost_url, reason ? reason : "its answer has no field credential",
+                             err);
     return NULL;
 }
 
