@@ -5,8 +5,7 @@
  * A child is a process of its own. It lives as long as its handle, or until it ends by itself;
  * there is no detaching. Should the process that holds the handle die by any means, the child
  * learns it through its lifeline and winds down. The lines it writes to its stderr go to this
- * process's. All functions but mur_child_free may be called
- * from several threads at once.
+ * process's.
  */
 #pragma once
 
@@ -50,42 +49,54 @@ struct mur_child_launch {
  * else this process's own image.
  * Returns the handle, or NULL with *err set (owned by the caller): E-RUN-050 when a link stands
  * where the folder belongs, E-RUN-013 when the copy would pass its limit, E-IO-003 for everything
- * else; then no process, no zombie and no folder is left. No message holds the approval. */
+ * else; then no process, no zombie and no folder is left. No message holds the approval. MT-Safe
+ * env. */
 struct mur_child *mur_child_launch (const struct mur_child_launch *launch, struct mur_error **err);
 
-/* Ends the child (mur_child_end) and frees the handle. NULL is fine. */
+/* Ends the child (mur_child_end) and frees the handle. NULL is fine. MT-Safe race:c. */
 void mur_child_free (struct mur_child *c);
 
-/* What is known of a child for as long as its handle lives. All strings are borrowed. */
+/* --- what is known of a child for as long as its handle lives; all strings are borrowed --- */
+
+/* Of its process, until it is reaped. MT-Safe. */
 pid_t mur_child_pid (const struct mur_child *c);
-const char *const *mur_child_argv (const struct mur_child *c); /* NULL-terminated, argv[0] first */
-const char *const *mur_child_environment (const struct mur_child *c); /* "NAME=value", in order */
+/* What it was started with, NULL-terminated, argv[0] first. MT-Safe. */
+const char *const *mur_child_argv (const struct mur_child *c);
+/* The same of its environment: "NAME=value", in order. MT-Safe. */
+const char *const *mur_child_environment (const struct mur_child *c);
+/* "ses_...". MT-Safe. */
 const char *mur_child_session_id (const struct mur_child *c);
-const char *mur_child_url (const struct mur_child *c); /* "http://host:port"; "": it bound none */
-const char *mur_child_door_token (const struct mur_child *c);   /* NULL: an open door */
-const char *mur_child_formation_id (const struct mur_child *c); /* NULL: none */
-const char *mur_child_workdir (const struct mur_child *c);      /* absolute */
-const char *mur_child_records_dir (const struct mur_child *c);  /* absolute, checked */
-/* What the copy of the parent's folder came to, compact JSON; NULL: there was none. */
+/* "http://host:port" of its A2A door; "": it bound none. MT-Safe. */
+const char *mur_child_url (const struct mur_child *c);
+/* The token of that door; NULL: an open door. MT-Safe. */
+const char *mur_child_door_token (const struct mur_child *c);
+/* "frm_..."; NULL: none. MT-Safe. */
+const char *mur_child_formation_id (const struct mur_child *c);
+/* The folder it works in, absolute. MT-Safe. */
+const char *mur_child_workdir (const struct mur_child *c);
+/* The folder of its records, absolute, checked. MT-Safe. */
+const char *mur_child_records_dir (const struct mur_child *c);
+/* What the copy of the parent's folder came to, compact JSON; NULL: there was none. MT-Safe. */
 const char *mur_child_snapshot_report (const struct mur_child *c);
-/* Descriptors of these two folders, opened without following a link. */
+/* A descriptor of its work folder, opened without following a link; the handle's. MT-Safe. */
 int mur_child_workdir_fd (const struct mur_child *c);
+/* The same of its records. MT-Safe. */
 int mur_child_records_fd (const struct mur_child *c);
 /* The last lines it wrote to stderr, at most 20, joined by newlines. Waits up to 5 s for the
- * stream's end when the child has exited. The caller frees it. */
+ * stream's end when the child has exited. Owned: freed with free(3). MT-Safe. */
 char *mur_child_stderr_tail (struct mur_child *c);
 
 /* Whether it has exited; never blocks. Then *status, unless status is NULL, is that of waitpid(2),
- * or -1 when it could not be learnt. */
+ * or -1 when it could not be learnt. MT-Safe. */
 bool mur_child_has_exited (struct mur_child *c, int *status);
-/* Whether it was told to end by us and has not been reaped yet. */
+/* Whether it was told to end by us and has not been reaped yet. MT-Safe. */
 bool mur_child_is_being_ended (struct mur_child *c);
 /* Sends SIGTERM, once, unless it has exited. Never blocks. Call it for several children first and
- * mur_child_end for each then: they share one grace of 5 s. */
+ * mur_child_end for each then: they share one grace of 5 s. MT-Safe. */
 void mur_child_begin_ending (struct mur_child *c);
 /* Begins ending, waits, sends SIGKILL 5 s after the child's own SIGTERM, reaps, closes the
  * lifeline. Returns when it is reaped; at once when another thread is at it already, or it was
- * reaped before. */
+ * reaped before. MT-Safe. */
 void mur_child_end (struct mur_child *c);
 
 #ifdef __cplusplus

@@ -28,20 +28,21 @@ enum mur_event_kind {
     MUR_EVENT_OTHER = 12,      /* a kind this version does not know: the JSON has it */
 };
 
-/* All of these may be called from any thread; what they return lives as long as the event. Of NULL
- * they know nothing: MUR_EVENT_OTHER, NULL. */
+/* Strings live as long as the event. Of NULL these know nothing: MUR_EVENT_OTHER, NULL. */
+
+/* What of the above it is. MT-Safe. */
 enum mur_event_kind mur_event_kind (const struct mur_event *e);
-/* "tsk_..."; NULL: of no task. */
+/* "tsk_..."; NULL: of no task. MT-Safe. */
 const char *mur_event_task (const struct mur_event *e);
-/* "ctx_..."; NULL: of no conversation. */
+/* "ctx_..."; NULL: of no conversation. MT-Safe. */
 const char *mur_event_context (const struct mur_event *e);
-/* UTF-8; NULL where the kind has none. */
+/* UTF-8; NULL where the kind has none. MT-Safe. */
 const char *mur_event_text (const struct mur_event *e);
-/* MUR_EVENT_TASK_ENDED: "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", ...; else NULL. */
+/* MUR_EVENT_TASK_ENDED: "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", ...; else NULL. MT-Safe. */
 const char *mur_event_state (const struct mur_event *e);
-/* The A2A event it was read from, compact JSON; NULL for LOG and ENDED. */
+/* The A2A event it was read from, compact JSON; NULL for LOG and ENDED. MT-Safe. */
 const char *mur_event_json (const struct mur_event *e);
-/* NULL is fine. */
+/* NULL is fine. MT-Safe race:e. */
 void mur_event_free (struct mur_event *e);
 
 #ifdef __cplusplus

@@ -22,6 +22,8 @@ enum option {
     OPTION_PUBLIC_URL,
     OPTION_SECRETS_DIR,
     OPTION_RECORDS_STORE,
+    OPTION_CASE_ID,
+    OPTION_DATASET_ID,
     OPTION_COUNT,
 };
 
@@ -40,6 +42,8 @@ static const char *const option_flags[] = {
     [OPTION_PUBLIC_URL] = "--public-url",
     [OPTION_SECRETS_DIR] = "--secrets-dir",
     [OPTION_RECORDS_STORE] = "--records-store",
+    [OPTION_CASE_ID] = "--case-id",
+    [OPTION_DATASET_ID] = "--dataset-id",
 };
 
 enum number {
@@ -85,6 +89,7 @@ struct mur_request {
     char *options[OPTION_COUNT];
     uint64_t numbers[NUMBER_COUNT]; /* 0: not said */
     bool flags[FLAG_COUNT];
+    bool is_member;        /* of the formation this process was started for */
     struct strv variables; /* "NAME=value", or "NAME" for one that goes */
     char *program;
     mur_credential_fn *credentials;
@@ -278,6 +283,24 @@ mur_request_set_records_store (struct mur_request *r, const char *url)
 }
 
 void
+mur_request_set_case_id (struct mur_request *r, const char *id)
+{
+    replace (&r->options[OPTION_CASE_ID], id);
+}
+
+void
+mur_request_set_dataset_id (struct mur_request *r, const char *id)
+{
+    replace (&r->options[OPTION_DATASET_ID], id);
+}
+
+void
+mur_request_set_formation_member (struct mur_request *r, bool is_member)
+{
+    r->is_member = is_member;
+}
+
+void
 mur_request_set_task (struct mur_request *r, const char *text, size_t len)
 {
     free (r->task);
@@ -415,6 +438,12 @@ request_environment (const struct mur_request *r, struct strv *out)
         if (strchr (entry, '=') && said_of (r, entry, strcspn (entry, "=")) == entry)
             strv_push (out, entry);
     }
+}
+
+bool
+request_is_member (const struct mur_request *r)
+{
+    return r->is_member;
 }
 
 const char *

@@ -19,6 +19,8 @@ const char *request_manifest_text (const struct mur_request *r, size_t *len);
 const char *request_task (const struct mur_request *r, size_t *len);
 /* This process's variables with those of the request over them: "NAME=value". */
 void request_environment (const struct mur_request *r, struct strv *out);
+/* Whether it takes the place in a formation that this process has. */
+bool request_is_member (const struct mur_request *r);
 /* Named by the caller; NULL: the one that is found. */
 const char *request_program (const struct mur_request *r);
 /* *ctx with it; NULL: nobody is asked. */

@@ -26,6 +26,8 @@ enum {
     ITS_LIFELINE = STDERR_FILENO + 1,
     ITS_CREDENTIALS,
     ITS_TEXT,
+    ITS_CHANNEL,
+    ITS_FORMATION,
     ITS_LAST,
 };
 
@@ -84,6 +86,26 @@ open_texts (const struct mur_request *r, int *theirs)
            (! text || open_text (text, manifest_len, "murmur.yaml", &theirs[ITS_TEXT]));
 }
 
+/* A copy of one this process was started with, by the variable that has its number. */
+static bool
+open_inherited (const char *variable, int *theirs, struct mur_error **err)
+{
+    const char *text = getenv (variable);
+    if (! text || ! *text || text[strspn (text, "0123456789")])
+        return mur_fail (err, E_RUN_046,
+                         "%s %s: this process was started for no place in a formation", variable,
+                         text ? "is no descriptor" : "is not set");
+    *theirs = fcntl (atoi (text), F_DUPFD_CLOEXEC, ITS_LAST);
+    return *theirs >= 0 || mur_fail_errno (err, E_RUN_046, "%s", variable);
+}
+
+static bool
+open_membership (int *theirs, struct mur_error **err)
+{
+    return open_inherited ("MURMUR_FORMATION_CHANNEL", &theirs[ITS_CHANNEL], err) &&
+           open_inherited ("MURMUR_FORMATION_LIFELINE", &theirs[ITS_FORMATION], err);
+}
+
 static bool
 open_ends (struct worker *w, struct ends *e, const struct mur_request *r, struct mur_error **err)
 {
@@ -94,7 +116,9 @@ open_ends (struct worker *w, struct ends *e, const struct mur_request *r, struct
                  open_pipe (&w->lifeline_fd, &theirs[ITS_LIFELINE], false) &&
                  (! request_credentials (r, &ctx) ||
                   open_socket (&w->credentials_fd, &theirs[ITS_CREDENTIALS]));
-    return is_ok || mur_fail_errno (err, E_IO_003, "cannot make the pipes of a session");
+    if (! is_ok)
+        return mur_fail_errno (err, E_IO_003, "cannot make the pipes of a session");
+    return ! request_is_member (r) || open_membership (theirs, err);
 }
 
 /* Every signal as a new program has it; a group of its own. */
@@ -142,6 +166,12 @@ start (struct worker *w, const struct ends *e, const struct mur_request *r,
     strv_printf (&env, "MURMUR_SPAWNER_LIFELINE=%d", ITS_LIFELINE);
     if (w->credentials_fd >= 0)
         strv_printf (&env, "MURMUR_CREDENTIALS_FD=%d", ITS_CREDENTIALS);
+    if (request_is_member (r)) {
+        const char *id = getenv ("MURMUR_FORMATION_ID");
+        strv_printf (&env, "MURMUR_FORMATION_ID=%s", id ? id : "");
+        strv_printf (&env, "MURMUR_FORMATION_CHANNEL=%d", ITS_CHANNEL);
+        strv_printf (&env, "MURMUR_FORMATION_LIFELINE=%d", ITS_FORMATION);
+    }
     pid_t pid;
     errno = spawn (&pid, argv.items, env.items, e);
     if (errno)

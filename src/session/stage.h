@@ -93,8 +93,9 @@ struct stage_request {
     struct asked_launcher launcher;
     struct asked_time time;
     const char *bind_addr;
-    unsigned bind_port;  /* 0: the manifest's, else a free one */
-    const char *case_id; /* of an eval run, for hooks; NULL: none */
+    unsigned bind_port;     /* 0: the manifest's, else a free one */
+    const char *case_id;    /* of an eval run, for hooks; NULL: none */
+    const char *dataset_id; /* the same; NULL: the manifest's */
     /* A record runs again (replay/play/player.h): what came from outside then is served, and
      * nothing outside the session's own records changes. NULL: an ordinary session. */
     struct player *player;

@@ -15,7 +15,9 @@ import pytest
 from tests.integration.test_door_tasks import doing, probe
 from tests.support.door_client import SLEEPER
 from tests.support.fixtures import own_component
-from tests.support.lab import BUILD, IS_SANITIZED, ROOT
+from tests.support.formation import FORMATION, Channel, Key, first_line
+from tests.support.hooks import Hook
+from tests.support.lab import BUILD, IS_SANITIZED, ROOT, Session
 from tests.support.model_server import Reply
 from tests.support.polling import eventually, pid_exists
 from tests.support.provider_forms import Messages, Turn
@@ -43,6 +45,10 @@ def events(output):
     """(kind, text) of each event that was shown on one line."""
     return [(int(kind), text) for kind, text in re.findall(r"^event (\d+) (.*?) (?:TASK_\w+|-) (?:task|-) (?:context|-) (?:json|-)$",
                                                            output, re.M)]
+
+
+def session_of(lab, said):
+    return Session(lab, re.search(r"^launched (ses_\w+)", said, re.M)[1])
 
 
 def declared():
@@ -86,6 +92,52 @@ def test_library_headers_hold_no_structure_of_ours():
             assert not re.search(r"^struct \w+ \{", header.read_text(), re.M), header
 
 
+def test_library_every_function_says_how_threads_may_call_it():
+    """In the words of attributes(7), in the comment right above it."""
+    told = {}
+    for header in HEADERS.glob("*.h"):
+        for comment, name in re.findall(r"/\*((?:[^*]|\*(?!/))*)\*/\n[^/;{}]*?\b(mur_\w+) \(", header.read_text()):
+            told[name] = re.search(r"\bMT-Safe( env)?(?: race:(\w))?(?:: of several|\.)", re.sub(r"\s+\* ", " ", comment))
+    assert {name for name in declared() if not told.get(name)} == set()
+    assert {name for name, rule in told.items() if rule and rule[2]} >= {n for n in declared() if n.endswith("_free") or "_set_" in n}
+
+
+#: what a library may not do to its host: end it, take its signals, change what all of it shares, write to its streams
+NOT_A_LIBRARYS = frozenset("""
+    abort exit _exit _Exit quick_exit atexit raise signal sigaction sigprocmask alarm setitimer chdir fchdir umask setenv unsetenv putenv
+    clearenv setlocale setrlimit prctl setuid setgid setpgid setsid fork vfork wait dup2 system popen printf puts putchar perror
+    """.split())
+#: function -> what of it that calls all the same
+REASONED = {
+    "become": NOT_A_LIBRARYS,  # between fork and execve, in the process that is to be another
+    "child_start": {"fork"},
+    "alloc_out_of_memory": {"abort", "signal", "_exit"},  # docs/library.md says that there is no memory is the end
+}
+#: what of the library is not its handles': each is made once, or told to nobody
+SHARED = {
+    "api": "libcurl's functions", "loaded_once": "of libcurl", "load_fault": "of libcurl", "once": "the resolver's begin",
+    "counter": "of ids", "last_ms": "of ids", "lock": "of ids", "sink": "where lines of a child go",
+}
+
+
+def test_library_does_nothing_to_its_host():
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", BUILD / "libmurmur.so"], capture_output=True, text=True, check=True).stdout
+    calls = set()
+    for function, body in re.findall(r"^[0-9a-f]+ <([^>@]+)>:\n((?:.+\n)*)", code, re.M):
+        calls |= {(function, name) for name in re.findall(r"\b(?:call|jmp|b|bl)\s+[0-9a-f]+ <(\w+)@plt>", body)}
+    assert "pthread_create" in {name for _, name in calls}, "calls are seen"
+    assert [(f, name) for f, name in sorted(calls) if name in NOT_A_LIBRARYS and name not in REASONED.get(f, ())] == []
+    imported = subprocess.run(["nm", "-D", "--undefined-only", BUILD / "libmurmur.so"], capture_output=True, text=True, check=True).stdout
+    assert not re.search(r" (stdout|stderr|stdin)\b", imported)
+
+
+def test_library_has_no_state_but_its_handles():
+    listed = subprocess.run(["nm", "-f", "sysv", BUILD / "libmurmur.so"], capture_output=True, text=True, check=True).stdout
+    rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines() if line.count("|") == 6]
+    written = {row[0] for row in rows if row[6] in (".data", ".bss", ".tdata", ".tbss")}
+    assert {name for name in written if not name.startswith(("__", "completed."))} == set(SHARED)
+
+
 @pytest.fixture(scope="module", params=["C", "C++", "static"])
 def program(request, tmp_path_factory):
     """The program that uses every function, in C, in C++ and with the archive: all call what is declared, by their symbol tables."""
@@ -116,6 +168,45 @@ def test_library_a_session_in_c_and_in_cplusplus(lab, program):
     project = lab.agent(steps=HELLO)
     said = use(lab, project.directory, *QUEUE, "launch", "send=hi", "wait=8", "end", program=program)
     assert (7, "hello there") in events(said) and said.endswith("ended\n")
+
+
+def test_library_a_session_of_an_evaluation(lab):
+    """Its case and data set reach the hooks that score, and the data set is the manifest's where none is named."""
+    hook = Hook(lab, name="score", on={"on-session-end": {"env": ["MURMUR_CASE_ID", "MURMUR_DATASET_ID"]}})
+    project = lab.agent(steps=HELLO, tools=[hook.entry], observability={"eval": {"dataset_id": "of-the-manifest", "scorers": []}})
+    seen = []
+    for steps in (["case=c 1", "dataset=ours"], ["case=c2"], []):
+        said = use(lab, project.directory, *steps, "task=go", "launch", "over", "free")
+        seen += hook.seen(session_of(lab, said), "on-session-end")
+    assert [(one.get("MURMUR_CASE_ID"), one.get("MURMUR_DATASET_ID")) for one in seen] == [
+        ("c 1", "ours"), ("c2", "of-the-manifest"), (None, "of-the-manifest")]
+
+
+def test_library_a_session_that_is_a_member_of_a_formation(lab):
+    project = lab.agent(steps=[HELLO[0]])
+    channel = Channel(first_line(Key()))
+    env = {"MURMUR_FORMATION_ID": FORMATION, "MURMUR_FORMATION_CHANNEL": str(channel.read_end),
+           "MURMUR_FORMATION_LIFELINE": str(channel.lifeline_read)}
+    host = subprocess.Popen([PROGRAM, project.directory, *QUEUE, "member", "launch", "over", "totals"], stdout=subprocess.PIPE, text=True,
+                            env={**lab.environment(), **env}, pass_fds=(channel.read_end, channel.lifeline_read))
+    os.close(channel.read_end)
+    os.close(channel.lifeline_read)
+    launched = host.stdout.readline() + host.stdout.readline()
+    assert "launched ses_" in launched
+    channel.cut()
+    said, _ = host.communicate(timeout=120)
+    channel.close()
+    assert "over formation_ended " in said
+    assert session_of(lab, launched).trace.one("session_start")["formation_id"] == FORMATION
+
+
+@pytest.mark.parametrize("env, code", [({}, "E-RUN-046"), ({"MURMUR_FORMATION_CHANNEL": "no"}, "E-RUN-046"),
+                                       ({"MURMUR_FORMATION_CHANNEL": "99", "MURMUR_FORMATION_LIFELINE": "98"}, "E-RUN-046"),
+                                       ({"MURMUR_FORMATION_CHANNEL": "0", "MURMUR_FORMATION_LIFELINE": "0",
+                                         "MURMUR_FORMATION_ID": "frm_0"}, "E-RUN-044")])
+def test_library_no_member_without_a_place(lab, env, code):
+    said = use(lab, lab.agent(steps=HELLO).directory, "member", "launch", env=env)
+    assert f"error {code} " in said and "launched" not in said
 
 
 def test_library_a_child_in_c_and_in_cplusplus(lab, program):

@@ -166,6 +166,12 @@ set_all (struct use *u, const char *what)
         mur_request_set_secrets_dir (r, value);
     else if (IS ("records-store="))
         mur_request_set_records_store (r, value);
+    else if (IS ("case="))
+        mur_request_set_case_id (r, value);
+    else if (IS ("dataset="))
+        mur_request_set_dataset_id (r, value);
+    else if (IS ("member"))
+        mur_request_set_formation_member (r, true);
     else if (IS ("task="))
         mur_request_set_task (r, value, strlen (value));
     else if (IS ("events"))

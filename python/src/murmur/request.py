@@ -43,14 +43,17 @@ class Options(TypedDict, total=False):
     public_url: str | None
     secrets_dir: Path | None
     records_store: str | None
+    case_id: str | None  # of an evaluation, for hooks that score
+    dataset_id: str | None
+    formation_member: bool  # takes the place in a formation this program was started for
     env_file: bool  # whether the project's .env is read; it is
     program: Path | None  # which `mur` runs it
 
 
 TEXTS = ("workdir", "system_prompt", "containment", "model", "resume", "resume_mode", "context", "task_acceptance", "after_task",
-         "conversation", "bind", "public_url", "secrets_dir", "records_store", "program")
+         "conversation", "bind", "public_url", "secrets_dir", "records_store", "case_id", "dataset_id", "program")
 NUMBERS = ("max_session_tokens", "deadline", "port")
-SWITCHES = ("unconfined", "forget_session", "env_file")
+SWITCHES = ("unconfined", "forget_session", "formation_member", "env_file")
 
 
 class Request:

@@ -115,7 +115,8 @@ read_launcher (struct run *r, struct mur_error **err)
     q->bind_addr = cli_value (r->args, "--bind");
     q->bind_port = cli_has (r->args, "--port") ? (unsigned)cli_number (r->args, "--port") : 0;
     q->launcher.fleet_token = cli_value (r->args, "--fleet-token");
-    q->case_id = r->steps ? r->steps->case_id : NULL;
+    q->case_id = r->steps ? r->steps->case_id : cli_value (r->args, "--case-id");
+    q->dataset_id = cli_value (r->args, "--dataset-id");
     return true;
 }
 

@@ -129,8 +129,11 @@ add_observability (struct session *s, struct strv *env)
     }
     if (s->asked->case_id)
         guest_env_set (env, "MURMUR_CASE_ID", s->asked->case_id);
-    if (eval && eval->dataset_id)
-        guest_env_set (env, "MURMUR_DATASET_ID", eval->dataset_id);
+    const char *dataset_id = s->asked->dataset_id ? s->asked->dataset_id
+                             : eval               ? eval->dataset_id
+                                                  : NULL;
+    if (dataset_id)
+        guest_env_set (env, "MURMUR_DATASET_ID", dataset_id);
 }
 
 /* Its configuration first, so that it cannot shadow what follows. */
