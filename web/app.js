@@ -7,7 +7,7 @@ import { Compare } from "./compare.js";
 import { Launch } from "./launch.js";
 import { connect, findToken, forgetToken, linkState, subscribe } from "./link.js";
 import { List } from "./list.js";
-import { html, render, useEffect, useRef, useState } from "./parts.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./parts.js";
 import { Search } from "./search.js";
 import { Session } from "./session.js";
 import { facts, openQuestions, readList, watch } from "./store.js";
@@ -26,7 +26,7 @@ const keys = [["j, k, arrows", "go through a list"], ["Enter", "open what is cho
 
 function Help({ onClose }) {
   const box = useRef(null);
-  useEffect(() => box.current.showModal(), []);
+  useLayoutEffect(() => box.current.showModal(), []);
   return html`<dialog ref=${box} aria-label="Keys" onClose=${onClose}><h2>Keys</h2>
     <dl>${keys.map(([key, what]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
     <form method="dialog"><button>Close</button></form></dialog>`;
@@ -46,7 +46,7 @@ const wordsOf = () => location.hash.replace(/^#\/?/, "").split("/").filter(Boole
 });
 
 function useKeys(setHelp) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event) => {
       const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

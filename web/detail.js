@@ -3,7 +3,7 @@
 // One line of a trace, opened: everything it holds, and the bodies it names.
 
 import { getBytes } from "./link.js";
-import { html, useEffect, useRef, useState } from "./parts.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./parts.js";
 import { clock, duration, pretty, safe } from "./words.js";
 
 const bodies = { text_sha: "the task", system_sha: "system prompt", tools_sha: "tools", response_sha: "the answer", output_sha: "the output" };
@@ -62,9 +62,10 @@ export function Detail({ session, n, onClose }) {
     setEvent(null);
     setFailure(null);
     getBytes(`session/${session}/row/${n}`).then(({ bytes }) => isOurs && setEvent(eventOf(new TextDecoder().decode(bytes))), (error) => isOurs && setFailure(error.message));
-    if (panel.current) panel.current.focus();
     return () => (isOurs = false);
   }, [session, n]);
+  // With the panel on the screen: a key pressed then is meant for it.
+  useLayoutEffect(() => panel.current.focus(), [session, n]);
   const onKeyDown = (pressed) => {
     if (pressed.key !== "Escape") return;
     pressed.stopPropagation();

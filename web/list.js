@@ -2,7 +2,7 @@
 //
 // All sessions: what asks first, what runs, then what is on record.
 
-import { html, useEffect, useState } from "./parts.js";
+import { html, useLayoutEffect, useState } from "./parts.js";
 import { allSessions, facts, isRunning, pace, readOlder } from "./store.js";
 import { count, day, duration, line, short } from "./words.js";
 
@@ -37,7 +37,8 @@ function Line({ session, isSelected }) {
 export function List() {
   const sessions = allSessions();
   const [selected, setSelected] = useState(null);
-  useEffect(() => {
+  // Before the next key: what is on the screen is what a key means.
+  useLayoutEffect(() => {
     const onKey = (event) => {
       if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
       const at = sessions.findIndex((session) => session.id === selected);
