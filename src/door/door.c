@@ -330,10 +330,10 @@ door_stop_mcp (struct door *d)
 }
 
 void
-door_tell_mcp_tools (struct door *d)
+door_tell_mcp_list (struct door *d, enum mcp_list list)
 {
     if (d && d->mcp)
-        mcp_listen_tell_tools (d->mcp);
+        mcp_listen_tell_list (d->mcp, list);
 }
 
 void

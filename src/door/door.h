@@ -37,8 +37,8 @@ void door_set_control (struct door *d, const struct control_spec *spec);
 void door_set_mcp (struct door *d, const struct mcp_plane_spec *spec);
 /* No MCP call runs after this, and none is taken. */
 void door_stop_mcp (struct door *d);
-/* Its tools changed. */
-void door_tell_mcp_tools (struct door *d);
+/* Its tools, or the resources that are listed, are others now. <d> may be NULL. */
+void door_tell_mcp_list (struct door *d, enum mcp_list list);
 /* A resource it serves has changed. <d> may be NULL. */
 void door_tell_mcp_resource (struct door *d, const char *uri);
 /* Mints for share-file. NULL before door_set_planes. */

@@ -43,15 +43,32 @@ mcp_refuse_taskless (struct mcp_answer *answer, const char *what)
 static const struct {
     enum mcp_offer offer;
     const char *name, *extension; /* one of both */
-    bool tells_changes, is_watched;
+    enum mcp_list list;           /* MCP_LIST_COUNT: it stays as it is */
+    bool is_watched;
 } offers[] = {
-    { MCP_OFFERS_TOOLS, "tools", NULL, true, false },
-    { MCP_OFFERS_RESOURCES, "resources", NULL, false, true },
-    { MCP_OFFERS_PROMPTS, "prompts", NULL, false, false },
-    { MCP_OFFERS_COMPLETIONS, "completions", NULL, false, false },
-    { MCP_OFFERS_SKILLS, NULL, MCP_EXT_SKILLS, false, false },
-    { MCP_OFFERS_TASKS, NULL, MCP_EXT_TASKS, false, false },
+    { MCP_OFFERS_TOOLS, "tools", NULL, MCP_LIST_TOOLS, false },
+    { MCP_OFFERS_RESOURCES, "resources", NULL, MCP_LIST_RESOURCES, true },
+    { MCP_OFFERS_PROMPTS, "prompts", NULL, MCP_LIST_COUNT, false },
+    { MCP_OFFERS_COMPLETIONS, "completions", NULL, MCP_LIST_COUNT, false },
+    { MCP_OFFERS_SKILLS, NULL, MCP_EXT_SKILLS, MCP_LIST_COUNT, false },
+    { MCP_OFFERS_TASKS, NULL, MCP_EXT_TASKS, MCP_LIST_COUNT, false },
 };
+
+static const struct {
+    enum mcp_offer offer;
+    const char *asked_as, *method;
+} lists[] = {
+    [MCP_LIST_TOOLS] = { MCP_OFFERS_TOOLS, "toolsListChanged", "notifications/tools/list_changed" },
+    [MCP_LIST_RESOURCES] = { MCP_OFFERS_RESOURCES, "resourcesListChanged",
+                             "notifications/resources/list_changed" },
+};
+
+static bool
+tells_of (const struct mcp_service *s, enum mcp_list list)
+{
+    return list < MCP_LIST_COUNT && s->tells_changes && (s->offers & lists[list].offer) &&
+           (list != MCP_LIST_RESOURCES || s->watch_list);
+}
 
 static json_t *
 capabilities_of (const struct mcp_service *s, enum mcp_era era)
@@ -60,7 +77,7 @@ capabilities_of (const struct mcp_service *s, enum mcp_era era)
     for (size_t i = 0; i < ARRAY_LEN (offers); i++) {
         json_t *one = json_object ();
         bool is_offered = s->offers & offers[i].offer;
-        if (offers[i].tells_changes && s->tells_changes)
+        if (tells_of (s, offers[i].list))
             json_set_bool (one, "listChanged", true);
         if (offers[i].is_watched && s->watch)
             json_set_bool (one, "subscribe", true);
@@ -127,6 +144,8 @@ initialize (const struct mcp_service *s, struct mcp_peer *peer, const json_t *pa
     json_object_set_new (answer->result, "capabilities", capabilities_of (s, MCP_LEGACY));
     json_object_set_new (answer->result, "serverInfo", mcp_service_info (s));
     set_instructions (s, answer->result);
+    if (tells_of (s, MCP_LIST_RESOURCES))
+        s->watch_list (s->ctx);
 }
 
 /* A peer that keeps nothing between its requests hears nothing. */
@@ -252,9 +271,9 @@ asked_for (const struct mcp_request *r)
 }
 
 bool
-mcp_listens_for_tools (const struct mcp_request *r)
+mcp_listens_for (const struct mcp_request *r, enum mcp_list list)
 {
-    return json_is_true (json_object_get (asked_for (r), "toolsListChanged"));
+    return json_is_true (json_object_get (asked_for (r), lists[list].asked_as));
 }
 
 char *
@@ -274,8 +293,11 @@ mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *
                          const struct strv *watched)
 {
     json_t *params = json_object (), *honoured = json_object ();
-    if (mcp_listens_for_tools (r) && s->tells_changes && (s->offers & MCP_OFFERS_TOOLS))
-        json_set_bool (honoured, "toolsListChanged", true);
+    for (int list = 0; list < MCP_LIST_COUNT; list++)
+        if (mcp_listens_for (r, (enum mcp_list)list) && tells_of (s, (enum mcp_list)list))
+            json_set_bool (honoured, lists[list].asked_as, true);
+    if (json_object_get (honoured, lists[MCP_LIST_RESOURCES].asked_as))
+        s->watch_list (s->ctx);
     json_t *uris = watched->len ? json_array () : NULL;
     for (size_t i = 0; i < watched->len; i++)
         json_array_append_new (uris, json_string (watched->items[i]));
@@ -286,10 +308,9 @@ mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *
 }
 
 char *
-mcp_tools_changed_text (const struct mcp_request *subscription)
+mcp_list_changed_text (const struct mcp_request *subscription, enum mcp_list list)
 {
-    return mcp_notice_text (subscription, "notifications/tools/list_changed",
-                            subscription ? json_object () : NULL);
+    return mcp_notice_text (subscription, lists[list].method, subscription ? json_object () : NULL);
 }
 
 void

@@ -40,6 +40,13 @@ typedef void mcp_serve_fn (void *ctx, const struct mcp_call *call, struct mcp_an
 /* What the id of a task begins with that is the call of a tool. */
 #define MCP_TASK_OF_CALL "job_"
 
+/* What may change behind a client's back, each with a notification of its own. */
+enum mcp_list {
+    MCP_LIST_TOOLS,
+    MCP_LIST_RESOURCES,
+    MCP_LIST_COUNT,
+};
+
 struct mcp_service {
     void *ctx;
     const char *name, *version, *instructions; /* the last may be NULL */
@@ -54,6 +61,8 @@ struct mcp_service {
     /* Looks after a resource from now on, as often as it is called. False: *no. NULL: none is. */
     bool (*watch) (void *ctx, const char *uri, struct mcp_answer *no);
     void (*unwatch) (void *ctx, const char *uri);
+    /* From now on somebody is told when other resources are listed. NULL: the list stays. */
+    void (*watch_list) (void *ctx);
 };
 
 /* Serves it; never for MCP_LISTEN and MCP_SUBSCRIBE, which are the transport's. <peer> is opened by
@@ -68,10 +77,10 @@ char *mcp_notice_text (const struct mcp_request *subscription, const char *metho
  * it names. Owned. */
 char *mcp_listen_acknowledged (const struct mcp_service *s, const struct mcp_request *r,
                                const struct strv *watched);
-/* True when this subscription asked for changes of the tools. */
-bool mcp_listens_for_tools (const struct mcp_request *r);
-/* The notification that tools changed: to a subscription, or (NULL) to a legacy peer. Owned. */
-char *mcp_tools_changed_text (const struct mcp_request *subscription);
+/* True when this subscription asked for changes of that list. */
+bool mcp_listens_for (const struct mcp_request *r, enum mcp_list list);
+/* The notification that it changed: to a subscription, or (NULL) to a legacy peer. Owned. */
+char *mcp_list_changed_text (const struct mcp_request *subscription, enum mcp_list list);
 /* The result that ends a subscription in good order. */
 void mcp_listen_end (const struct mcp_request *r, struct mcp_answer *answer);
 /* Refuses a client that did not declare the tasks extension. False. */

@@ -159,7 +159,7 @@ def changes(client):
 def test_mcp_20_a_legacy_client_is_told_when_a_file_it_looks_after_changes(lab):
     project = keeping(lab)
     client = StdioClient(lab, project.directory, "--workdir", project.directory, era=LEGACY)
-    assert client.opened["capabilities"]["resources"] == {"subscribe": True}
+    assert client.opened["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
     assert client.ask("resources/subscribe", uri=NOTE) == client.ask("resources/subscribe", uri="file:///later.txt") == {}
     (project.directory / "shared/note.txt").write_text("two, longer")
     client.wait_until(lambda: changes(client) == [{"uri": NOTE}])
@@ -177,7 +177,7 @@ def test_mcp_20_a_legacy_client_is_told_when_a_file_it_looks_after_changes(lab):
 def test_mcp_14_a_modern_subscription_names_the_resources_it_looks_after(lab):
     project = keeping(lab)
     client = StdioClient(lab, project.directory, "--workdir", project.directory)
-    assert client.ask("server/discover")["capabilities"]["resources"] == {"subscribe": True}
+    assert client.ask("server/discover")["capabilities"]["resources"] == {"listChanged": True, "subscribe": True}
     listen = client.send("subscriptions/listen", notifications={"resourceSubscriptions": [NOTE, "file:///../up", 5]})
     client.wait_until(lambda: client.notices)
     assert client.notices[0]["params"]["notifications"] == {"resourceSubscriptions": [NOTE]}
@@ -185,6 +185,45 @@ def test_mcp_14_a_modern_subscription_names_the_resources_it_looks_after(lab):
     client.wait_until(lambda: len(changes(client)) == 1)
     assert changes(client) == [{"uri": NOTE, "_meta": {"io.modelcontextprotocol/subscriptionId": listen}}]
     assert client.fails("resources/subscribe", uri=NOTE)["code"] == -32601
+
+
+def lists(client):
+    return [notice.get("params") for notice in client.notices if notice["method"] == "notifications/resources/list_changed"]
+
+
+@pytest.mark.parametrize("era", ["modern", LEGACY])
+def test_mcp_20_a_client_is_told_when_other_files_are_listed(lab, era):
+    project = keeping(lab)
+    client = StdioClient(lab, project.directory, "--workdir", project.directory, era=era)
+    mark = {}
+    if era == "modern":
+        listen = client.send("subscriptions/listen", notifications={"resourcesListChanged": True})
+        client.wait_until(lambda: client.notices)
+        assert client.notices[0]["params"]["notifications"] == {"resourcesListChanged": True}
+        mark = {"_meta": {"io.modelcontextprotocol/subscriptionId": listen}}
+    client.ask("resources/list")
+    (project.directory / "shared/note.txt").write_text("other words of the same file")
+    (project.directory / "shared/new.txt").write_text("new")
+    client.wait_until(lambda: lists(client))
+    assert [one["name"] for one in client.ask("resources/list")["resources"]] == ["new.txt", "note.txt"]
+    (project.directory / "shared/new.txt").unlink()
+    client.wait_until(lambda: len(lists(client)) == 2)
+    assert all((one or {}) == mark for one in lists(client)) and not changes(client)
+    assert client.close() == 0
+
+
+def test_mcp_20_a_session_at_the_door_is_told_with_its_next_call_that_other_files_are_listed(lab):
+    project = keeping(lab, lifecycle=SLEEPER)
+    running = project.start("--workdir", project.directory)
+    running.url
+    client = Session(running)
+    client.ask("resources/list")
+    (project.directory / "shared/new.txt").write_text("new")
+
+    def told():
+        return [message["method"] for message in client.ask("resources/list") if message.get("method", "").endswith("list_changed")]
+    assert eventually(told, within_s=30) == ["notifications/resources/list_changed"]
+    running.signal().result(30)
 
 
 def test_mcp_20_a_client_looks_after_so_many_resources_and_no_more(lab):

@@ -198,6 +198,7 @@ struct lister {
     const struct export_folder *folder;
     int root;
     struct cancel *cancel;
+    bool reads; /* each file, for its digest */
     struct entry *entries;
     size_t len, cap;
     uint64_t hashed_large; /* bytes of files above max_bytes */
@@ -236,7 +237,7 @@ static void
 add_file (struct lister *l, const char *path, int fd, const struct stat *st)
 {
     struct entry e = { .size = (uint64_t)st->st_size, .mtime_ms = mtime_ms (st) };
-    if (is_worth_hashing (l, e.size) && ! hash_listed (l, fd, e.size, e.sha256))
+    if (l->reads && is_worth_hashing (l, e.size) && ! hash_listed (l, fd, e.size, e.sha256))
         return; /* it cannot be read any more */
     e.path = x_strdup (path);
     x_grow (l->entries, l->len, l->cap);
@@ -299,10 +300,10 @@ entry_json (const struct entry *e)
     return o;
 }
 
-enum export_outcome
-export_list (const struct export_folder *e, struct cancel *cancel, struct export_listing *out)
+static enum export_outcome
+list (const struct export_folder *e, bool reads, struct cancel *cancel, struct export_listing *out)
 {
-    struct lister l = { .folder = e, .root = -1, .cancel = cancel };
+    struct lister l = { .folder = e, .root = -1, .cancel = cancel, .reads = reads };
     struct stat st;
     *out = (struct export_listing){ .entries = json_array () };
     enum export_outcome how = open_root (e, &l.root);
@@ -323,4 +324,17 @@ export_list (const struct export_folder *e, struct cancel *cancel, struct export
     out->count = l.len;
     free (l.entries);
     return cancel_is_raised (cancel) ? EXPORT_IO_ERROR : EXPORT_OK;
+}
+
+enum export_outcome
+export_list (const struct export_folder *e, struct cancel *cancel, struct export_listing *out)
+{
+    return list (e, true, cancel, out);
+}
+
+enum export_outcome
+export_list_unread (const struct export_folder *e, struct cancel *cancel,
+                    struct export_listing *out)
+{
+    return list (e, false, cancel, out);
 }

@@ -69,3 +69,6 @@ struct export_listing {
  * EXPORT_IO_ERROR. */
 enum export_outcome
 export_list (const struct export_folder *e, struct cancel *cancel, struct export_listing *out);
+/* The same without digests: no file is read. */
+enum export_outcome export_list_unread (const struct export_folder *e, struct cancel *cancel,
+                                        struct export_listing *out);

@@ -112,9 +112,10 @@ mcp_listen_tell_news (struct work *w, struct mcp_session *known)
     for (size_t i = 0; i < known->news.len; i++)
         mcp_work_put (w, mcp_resource_updated_text (NULL, known->news.items[i]));
     strv_free (&known->news);
-    if (known->has_new_tools)
-        mcp_work_put (w, mcp_tools_changed_text (NULL));
-    known->has_new_tools = false;
+    for (int list = 0; list < MCP_LIST_COUNT; list++)
+        if (known->has_new[list])
+            mcp_work_put (w, mcp_list_changed_text (NULL, (enum mcp_list)list));
+    memset (known->has_new, 0, sizeof known->has_new);
 }
 
 /* Under the lock: where that session reads now; NULL: nowhere. */
@@ -128,18 +129,18 @@ stream_of (struct mcp_plane *p, const char *session)
 }
 
 void
-mcp_listen_tell_tools (struct mcp_plane *p)
+mcp_listen_tell_list (struct mcp_plane *p, enum mcp_list list)
 {
     pthread_mutex_lock (&p->lock);
     for (struct work *w = p->open; w; w = w->next)
-        if (w->is_listening && mcp_listens_for_tools (&w->request))
-            mcp_work_put (w, mcp_tools_changed_text (&w->request));
+        if (w->is_listening && mcp_listens_for (&w->request, list))
+            mcp_work_put (w, mcp_list_changed_text (&w->request, list));
     for (size_t i = 0; i < MCP_SESSIONS_MAX; i++) {
         struct mcp_session *one = &p->sessions.all[i];
         struct work *w = one->id[0] ? stream_of (p, one->id) : NULL;
-        one->has_new_tools = one->id[0] && ! w;
+        one->has_new[list] = one->id[0] && ! w;
         if (w)
-            mcp_work_put (w, mcp_tools_changed_text (NULL));
+            mcp_work_put (w, mcp_list_changed_text (NULL, list));
     }
     pthread_mutex_unlock (&p->lock);
 }

@@ -7,7 +7,7 @@
 
 #include "door/planes/mcp_plane.h"
 
-/* The service's tools changed. From any thread. */
-void mcp_listen_tell_tools (struct mcp_plane *p);
+/* A list of the service changed. From any thread. */
+void mcp_listen_tell_list (struct mcp_plane *p, enum mcp_list list);
 /* A resource changed, and who looks after it is told. From any thread. */
 void mcp_listen_tell_resource (struct mcp_plane *p, const char *uri);

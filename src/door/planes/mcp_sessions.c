@@ -16,7 +16,7 @@ mcp_session_end (struct mcp_session *one, pthread_mutex_t *lock, const struct mc
     pthread_mutex_lock (lock);
     mcp_watched_clear (&one->watched, service);
     strv_free (&one->news);
-    one->has_new_tools = false;
+    memset (one->has_new, 0, sizeof one->has_new);
     one->id[0] = '\0';
     pthread_mutex_unlock (lock);
 }

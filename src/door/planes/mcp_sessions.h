@@ -16,9 +16,9 @@ struct mcp_session {
     char id[MCP_SESSION_LEN + 1]; /* "": free */
     struct mcp_peer peer;
     struct mcp_watched watched;
-    char *principal;    /* whose it is; NULL: a public door's */
-    struct strv news;   /* addresses it was not told of; under the lock, like the rest */
-    bool has_new_tools; /* it was not told that tools changed */
+    char *principal;              /* whose it is; NULL: a public door's */
+    struct strv news;             /* addresses it was not told of; under the lock, like the rest */
+    bool has_new[MCP_LIST_COUNT]; /* it was not told that this list changed */
     uint64_t used_ms;
 };
 

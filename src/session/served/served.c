@@ -95,6 +95,7 @@ served_new (struct session *s, struct mur_error **err)
         .tasks_cancel = served_tasks_cancel,
         .watch = served_resource_watch,
         .unwatch = served_resource_unwatch,
+        .watch_list = s->manifest->exports->mcp->files.value ? served_list_watch : NULL,
     };
     held_init (&v->held);
     served_watch_init (&v->watch);

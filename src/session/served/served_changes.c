@@ -25,5 +25,5 @@ served_tell_changes (struct served *v)
 {
     uint64_t generation = served_generation (v);
     if (atomic_exchange (&v->told, generation) != generation)
-        door_tell_mcp_tools (v->s->door);
+        door_tell_mcp_list (v->s->door, MCP_LIST_TOOLS);
 }

@@ -22,6 +22,9 @@ struct served_watch {
     unsigned count;
     pthread_t thread;
     bool is_running, is_over, has_new_tools;
+    bool lists;      /* somebody hears when other resources are listed */
+    char *list_mark; /* what they were when they were last looked at */
+    unsigned looks;
 };
 
 struct served {
@@ -71,14 +74,17 @@ const struct staged_artifact *served_skill_at (const struct served *v, size_t i)
 bool
 served_read_file (struct served *v, const char *uri, json_t **file_contents, struct mcp_answer *no);
 /* What is exported: objects with a path. A new array, or NULL. */
-json_t *served_files_listed (struct served *v, const struct mcp_call *call);
+json_t *served_files_listed (struct served *v, struct cancel *cancel);
 /* What a resource is now, to be compared; owned. NULL: nothing served can be called so. */
 char *served_resource_mark (struct served *v, const char *uri);
+/* Which resources are listed now, to be compared; owned. */
+char *served_list_mark (struct served *v);
 /* served_watch.c */
 void served_watch_init (struct served_watch *w);
 void served_watch_destroy (struct served_watch *w);
 bool served_resource_watch (void *ctx, const char *uri, struct mcp_answer *no);
 void served_resource_unwatch (void *ctx, const char *uri);
+void served_list_watch (void *ctx);
 /* The session's tools changed: clients are told, by a thread of its own. */
 void served_watch_tools (struct session *s);
 /* Nobody is told any more. */
@@ -149,6 +155,8 @@ stdio_server_start (struct served *v, int in_fd, int out_fd, void (*ended) (void
                     struct mur_error **err);
 /* Tells the client once that the tools are others now. From any thread; NULL is fine. */
 void stdio_server_tell_tools (struct stdio_server *x);
+/* Tells the client that other resources are listed. From any thread; NULL is fine. */
+void stdio_server_tell_resources (struct stdio_server *x);
 /* A resource that somebody may look after has changed. From any thread; NULL is fine. */
 void stdio_server_tell_resource (struct stdio_server *x, const char *uri);
 /* Ends calls under way and waits for them. */

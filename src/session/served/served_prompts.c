@@ -267,7 +267,7 @@ propose_values (const struct exported_prompt *prompt, const char *argument, stru
 static void
 propose_files (struct served *v, const struct mcp_call *call, struct proposal *p)
 {
-    _cleanup_json_ json_t *entries = served_files_listed (v, call);
+    _cleanup_json_ json_t *entries = served_files_listed (v, call->cancel);
     size_t i;
     json_t *entry;
     json_array_foreach (entries, i, entry) propose (p, json_get_string (entry, "path"));

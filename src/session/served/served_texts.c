@@ -121,18 +121,18 @@ file_uri (const struct served *v, const char *path)
 }
 
 json_t *
-served_files_listed (struct served *v, const struct mcp_call *call)
+served_files_listed (struct served *v, struct cancel *cancel)
 {
     struct export_listing listing = { 0 };
     const struct export_folder folder = folder_of (v);
-    export_list (&folder, call->cancel, &listing);
+    export_list_unread (&folder, cancel, &listing);
     return listing.entries;
 }
 
 static void
-append_files (struct served *v, const struct mcp_call *call, json_t *list)
+append_files (struct served *v, struct cancel *cancel, json_t *list)
 {
-    _cleanup_json_ json_t *entries = served_files_listed (v, call);
+    _cleanup_json_ json_t *entries = served_files_listed (v, cancel);
     size_t i;
     json_t *entry;
     json_array_foreach (entries, i, entry)
@@ -145,7 +145,7 @@ append_files (struct served *v, const struct mcp_call *call, json_t *list)
         json_t *o = json_object ();
         json_set_string (o, "uri", uri);
         json_set_string (o, "name", path);
-        if (json_get_u64 (entry, "size", &size) || json_get_u64 (entry, "bytes", &size))
+        if (json_get_u64 (entry, "size_bytes", &size))
             json_set_u64 (o, "size", size);
         json_array_append_new (list, o);
     }
@@ -240,13 +240,28 @@ served_resource_mark (struct served *v, const char *uri)
     return a ? x_strdup (hex) : NULL;
 }
 
+char *
+served_list_mark (struct served *v)
+{
+    _cleanup_json_ json_t *all = json_array ();
+    _cleanup_buf_ struct buf names = { 0 };
+    char hex[SHA256_HEX_LEN + 1];
+    size_t i;
+    json_t *one;
+    if (serves_files (v))
+        append_files (v, NULL, all);
+    json_array_foreach (all, i, one) buf_printf (&names, "%s\n", json_get_string (one, "uri"));
+    sha256_hex (names.data ? names.data : "", names.len, hex);
+    return x_strdup (hex);
+}
+
 void
 served_resources_list (void *ctx, const struct mcp_call *call, struct mcp_answer *answer)
 {
     struct served *v = ctx;
     answer->result = json_array ();
     if (serves_files (v))
-        append_files (v, call, answer->result);
+        append_files (v, call->cancel, answer->result);
 }
 
 void

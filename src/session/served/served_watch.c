@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resources that clients look after: a look at each of them every second, while there are any; and
- * tools that changed while no client called.
+ * Resources that clients look after: a look at each of them every second, while there are any;
+ * which there are, looked at less often; and tools that changed while no client called.
  *
  * Always true: what is told was seen to change since it was asked for; nobody is told under the
  * lock.
@@ -12,6 +12,7 @@
 #include "session/served/served_internal.h"
 
 #define LOOK_MS     1000
+#define LIST_LOOKS  3    /* so many looks at resources to one at which there are */
 #define WATCHED_MAX 1024 /* of all clients */
 
 struct watched {
@@ -43,6 +44,7 @@ served_watch_destroy (struct served_watch *w)
         w->all = one->next;
         watched_free (one);
     }
+    free (w->list_mark);
     pthread_cond_destroy (&w->changed);
     pthread_mutex_destroy (&w->lock);
 }
@@ -70,6 +72,23 @@ take_mark (struct served_watch *w, const char *uri, char *mark)
     free (one->mark);
     one->mark = mark;
     return true;
+}
+
+static void
+look_at_list (struct served *v)
+{
+    struct served_watch *w = &v->watch;
+    char *mark = served_list_mark (v);
+    pthread_mutex_lock (&w->lock);
+    bool is_new = ! str_eq (mark, w->list_mark);
+    char *before = w->list_mark;
+    w->list_mark = mark;
+    pthread_mutex_unlock (&w->lock);
+    free (before);
+    if (! is_new)
+        return;
+    stdio_server_tell_resources (v->stdio);
+    door_tell_mcp_list (v->s->door, MCP_LIST_RESOURCES);
 }
 
 static void
@@ -117,15 +136,18 @@ watch_thread (void *arg)
             pthread_mutex_lock (&w->lock);
             continue;
         }
-        if (w->all)
+        if (w->all || w->lists)
             pthread_cond_timedwait (&w->changed, &w->lock, &at);
         else
             pthread_cond_wait (&w->changed, &w->lock);
-        bool is_wanted = w->all && ! w->is_over && clock_monotonic_ms () >= at_ms;
+        bool is_wanted = (w->all || w->lists) && ! w->is_over && clock_monotonic_ms () >= at_ms;
         if (! is_wanted)
             continue;
+        bool is_turn = w->lists && ++w->looks % LIST_LOOKS == 0;
         pthread_mutex_unlock (&w->lock);
         look (v);
+        if (is_turn)
+            look_at_list (v);
         pthread_mutex_lock (&w->lock);
     }
     pthread_mutex_unlock (&w->lock);
@@ -189,6 +211,24 @@ served_resource_watch (void *ctx, const char *uri, struct mcp_answer *no)
                                  "%d resources are looked after for all clients, "
                                  "which is the bound",
                                  WATCHED_MAX);
+}
+
+void
+served_list_watch (void *ctx)
+{
+    struct served *v = ctx;
+    struct served_watch *w = &v->watch;
+    char *mark = served_list_mark (v);
+    pthread_mutex_lock (&w->lock);
+    bool is_first = ! w->lists && is_looking (v);
+    if (is_first) {
+        w->lists = true;
+        w->list_mark = mark;
+        pthread_cond_signal (&w->changed);
+    }
+    pthread_mutex_unlock (&w->lock);
+    if (! is_first)
+        free (mark);
 }
 
 void

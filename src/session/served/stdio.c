@@ -162,6 +162,17 @@ ask_client (void *ctx, const char *method, const json_t *params, uint64_t timeou
                              w->cancel);
 }
 
+/* Under the lock. */
+static void
+tell_list (struct stdio_server *x, enum mcp_list list)
+{
+    if (x->is_legacy_open)
+        write_line (x, mcp_list_changed_text (NULL, list));
+    for (struct work *w = x->subscribed; w; w = w->next)
+        if (mcp_listens_for (&w->request, list))
+            write_line (x, mcp_list_changed_text (&w->request, list));
+}
+
 void
 stdio_server_tell_tools (struct stdio_server *x)
 {
@@ -171,11 +182,18 @@ stdio_server_tell_tools (struct stdio_server *x)
     pthread_mutex_lock (&x->lock);
     bool has_changed = generation != x->generation;
     x->generation = generation;
-    if (has_changed && x->is_legacy_open)
-        write_line (x, mcp_tools_changed_text (NULL));
-    for (struct work *w = x->subscribed; has_changed && w; w = w->next)
-        if (mcp_listens_for_tools (&w->request))
-            write_line (x, mcp_tools_changed_text (&w->request));
+    if (has_changed)
+        tell_list (x, MCP_LIST_TOOLS);
+    pthread_mutex_unlock (&x->lock);
+}
+
+void
+stdio_server_tell_resources (struct stdio_server *x)
+{
+    if (! x)
+        return;
+    pthread_mutex_lock (&x->lock);
+    tell_list (x, MCP_LIST_RESOURCES);
     pthread_mutex_unlock (&x->lock);
 }
 
