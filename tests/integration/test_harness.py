@@ -628,6 +628,50 @@ def test_session_11_4_a_threaded_context_resumes_its_harness_session(lab):
     assert shown["harness_session"]["session_id"] == "own-1" and shown["messages"] == []
 
 
+THREAD_COUNTS = dedent("""
+    resumes = request["mode"] == "resume"
+    started(id=request["session"] if resumes else "own-1")
+    before = json.load(open("before")) if resumes and os.path.exists("before") else 0
+    keep("before", before + 100)
+    say("text", text="ok"); say("usage", input=before + 100, output=before + 7, **{"cache-read": before})
+    say("turn-end", text="ok")
+""")
+
+
+def counting(lab, **manifest):
+    """A capsule whose harness tells what its whole session used, and a driver that says so."""
+    project = harness_project(lab, THREAD_COUNTS, **THREADED, **manifest)
+    lab.publish("counts-threads", own_component("harness-lines"), "driver", harness={"usage": "thread"})
+    manifest = project / "murmur.yaml"
+    manifest.write_text(manifest.read_text().replace("local/harness-lines", "local/counts-threads"))
+    (project / "work").mkdir()
+    return project
+
+
+def used(session):
+    return [(line["input_tokens"], line["output_tokens"]) for line in session.trace.all("inference")]
+
+
+def test_session_11_4_a_session_that_counts_its_whole_thread_is_charged_for_what_a_task_added(lab):
+    project = counting(lab)
+    seen = []
+    for task in ("one", "two", "three"):
+        session = lab.session(project.run("--task", task, "--context", "c1", "--workdir", project / "work").ok())
+        seen += used(session)
+    assert seen == [(100, 7), (100, 100), (100, 100)]
+    assert json.loads(map_file(lab).read_text())["used"] == {"input": 300, "output": 207, "cache_read": 200, "cache_creation": 0, "thinking": 0}
+    (project / "work" / "before").unlink()
+    anew = lab.session(project.run("--task", "counts anew", "--context", "c1", "--workdir", project / "work").ok())
+    assert used(anew) == [(100, 7)]
+
+
+def test_session_11_4_a_harness_that_counts_each_run_is_charged_for_all_of_it(lab):
+    project = harness_project(lab, THREAD_COUNTS, **THREADED)
+    (project / "work").mkdir()
+    seen = [used(lab.session(project.run("--task", "x", "--context", "c1", "--workdir", project / "work").ok())) for _ in range(2)]
+    assert seen == [[(100, 7)], [(200, 107)]] and "used" not in json.loads(map_file(lab).read_text())
+
+
 def test_session_11_4_a_stateless_capsule_remembers_nothing(lab):
     project = harness_project(lab, REMEMBER)
     project.run("--task", "one", "--context", "c1").ok()

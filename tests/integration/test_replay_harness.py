@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.test_harness_asks import ASKS, RUN, permission
 from tests.integration.test_harness_gateway import KEY, gateway_project
+from tests.integration.test_harness import counting, used
 from tests.integration.test_replay_rerun import PROBE, do, tape
 from tests.support.acp_agent import acp_project
 from tests.support.agent_provider import AgentProvider
@@ -60,6 +61,15 @@ def same(lab, project, session):
     report = again(project, session, expect="same")
     assert report["first"] is None and report["live_calls"] == 0 and report["network_attempts"] == 0
     return report
+
+
+def test_replay_harness_of_a_resumed_thread_counts_what_it_added_then(lab):
+    project = counting(lab, trace=FULL)
+    for task in ("one", "two"):
+        session = lab.session(project.run("--task", task, "--context", "c1", "--workdir", project / "work").ok())
+    assert used(session) == [(100, 100)]
+    report = same(lab, project, session)
+    assert used(lab.session(report["session_id"])) == [(100, 100)]
 
 
 def test_replay_harness_is_served_by_its_lines(lab):

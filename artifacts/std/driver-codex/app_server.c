@@ -32,8 +32,7 @@ static struct {
     char *thread_id, *last_message, *last_error;
     struct item *items;
     size_t item_count;
-    struct mur_process_usage before, now; /* of the thread: what earlier turns used, and all */
-    bool has_usage, asks_by_itself;
+    bool asks_by_itself;
 } run;
 
 /* --- launch --- */
@@ -368,28 +367,14 @@ on_request (const struct mur_json *line, mur_node method)
 
 /* --- what it says meanwhile --- */
 
-/* Told for the thread: what the turns before this run used is taken off. */
+/* Told for the whole thread, which is how murmur.yaml says that this driver counts. */
 static void
 on_usage (const struct mur_json *line, mur_node params)
 {
-    mur_node told = mur_json_get (line, params, "tokenUsage");
-    struct mur_process_usage last = { 0 };
-    codex_usage (line, mur_json_get (line, told, "total"), &run.now);
-    codex_usage (line, mur_json_get (line, told, "last"), &last);
-    int64_t *const now[] = { &run.now.input, &run.now.output, &run.now.cache_read,
-                             &run.now.cache_creation, &run.now.thinking };
-    int64_t *const before[] = { &run.before.input, &run.before.output, &run.before.cache_read,
-                                &run.before.cache_creation, &run.before.thinking };
-    const int64_t of_last[] = { last.input, last.output, last.cache_read, last.cache_creation,
-                                last.thinking };
-    for (size_t i = 0; i < sizeof now / sizeof *now; i++) {
-        if (! run.has_usage)
-            *before[i] = *now[i] > of_last[i] && of_last[i] >= 0 ? *now[i] - of_last[i] : 0;
-        if (*now[i] >= *before[i])
-            *now[i] -= *before[i];
-    }
-    run.has_usage = true;
-    mur_event_usage (&run.now);
+    struct mur_process_usage used = { 0 };
+    codex_usage (line, mur_json_get (line, mur_json_get (line, params, "tokenUsage"), "total"),
+                 &used);
+    mur_event_usage (&used);
 }
 
 static void

@@ -275,6 +275,11 @@ take_harness (struct record *r, const json_t *line)
         .told = take_body (r, line, "told"),
         .plan = take_body (r, line, "plan"),
     };
+    const json_t *used = json_object_get (line, "used");
+    for (size_t i = 0; i < REC_COUNTS && i < json_array_size (used); i++) {
+        json_int_t count = json_integer_value (json_array_get (used, i));
+        last_run (t)->used[i] = count > 0 ? (uint64_t)count : 0;
+    }
     return last_run (t)->session_id != NULL;
 }
 

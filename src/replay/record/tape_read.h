@@ -73,12 +73,15 @@ struct rec_harness_item {
     bool is_good, is_refused; /* is_refused: gates let the call not pass */
 };
 
+#define REC_COUNTS 5 /* input, output, cache read, cache creation, thinking */
+
 /* One run of a harness. */
 struct rec_harness {
     size_t task;
     const char *version, *session_id; /* version NULL: not known */
     const char *work;                 /* the work folder; texts that are compared have its name */
     bool is_resume;
+    uint64_t used[REC_COUNTS]; /* tokens that its session had used before, where it counts so */
     struct rec_body system, tools, told, plan; /* told: the text of its task */
     struct rec_harness_item *items;
     size_t count, cap;

@@ -27,7 +27,10 @@ struct harness {
     const char *path_front;    /* folders before PATH, each with its colon; NULL: none */
     const char *binary_source; /* "inference.command", or whose describe() named it */
     struct harness_memory *memory;
-    bool is_warned_version, is_warned_billing, is_warned_usage; /* said once a launch */
+    bool counts_thread; /* what it reports as used is of its whole session, whoever began it */
+    struct {
+        bool version, billing, usage;
+    } warned;         /* said once a launch */
     const char *home; /* private, kept with the conversations of the capsule */
     /* Inside the session's walls (harness_walls.h): */
     struct confine_program program;

@@ -51,6 +51,21 @@ struct turn_usage {
     struct trace_num of[USAGE_MEMBERS];
 };
 
+/* One that counts its whole session, and tells less than it had, counts anew. */
+static void
+take_usage (struct harness_run *run, const struct process_usage *told)
+{
+    bool is_anew = ! is_told (&run->seen) && told->is_set[USAGE_INPUT] &&
+                   told->value[USAGE_INPUT] < run->attributed.value[USAGE_INPUT];
+    if (is_anew)
+        memset (&run->attributed, 0, sizeof run->attributed);
+    for (int m = 0; m < USAGE_MEMBERS; m++)
+        if (told->is_set[m]) {
+            run->seen.is_set[m] = true;
+            run->seen.value[m] = told->value[m];
+        }
+}
+
 /* As the harness reports it; of one that reports nothing, as its provider does. */
 static struct turn_usage
 attribute (struct harness_run *run)
@@ -455,9 +470,9 @@ warn_billing (struct harness_run *run, const char *auth)
         x_asprintf ("%s is billed by %s, not by a subscription", h->is.harness, auth);
     TRACE (run->session->trace, NULL, harness_warning, .task_id = run->task->task->id,
            .code = diag_code_name (W_SEC_031), .message = text);
-    if (! h->is_warned_billing)
+    if (! h->warned.billing)
         diag_warn (DIAG_RUNTIME, W_SEC_031, "%s", text);
-    h->is_warned_billing = true;
+    h->warned.billing = true;
 }
 
 static void
@@ -510,11 +525,7 @@ harness_event_take (struct harness_run *run, const struct process_event *e)
         break;
     }
     case PROCESS_USAGE:
-        for (int m = 0; m < USAGE_MEMBERS; m++)
-            if (e->usage.is_set[m]) {
-                run->seen.is_set[m] = true;
-                run->seen.value[m] = e->usage.value[m];
-            }
+        take_usage (run, &e->usage);
         break;
     case PROCESS_TURN_END:
         take_end (run, e);

@@ -92,9 +92,9 @@ harness_gateway_compare (struct session *s, const char *task_id, const struct ga
         (unsigned long long)input, (unsigned long long)output);
     TRACE (s->trace, NULL, harness_warning, .task_id = task_id, .code = diag_code_name (W_RUN_010),
            .message = text);
-    if (! h->is_warned_usage)
+    if (! h->warned.usage)
         diag_warn (DIAG_RUNTIME, W_RUN_010, "%s", text);
-    h->is_warned_usage = true;
+    h->warned.usage = true;
 }
 
 static json_t *

@@ -217,9 +217,9 @@ warn_version (struct harness_run *run, const char *line)
              : x_asprintf ("the version of %s could not be read", h->is.harness);
     TRACE (run->session->trace, NULL, harness_warning, .task_id = run->task->task->id,
            .code = diag_code_name (W_RUN_002), .message = text);
-    if (! h->is_warned_version)
+    if (! h->warned.version)
         diag_warn (DIAG_RUNTIME, W_RUN_002, "%s", text);
-    h->is_warned_version = true;
+    h->warned.version = true;
 }
 
 /* --- the prompt and the session --- */
@@ -270,15 +270,19 @@ plan_session (struct harness_run *run)
 {
     struct running_task *t = run->task;
     _cleanup_free_ char *kept = NULL;
-    if (t->onward.is_continuing && t->harness.session)
+    uint64_t used[USAGE_MEMBERS] = { 0 };
+    if (t->onward.is_continuing && t->harness.session) {
         kept = x_strdup (t->harness.session);
-    else if (harness_is_threaded (run->session))
-        kept = harness_memory_find (run->session->rooms.harness->memory, t->task->context_id);
+        memcpy (used, t->harness.used, sizeof used);
+    } else if (harness_is_threaded (run->session))
+        kept = harness_memory_find (run->session->rooms.harness->memory, t->task->context_id, used);
     run->is_resume = kept && strlen (kept) < sizeof run->session_id;
     if (run->is_resume)
         snprintf (run->session_id, sizeof run->session_id, "%s", kept);
     else
         uuid_text (run->session_id);
+    if (run->is_resume && run->session->rooms.harness->counts_thread)
+        memcpy (run->attributed.value, used, sizeof used);
 }
 
 /* --- the plan --- */
@@ -459,6 +463,7 @@ launch_played (struct harness_run *run, const struct buf *prompt, struct mur_err
     _cleanup_strv_ struct strv none = { 0 };
     snprintf (run->session_id, sizeof run->session_id, "%s", then->session_id);
     run->is_resume = then->is_resume;
+    memcpy (run->attributed.value, then->used, sizeof then->used);
     if (! ask_plan (run, then->version, prompt, err) || ! check_plan (run, err) ||
         ! harness_tape_plan (run, then->version, prompt, err))
         return false;

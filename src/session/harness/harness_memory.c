@@ -21,7 +21,11 @@
 struct known {
     char *context_id;
     char *session_id; /* NULL: forgotten */
+    uint64_t used[USAGE_MEMBERS];
 };
+
+static const char *const used_names[USAGE_MEMBERS] = { "input", "output", "cache_read",
+                                                       "cache_creation", "thinking" };
 
 struct harness_memory {
     char *store;
@@ -95,7 +99,8 @@ known (const struct harness_memory *m, const char *context_id)
 }
 
 static void
-remember (struct harness_memory *m, const char *context_id, const char *session_id)
+remember (struct harness_memory *m, const char *context_id, const char *session_id,
+          const uint64_t used[USAGE_MEMBERS])
 {
     struct known *k = known (m, context_id);
     if (! k) {
@@ -105,31 +110,39 @@ remember (struct harness_memory *m, const char *context_id, const char *session_
     }
     free (k->session_id);
     k->session_id = session_id ? x_strdup (session_id) : NULL;
+    for (size_t i = 0; i < USAGE_MEMBERS; i++)
+        k->used[i] = used ? used[i] : 0;
 }
 
 static char *
-stored (const char *store, const char *context_id)
+stored (const char *store, const char *context_id, uint64_t used[USAGE_MEMBERS])
 {
     int dir = open_context (store, context_id, false);
     _cleanup_json_ json_t *o = dir >= 0 ? read_file (dir) : NULL;
     const char *id = json_get_string (o, "session_id");
+    const json_t *counts = json_object_get (o, "used");
+    for (size_t i = 0; used && i < USAGE_MEMBERS; i++)
+        (void)json_get_u64 (counts, used_names[i], &used[i]);
     return id && id[0] ? x_strdup (id) : NULL;
 }
 
 char *
-harness_memory_find (const struct harness_memory *m, const char *context_id)
+harness_memory_find (const struct harness_memory *m, const char *context_id,
+                     uint64_t used[USAGE_MEMBERS])
 {
     const struct known *k = known (m, context_id);
-    if (k)
-        return k->session_id ? x_strdup (k->session_id) : NULL;
-    return stored (m->store, context_id);
+    if (! k)
+        return stored (m->store, context_id, used);
+    if (used)
+        memcpy (used, k->used, sizeof k->used);
+    return k->session_id ? x_strdup (k->session_id) : NULL;
 }
 
 bool
 harness_memory_keep (struct harness_memory *m, const char *context_id, const char *session_id,
-                     const char *harness, const char *driver)
+                     const char *harness, const char *driver, const uint64_t used[USAGE_MEMBERS])
 {
-    remember (m, context_id, session_id);
+    remember (m, context_id, session_id, used);
     if (! m->store)
         return true;
     _cleanup_close_ int dir = open_context (m->store, context_id, true);
@@ -146,6 +159,11 @@ harness_memory_keep (struct harness_memory *m, const char *context_id, const cha
     json_set_string (o, "driver", driver);
     json_set_u64 (o, "created_ms", created);
     json_set_u64 (o, "updated_ms", now);
+    json_t *counts = used ? json_object () : NULL;
+    for (size_t i = 0; counts && i < USAGE_MEMBERS; i++)
+        json_set_u64 (counts, used_names[i], used[i]);
+    if (counts)
+        json_object_set_new (o, "used", counts);
     _cleanup_free_ char *text = json_text (o, JSON_TEXT_ORDERED);
     return fs_replace_at (dir, HARNESS_SESSION_FILE, text, strlen (text), 0600, true, NULL);
 }
@@ -153,8 +171,8 @@ harness_memory_keep (struct harness_memory *m, const char *context_id, const cha
 char *
 harness_memory_forget (struct harness_memory *m, const char *context_id)
 {
-    char *dropped = harness_memory_find (m, context_id);
-    remember (m, context_id, NULL);
+    char *dropped = harness_memory_find (m, context_id, NULL);
+    remember (m, context_id, NULL, NULL);
     _cleanup_close_ int dir = open_context (m->store, context_id, false);
     if (dir >= 0)
         (void)unlinkat (dir, HARNESS_SESSION_FILE, 0);
@@ -173,6 +191,6 @@ harness_memory_path (const struct harness_memory *m, const char *context_id)
 bool
 harness_memory_exists (const char *store, const char *context_id)
 {
-    _cleanup_free_ char *id = stored (store, context_id);
+    _cleanup_free_ char *id = stored (store, context_id, NULL);
     return id != NULL;
 }

@@ -293,10 +293,13 @@ keep_session (struct harness_run *run)
         return;
     free (t->harness.session);
     t->harness.session = x_strdup (id);
+    for (int m = 0; m < USAGE_MEMBERS; m++)
+        t->harness.used[m] = run->seen.is_set[m] ? run->seen.value[m] : run->attributed.value[m];
     if (! harness_is_threaded (s))
         return;
     if (! harness_memory_keep (s->rooms.harness->memory, t->task->context_id, id,
-                               s->rooms.harness->is.harness, s->rooms.harness->driver->full_name))
+                               s->rooms.harness->is.harness, s->rooms.harness->driver->full_name,
+                               s->rooms.harness->counts_thread ? t->harness.used : NULL))
         diag_lost ("the harness session of context %s was not written down", t->task->context_id);
 }
 

@@ -191,6 +191,11 @@ keep_start (struct harness_run *run, const char *version, const struct started *
     put_name (line, "version", version);
     json_set_string (line, "session_id", run->session_id);
     json_set_bool (line, "resume", run->is_resume);
+    json_t *used = run->session->rooms.harness->counts_thread ? json_array () : NULL;
+    for (int m = 0; used && m < USAGE_MEMBERS; m++)
+        json_array_append_new (used, json_integer ((json_int_t)run->attributed.value[m]));
+    if (used)
+        json_object_set_new (line, "used", used);
     json_set_string (line, "work",
                      run->log.then && run->log.then->work ? run->log.then->work
                                                           : run->session->places.work_path);

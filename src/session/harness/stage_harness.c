@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/harness/stage_harness.h"
+#include "artifact/package/package.h"
 #include "engine/guest.h"
 
 #include "base/alloc.h"
+#include "manifest/settings/artifact_manifest.h"
+#include "manifest/text/yaml_tree.h"
 #include "net/server/gateway_door.h"
 #include "sandbox/programs/exec_allowlist.h"
 #include "session/guests/guests.h"
@@ -123,6 +126,15 @@ find_binary (struct session *s, struct mur_error **err)
     return mur_hint (err, "install %s, or name its program in inference.command", h->is.harness);
 }
 
+/* harness: {usage: thread} of the driver's package. */
+static bool
+counts_thread (const struct staged_artifact *driver)
+{
+    const struct yaml_node *block = yaml_get (driver->resolved->package->manifest->root, "harness");
+    const struct yaml_node *usage = block ? yaml_get (block, "usage") : NULL;
+    return usage && yaml_is_scalar (usage) && str_eq (usage->text, "thread");
+}
+
 bool
 stage_harness (struct session *s, struct mur_error **err)
 {
@@ -139,6 +151,7 @@ stage_harness (struct session *s, struct mur_error **err)
     for (size_t i = 0; i < s->kit.artifact_count; i++)
         if (s->kit.artifacts[i].entry == inference->driver_entry)
             h->driver = &s->kit.artifacts[i];
+    h->counts_thread = counts_thread (h->driver);
     return describe (s, err) && check_required_env (s, err) && find_binary (s, err);
 }
 

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "host/process_driver.h"
 #include "session/conversation/conversation.h"
 #include "session/state/driver.h"
 #include "session/state/spend.h"
@@ -111,9 +112,10 @@ struct hook_refusal {
 
 /* transport: process. */
 struct task_harness {
-    char *session;      /* that did something in this task; NULL: none */
-    bool has_forgotten; /* the request to forget the session is spent */
-    char *status_note;  /* added to the status of a cancelled task; NULL: nothing */
+    char *session;                /* that did something in this task; NULL: none */
+    uint64_t used[USAGE_MEMBERS]; /* by that session in all, where it counts so */
+    bool has_forgotten;           /* the request to forget the session is spent */
+    char *status_note;            /* added to the status of a cancelled task; NULL: nothing */
 };
 
 struct running_task {

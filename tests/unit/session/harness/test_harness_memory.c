@@ -30,7 +30,7 @@ close_stand (void **state)
 static void
 assert_known (const struct harness_memory *m, const char *context, const char *session)
 {
-    _cleanup_free_ char *found = harness_memory_find (m, context);
+    _cleanup_free_ char *found = harness_memory_find (m, context, NULL);
     assert_true (str_eq (found, session));
 }
 
@@ -41,7 +41,7 @@ test_it_outlives_the_launch (void **state)
     struct harness_memory *m = harness_memory_new ("store");
     assert_known (m, "ctx_a", NULL);
     assert_false (harness_memory_exists ("store", "ctx_a"));
-    assert_true (harness_memory_keep (m, "ctx_a", "sess-1", "tool", "local/d"));
+    assert_true (harness_memory_keep (m, "ctx_a", "sess-1", "tool", "local/d", NULL));
     assert_known (m, "ctx_a", "sess-1");
     harness_memory_free (m);
     m = harness_memory_new ("store");
@@ -59,7 +59,7 @@ test_the_newest_session_is_the_one (void **state)
     struct harness_memory *m = harness_memory_new ("store");
     for (int i = 0; i < 5; i++) {
         _cleanup_free_ char *id = x_asprintf ("sess-%d", i);
-        assert_true (harness_memory_keep (m, "ctx_n", id, "tool", "local/d"));
+        assert_true (harness_memory_keep (m, "ctx_n", id, "tool", "local/d", NULL));
         assert_known (m, "ctx_n", id);
     }
     harness_memory_free (m);
@@ -73,7 +73,7 @@ test_what_is_forgotten_stays_forgotten (void **state)
 {
     (void)state;
     struct harness_memory *m = harness_memory_new ("store");
-    assert_true (harness_memory_keep (m, "ctx_f", "sess-1", "tool", "local/d"));
+    assert_true (harness_memory_keep (m, "ctx_f", "sess-1", "tool", "local/d", NULL));
     _cleanup_free_ char *dropped = harness_memory_forget (m, "ctx_f");
     assert_string_equal (dropped, "sess-1");
     assert_known (m, "ctx_f", NULL);
@@ -87,7 +87,7 @@ test_without_a_store_it_lasts_for_the_launch (void **state)
 {
     (void)state;
     struct harness_memory *m = harness_memory_new (NULL);
-    (void)harness_memory_keep (m, "ctx_l", "sess-1", "tool", "local/d");
+    (void)harness_memory_keep (m, "ctx_l", "sess-1", "tool", "local/d", NULL);
     assert_known (m, "ctx_l", "sess-1");
     harness_memory_free (m);
     m = harness_memory_new (NULL);
@@ -103,7 +103,7 @@ test_a_context_that_is_no_path_segment (void **state)
     static const char *const contexts[] = { "../up", "a/b", ".", "" };
     for (size_t i = 0; i < ARRAY_LEN (contexts); i++) {
         struct harness_memory *m = harness_memory_new ("store");
-        assert_false (harness_memory_keep (m, contexts[i], "sess-1", "tool", "local/d"));
+        assert_false (harness_memory_keep (m, contexts[i], "sess-1", "tool", "local/d", NULL));
         assert_known (m, contexts[i], "sess-1"); /* the launch remembers it all the same */
         assert_false (harness_memory_exists ("store", contexts[i]));
         harness_memory_free (m);
@@ -120,7 +120,7 @@ test_a_file_that_is_none_of_ours (void **state)
                                          "{\"session_id\":\"x\"}" };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++) {
         struct harness_memory *m = harness_memory_new ("store");
-        assert_true (harness_memory_keep (m, "ctx_o", "sess-1", "tool", "local/d"));
+        assert_true (harness_memory_keep (m, "ctx_o", "sess-1", "tool", "local/d", NULL));
         harness_memory_free (m);
         stand_write (st, ".murmur/conversations/store/ctx_o/" HARNESS_SESSION_FILE, texts[i]);
         m = harness_memory_new ("store");
