@@ -5,8 +5,10 @@
 
 import base64
 import json
+import os
 import shutil
 import stat
+import time
 
 import pytest
 
@@ -382,3 +384,63 @@ def test_registry_a_place_that_is_none(project, entry, said):
                                        "oci://h:1/a@sha256:12", "oci://h:1/../x", "oci://u@h:1/a"])
 def test_registry_a_reference_that_is_none(project, reference):
     project.mur("install", reference).failed("E-REG-007")
+
+
+@pytest.mark.parametrize("config", [
+    lambda host, auth: {"credsStore": "", "auths": {host: {"auth": auth}}},
+    lambda host, auth: {"credsStore": "absent", "credHelpers": {host: ""}, "auths": {host: {"auth": auth}}},
+    lambda host, auth: {"auths": {f"http://{host}": {"auth": auth}}},
+    lambda host, auth: {"auths": {f"{host}/ana": {"auth": auth}, host: {"auth": in_base64("ana:other")}}},
+    lambda host, auth: {"auths": {f"{host}/ana/tool-x": {"auth": auth}, f"{host}/an": {"auth": in_base64("ana:other")}}},
+], ids=["no-store", "no-helper", "http", "scope", "repository"])
+def test_registry_what_docker_and_podman_write_is_read(project, registry, lab, config):
+    registry.wants_basic, registry.account = True, ("ana", "pass-word")
+    docker_config(lab, config(registry.host, in_base64("ana:pass-word")))
+    publish(project, registry)
+
+
+def test_registry_a_file_of_logins_in_which_nothing_is_written_yet(project, registry, lab):
+    docker_config(lab, {})
+    (lab.directory / "docker/config.json").write_text("\n")
+    registry.wants_basic, registry.account = True, ("ana", "pass-word")
+    assert "docker login" in project.mur("install", "ana/tool-x@1.0.0").failed("E-REG-012").stderr
+
+
+def test_registry_a_helper_has_ended_when_its_process_has(project, registry, lab):
+    """It started something that holds its output open, as one that begins an agent does."""
+    registry.wants_basic, registry.account = True, ("ana", "from-helper")
+    docker_config(lab, {"credsStore": "ours"})
+    held = lab.directory / "held"
+    os.mkfifo(held)
+    helper(lab, "ours", f'read host; (read never <{held}) 2>/dev/null & echo \'{{"Username":"ana","Secret":"from-helper"}}\'')
+    try:
+        started = time.monotonic()
+        publish(project, registry)
+        assert time.monotonic() - started < 25  # once it waited 30 s, and then refused
+    finally:
+        os.close(os.open(held, os.O_RDWR | os.O_NONBLOCK))
+
+
+def test_registry_a_helper_that_closes_its_output_and_stays(project, registry, lab):
+    registry.wants_basic, registry.account = True, ("ana", "from-helper")
+    docker_config(lab, {"credsStore": "ours"})
+    helper(lab, "ours", "read host; exec 1>&-; exec sleep 1000")
+    assert "did not end in time" in project.mur("install", "ana/tool-x@1.0.0").failed("E-REG-012").stderr
+
+
+def test_registry_more_tags_than_are_read_say_nothing_of_the_newest(project, registry):
+    publish(project, registry)
+    more = {"link": '</v2/ana/tool-x/tags/list?n=1000&last=x>; rel="next"'}
+    registry.scripted.append((r"GET .*/tags/", lambda request: request.reply(200, b'{"tags":["0.1.0"]}', **more)))
+    result = project.mur("install", "ana/tool-x").failed("E-REG-013")
+    assert "too long" in result.stderr and "@<version>" in result.stderr
+    registry.scripted[:] = [(r"GET .*/tags/", lambda request: request.reply(200, json.dumps({"tags": ["0.1.0"] * 700_000}).encode()))]
+    assert "too long" in project.mur("install", "ana/tool-x").failed("E-REG-013").stderr
+    project.mur("install", "ana/tool-x@1.0.0").ok()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_registry_that_is_busy_says_when_to_come_again(project, registry, status):
+    publish(project, registry)
+    registry.scripted.append((r"GET .*/manifests/", lambda request: request.reply(status, b"{}", retry_after="7")))
+    assert "try again in 7 s" in project.mur("install", "ana/tool-x@1.0.0").failed("E-REG-006").stderr

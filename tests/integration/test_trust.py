@@ -14,13 +14,14 @@ import zipfile
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from tests.support.oci_registry import INDEX, Registry, digest_of
 from tests.support.formation import Team
 from tests.support.lab import BUILD
 from tests.support.packages import GitHub, native_package, skill_package, tool_package
 from tests.support.roost import publish_capsule
+from tests.support.small_disk import on_every_size
 from tests.support.spawn import Family, Launcher, publish_agent
 
 ISSUER = x509.ObjectIdentifier("1.3.6.1.4.1.57264.1.8")
@@ -51,6 +52,11 @@ def write(lab, name, content):
     return str(lab.directory / name)
 
 
+def public_pem():
+    key = ed25519.Ed25519PrivateKey.generate().public_key()
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
 def key_id(lab, name="ana"):
     """The fingerprint of one's own key: of the 32 bytes at the end of its public file."""
     text = (lab.murmur_home / f"keys/{name}.pub").read_text().split("-----")[2]
@@ -69,6 +75,30 @@ def test_trust_keys_are_ones_own_alone(lab, project):
     assert "chmod 600" in project.mur("sign", "tool-x-1.0.0.mur.zip", "--key", "ana").failed("E-TRU-005").stderr
     listed = project.mur("trust", "list").ok().stdout
     assert "own      mallory" in listed and "trusted  ana" in listed
+
+
+def test_trust_half_a_pair_is_made_whole(lab, project):
+    """A kill between the two files, a full disk, a private key that was carried here alone."""
+    private, public = lab.murmur_home / "keys/ana.key", lab.murmur_home / "keys/ana.pub"
+    before = private.read_text(), public.read_text()
+    public.unlink()
+    assert "mur trust keygen ana" in project.mur("sign", "tool-x-1.0.0.mur.zip", "--key", "ana").failed("E-TRU-005").stderr
+    project.mur("trust", "keygen", "ana").ok()
+    assert (private.read_text(), public.read_text()) == before
+    public.write_text((lab.murmur_home / "keys/mallory.pub").read_text())
+    result = project.mur("sign", "tool-x-1.0.0.mur.zip", "--key", "ana").failed("E-TRU-005")
+    assert "is not the public half of" in result.stderr
+
+
+def test_trust_a_key_onto_a_full_disk(lab):
+    for name, options in (("keys", ("keygen", "new")), ("trust", ("add", "new", write(lab, "new.pub", public_pem())))):
+        directory = lab.murmur_home / name
+        directory.mkdir(parents=True, exist_ok=True)
+        runs = on_every_size(lab, directory, ["trust", *options], [4, 8, 64])
+        assert runs[0]["code"] == (1 if name == "keys" else 0) and runs[-1]["code"] == 0, runs
+        for run in runs:
+            assert run["code"] == 0 or ("No space left" in run["stderr"] and run["again"] == 0), run
+            assert not run["left"] and len(run["stored"]) == (2 if name == "keys" else 1), run
 
 
 def test_trust_a_signed_package_installs_and_is_verified(lab, project):
@@ -325,6 +355,28 @@ def test_trust_a_second_signature_is_added_to_a_published_package(lab, project, 
     project.mur("install", f"oci://{registry.host}/ana/tool-x:3.0.0").ok()
     stored = json.loads((project / ".murmur/artifacts/local/tool-x/3.0.0/tool-x-3.0.0.mur.zip.sig").read_text())
     assert {one["keyid"] for one in stored["signatures"]} == {key_id(lab), key_id(lab, "mallory")}
+
+
+def test_trust_a_list_of_referrers_that_goes_on(lab, project, registry):
+    """The signature stands on the second page."""
+    registry.keeps_referrers = True
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    require(lab)
+
+    def first(request):
+        registry.scripted.clear()
+        request.reply(200, json.dumps({"manifests": []}).encode(), link=f'<{request.path}?page=2>; rel="next"')
+
+    registry.scripted.append((r"GET .*/referrers/", first))
+    project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").ok()
+
+
+def test_trust_a_registry_that_is_busy_does_not_say_that_nobody_signed(lab, project, registry):
+    registry.keeps_referrers = True
+    publish(project, registry, "tool-x-1.0.0.mur.zip")
+    require(lab)
+    registry.scripted.append((r"GET .*/referrers/", lambda request: request.reply(503, b"{}")))
+    assert "HTTP 503" in project.mur("install", f"oci://{registry.host}/ana/tool-x:1.0.0").failed("E-REG-006").stderr
 
 
 def test_trust_a_native_package_is_signed_for_each_platform(lab, project, registry):

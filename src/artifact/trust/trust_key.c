@@ -4,16 +4,19 @@
 #include "artifact/names/name.h"
 #include "base/alloc.h"
 #include "base/digest.h"
-#include "base/fdio.h"
 #include "base/secret.h"
 #include "fs/paths.h"
+#include "fs/replace.h"
+#include "fs/temporaries.h"
 #include "home/paths.h"
 #include "manifest/text/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX 4096
 
@@ -115,48 +118,36 @@ read_public (const char *path, const char *name, struct trust_key *out, enum dia
 
 /* --- one's own --- */
 
+/* Gives what is written its name, which nothing has yet. False with errno. */
+static bool
+name_new (int dir_fd, const char *temp, const char *file)
+{
+    if (renameat2 (dir_fd, temp, dir_fd, file, RENAME_NOREPLACE) == 0)
+        return true;
+    bool is_named = errno == EINVAL && linkat (dir_fd, temp, dir_fd, file, 0) == 0;
+    int saved = errno;
+    unlinkat (dir_fd, temp, 0);
+    errno = saved;
+    return is_named;
+}
+
+/* A file is there whole or not at all, whenever we are killed. */
 static bool
 write_new (const char *dir, const char *file, const char *text, mode_t mode, struct mur_error **err)
 {
     _cleanup_close_ int dir_fd = home_open_dir (dir, err);
+    _cleanup_free_ char *temp = fs_temp_name (file);
     if (dir_fd < 0)
         return false;
-    _cleanup_close_ int fd =
-        openat (dir_fd, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0) {
-        if (errno != EEXIST)
-            return mur_fail_errno (err, E_TRU_005, "cannot write ~/.murmur/%s/%s", dir, file);
-        mur_fail (err, E_TRU_005, "~/.murmur/%s/%s is there already", dir, file);
-        return mur_hint (err, "no key is replaced: take another name, or remove the file yourself");
-    }
-    if (fchmod (fd, mode) == 0 && fd_write_all (fd, text, strlen (text)) && fsync (fd) == 0)
+    fs_temporaries_sweep (dir_fd, 0, NULL);
+    if (fs_write_new (dir_fd, temp, temp, text, strlen (text), mode, true, true) &&
+        name_new (dir_fd, temp, file))
         return true;
-    mur_fail_errno (err, E_TRU_005, "cannot write ~/.murmur/%s/%s", dir, file);
-    unlinkat (dir_fd, file, 0);
-    return false;
+    if (errno != EEXIST)
+        return mur_fail_errno (err, E_TRU_005, "cannot write ~/.murmur/%s/%s", dir, file);
+    mur_fail (err, E_TRU_005, "~/.murmur/%s/%s is there already", dir, file);
+    return mur_hint (err, "no key is replaced: take another name, or remove the file yourself");
 }
-
-bool
-trust_key_generate (const char *name, char **path, struct mur_error **err)
-{
-    unsigned char private_key[ED25519_KEY_LEN], public_key[ED25519_KEY_LEN];
-    if (! check_name (name, err) || ! ed25519_load (err))
-        return false;
-    if (! ed25519_new_pair (private_key, public_key))
-        return mur_fail (err, E_TRU_005, "libcrypto makes no Ed25519 key");
-    char *secret = pem_of ("PRIVATE KEY", private_head, sizeof private_head, private_key);
-    _cleanup_free_ char *shown = pem_of ("PUBLIC KEY", public_head, sizeof public_head, public_key);
-    _cleanup_free_ char *secret_file = x_asprintf ("%s.key", name);
-    _cleanup_free_ char *public_file = x_asprintf ("%s.pub", name);
-    bool ok = write_new (own_dir, secret_file, secret, 0600, err) &&
-              write_new (own_dir, public_file, shown, 0644, err);
-    secret_wipe (private_key, sizeof private_key);
-    secret_wipe (secret, strlen (secret));
-    free (secret);
-    *path = ok ? path_of (own_dir, name, ".pub", err) : NULL;
-    return *path != NULL;
-}
-
 bool
 trust_key_names (bool is_own, struct strv *out, struct mur_error **err)
 {
@@ -205,19 +196,13 @@ check_mode (const char *path, const char *name, struct mur_error **err)
     return mur_hint (err, "chmod 600 %s, and make a new key when others may have read it", path);
 }
 
-bool
-trust_key_read_own (const char *name, struct trust_key *out,
-                    unsigned char private_key[ED25519_KEY_LEN], struct mur_error **err)
+static bool
+read_private (const char *path, const char *name, unsigned char private_key[ED25519_KEY_LEN],
+              struct mur_error **err)
 {
-    *out = (struct trust_key){ 0 };
-    if (! check_name (name, err))
-        return false;
-    _cleanup_free_ char *path = path_of (own_dir, name, ".key", err);
-    _cleanup_free_ char *shown = path ? path_of (own_dir, name, ".pub", err) : NULL;
     _cleanup_error_ struct mur_error *caught = NULL;
     struct buf text = { 0 };
-    if (! shown || ! check_mode (path, name, err) ||
-        ! read_public (shown, name, out, E_TRU_005, err))
+    if (! check_mode (path, name, err))
         return false;
     bool ok = fs_read_regular (path, FILE_MAX, &text, &caught) &&
               read_pem (text.data ? text.data : "", "PRIVATE KEY", private_head,
@@ -226,6 +211,83 @@ trust_key_read_own (const char *name, struct trust_key *out,
         secret_wipe (text.data, text.len);
     buf_free (&text);
     return ok || mur_fail (err, E_TRU_005, "%s is no private Ed25519 key in PEM", path);
+}
+
+static bool
+public_of (const char *path, const unsigned char private_key[ED25519_KEY_LEN],
+           unsigned char public_key[ED25519_KEY_LEN], struct mur_error **err)
+{
+    return ed25519_public_of (private_key, public_key) ||
+           mur_fail (err, E_TRU_005, "libcrypto makes no public key of %s", path);
+}
+
+bool
+trust_key_read_own (const char *name, struct trust_key *out,
+                    unsigned char private_key[ED25519_KEY_LEN], struct mur_error **err)
+{
+    unsigned char made[ED25519_KEY_LEN];
+    *out = (struct trust_key){ 0 };
+    if (! check_name (name, err) || ! ed25519_load (err))
+        return false;
+    _cleanup_free_ char *path = path_of (own_dir, name, ".key", err);
+    _cleanup_free_ char *shown = path ? path_of (own_dir, name, ".pub", err) : NULL;
+    if (! shown || ! read_private (path, name, private_key, err) ||
+        ! public_of (path, private_key, made, err))
+        return false;
+    if (access (shown, F_OK) != 0) {
+        mur_fail_errno (err, E_TRU_005, "cannot read %s", shown);
+        return mur_hint (err, "`mur trust keygen %s` writes it from the private key", name);
+    }
+    if (! read_public (shown, name, out, E_TRU_005, err))
+        return false;
+    if (memcmp (made, out->public_key, sizeof made) == 0)
+        return true;
+    mur_fail (err, E_TRU_005, "%s is not the public half of %s", shown, path);
+    return mur_hint (err, "remove it: `mur trust keygen %s` writes it from the private key", name);
+}
+
+/* A new private key in its file. */
+static bool
+new_private (const char *name, unsigned char private_key[ED25519_KEY_LEN],
+             unsigned char public_key[ED25519_KEY_LEN], struct mur_error **err)
+{
+    if (! ed25519_new_pair (private_key, public_key))
+        return mur_fail (err, E_TRU_005, "libcrypto makes no Ed25519 key");
+    char *secret = pem_of ("PRIVATE KEY", private_head, sizeof private_head, private_key);
+    _cleanup_free_ char *file = x_asprintf ("%s.key", name);
+    bool ok = write_new (own_dir, file, secret, 0600, err);
+    secret_wipe (secret, strlen (secret));
+    free (secret);
+    return ok;
+}
+
+bool
+trust_key_generate (const char *name, char **path, struct mur_error **err)
+{
+    unsigned char private_key[ED25519_KEY_LEN], public_key[ED25519_KEY_LEN];
+    *path = NULL;
+    if (! check_name (name, err) || ! ed25519_load (err))
+        return false;
+    _cleanup_free_ char *own = path_of (own_dir, name, ".key", err);
+    _cleanup_free_ char *shown = own ? path_of (own_dir, name, ".pub", err) : NULL;
+    if (! shown)
+        return false;
+    bool is_half = access (own, F_OK) == 0 && access (shown, F_OK) != 0;
+    bool ok = is_half ? read_private (own, name, private_key, err) &&
+                            public_of (own, private_key, public_key, err)
+                      : new_private (name, private_key, public_key, err);
+    secret_wipe (private_key, sizeof private_key);
+    if (! ok)
+        return false;
+    _cleanup_free_ char *text = pem_of ("PUBLIC KEY", public_head, sizeof public_head, public_key);
+    _cleanup_free_ char *file = x_asprintf ("%s.pub", name);
+    if (write_new (own_dir, file, text, 0644, err)) {
+        *path = steal_ptr (&shown);
+        return true;
+    }
+    if (! is_half)
+        unlink (own);
+    return false;
 }
 
 bool

@@ -20,7 +20,8 @@ struct trust_key {
 void trust_key_clear (struct trust_key *k);
 #define _cleanup_trust_key_ _cleanup_ (trust_key_clear)
 
-/* A new pair called <name>; *path (owned) is its public half. E-TRU-005. */
+/* A new pair called <name>; *path (owned) is its public half. A private one without that, as a kill
+ * between the two leaves it, is kept and gets it. E-TRU-005. */
 bool trust_key_generate (const char *name, char **path, struct mur_error **err);
 /* One's own pair. The caller wipes the private key. E-TRU-005. */
 bool trust_key_read_own (const char *name, struct trust_key *out,

@@ -158,17 +158,29 @@ said (const struct http_response *r)
     return buf_steal (&out);
 }
 
+/* "in 30 s" where the registry says so, else "later". Owned. */
+static char *
+when_again (const struct http_response *r)
+{
+    const char *wait = http_response_header (r, "retry-after");
+    size_t len = wait ? strlen (wait) : 0;
+    bool is_seconds = len > 0 && len < 7 && strspn (wait, "0123456789") == len;
+    return is_seconds ? x_asprintf ("in %s s", wait) : x_strdup ("later");
+}
+
 bool
 oci_refuse (const struct oci_ref *ref, const struct http_response *r, struct mur_error **err)
 {
-    _cleanup_free_ char *words = said (r);
+    _cleanup_free_ char *words = said (r), *when = when_again (r);
     mur_fail (err, E_REG_006, "%s/%s answered HTTP %d%s", ref->host, ref->repository, r->status,
               words);
     if (r->status == 429)
-        return mur_hint (err,
-                         "the registry limits how often it is asked; log in with `docker "
-                         "login %s`, or try again later",
-                         ref->host);
+        mur_hint (err,
+                  "the registry limits how often it is asked; log in with `docker "
+                  "login %s`, or try again %s",
+                  ref->host, when);
+    else if (r->status >= 500)
+        mur_hint (err, "the registry is busy or at fault: try again %s", when);
     return false;
 }
 

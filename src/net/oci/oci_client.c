@@ -3,12 +3,11 @@
 
 #include "base/alloc.h"
 #include "net/oci/oci_client_internal.h"
+#include "net/oci/oci_get.h"
+#include "net/oci/oci_pages.h"
 #include "net/url.h"
 
 #include <string.h>
-
-#define LIST_PAGES 100
-#define LIST_MAX   ((size_t)50000)
 
 struct oci_client *
 oci_client_new (const struct oci_options *options)
@@ -38,34 +37,6 @@ oci_manifest_free (struct oci_manifest *m)
     free (m->media_type);
     free (m->text);
     free (m);
-}
-
-/* --- one GET or HEAD of the API --- */
-
-static bool
-ask (struct oci_client *c, const struct oci_ref *ref, const char *method, const char *url,
-     const char *accept, struct http_response *out, struct mur_error **err)
-{
-    const struct http_header headers[] = { { "accept", accept, strlen (accept) } };
-    const struct http_fetch fetch = {
-        .request = { .method = method,
-                     .url = url,
-                     .headers = headers,
-                     .header_count = ARRAY_LEN (headers),
-                     .connect_timeout_ms = OCI_TIMEOUT_MS,
-                     .first_byte_timeout_ms = OCI_TIMEOUT_MS,
-                     .between_bytes_timeout_ms = OCI_TIMEOUT_MS },
-        .limit_bytes = OCI_MANIFEST_MAX,
-        .redirect_limit = OCI_REDIRECTS_MAX,
-    };
-    return oci_ask (c->asker, ref, &fetch, out, err);
-}
-
-bool
-oci_get (struct oci_client *c, const struct oci_ref *ref, const char *url, const char *accept,
-         struct http_response *out, struct mur_error **err)
-{
-    return ask (c, ref, "GET", url, accept, out, err);
 }
 
 static const char *
@@ -132,7 +103,7 @@ read_manifest (const struct oci_ref *ref, struct http_response *r, struct mur_er
 static bool
 hint_size (struct mur_error *caught, const struct oci_ref *ref, struct mur_error **err)
 {
-    if (! strstr (caught->message, "too large"))
+    if (! oci_is_too_large (caught))
         return mur_propagate (err, caught);
     mur_error_free (caught);
     _cleanup_free_ char *name = oci_ref_text (ref);
@@ -160,7 +131,7 @@ oci_tag_digest (struct oci_client *c, const struct oci_ref *ref, struct mur_erro
 {
     _cleanup_http_response_ struct http_response r = { 0 };
     _cleanup_free_ char *url = oci_ask_url (c->asker, ref, "manifests/%s", wanted (ref));
-    if (! ask (c, ref, "HEAD", url, manifest_types, &r, err) || r.status == 404)
+    if (! oci_head (c, ref, url, manifest_types, &r, err) || r.status == 404)
         return NULL;
     if (r.status != 200)
         return oci_refuse (ref, &r, err), NULL;
@@ -171,38 +142,27 @@ oci_tag_digest (struct oci_client *c, const struct oci_ref *ref, struct mur_erro
     return m ? x_strdup (m->digest) : NULL;
 }
 
-/* --- lists --- */
+/* --- tags --- */
 
-/* Where a Link header says the list goes on, at this registry. Owned; NULL: nowhere. */
-static char *
-next_page (const struct http_response *r, const char *url)
-{
-    const char *link = http_response_header (r, "link");
-    const char *end = link && *link == '<' ? strchr (link, '>') : NULL;
-    if (! end || ! strstr (end, "next"))
-        return NULL;
-    _cleanup_free_ char *target = x_strndup (link + 1, (size_t)(end - link - 1));
-    char *next = url_resolve (url, target);
-    if (next && url_same_origin (next, url))
-        return next;
-    free (next);
-    return NULL;
-}
+struct tags {
+    const struct oci_ref *of;
+    struct strv *out;
+};
 
 static bool
-read_tags (const struct oci_ref *ref, const struct http_response *r, struct strv *out,
-           struct mur_error **err)
+take_tags (void *ctx, const struct http_response *r, struct mur_error **err)
 {
+    const struct tags *t = ctx;
     const char *body = r->body.data ? r->body.data : "";
     _cleanup_json_ json_t *json = json_parse (body, r->body.len, "tags", E_REG_013, NULL);
     const json_t *tags = json_object_get (json, "tags");
     size_t i;
     json_t *tag;
     if (! json || (tags && ! json_is_array (tags) && ! json_is_null (tags)))
-        return mur_fail (err, E_REG_013, "%s/%s: the registry's list of tags is none", ref->host,
-                         ref->repository);
-    json_array_foreach (tags, i, tag) if (json_is_string (tag) && out->len < LIST_MAX)
-        strv_push (out, json_string_value (tag));
+        return mur_fail (err, E_REG_013, "%s/%s: the registry's list of tags is none", t->of->host,
+                         t->of->repository);
+    json_array_foreach (tags, i, tag) if (json_is_string (tag))
+        strv_push (t->out, json_string_value (tag));
     return true;
 }
 
@@ -210,21 +170,14 @@ bool
 oci_tags (struct oci_client *c, const struct oci_ref *repository, struct strv *out,
           struct mur_error **err)
 {
+    struct tags t = { repository, out };
+    const struct oci_listing tags = { .what = "list of tags",
+                                      .hint = "name the version to install: <name>@<version>",
+                                      .accept = "application/json",
+                                      .take = take_tags,
+                                      .ctx = &t };
     char *url = oci_ask_url (c->asker, repository, "tags/list?n=1000");
-    bool ok = true;
-    for (int pages = 0; ok && url && pages < LIST_PAGES; pages++) {
-        _cleanup_http_response_ struct http_response r = { 0 };
-        ok = oci_get (c, repository, url, "application/json", &r, err);
-        bool is_there = ok && r.status == 200;
-        if (ok && ! is_there && r.status != 404)
-            ok = oci_refuse (repository, &r, err);
-        ok = ok && (! is_there || read_tags (repository, &r, out, err));
-        char *next = ok && is_there ? next_page (&r, url) : NULL;
-        free (url);
-        url = next;
-    }
-    free (url);
-    return ok;
+    return oci_pages (c, repository, url, &tags, err);
 }
 
 /* --- writing --- */

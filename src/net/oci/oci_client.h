@@ -62,8 +62,8 @@ oci_manifest_get (struct oci_client *c, const struct oci_ref *ref, struct mur_er
 /* The digest a tag has now, without its manifest. Owned. NULL without *err: there is no such tag.
  */
 char *oci_tag_digest (struct oci_client *c, const struct oci_ref *ref, struct mur_error **err);
-/* The tags of a repository, as it gives them; a repository that is not there has none. E-REG-013.
- */
+/* The tags of a repository, as it gives them; a repository that is not there has none. E-REG-013:
+ * no list, or one too long to be read whole, of which a part would say wrongly what is newest. */
 bool oci_tags (struct oci_client *c, const struct oci_ref *repository, struct strv *out,
                struct mur_error **err);
 

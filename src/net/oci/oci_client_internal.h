@@ -12,7 +12,3 @@
 struct oci_client {
     struct oci_asker *asker;
 };
-
-/* One GET of the API. Any status but 401 and 403 is a success. E-REG-006, E-REG-012. */
-bool oci_get (struct oci_client *c, const struct oci_ref *ref, const char *url, const char *accept,
-              struct http_response *out, struct mur_error **err);

@@ -15,10 +15,13 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define ANSWER_MAX ((size_t)65536)
 #define TIMEOUT_MS 30000
+#define LINGER_MS  5000 /* of one that has nothing more to say */
 #define SHOWN_MAX  200
 
 extern char **environ;
@@ -68,26 +71,46 @@ start (struct helper *h, struct mur_error **err)
     return mur_hint (err, "install %s, or take its name out of the file", h->program);
 }
 
-/* Reads to the end of its output; false when it says too much or takes too long. */
+/* Takes one piece of its output; false: that has ended, or is too much. */
 static bool
-read_answer (int fd, struct buf *answer)
+read_piece (int fd, struct buf *answer)
 {
-    uint64_t until = clock_monotonic_ms () + TIMEOUT_MS;
-    for (;;) {
+    char piece[4096];
+    ssize_t n = read (fd, piece, sizeof piece);
+    if (n < 0)
+        return errno == EINTR;
+    buf_append (answer, piece, (size_t)n);
+    secret_wipe (piece, (size_t)n);
+    return n > 0 && answer->len <= ANSWER_MAX;
+}
+
+/* Reads what it says until it has ended, which is not when its output does: something it started
+ * may hold that open, and it may close it and stay. False when it says too much or takes too long.
+ */
+static bool
+read_answer (struct helper *h, struct buf *answer)
+{
+    _cleanup_close_ int pidfd = (int)syscall (SYS_pidfd_open, h->pid, 0);
+    uint64_t until = clock_monotonic_ms () + TIMEOUT_MS, soon;
+    struct pollfd on[] = { { .fd = h->out, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };
+    while (pidfd >= 0) {
         uint64_t now = clock_monotonic_ms ();
-        if (now >= until || fd_wait (fd, POLLIN, (int64_t)(until - now)) <= 0)
-            return false;
-        char piece[4096];
-        ssize_t n = read (fd, piece, sizeof piece);
-        if (n < 0 && errno == EINTR)
+        int ready = now < until ? poll (on, ARRAY_LEN (on), (int)(until - now)) : 0;
+        if (ready < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
-            return n == 0;
-        buf_append (answer, piece, (size_t)n);
-        secret_wipe (piece, (size_t)n);
+        if (ready <= 0)
+            return false;
+        if (! on[0].revents)
+            return true; /* it has ended and all is read */
+        if (read_piece (h->out, answer))
+            continue;
         if (answer->len > ANSWER_MAX)
             return false;
+        on[0] = (struct pollfd){ .fd = -1 };
+        soon = clock_monotonic_ms () + LINGER_MS;
+        until = soon < until ? soon : until;
     }
+    return false;
 }
 
 /* Its exit status; -1 when it had to be ended. */
@@ -131,8 +154,8 @@ judge_failure (const struct helper *h, const char *host, int status, const char 
     size_t len = strcspn (text, "\r\n");
     buf_append_printable (&shown, text, len < SHOWN_MAX ? len : SHOWN_MAX, PRINTABLE_HEX);
     if (status < 0)
-        return mur_fail (err, E_REG_012, "the credential helper %s did not end within %d s",
-                         h->program, TIMEOUT_MS / 1000);
+        return mur_fail (err, E_REG_012, "the credential helper %s did not end in time",
+                         h->program);
     return mur_fail (err, E_REG_012, "the credential helper %s failed for %s (exit status %d)%s%s",
                      h->program, host, status, shown.len ? ": " : "", shown.data ? shown.data : "");
 }
@@ -146,7 +169,7 @@ talk (struct helper *h, const char *host, struct oci_login *out, struct mur_erro
     fd_send_all (h->in, host, strlen (host), 5); /* one that does not read says why by its end */
     close (h->in);
     h->in = -1;
-    bool is_over = read_answer (h->out, &answer);
+    bool is_over = read_answer (h, &answer);
     int status = end (h, is_over);
     const char *text = answer.data ? answer.data : "";
     bool ok = status == 0 ? read_secret (h, text, answer.len, out, err)

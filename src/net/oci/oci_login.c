@@ -48,13 +48,26 @@ config_paths (struct strv *paths)
 static void
 host_keys (const char *host, struct strv *keys)
 {
+    static const char *const schemes[] = { "https", "http" };
+    static const char *const ends[] = { "", "/", "/v1/", "/v2/" };
     strv_push (keys, host);
-    strv_printf (keys, "https://%s", host);
-    strv_printf (keys, "https://%s/", host);
-    strv_printf (keys, "https://%s/v1/", host);
-    strv_printf (keys, "https://%s/v2/", host);
+    for (size_t i = 0; i < ARRAY_LEN (schemes) * ARRAY_LEN (ends); i++)
+        strv_printf (keys, "%s://%s%s", schemes[i / ARRAY_LEN (ends)], host,
+                     ends[i % ARRAY_LEN (ends)]);
     if (str_eq (host, "docker.io"))
         strv_push (keys, "https://index.docker.io/v1/");
+}
+
+/* The names podman keeps a repository and what it lies below under, the closest first. */
+static void
+repository_keys (const char *host, const char *repository, struct strv *keys)
+{
+    for (size_t len = strlen (repository); len > 0;) {
+        strv_printf (keys, "%s/%.*s", host, (int)len, repository);
+        while (len > 0 && repository[len - 1] != '/')
+            len--;
+        len -= len > 0;
+    }
 }
 
 /* --- what stands in the file --- */
@@ -97,27 +110,36 @@ take_entry (const json_t *entry, struct oci_login *out)
     return true;
 }
 
-/* The helper that keeps this host; NULL: none. Borrowed. */
+/* Whom a file is asked for. */
+struct wanted {
+    const char *host;
+    struct strv host_keys, repository_keys;
+};
+
+static void
+wanted_clear (struct wanted *w)
+{
+    strv_free (&w->host_keys);
+    strv_free (&w->repository_keys);
+}
+
+/* The helper that keeps this host; NULL: none, which an empty name says as well. Borrowed. */
 static const char *
 helper_of (const json_t *config, const struct strv *keys)
 {
     const json_t *helpers = json_object_get (config, "credHelpers");
-    for (size_t i = 0; i < keys->len; i++) {
-        const char *helper = json_get_string (helpers, keys->items[i]);
-        if (helper)
-            return helper;
-    }
-    return json_get_string (config, "credsStore");
+    const char *helper = NULL;
+    for (size_t i = 0; ! helper && i < keys->len; i++)
+        helper = json_get_string (helpers, keys->items[i]);
+    if (! helper)
+        helper = json_get_string (config, "credsStore");
+    return helper && *helper ? helper : NULL;
 }
 
 static bool
-find_in (const json_t *config, const char *host, const struct strv *keys, const char *path,
-         struct oci_login *out, struct mur_error **err)
+find_entry (const json_t *config, const struct strv *keys, const char *path, struct oci_login *out,
+            struct mur_error **err)
 {
-    const char *helper = helper_of (config, keys);
-    const char *asked = str_eq (host, "docker.io") ? keys->items[keys->len - 1] : host;
-    if (helper && ! oci_helper_ask (helper, asked, out, err))
-        return mur_context (err, "%s", path);
     const json_t *auths = json_object_get (config, "auths");
     for (size_t i = 0; ! out->secret && i < keys->len; i++) {
         const json_t *entry = json_object_get (auths, keys->items[i]);
@@ -129,7 +151,21 @@ find_in (const json_t *config, const char *host, const struct strv *keys, const 
 }
 
 static bool
-find_in_file (const char *path, const char *host, const struct strv *keys, struct oci_login *out,
+find_in (const json_t *config, const struct wanted *w, const char *path, struct oci_login *out,
+         struct mur_error **err)
+{
+    const struct strv *keys = &w->host_keys;
+    const char *helper = helper_of (config, keys);
+    const char *asked = str_eq (w->host, "docker.io") ? keys->items[keys->len - 1] : w->host;
+    if (! find_entry (config, &w->repository_keys, path, out, err))
+        return false;
+    if (! out->secret && helper && ! oci_helper_ask (helper, asked, out, err))
+        return mur_context (err, "%s", path);
+    return find_entry (config, keys, path, out, err);
+}
+
+static bool
+find_in_file (const char *path, const struct wanted *w, struct oci_login *out,
               struct mur_error **err)
 {
     _cleanup_buf_ struct buf text = { 0 };
@@ -138,23 +174,26 @@ find_in_file (const char *path, const char *host, const struct strv *keys, struc
         bool is_absent = caught->code == E_IO_001 || caught->errno_value == ENOTDIR;
         return is_absent || mur_fail (err, E_REG_012, "%s", caught->message);
     }
-    _cleanup_json_ json_t *config =
-        json_parse (text.data ? text.data : "", text.len, path, E_REG_012, err);
-    bool ok = config && find_in (config, host, keys, path, out, err);
-    if (text.data)
-        secret_wipe (text.data, text.len);
+    if (! text.data || strspn (text.data, " \t\r\n") == text.len)
+        return true; /* made, and nothing written: docker takes it for none as well */
+    _cleanup_json_ json_t *config = json_parse (text.data, text.len, path, E_REG_012, err);
+    bool ok = config && find_in (config, w, path, out, err);
+    secret_wipe (text.data, text.len);
     return ok;
 }
 
 bool
-oci_login_find (const char *host, struct oci_login *out, struct mur_error **err)
+oci_login_find (const char *host, const char *repository, struct oci_login *out,
+                struct mur_error **err)
 {
-    _cleanup_strv_ struct strv paths = { 0 }, keys = { 0 };
+    _cleanup_strv_ struct strv paths = { 0 };
+    _cleanup_ (wanted_clear) struct wanted w = { .host = host };
     *out = (struct oci_login){ 0 };
     config_paths (&paths);
-    host_keys (host, &keys);
+    host_keys (host, &w.host_keys);
+    repository_keys (host, repository, &w.repository_keys);
     for (size_t i = 0; ! out->secret && i < paths.len; i++)
-        if (! find_in_file (paths.items[i], host, &keys, out, err)) {
+        if (! find_in_file (paths.items[i], &w, out, err)) {
             oci_login_clear (out);
             return false;
         }

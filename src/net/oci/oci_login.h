@@ -19,9 +19,11 @@ struct oci_login {
 void oci_login_clear (struct oci_login *l);
 #define _cleanup_oci_login_ _cleanup_ (oci_login_clear)
 
-/* What is kept for <host> ("ghcr.io", "127.0.0.1:5000"). True with an empty *out (no secret) when
+/* What is kept for <host> ("ghcr.io", "127.0.0.1:5000") or, closer, for <repository> there or what
+ * it lies below. True with an empty *out (no secret) when
  * nothing is; false with E-REG-012 when what is there cannot be used: a file that is no JSON, a
- * helper that is missing, fails or does not end within 30 s. */
-bool oci_login_find (const char *host, struct oci_login *out, struct mur_error **err);
+ * helper that is missing, fails or does not end in time. */
+bool oci_login_find (const char *host, const char *repository, struct oci_login *out,
+                     struct mur_error **err);
 /* "Basic …" of a user and a password. Owned, to be wiped; NULL without both. */
 char *oci_login_basic (const struct oci_login *l);

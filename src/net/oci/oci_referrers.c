@@ -4,25 +4,31 @@
 #include "base/alloc.h"
 #include "net/oci/oci_blob.h"
 #include "net/oci/oci_client_internal.h"
+#include "net/oci/oci_pages.h"
 
 #include <string.h>
 
 static void
 read_list (const json_t *index, const char *artifact_type, struct strv *out)
 {
-    const json_t *list = json_object_get (index, "manifests");
+    size_t i;
+    json_t *item;
     struct oci_descriptor at;
-    for (size_t i = json_array_size (list); i > 0 && out->len < OCI_REFERRERS_MAX; i--) {
-        const json_t *item = json_array_get (list, i - 1);
-        if (str_eq (json_get_string (item, "artifactType"), artifact_type) &&
-            oci_descriptor_read (item, &at))
-            strv_push (out, at.digest);
-    }
-    for (size_t i = 0; i < out->len / 2; i++) {
-        char *held = out->items[i];
-        out->items[i] = out->items[out->len - 1 - i];
-        out->items[out->len - 1 - i] = held;
-    }
+    json_array_foreach (json_object_get (index, "manifests"), i,
+                        item) if (str_eq (json_get_string (item, "artifactType"), artifact_type) &&
+                                  oci_descriptor_read (item, &at)) strv_push (out, at.digest);
+}
+
+/* Of more than are looked at, the last. */
+static void
+keep_last (struct strv *digests)
+{
+    struct strv kept = { 0 };
+    size_t len = digests->len;
+    for (size_t i = len > OCI_REFERRERS_MAX ? len - OCI_REFERRERS_MAX : 0; i < len; i++)
+        strv_push (&kept, digests->items[i]);
+    strv_free (digests);
+    *digests = kept;
 }
 
 /* The index under the tag that stands for the list. NULL without *err: there is none. */
@@ -37,30 +43,48 @@ tagged_list (struct oci_client *c, const struct oci_ref *repository, const char 
     return oci_manifest_get (c, &ref, err);
 }
 
+struct referrers {
+    const char *artifact_type;
+    struct strv *out;
+    bool is_list;
+};
+
+static bool
+take_referrers (void *ctx, const struct http_response *r, struct mur_error **err)
+{
+    (void)err;
+    struct referrers *l = ctx;
+    _cleanup_json_ json_t *json =
+        json_parse (r->body.data ? r->body.data : "", r->body.len, "referrers", E_REG_013, NULL);
+    l->is_list |= json_is_array (json_object_get (json, "manifests"));
+    read_list (json, l->artifact_type, l->out);
+    return true;
+}
+
 bool
 oci_referrers (struct oci_client *c, const struct oci_ref *repository, const char *digest,
                const char *artifact_type, struct strv *out, struct mur_error **err)
 {
-    _cleanup_http_response_ struct http_response r = { 0 };
-    _cleanup_free_ char *tag = NULL,
-                        *url = oci_ask_url (c->asker, repository, "referrers/%s", digest);
-    _cleanup_json_ json_t *json = NULL;
+    struct referrers l = { .artifact_type = artifact_type, .out = out };
+    const struct oci_listing listing = { .what = "list of what refers to a package",
+                                         .accept = OCI_TYPE_INDEX,
+                                         .is_optional = true,
+                                         .take = take_referrers,
+                                         .ctx = &l };
     struct mur_error *caught = NULL;
-    if (! oci_get (c, repository, url, OCI_TYPE_INDEX, &r, err))
+    _cleanup_free_ char *tag = NULL;
+    if (! oci_pages (c, repository, oci_ask_url (c->asker, repository, "referrers/%s", digest),
+                     &listing, err))
         return false;
-    if (r.status == 200)
-        json =
-            json_parse (r.body.data ? r.body.data : "", r.body.len, "referrers", E_REG_013, NULL);
-    if (json_is_array (json_object_get (json, "manifests"))) {
-        read_list (json, artifact_type, out);
-        return true;
+    if (! l.is_list) {
+        _cleanup_oci_manifest_ struct oci_manifest *list =
+            tagged_list (c, repository, digest, &tag, &caught);
+        if (caught)
+            return mur_propagate (err, caught);
+        if (list)
+            read_list (list->json, artifact_type, out);
     }
-    _cleanup_oci_manifest_ struct oci_manifest *list =
-        tagged_list (c, repository, digest, &tag, &caught);
-    if (caught)
-        return mur_propagate (err, caught);
-    if (list)
-        read_list (list->json, artifact_type, out);
+    keep_last (out);
     return true;
 }
 

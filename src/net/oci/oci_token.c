@@ -198,7 +198,7 @@ oci_token_get (const struct oci_token_request *q, struct mur_error **err)
     _cleanup_ (challenge_clear) struct challenge c = { 0 };
     _cleanup_oci_login_ struct oci_login login = { 0 };
     auth_challenge_each (q->challenge, take_challenge, &c);
-    if (! oci_login_find (q->ref->host, &login, err))
+    if (! oci_login_find (q->ref->host, q->ref->repository, &login, err))
         return NULL;
     char *basic = oci_login_basic (&login);
     struct secret *shown = NULL;
