@@ -4,6 +4,7 @@
 
 import pytest
 
+from tests.support.door_client import SLEEPER
 from tests.support.mcp_servers import add, tool
 from tests.support.terminal import Terminal
 
@@ -70,6 +71,37 @@ def test_a_folder_without_a_version_is_told_which_one_it_gets(lab):
     source = lab.directory / "servers" / "scripted"
     told = lab.mur("mcp", "add", f"path:{source}", "--name", "second").ok().stderr
     assert "so it is 0.1.0 (--version gives another)" in told
+
+
+WORDS = [("lifecycle: {after_task: slep}", "sleep"), ("lifecycle: {task_acceptance: queu}", "queue"),
+         ("control: {settings: [inference.max_tokns]}", "inference.max_tokens"),
+         ("network: {authentication: {scheme: bearer, credentials: {viewer: {scopes: [GetTsk]}}}}", "GetTask"),
+         ("trace: {capture: replai}", "replay")]
+
+
+@pytest.mark.parametrize("block, meant", WORDS)
+def test_a_word_of_a_manifest_that_there_is_not(lab, block, meant):
+    project = lab.agent(steps=[{"text": "hi"}])
+    manifest = project / "murmur.yaml"
+    manifest.write_text(manifest.read_text() + block + "\n")
+    told = project.run("--task", "x")
+    assert told.code == 1 and meant in told.stderr and f"did you mean {meant}?" in told.stderr, told.stderr
+
+
+def test_a_kind_of_an_artifact_that_there_is_not(lab):
+    project = lab.agent(steps=[{"text": "hi"}])
+    manifest = project / "murmur.yaml"
+    manifest.write_text(manifest.read_text().replace("runtime: driver", "runtime: drivr"))
+    assert "did you mean driver?" in project.run("--task", "x").failed().stderr
+
+
+def test_a_setting_that_a_running_capsule_has_not(lab):
+    running = lab.agent(steps=[{"text": "hi"}], control={"settings": ["inference.max_tokens"]}, lifecycle=SLEEPER).start()
+    running.wait_for("^session: ")
+    told = lab.mur("control", "set", "inference.max_tokns", "5").failed("E-RUN-042").stderr
+    assert "declares no such setting" in told and "`mur control show` says what it has" in told
+    assert "@3 names none of the 1 running session\n" in lab.mur("stop", "@3").failed("E-RUN-022").stderr
+    running.signal().result(30)
 
 
 def test_a_command_of_the_chat_that_there_is_not(lab):

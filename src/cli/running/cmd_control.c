@@ -61,6 +61,8 @@ judge (const struct running_record *record, const struct secret *token,
     if (! reason || strstr (reason, secret_reveal (token)))
         reason = "it gave no reason";
     mur_fail (err, E_RUN_042, "%s refused with HTTP %d: %s", record->session_id, r->status, reason);
+    if (r->status == 404)
+        mur_hint (err, "`mur control show` says what it has");
     return NULL;
 }
 

@@ -54,7 +54,8 @@ by_ordinal (const char *address, const struct running_scan *scan, struct mur_err
     else if (count == 0)
         mur_fail (err, E_RUN_022, "no session is running");
     else
-        mur_fail (err, E_RUN_022, "%s names none of the %zu running sessions", address, count);
+        mur_fail (err, E_RUN_022, "%s names none of the %zu running session%s", address, count,
+                  count == 1 ? "" : "s");
     return none (err);
 }
 

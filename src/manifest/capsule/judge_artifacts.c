@@ -10,6 +10,7 @@
 #include "manifest/capsule/endpoint.h"
 #include "manifest/capsule/judge_mcp.h"
 #include "manifest/capsule/judges_internal.h"
+#include "manifest/text/suggest.h"
 #include "manifest/text/yaml_tree.h"
 #include "net/auth_header.h"
 
@@ -68,14 +69,18 @@ judge_runtime (struct entry *en, struct mur_error **err)
     e->role = ROLE_TOOL;
     if (! e->written_runtime)
         return true;
-    for (size_t i = 0; i < ARTIFACT_ROLE_COUNT; i++)
-        if (strcmp (artifact_role_name ((enum artifact_role)i), e->written_runtime) == 0) {
+    const char *roles[ARTIFACT_ROLE_COUNT + 1] = { NULL };
+    for (size_t i = 0; i < ARTIFACT_ROLE_COUNT; i++) {
+        roles[i] = artifact_role_name ((enum artifact_role)i);
+        if (strcmp (roles[i], e->written_runtime) == 0) {
             e->role = (enum artifact_role)i;
             return true;
         }
+    }
     refuse_value (en->rd, err, key_path (en, "runtime"),
                   "'%s' is refused: it must be one of: tool, driver, hook, skill, mcp",
                   e->written_runtime);
+    suggestion_among (e->written_runtime, roles, err);
     if (strcmp (e->written_runtime, "wasm") == 0 || strcmp (e->written_runtime, "native") == 0)
         mur_hint (
             err,

@@ -11,6 +11,7 @@
 #include "manifest/capsule/exports_schema.h"
 #include "manifest/capsule/judge_served.h"
 #include "manifest/capsule/judges_internal.h"
+#include "manifest/text/suggest.h"
 #include "manifest/text/yaml_tree.h"
 
 #include <string.h>
@@ -313,10 +314,12 @@ judge_settings (struct reading *rd, const struct str_list *list, const char *pat
         size_t k = 0;
         while (accepted[k] && strcmp (accepted[k], list->items[i]) != 0)
             k++;
-        if (! accepted[k])
-            return refuse_value (rd, err, path_of (rd, "%s[%zu]", path, i),
-                                 "'%s' is refused: it must be one of: %s", list->items[i],
-                                 schema_words (rd->r.arena, accepted));
+        if (accepted[k])
+            continue;
+        refuse_value (rd, err, path_of (rd, "%s[%zu]", path, i),
+                      "'%s' is refused: it must be one of: %s", list->items[i],
+                      schema_words (rd->r.arena, accepted));
+        return suggestion_among (list->items[i], accepted, err);
     }
     size_t twice = find_repeat (list->items, list->len);
     if (twice < list->len)

@@ -5,6 +5,7 @@
  */
 #include "manifest/capsule/door_methods.h"
 #include "manifest/capsule/judges_internal.h"
+#include "manifest/text/suggest.h"
 
 #include <string.h>
 
@@ -45,8 +46,9 @@ judge_scope (struct reading *rd, const char *scope, const char *path, struct mur
             refuse_value (rd, err, path, "'%s' is a retired name", scope);
             return mur_hint (err, "use %s", retired[i].instead);
         }
-    return refuse_value (rd, err, path, "'%s' is refused: it must be one of: %s", scope,
-                         schema_words (rd->r.arena, scopes));
+    refuse_value (rd, err, path, "'%s' is refused: it must be one of: %s", scope,
+                  schema_words (rd->r.arena, scopes));
+    return suggestion_among (scope, scopes, err);
 }
 
 static bool

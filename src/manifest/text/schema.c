@@ -566,9 +566,10 @@ check_text (const struct schema_reader *r, const struct schema_key *k, const cha
         for (size_t i = 0; k->words[i]; i++)
             if (strcmp (k->words[i], text) == 0)
                 return true;
-        return value_fault (r, err, place,
-                            arena_printf (r->arena, "'%s' is refused: it must be one of: %s", text,
-                                          schema_words (r->arena, k->words)));
+        value_fault (r, err, place,
+                     arena_printf (r->arena, "'%s' is refused: it must be one of: %s", text,
+                                   schema_words (r->arena, k->words)));
+        return suggestion_among (text, k->words, err);
     }
     if (k->rule == RULE_DURATION && (! duration_parse (text, &amount) || ! amount))
         return value_fault (

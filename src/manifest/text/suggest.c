@@ -79,6 +79,15 @@ suggestion_hint (const struct suggestion *s, const char *rest, struct mur_error 
                    : mur_hint (err, "%s", rest);
 }
 
+bool
+suggestion_among (const char *typed, const char *const *words, struct mur_error **err)
+{
+    struct suggestion near = { NULL, 0 };
+    for (size_t i = 0; words[i]; i++)
+        suggestion_offer (&near, typed, words[i]);
+    return near.word ? mur_hint (err, "did you mean %s?", near.word) : false;
+}
+
 /* Words of other programs for what a block of ours is called. */
 static const char *
 of_other_programs (const struct schema *schema, const char *key)

@@ -17,5 +17,7 @@ struct suggestion {
 void suggestion_offer (struct suggestion *s, const char *typed, const char *known);
 /* The hint "did you mean WORD? <rest>", or <rest> alone. Always false. */
 bool suggestion_hint (const struct suggestion *s, const char *rest, struct mur_error **err);
+/* The hint "did you mean WORD?" when one of <words> (ends with NULL) is near. Always false. */
+bool suggestion_among (const char *typed, const char *const *words, struct mur_error **err);
 /* Optimal string alignment distance in characters. */
 size_t schema_distance (const char *a, const char *b);
