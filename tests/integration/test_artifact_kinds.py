@@ -22,7 +22,7 @@ def declared(project, name, runtime):
     ("std/driver-openai", "driver", "hook")])
 def test_an_artifact_of_another_kind_than_declared_is_refused_with_its_kind(lab, name, is_a, runtime):
     project = declared(lab.agent(steps=[{"text": "hi"}]), name, runtime)
-    for command in (("run", "--task", "x"), ("install",)):
+    for command in (("run", "--task", "x"), ("doctor",), ("install",)):
         refused = project.mur(*command)
         told = refused.stdout + refused.stderr
         assert refused.code == 1 and f"{name}@0.1.0 is a {is_a}, and it is declared as a {runtime}" in told, told

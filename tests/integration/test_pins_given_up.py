@@ -27,6 +27,7 @@ def test_everyday_an_update_of_mur_is_accepted_by_one_command(lab):
 
     refused = project.run("--task", "x").failed("E-REG-002").stderr
     assert "it comes with mur, and another build of mur pinned it: `mur install --update`" in refused
+    assert "mur install --update" in project.mur("doctor").stdout
     assert "mur install --update std/files" in project.mur("install", "std/files@0.1.0").failed("E-REG-005").stderr
 
     told = project.mur("install", "--update").ok().stderr

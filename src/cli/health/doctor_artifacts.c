@@ -2,6 +2,7 @@
  *
  * `mur doctor`: installed artifacts and the ones the manifest declares.
  */
+#include "artifact/package/judge.h"
 #include "artifact/store/store_list.h"
 #include "artifact/store/store_meta.h"
 #include "cli/health/doctor_internal.h"
@@ -11,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/line/text_table.h"
+#include "manifest/capsule/capsule_entry.h"
 #include "manifest/settings/artifact_manifest.h"
 #include "policy/input_budget.h"
 
@@ -153,7 +155,9 @@ hash_failed (struct doctor *d, const char *what, const char *platform,
     const struct lock_entry *pin = lock_find (d->lock, e->name);
     const char *locked = pin ? lock_entry_hash (pin, platform_host ()) : NULL;
     bool is_locked = locked && p && strcmp (locked, p->sha256) != 0;
-    failed_line (d, what, platform, "hash mismatch", x_strdup ("mur install"));
+    bool is_anew = is_locked && payload->kind == STORE_BUNDLED; /* by another build of mur */
+    failed_line (d, what, platform, "hash mismatch",
+                 x_strdup (is_anew ? "mur install --update" : "mur install"));
     out_printf ("       %s %s\n       disk:  %s\n",
                 is_locked ? "lock: " : "store:", is_locked ? locked : payload->sha256,
                 p ? p->sha256 : "unreadable");
@@ -219,6 +223,11 @@ check_resolved (struct doctor *d, const struct artifact_entry *e, const char *wh
     _cleanup_free_ char *misfit = misfit_of (r->package);
     if (misfit) {
         failed_line (d, what, platform, misfit, x_asprintf ("mur install %s", e->name));
+        return;
+    }
+    _cleanup_error_ struct mur_error *kind = NULL;
+    if (! package_check_declared (r->package, e->name, artifact_role_name (e->role), &kind)) {
+        failed_line (d, what, platform, kind->message, x_strdup (kind->hint));
         return;
     }
     if (! check_program (d, what, r))
