@@ -4,6 +4,7 @@
 # the same, the hooks refuse the same, the drivers ask the same server.
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -167,6 +168,47 @@ def test_languages_hooks_refuse_and_count_alike(lab, tmp_path, language):
     assert reasons == ["no call may hold password (refusal 1)", "no call may hold password (refusal 2)"]
     assert (project.directory / "work/note.txt").read_text() == "the end"
     assert not trace.all("hook_dispatch_error")
+
+
+HEARD = """\
+stage sh
+start hears 0.1.0 36
+no input: no-task
+task task_md 4
+turn 0 tool_call files N
+called files ok true
+turn 1 tool_call sh N
+called sh ok true
+ran /usr/bin/dash 0 3
+turn 2 end_turn - N
+end ok
+tokens 2 0
+input work true
+output the answer true
+conversation 6 assistant,tool,assistant,tool,assistant,user
+refused true
+inferred the opinion true
+over 3 2 1 ok
+"""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_languages_hooks_conform(lab, tmp_path, language):
+    """Each event as it comes, and all that a hook may ask for."""
+    lab.mur("publish", component(tmp_path, "hook", language, SOURCES / f"hook.{SUFFIX[language]}"), timeout=300).ok()
+    steps = [{"tool_calls": [{"name": "files", "input": {"action": "write", "path": "a.txt", "content": "x"}}]},
+             {"tool_calls": [{"name": "sh", "input": {"command": "echo hi"}}]},
+             {"text": "the answer"}]
+    scripts = [{"when": "say it", "steps": [{"text": "the opinion"}]}, {"when": "work", "steps": steps}]
+    entry = {"name": f"local/hook-{language}", "version": "0.1.0", "runtime": "hook", "capabilities": {
+        "filesystem": {"records": True}, "task_io": {"read": True}, "conversation": {"read": True}}}
+    project = lab.agent("hears", tools=["std/files@0.1.0", entry], capabilities={"shell": {"allow": ["sh"]}},
+                        inference={"driver": {"artifact": "std/driver-scripted", "config": {"scripts": scripts}}})
+    (project.directory / "work").mkdir()
+    result = project.run("--task", "work", "--workdir", "work", timeout=300).ok()
+    heard = "".join(line + "\n" for line in re.findall(r"^heard: (.*)$", result.stderr, re.M))
+    assert re.sub(r"^(turn .*) [1-9][0-9]*$", r"\1 N", heard, flags=re.M) == HEARD, heard
+    assert not lab.session(result).trace.all("hook_dispatch_error")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

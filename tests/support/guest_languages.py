@@ -110,6 +110,8 @@ def component(tmp_path, role, language, source=None, name=None):
     project = fresh(tmp_path / f"{role}-{language}", role, name or f"{role}-{language}", language)
     if source:
         shutil.copy(source, project / SOURCE[language].format(role))
+        manifest = project / "murmur.yaml"
+        manifest.write_text(re.sub(r"^(binding|commit_policy): .*\n", "", manifest.read_text(), flags=re.M))  # it hears of all events
     kept = CACHE / "built" / f"{digest(project, language)}.mur.zip"
     if not kept.exists():
         borrow_tools(project, language)

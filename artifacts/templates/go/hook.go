@@ -10,7 +10,7 @@ import (
 var refused int
 
 // Calls whose input holds a word of `config: {words: [...]}` are refused, and counted. One instance serves a session, so what is
-// kept here lasts until its end. os.Stderr is the hook's log; lifecycle.go has the other events and answers, and what to ask for.
+// kept here lasts until its end. What it writes to os.Stderr, `mur run` shows on its own; lifecycle.go has the other events and answers, and what to ask for.
 var hook = Hook{
 	OnToolCall: func(event ToolCall) (Output, error) {
 		var config struct{ Words []string }

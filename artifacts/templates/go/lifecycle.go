@@ -22,7 +22,17 @@ type Hook struct {
 
 type Message struct {
 	Role, Content, ID, SourceID string
+	Inserted                    Insertion
 }
+
+// By which answer of a hook a message came into the conversation.
+type Insertion uint8
+
+const (
+	InsertedNot Insertion = iota
+	InsertedByReplace
+	InsertedBySeed
+)
 
 type SessionStart struct {
 	CapsuleName, CapsuleVersion, SessionID, Model string
@@ -132,7 +142,8 @@ func (s span) taken() []Message {
 	var made []Message
 	for i := range s.size {
 		m := laid[laidMessage](s.at + i*uint32(unsafe.Sizeof(laidMessage{})))
-		made = append(made, Message{m.role.text(), m.content.text(), m.id.text(), m.source.text()})
+		made = append(made, Message{m.role.text(), m.content.text(), m.id.text(), m.source.text(),
+			Insertion(m.insertedPresent * (m.insertedBy + 1))})
 	}
 	return made
 }
@@ -142,7 +153,8 @@ func handed(messages []Message) span {
 	list := span{lend(size * uint32(len(messages))), uint32(len(messages))}
 	for i, m := range messages {
 		*laid[laidMessage](list.at + uint32(i)*size) =
-			laidMessage{given(m.Role), given(m.Content), optional(m.ID), optional(m.SourceID), 0, 0}
+			laidMessage{given(m.Role), given(m.Content), optional(m.ID), optional(m.SourceID),
+				uint8(min(m.Inserted, 1)), uint8(max(m.Inserted, 1) - 1)}
 	}
 	return list
 }
@@ -323,6 +335,25 @@ func Infer(messages []Message, system, model string) (string, error) {
 	}
 	told.model.text()
 	return told.text.text(), nil
+}
+
+//go:wasmimport murmur:conversation/read@0.2.0 read-messages
+func readMessages(hasCursor uint32, cursor string, limit uint32, told unsafe.Pointer)
+
+// A page of the conversation's record, newest first, and how many messages that has (capabilities.conversation.read). An empty
+// cursor asks for the newest; an empty next says that it was the end of the record.
+func Conversation(cursor string, limit uint32) (page []Message, next string, total uint32, err error) {
+	var told struct {
+		failed   uint32
+		messages span
+		next     option
+		total    uint32
+	}
+	asking(func() { readMessages(present(cursor), cursor, limit, unsafe.Pointer(&told)) })
+	if told.failed&255 != 0 {
+		return nil, "", 0, errors.New(told.messages.text())
+	}
+	return told.messages.taken(), told.next.text(), told.total, nil
 }
 
 func present(text string) uint32 {

@@ -1,6 +1,6 @@
 // A whole hook: calls whose input holds a word of `config: {words: [...]}` are refused, and counted.
 //
-// One instance serves a session, so what is kept here lasts until its end. console.error() writes into the hook's log;
+// One instance serves a session, so what is kept here lasts until its end. what console.error() writes, `mur run` shows on its stderr;
 // `import { count } from 'murmur:runtime/tokens@0.4.0'` and its neighbours in wit/ are what a hook may ask for.
 
 import { config } from './files.js';

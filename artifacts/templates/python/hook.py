@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole hook: calls whose input holds a word of `config: {words: [...]}` are refused, and counted.
 
-One instance serves a session, so what is kept in it lasts until its end. Write to sys.stderr and it stands in the hook's log.
+One instance serves a session, so what is kept in it lasts until its end. What it writes to sys.stderr, `mur run` shows on its own.
 `from wit_world.imports import inference, tokens` has what a hook may ask for; fetch.py asks servers.
 """
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A whole hook: calls whose input holds a word of `config: {words: [...]}` are refused, and counted.
 //!
-//! One instance serves a session, so what is kept here lasts until its end. `eprintln!` writes into the hook's log;
+//! One instance serves a session, so what is kept here lasts until its end. What `eprintln!` writes, `mur run` shows on its own stderr;
 //! `murmur::runtime` and its neighbours are what a hook may ask for, `fetch::fetch` asks servers.
 
 mod fetch;
