@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.support.s3 import KEY, KEY_ID, S3
+from tests.support.s3 import KEY, KEY_ID, S3, Tokens
 
 KEYS = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": KEY}
 TOKEN = "session/token+with=odd//chars"
@@ -74,6 +74,58 @@ def test_fleet_s3_the_keys_come_from_files_the_configuration_or_the_environment_
     # The token of the environment's login is of another one.
     result = ship(lab, s3.url(), "--secrets-dir", files, env={**wrong, "AWS_SESSION_TOKEN": "of another login"}, name="third")
     assert f"{result.session_id}/complete.json" in s3.objects and s3.refused == []
+
+
+def profiles(path, **of):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("# kept by hand\n" + "".join(f"\n[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in values.items()) for name, values in of.items()))
+    return path
+
+
+def test_fleet_s3_a_profile_of_the_credentials_file_is_the_last_place(lab, s3):
+    ours, wrong = {name.lower(): value for name, value in KEYS.items()}, {name.lower(): "wrong" for name in KEYS}
+    profiles(lab.home / ".aws/credentials", default=ours, other=wrong)
+    assert f"{ship(lab, s3.url()).session_id}/complete.json" in s3.objects and s3.refused == []
+    elsewhere = profiles(lab.directory / "keys.ini", default=wrong, team=ours)
+    env = {"AWS_SHARED_CREDENTIALS_FILE": str(elsewhere), "AWS_PROFILE": "team"}
+    assert f"{ship(lab, s3.url(), env=env, name='second').session_id}/complete.json" in s3.objects and s3.refused == []
+    said = ship(lab, s3.url(), env={**env, "AWS_PROFILE": "nobody"}, name="third").stderr
+    assert "they are nowhere" in said and f"profile nobody of {elsewhere}" in said
+
+
+def test_fleet_s3_a_role_is_taken_once_for_the_token_of_a_pod(lab, s3):
+    """As a cluster of Amazon's gives one to a service account: a file and two names, no key anywhere."""
+    s3.token = TOKEN
+    given = lab.directory / "token"
+    given.write_text(Tokens.TOKEN + "\n")
+    tokens = Tokens(TOKEN)
+    env = {"AWS_ROLE_ARN": tokens.ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE": str(given), "AWS_ENDPOINT_URL_STS": tokens.url}
+    try:
+        result = ship(lab, s3.url(), env=env)
+        assert f"{result.session_id}/complete.json" in s3.objects and s3.refused == [] and len(tokens.asked) == 1
+        assert Tokens.TOKEN.encode() not in everything(lab) + b"".join(s3.objects.values()) + (result.stdout + result.stderr).encode()
+        # Keys that are given win; what is not believed is said with what helps.
+        s3.token = None
+        assert f"{ship(lab, s3.url(), env={**env, **KEYS}, name='second').session_id}/complete.json" in s3.objects and len(tokens.asked) == 1
+        given.write_text("another")
+        said = ship(lab, s3.url(), env=env, name="third").stderr
+        assert f"127.0.0.1 does not give the role {tokens.ROLE}: 400 InvalidIdentityToken" in said and "trust policy" in said
+        said = ship(lab, s3.url(), env={**env, "AWS_ENDPOINT_URL_STS": "http://sts.example"}, name="fourth").stderr
+        assert "is sent over https alone" in said
+    finally:
+        tokens.close()
+
+
+def test_fleet_s3_keys_of_a_role_that_end_soon_are_taken_anew(lab, s3):
+    s3.token = TOKEN
+    given = lab.directory / "token"
+    given.write_text(Tokens.TOKEN)
+    tokens = Tokens(TOKEN, life_s=60)
+    try:
+        result = ship(lab, s3.url(), env={"AWS_ROLE_ARN": tokens.ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE": str(given), "AWS_ENDPOINT_URL_STS": tokens.url})
+        assert f"{result.session_id}/complete.json" in s3.objects and len(tokens.asked) > 1
+    finally:
+        tokens.close()
 
 
 def test_fleet_s3_a_session_token_is_signed_and_goes_over_https_or_to_this_machine_alone(lab, s3):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The fleet under Kueue (scripts/fleet-programs kueue): what is deployed and what a session starts is admitted by the queue's quota, and
-# by nothing else. Numbers are those of the design's cases.
+# by nothing else. Numbers are those of the design's cases; MURMUR_FLEET_SESSIONS and MURMUR_FLEET_QUOTA say how many there are
+# where there are many (200, of which 20 at once).
+
+import os
 
 import pytest
 
@@ -10,11 +13,13 @@ from tests.real.test_fleet import HELLO, SLOW, WAITING, wipe
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
-from tests.support.fleet_engines import Kueue
+from tests.support.fleet_engines import Kueue, Kwok
+from tests.support.fleet_many import CONTROLLERS, NODES, SESSIONS, Many, say
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
 
 LACKING = missing("kueue")
+QUOTA = int(os.environ.get("MURMUR_FLEET_QUOTA", "20"))
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
 
 
@@ -103,3 +108,20 @@ def test_fleet_16_no_place_in_time_is_told_to_the_model_and_leaves_nothing(start
     text = fleet.read_by_model(90)
     assert "no place for it was free within 3 s (--queue-timeout)" in text, text
     eventually(lambda: fleet.children() == [] and kueue.workloads() == [], 60 * SLOWER, "neither its Job nor its place in the queue is left")
+
+
+@pytest.mark.skipif(missing("kwok", "kube-scheduler") is not None, reason=missing("kwok", "kube-scheduler") or "")
+@pytest.mark.timeout(900 + 3 * SESSIONS)
+def test_fleet_36_a_queue_admits_many_a_few_at_a_time(lab, tmp_path):
+    """Kueue's quota is the bound: never more at once, none lost, none started twice."""
+    with ControlPlane(tmp_path / "control", CONTROLLERS) as plane, Kwok(plane, NODES), Kueue(plane) as kueue:
+        kueue.queue("nightly", QUOTA)
+        with Many(lab, plane, "--queue", "nightly", "--queue-timeout", "3600") as many:
+            many.start_all()
+            many.wait_registered()
+            many.wait_finished()
+            figures = many.figures()
+            assert 0 < many.children.most <= QUOTA
+            say(sessions=SESSIONS, quota_of_the_queue=QUOTA, most_admitted_at_once=many.children.most,
+                admissions_a_second=round(SESSIONS / many.admitted_s, 1), **figures)
+            assert figures["mur_roost_most_memory_MB"] < 64

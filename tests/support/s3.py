@@ -119,3 +119,41 @@ class S3:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+class Tokens:
+    """The service that gives roles for tokens of a cluster: keys of the store for the one token it believes, for a role of this name."""
+
+    ROLE, TOKEN = "arn:aws:iam::123456789012:role/records", "header.claims.signature"
+
+    def __init__(self, session_token, life_s=3600):
+        self.asked, self.life_s, tokens = [], life_s, self
+
+        class Asked(BaseHTTPRequestHandler):
+            def log_message(self, *_arguments):
+                pass
+
+            def do_POST(self):
+                form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["content-length"])).decode(), strict_parsing=True))
+                tokens.asked.append(form)
+                is_known = form == {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": tokens.ROLE,
+                                    "RoleSessionName": form["RoleSessionName"], "WebIdentityToken": tokens.TOKEN}
+                ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=tokens.life_s)
+                body = (f"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>{KEY_ID}</AccessKeyId>"
+                        f"<SecretAccessKey>{KEY}</SecretAccessKey><SessionToken>{session_token}</SessionToken>"
+                        f"<Expiration>{ends:%Y-%m-%dT%H:%M:%SZ}</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
+                        "</AssumeRoleWithWebIdentityResponse>" if is_known else
+                        "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>no</Message></Error></ErrorResponse>").encode()
+                self.send_response(200 if is_known else 400)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Asked)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()

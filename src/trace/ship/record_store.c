@@ -152,7 +152,7 @@ fetch_signed (struct record_store *s, const struct asking *a, struct http_respon
               struct mur_error **err)
 {
     _cleanup_s3_signed_ struct s3_signed signs = { 0 };
-    if (! s3_sign (s->s3, a->method, a->key, a->data, a->len, &signs, err))
+    if (! s3_sign (s->s3, s->http, a->method, a->key, a->data, a->len, &signs, err))
         return false;
     return fetch_with (s, a, signs.headers, signs.count, out, err);
 }

@@ -6,102 +6,20 @@
 #include "base/digest.h"
 #include "base/keys/sigv4.h"
 #include "base/secret.h"
-#include "manifest/settings/config.h"
-#include "manifest/settings/launcher_keys.h"
-#include "manifest/settings/secrets_dir.h"
 #include "net/retry_after.h"
+#include "trace/ship/s3_answer.h"
+#include "trace/ship/s3_keys.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#define KEY_ID    "AWS_ACCESS_KEY_ID"
-#define KEY       "AWS_SECRET_ACCESS_KEY"
-#define TOKEN     "AWS_SESSION_TOKEN"
-#define WORD_MOST 64 /* of what a server says we show codes and regions alone */
-
-struct keys {
-    struct secret *id, *key, *token;
-};
+#define KEY_ID "AWS_ACCESS_KEY_ID"
+#define KEY    "AWS_SECRET_ACCESS_KEY"
+#define TOKEN  "AWS_SESSION_TOKEN"
 
 struct s3 {
     struct s3_place place;
-    struct keys usual; /* of the configuration, else the environment; its id may be NULL */
+    struct s3_login *login;
 };
-
-static void
-keys_clear (struct keys *k)
-{
-    secret_freep (&k->id);
-    secret_freep (&k->key);
-    secret_freep (&k->token);
-}
-
-/* --- keys --- */
-
-typedef struct secret *source_fn (const void *ctx, const char *name);
-
-static struct secret *
-of_launcher (const void *ctx, const char *name)
-{
-    (void)ctx;
-    return launcher_keys_ask (name);
-}
-
-static struct secret *
-of_folder (const void *ctx, const char *name)
-{
-    (void)ctx;
-    return secrets_dir_ask (name);
-}
-
-static struct secret *
-of_config (const void *ctx, const char *name)
-{
-    const struct secret *value = ctx ? config_credential (ctx, name) : NULL;
-    return value ? secret_copy (value) : NULL;
-}
-
-static struct secret *
-of_environment (const void *ctx, const char *name)
-{
-    (void)ctx;
-    const char *value = getenv (name);
-    return value && *value ? secret_new (value, strlen (value)) : NULL;
-}
-
-/* All of one place: a token of another login would spoil the signature. */
-static bool
-take_keys (source_fn *source, const void *ctx, struct keys *out)
-{
-    out->id = source (ctx, KEY_ID);
-    if (! out->id)
-        return false;
-    out->key = source (ctx, KEY);
-    out->token = source (ctx, TOKEN);
-    return true;
-}
-
-static void
-copy_keys (const struct keys *from, struct keys *out)
-{
-    *out = (struct keys){ from->id ? secret_copy (from->id) : NULL,
-                          from->key ? secret_copy (from->key) : NULL,
-                          from->token ? secret_copy (from->token) : NULL };
-}
-
-/* Asked for each request, so that a file that was replaced holds from then on. */
-static bool
-find_keys (const struct s3 *s, struct keys *out, struct mur_error **err)
-{
-    if (! take_keys (of_launcher, NULL, out) && ! take_keys (of_folder, NULL, out))
-        copy_keys (&s->usual, out);
-    if (out->id && out->key)
-        return true;
-    mur_fail (err, E_IO_003, "a store of s3:// needs " KEY_ID " and " KEY "; %s",
-              out->id ? "the second is missing where the first is" : "they are nowhere");
-    return mur_hint (err, "give them as files of --secrets-dir, under credentials of the "
-                          "configuration, or in the environment");
-}
 
 struct s3 *
 s3_open (const char *url, struct mur_error **err)
@@ -109,19 +27,17 @@ s3_open (const char *url, struct mur_error **err)
     _cleanup_ (s3_freep) struct s3 *s = x_new0 (struct s3);
     if (! s3_place_read (url, &s->place, err))
         return NULL;
-    _cleanup_config_ struct config *config = config_load_global (err);
-    if (! config)
+    s->login = s3_login_new (&s->place, err);
+    if (! s->login)
         return NULL;
-    if (! take_keys (of_config, config, &s->usual))
-        take_keys (of_environment, NULL, &s->usual);
     return steal_ptr (&s);
 }
 
 void
 s3_free (struct s3 *s)
 {
+    s3_login_freep (&s->login);
     s3_place_clear (&s->place);
-    keys_clear (&s->usual);
     free (s);
 }
 
@@ -149,12 +65,12 @@ add (struct s3_signed *out, const char *name, const char *value)
 }
 
 bool
-s3_sign (const struct s3 *s, const char *method, const char *key, const void *data, size_t len,
-         struct s3_signed *out, struct mur_error **err)
+s3_sign (const struct s3 *s, struct http_client *http, const char *method, const char *key,
+         const void *data, size_t len, struct s3_signed *out, struct mur_error **err)
 {
-    struct keys keys = { 0 };
+    _cleanup_s3_keys_ struct s3_keys keys = { 0 };
     *out = (struct s3_signed){ 0 };
-    bool has_keys = find_keys (s, &keys, err);
+    bool has_keys = s3_login_keys (s->login, http, &keys, err);
     if (has_keys && keys.token && ! s->place.is_private)
         has_keys =
             mur_fail (err, E_IO_003, "%s: " TOKEN " is sent over https alone", s->place.origin);
@@ -185,7 +101,6 @@ s3_sign (const struct s3 *s, const char *method, const char *key, const void *da
         for (size_t i = 1; i < request.header_count; i++)
             add (out, headers[i].name, headers[i].value);
     }
-    keys_clear (&keys);
     return has_keys;
 }
 
@@ -207,26 +122,10 @@ static const struct {
                       "s3:ListBucket an object that is not there is refused, too" },
 };
 
-/* The text of an element of the answer when it is a plain word; owned. NULL: it is not. */
-static char *
-element (const struct http_response *r, const char *name)
-{
-    _cleanup_free_ char *open = x_asprintf ("<%s>", name);
-    const char *at = r->body.len ? memmem (r->body.data, r->body.len, open, strlen (open)) : NULL;
-    if (! at)
-        return NULL;
-    const char *end = r->body.data + r->body.len, *word = at + strlen (open);
-    size_t len = 0;
-    while (word + len < end && len < WORD_MOST &&
-           (isalnum ((unsigned char)word[len]) || strchr (".-", word[len])))
-        len++;
-    return len && word + len < end && word[len] == '<' ? x_strndup (word, len) : NULL;
-}
-
 bool
 s3_is_nothing (const struct http_response *r)
 {
-    _cleanup_free_ char *code = r->status == 404 ? element (r, "Code") : NULL;
+    _cleanup_free_ char *code = r->status == 404 ? s3_answer_word (r, "Code") : NULL;
     return r->status == 404 && (! code || str_eq (code, "NoSuchKey"));
 }
 
@@ -247,8 +146,8 @@ refuse_clock (const struct http_response *r, const char *name, struct mur_error 
 bool
 s3_refuse (const struct http_response *r, const char *name, const char *key, struct mur_error **err)
 {
-    _cleanup_free_ char *code = element (r, "Code");
-    _cleanup_free_ char *region = element (r, "Region");
+    _cleanup_free_ char *code = s3_answer_word (r, "Code");
+    _cleanup_free_ char *region = s3_answer_word (r, "Region");
     if (str_eq (code, "RequestTimeTooSkewed")) {
         refuse_clock (r, name, err);
         return mur_hint (err, "set it: a signature holds for a quarter of an hour");

@@ -2,10 +2,8 @@
  *
  * A records store that speaks S3: what each request says of who asks, and what a refusal means.
  *
- * The keys are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, where there is one, AWS_SESSION_TOKEN;
- * all of them from the first place that has the first: the launching program, --secrets-dir, the
- * configuration's credentials, the environment. Always true: the secret one goes nowhere; a session
- * token goes over https or to this machine alone.
+ * Always true: the secret key goes nowhere; a session token goes over https or to this machine
+ * alone.
  */
 #pragma once
 
@@ -31,8 +29,8 @@ struct s3_signed {
     struct secret *token; /* NULL: none */
 };
 /* What goes along with a request of these bytes. E-IO-003: no keys, or a token that may not go. */
-bool s3_sign (const struct s3 *s, const char *method, const char *key, const void *data, size_t len,
-              struct s3_signed *out, struct mur_error **err);
+bool s3_sign (const struct s3 *s, struct http_client *http, const char *method, const char *key,
+              const void *data, size_t len, struct s3_signed *out, struct mur_error **err);
 void s3_signed_clear (struct s3_signed *signed_headers);
 #define _cleanup_s3_signed_ _cleanup_ (s3_signed_clear)
 

@@ -101,10 +101,10 @@ take_variable (char **to, const char *first, const char *second)
     }
 }
 
-static char *
-amazons_endpoint (const char *region)
+char *
+s3_amazons (const char *region, const char *service)
 {
-    return x_asprintf ("https://s3.%s.%s%s", region, AWS_HOST,
+    return x_asprintf ("https://%s.%s.%s%s", service, region, AWS_HOST,
                        str_starts (region, AWS_CHINA) ? AWS_CHINA_TLD : "");
 }
 
@@ -153,7 +153,7 @@ place_bucket (const char *url, const char *bucket, const char *prefix, struct wo
     if (! is_name (w->region))
         return fail (err, url, "has a region that is none");
     if (is_amazons)
-        w->endpoint = amazons_endpoint (w->region);
+        w->endpoint = s3_amazons (w->region, "s3");
     _cleanup_url_ struct url at = { 0 };
     const char *fault = url_parse (w->endpoint, &at);
     if (fault || at.authority.has_userinfo || at.has_query || at.has_fragment)

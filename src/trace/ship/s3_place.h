@@ -24,3 +24,5 @@ bool s3_place_read (const char *url, struct s3_place *out, struct mur_error **er
 void s3_place_clear (struct s3_place *p);
 /* A key as a path has it; owned. */
 char *s3_escape (const char *key);
+/* Where Amazon has a service of a region; owned. */
+char *s3_amazons (const char *region, const char *service);
