@@ -45,6 +45,7 @@ ROOMS = {
     "door": [{"card"}, {"tasks", "callers"}, {"planes"}, {""}],
     "net": [{""}, {"server", "oauth", "kube", "oci"}],
     "base": [{""}, {"keys"}],
+    "roost": [{"front"}, {""}],
     "spawn": [{"child"}, {"report"}, {"formation", "remote"}],
 }
 ROW = {(folder, room): row for folder, rows in ROOMS.items() for row, rooms in enumerate(rows) for room in rooms}
@@ -94,6 +95,7 @@ ABOUT = {
     "replay/play": "serving it, and finding where two runs part",
     "replay/tell": "the report of a replay",
     "cli/replay": "mur replay",
+    "roost/front": "what stands before the referee: TLS, and the checks of a start",
     "cli/deploy": "a capsule as a workload of other machines",
     "trace/tell": "what mur trace and mur eval show",
     "trace/ship": "records to a store while a session runs, and home again",

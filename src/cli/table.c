@@ -401,6 +401,12 @@ static const struct cli_command commands[] = {
       "as restricted as any keeps sealed: it may make the namespaces and mounts of murmur's walls.",
       "mur deploy profile >murmur.json\nmur deploy profile --operator --namespace agents", NO_POS,
       cli_deploy_profile_options, cmd_deploy_profile },
+    { "deploy referee", "Print the referee of a fleet as objects of a cluster",
+      "mur-roost with its account and rights, its address, and the account of the sessions it knows. "
+      "Its keys and its certificate are Secrets you make.",
+      "mur deploy referee --namespace agents --image registry.example.com/agents:1 local/lead | kubectl apply -f -",
+      POS ({ "CAPSULE", true, true, "a capsule, by full name, whose sessions may start others" }),
+      cli_deploy_referee_options, cmd_deploy_referee },
 
     { "image build", "Build an image of a capsule, in a folder",
       "Writes an OCI image layout of the capsule, its lock and its packages: the same packages give "

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "deploy/deploy_internal.h"
-#include "net/url.h"
+#include "deploy/store.h"
 
 #include <string.h>
 
@@ -29,23 +29,24 @@ static const struct {
     bool has_image_volumes;
     bool has_profiles; /* of system calls, by a name on its nodes: then it keeps sealed */
     bool has_sessions; /* a referee of a fleet knows what it makes */
+    bool has_accounts; /* whose role its pods may take, and ConfigMaps to mount */
     bool fills_in;     /* puts values for $(NAME) in arguments */
 } targets[DEPLOY_TARGET_COUNT] = {
     [DEPLOY_KUBERNETES] = { "kubernetes", deploy_kubernetes, CONTAINMENT_SCOPED,
                             "a pod makes no namespaces but under --seccomp-profile", true, true,
-                            true, true, true, true },
+                            true, true, true, true, true },
     [DEPLOY_KUEUE] = { "kueue", deploy_kubernetes, CONTAINMENT_SCOPED,
                        "a pod makes no namespaces but under --seccomp-profile", true, true, true,
-                       true, true, true },
+                       true, true, true, true },
     [DEPLOY_SYSTEMD] = { "systemd", deploy_systemd, CONTAINMENT_SEALED, "", false, false, false },
     [DEPLOY_QUADLET] = { "quadlet", deploy_quadlet, CONTAINMENT_SCOPED,
                          "a container without capabilities makes no mounts", true, false, false },
     [DEPLOY_SANDBOX] = { "sandbox", deploy_sandbox, CONTAINMENT_SCOPED,
                          "a pod makes no namespaces but under --seccomp-profile", true, false, true,
-                         true, false, true },
+                         true, false, true, true },
     [DEPLOY_KAGENT] = { "kagent", deploy_kagent, CONTAINMENT_SCOPED,
                         "a pod of profile restricted makes no namespaces", true, false, false,
-                        false, false, true },
+                        false, false, false, true },
     [DEPLOY_NOMAD] = { "nomad", deploy_nomad, CONTAINMENT_SCOPED,
                        "no mount can be made behind its own Landlock", true, false, false },
 };
@@ -84,6 +85,19 @@ deploy_check_keys (const struct capsule_manifest *m, struct mur_error **err)
         return mur_hint (err, "write ${NAME}, and give the key as a file named NAME");
     }
     return true;
+}
+
+/* What is there beside the capsule. */
+static bool
+check_around (const struct deploy_request *r, struct mur_error **err)
+{
+    const char *given = r->ca ? "--ca" : r->records_role ? "--records-role" : NULL;
+    if (r->records_store && ! deploy_store_check (r->records_store, err))
+        return false;
+    if (given && ! targets[r->target].has_accounts)
+        return mur_fail (err, E_DEP_005, "%s: take --to kubernetes, kueue or sandbox", given);
+    return ! r->records_role || (r->records_store && str_starts (r->records_store, "s3:")) ||
+           mur_fail (err, E_DEP_005, "--records-role is of a --records-store at s3://");
 }
 
 typedef bool
@@ -195,7 +209,7 @@ check (const struct deploy_facts *f, struct mur_error **err)
                          "--door %s: a capsule that ends after its task is a job, and has no door "
                          "others could know; lifecycle.after_task: sleep",
                          r->door == DEPLOY_DOOR_ROUTE ? "route" : "service");
-    return check_each (r, check_keys, err);
+    return check_around (r, err) && check_each (r, check_keys, err);
 }
 
 /* --- facts --- */
@@ -211,10 +225,11 @@ collect_keys (const struct capsule_manifest *m, struct strv *out)
 }
 
 static void
-collect_store_keys (const char *records_store, struct strv *out)
+collect_store_keys (const struct deploy_request *r, struct strv *out)
 {
-    for (size_t i = 0; records_store && i < ARRAY_LEN (store_keys); i++)
-        if (str_starts (records_store, store_keys[i].scheme) &&
+    bool has_keys = r->records_store && ! r->records_role;
+    for (size_t i = 0; has_keys && i < ARRAY_LEN (store_keys); i++)
+        if (str_starts (r->records_store, store_keys[i].scheme) &&
             ! strv_contains (out, store_keys[i].key))
             strv_push (out, store_keys[i].key);
 }
@@ -239,7 +254,7 @@ collect_needs (struct deploy_facts *f)
     const struct deploy_formation *g = f->request->formation;
     for (size_t i = 0; i < (g ? g->roster->len : 1); i++)
         add_needs (f, g ? g->manifests[i] : f->request->manifest);
-    collect_store_keys (f->request->records_store, &f->keys);
+    collect_store_keys (f->request, &f->keys);
     strv_sort (&f->keys);
 }
 
@@ -288,6 +303,7 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     if (is_kept) {
         f.name = deploy_object_name (m->name);
         collect_needs (&f);
+        f.has_login = strv_contains (&f.keys, "AWS_ACCESS_KEY_ID");
         targets[request->target].render (&f, out);
         qsort (out->items, out->len, sizeof *out->items, compare_files);
         out->name = steal_ptr (&f.name);

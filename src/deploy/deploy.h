@@ -52,6 +52,8 @@ struct deploy_request {
     const char *public_url;    /* NULL: none */
     const char *roost_url;     /* the fleet's referee; NULL: a session of its own */
     const char *records_store; /* NULL: records stay in the pod */
+    const char *records_role;  /* of the store at Amazon, of the pod's account; NULL: keys */
+    const char *ca;            /* ConfigMap with ca.crt; NULL: the image's authorities alone */
     const char *task;          /* NULL: the door takes them */
     const char *deadline;      /* seconds; NULL: none */
     const char *seccomp; /* profile on the nodes, below their folder of them; NULL: the runtime's */

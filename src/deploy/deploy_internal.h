@@ -22,6 +22,7 @@ struct deploy_facts {
     uint64_t memory_bytes; /* of commands and the runtime beside them */
     unsigned cpu_percent;  /* 0: not bounded */
     struct strv keys;      /* names of credentials, sorted */
+    bool has_login;        /* a token may stand beside the keys of its store */
 };
 
 /* No key is written in the manifest. E-DEP-004. */

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/digest.h"
+#include "deploy/authorities.h"
 #include "net/url.h"
 
 #include <string.h>
@@ -123,6 +124,7 @@ container (const struct deploy_facts *f)
         json_array_append_new (mounts, json_pack ("{s:s, s:s, s:b}", "name", "token", "mountPath",
                                                   DEPLOY_TOKEN, "readOnly", 1));
     json_object_set_new (c, "volumeMounts", mounts);
+    authorities_of_container (f->request->ca, env, mounts);
     if (volume_image (f))
         mount_capsule (f, mounts);
     if (f->request->formation)
@@ -138,6 +140,17 @@ container (const struct deploy_facts *f)
     return c;
 }
 
+/* Of a login that ends there is a token, too: asked of the same Secret, which need not have it. */
+static json_t *
+keys_with_token (const struct deploy_facts *f, json_t *items)
+{
+    static const char token[] = "AWS_SESSION_TOKEN";
+    return json_pack ("{s:s, s:{s:i, s:[{s:{s:s, s:o}}, {s:{s:s, s:[{s:s, s:s}], s:b}}]}}", "name",
+                      "keys", "projected", "defaultMode", 0440, "sources", "secret", "name",
+                      f->name, "items", items, "secret", "name", f->name, "items", "key", token,
+                      "path", token, "optional", 1);
+}
+
 /* Each key by its name, and no other of the Secret. */
 static json_t *
 key_volume (const struct deploy_facts *f)
@@ -146,6 +159,8 @@ key_volume (const struct deploy_facts *f)
     for (size_t i = 0; i < f->keys.len; i++)
         json_array_append_new (
             items, json_pack ("{s:s, s:s}", "key", f->keys.items[i], "path", f->keys.items[i]));
+    if (f->has_login)
+        return keys_with_token (f, items);
     return json_pack ("{s:s, s:{s:s, s:i, s:o}}", "name", "keys", "secret", "secretName", f->name,
                       "defaultMode", 0440, "items", items);
 }
@@ -185,6 +200,7 @@ pod_of (const struct deploy_facts *f)
         json_array_append_new (volumes, key_volume (f));
     if (f->request->roost_url)
         json_array_append_new (volumes, token_volume ());
+    authorities_of_pod (f->request->ca, volumes);
     json_t *spec = json_pack (
         "{s:b, s:b, s:s, s:i, s:{s:b, s:i, s:i, s:i, s:o}, s:[o], s:o}",
         "automountServiceAccountToken", 0, "enableServiceLinks", 0, "serviceAccountName", f->name,
@@ -374,6 +390,10 @@ service_account (const struct deploy_facts *f)
 {
     json_t *o = object ("v1", "ServiceAccount", metadata_of (f, f->name));
     json_object_set_new (o, "automountServiceAccountToken", json_false ());
+    if (f->request->records_role) /* a cluster of Amazon's gives its pods that role's token */
+        json_object_set_new (
+            json_object_get (o, "metadata"), "annotations",
+            json_pack ("{s:s}", "eks.amazonaws.com/role-arn", f->request->records_role));
     return o;
 }
 

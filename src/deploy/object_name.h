@@ -6,6 +6,7 @@
 #pragma once
 
 #define DEPLOY_KEYS      "/var/run/secrets/murmur.dev/keys" /* where a pod finds that Secret */
+#define DEPLOY_CA        "/var/run/secrets/murmur.dev/ca"   /* further authorities, as ca.crt */
 #define DEPLOY_TOKEN     "/var/run/secrets/murmur"          /* and its token for a referee */
 #define DEPLOY_AUDIENCE  "mur-roost"                        /* of that token */
 #define DEPLOY_PORT      8080                               /* where a referee looks for doors */

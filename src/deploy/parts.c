@@ -73,5 +73,13 @@ deploy_file_object (struct deploy_files *files, json_t *object)
         x_asprintf ("%s.yaml", json_string_value (json_object_get (taken, "kind")));
     for (char *c = name; *c; c++)
         *c = (char)tolower ((unsigned char)*c);
+    for (size_t i = 0; i < files->len; i++)
+        if (str_eq (files->items[i].name, name)) { /* another of its kind */
+            free (name);
+            name = x_asprintf ("%s-%s.yaml", json_string_value (json_object_get (taken, "kind")),
+                               json_get_string (json_object_get (taken, "metadata"), "name"));
+            for (char *c = name; *c; c++)
+                *c = (char)tolower ((unsigned char)*c);
+        }
     deploy_yaml (deploy_file_new (files, name), taken);
 }

@@ -47,6 +47,8 @@ static void
 set_trust (struct http_client *c, CURL *easy)
 {
     const char *authorities = getenv ("SSL_CERT_FILE");
+    if (! authorities || ! *authorities)
+        authorities = getenv ("MURMUR_CA_FILE");
     if (authorities && *authorities && ! c->ca_pem)
         c->api->easy_setopt (easy, CURLOPT_CAINFO, authorities);
     set_blob (c->api, easy, CURLOPT_CAINFO_BLOB, c->ca_pem);

@@ -24,6 +24,7 @@ struct fleet_options {
     const char *seccomp;       /* profile on the nodes; NULL: the runtime's */
     const char *queue;         /* kueue.x-k8s.io/queue-name of children; NULL: none */
     const char *records_store; /* where records of children go; NULL: nowhere */
+    const char *ca;            /* ConfigMap with ca.crt for children; NULL: none */
     const char *roost_url;     /* where pods reach this referee */
     uint64_t queue_timeout_s;
     const char *key_file; /* 64 bytes that outlive this process; NULL: new ones each time */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "deploy/authorities.h"
 #include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
@@ -117,6 +118,8 @@ container_of_child (const struct job_facts *j)
         "/tmp", "name", "token", "mountPath", DEPLOY_TOKEN, "readOnly", 1, "name", "keys",
         "mountPath", DEPLOY_KEYS, "readOnly", 1, "name", "capsules", "mountPath",
         "/home/murmur/.murmur/artifacts", "subPath", "artifacts", "readOnly", 1);
+    json_t *env = environment_of (j);
+    authorities_of_container (j->ca, env, mounts);
     json_t *security =
         json_pack ("{s:b,s:b,s:b,s:{s:[s]}}", "runAsNonRoot", 1, "readOnlyRootFilesystem", 1,
                    "allowPrivilegeEscalation", 0, "capabilities", "drop", "ALL");
@@ -127,10 +130,10 @@ container_of_child (const struct job_facts *j)
     json_t *ready = json_pack ("{s:{s:s,s:s},s:i}", "httpGet", "path", DEPLOY_CARD_PATH, "port",
                                "door", "periodSeconds", 5);
     return json_pack ("{s:s,s:s,s:[s],s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:s}", "name", "mur", "image",
-                      j->image, "command", "mur", "args", arguments_of (j), "env",
-                      environment_of (j), "ports", ports, "readinessProbe", ready, "volumeMounts",
-                      mounts, "securityContext", security, "resources", resources,
-                      "terminationMessagePolicy", "FallbackToLogsOnError");
+                      j->image, "command", "mur", "args", arguments_of (j), "env", env, "ports",
+                      ports, "readinessProbe", ready, "volumeMounts", mounts, "securityContext",
+                      security, "resources", resources, "terminationMessagePolicy",
+                      "FallbackToLogsOnError");
 }
 
 static json_t *
@@ -151,6 +154,7 @@ pod_of (const struct job_facts *j)
     json_array_append_new (volumes,
                            json_pack ("{s:s,s:{s:s,s:i,s:b}}", "name", "keys", "secret",
                                       "secretName", secret, "defaultMode", 0440, "optional", 1));
+    authorities_of_pod (j->ca, volumes);
     json_t *filter =
         j->seccomp ? json_pack ("{s:s,s:s}", "type", "Localhost", "localhostProfile", j->seccomp)
                    : json_pack ("{s:s}", "type", "RuntimeDefault");

@@ -10,6 +10,7 @@
 struct job_facts {
     const char *namespace, *image, *queue, *roost_url; /* queue NULL: none */
     const char *records_store;                         /* NULL: records stay in the pod */
+    const char *ca;      /* ConfigMap with ca.crt; NULL: the image's authorities alone */
     const char *seccomp; /* profile on the nodes; NULL: the runtime's */
     const char *delegation, *context_id;
     const char *name, *version, *sha256;

@@ -129,6 +129,7 @@ object_of (const struct referee *r, const struct placed *asking, const struct pl
         .queue = o->queue,
         .seccomp = o->seccomp,
         .records_store = o->records_store,
+        .ca = o->ca,
         .roost_url = o->roost_url,
         .delegation = p->delegation,
         .context_id = ask->context_id,

@@ -12,6 +12,8 @@
 #include "roost/callers.h"
 #include "roost/census.h"
 #include "roost/fleet.h"
+#include "roost/front/store_reach.h"
+#include "roost/front/tls.h"
 #include "roost/server.h"
 
 #include <errno.h>
@@ -23,6 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define USUAL_TLS_PORT 7743
+
 struct arguments {
     bool has_port; /* else a socket of the user's own */
     uint16_t port;
@@ -31,6 +35,8 @@ struct arguments {
     struct strv spawn_allow;
     uint32_t max_depth, max_concurrent, max_live;
     bool prints_version;
+    const char *tls_folder; /* NULL: loopback or a socket alone */
+    uint16_t tls_port;
     bool is_over_cluster;     /* --backend kubernetes */
     const char *cluster_only; /* a flag of it that was given */
     struct fleet_options fleet;
@@ -85,6 +91,8 @@ fleet_text (struct arguments *a, const char *flag)
         { "--seccomp-profile", &a->fleet.seccomp },
         { "--key-file", &a->fleet.key_file },
         { "--records-store", &a->fleet.records_store },
+        { "--ca", &a->fleet.ca },
+        { "--tls", &a->tls_folder },
         { "--roost-url", &a->fleet.roost_url },
     };
     for (size_t i = 0; i < ARRAY_LEN (texts); i++)
@@ -113,6 +121,12 @@ set_fleet_option (struct arguments *a, const char *flag, const char *value)
         return read_word (flag, value, "local-first", "fleet", &a->fleet.places_all);
     if (str_eq (flag, "--queue-timeout"))
         return read_number (flag, value, 86400 * 7, &a->fleet.queue_timeout_s);
+    if (str_eq (flag, "--tls-port")) {
+        uint64_t port = 0;
+        bool is_read = read_number (flag, value, UINT16_MAX, &port);
+        a->tls_port = (uint16_t)port;
+        return is_read;
+    }
     *text = value;
     return true;
 }
@@ -175,6 +189,9 @@ takes_value (const char *flag)
                                          "--key-file",
                                          "--roost-url",
                                          "--seccomp-profile",
+                                         "--ca",
+                                         "--tls",
+                                         "--tls-port",
                                          "--records-store" };
     for (size_t i = 0; i < ARRAY_LEN (flags); i++)
         if (str_eq (flag, flags[i]))
@@ -187,6 +204,8 @@ check_fleet (const struct arguments *a)
 {
     if (! a->is_over_cluster)
         return ! a->cluster_only || fail ("%s needs --backend kubernetes", a->cluster_only);
+    if (a->tls_folder && ! a->has_port)
+        return fail ("--tls needs --port: what it hands on to is there");
     if (! a->fleet.image || ! a->fleet.roost_url)
         return fail ("--backend kubernetes needs --image, of the children, and --roost-url, the "
                      "URL at which pods find this referee");
@@ -200,6 +219,7 @@ parse (int argc, char **argv, struct arguments *a)
     *a = (struct arguments){ .max_depth = 3,
                              .max_concurrent = 4,
                              .max_live = default_max_live (),
+                             .tls_port = USUAL_TLS_PORT,
                              .fleet.queue_timeout_s = 600 };
     for (int i = 1; i < argc; i++) {
         if (str_eq (argv[i], "--version")) {
@@ -269,6 +289,7 @@ take_census (const char *home, bool is_over_cluster)
 /* Where it listens, and what it says of that. */
 struct place {
     int fd;
+    uint16_t port; /* 0: a socket */
     char *words, *token;
 };
 
@@ -277,10 +298,9 @@ listen_somewhere (struct arguments *a, const char *home, struct place *place,
                   struct mur_error **err)
 {
     if (a->has_port) {
-        uint16_t port;
         _cleanup_free_ char *path = roost_token_path ();
-        place->fd = callers_bind_tcp (a->port, &port, err);
-        place->words = x_asprintf ("127.0.0.1:%u", port);
+        place->fd = callers_bind_tcp (a->port, &place->port, err);
+        place->words = x_asprintf ("127.0.0.1:%u", place->port);
         /* Without one only processes the kernel knows as this user's are answered. */
         struct mur_error *unwritten = NULL;
         place->token = callers_token (path, &unwritten);
@@ -304,12 +324,35 @@ join_cluster (struct arguments *a, struct referee *referee, struct fleet **fleet
 {
     if (! a->is_over_cluster)
         return true;
+    if (a->fleet.records_store && ! store_reach_check (a->fleet.records_store, err))
+        return false;
     *fleet = fleet_new (&a->fleet, err);
     if (! *fleet || ! fleet_start (*fleet, referee, err))
         return false;
     if (! a->fleet.key_file)
         diag_stderr_line ("mur-roost: no --key-file: a restart revokes every credential");
     return true;
+}
+
+static bool
+put_tls_before (const struct arguments *a, const struct place *place, struct tls_front **front,
+                struct mur_error **err)
+{
+    if (! a->tls_folder)
+        return true;
+    *front = tls_front_start (a->tls_folder, a->tls_port, place->port, err);
+    if (*front)
+        diag_stderr_line ("mur-roost: TLS on port %u of every address", tls_front_port (*front));
+    return *front != NULL;
+}
+
+/* With what helps, where something does. */
+static void
+fail_as (const struct mur_error *err)
+{
+    fail ("%s", err->message);
+    if (err->hint)
+        diag_stderr_line ("  hint: %s", err->hint);
 }
 
 static int
@@ -333,10 +376,12 @@ serve (struct arguments *a)
     _cleanup_close_ int stop_fd = open_stop_fd ();
     struct place place = { .fd = -1 };
     struct fleet *fleet = NULL;
-    bool is_listening =
-        join_cluster (a, referee, &fleet, &err) && listen_somewhere (a, home, &place, &err);
+    struct tls_front *front = NULL;
+    bool is_listening = join_cluster (a, referee, &fleet, &err) &&
+                        listen_somewhere (a, home, &place, &err) &&
+                        put_tls_before (a, &place, &front, &err);
     if (! is_listening) {
-        fail ("%s", err->message);
+        fail_as (err);
         mur_error_free (err);
     } else {
         diag_stderr_line ("mur-roost: listening on %s", place.words);
@@ -345,6 +390,8 @@ serve (struct arguments *a)
             a->max_live);
         supervisor_tell ("READY=1", "listening on %s", place.words);
         server_run (place.fd, stop_fd, referee, place.token);
+        if (front)
+            tls_front_stop (front);
         if (! a->has_port)
             (void)unlink (a->socket_path);
     }

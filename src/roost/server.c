@@ -231,6 +231,9 @@ register_session (struct referee *referee, const struct request *r)
 {
     if (r->pod_token && referee_has_fleet (referee))
         return fleet_register (referee, r->pod_token, r->body, r->body_len);
+    /* Who reaches it over a network is nobody yet: a root is a pod, and says which. */
+    if (referee_has_fleet (referee) && ! r->approval)
+        return verdict_not_you ();
     return referee_register (referee, r->approval, r->body, r->body_len, r->caller);
 }
 

@@ -8,18 +8,16 @@
 #include "base/diag.h"
 #include "cli/deploy/commands.h"
 #include "cli/deploy/handing.h"
+#include "cli/deploy/rendered.h"
 #include "cli/line/args.h"
 #include "deploy/deploy.h"
 #include "deploy/layout.h"
 #include "deploy/seccomp_profile.h"
 #include "deploy/team.h"
-#include "fs/paths.h"
 #include "manifest/text/suggest.h"
 #include "net/url.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool
 read_request (const struct cli_args *args, struct deploy_request *r, struct mur_error **err)
@@ -38,6 +36,8 @@ read_request (const struct cli_args *args, struct deploy_request *r, struct mur_
                                   .public_url = cli_value (args, "--public-url"),
                                   .roost_url = cli_value (args, "--roost-url"),
                                   .records_store = cli_value (args, "--records-store"),
+                                  .records_role = cli_value (args, "--records-role"),
+                                  .ca = cli_value (args, "--ca"),
                                   .task = cli_value (args, "--task"),
                                   .deadline = cli_value (args, "--deadline"),
                                   .seccomp = cli_value (args, "--seccomp-profile") };
@@ -95,14 +95,6 @@ pin_image (struct deploy_request *r, const char *layout_path, struct mur_error *
     return pinned;
 }
 
-static void
-note_tag (const char *image)
-{
-    if (image && ! strstr (image, "@sha256:"))
-        diag_note ("%s is not named by digest: what runs is what the registry gives that day",
-                   image);
-}
-
 /* Of a roster's members or of the one capsule. */
 static bool
 render_request (const struct cli_args *args, struct deploy_request *r, struct deploy_files *files,
@@ -137,24 +129,12 @@ render (const struct cli_args *args, struct deploy_files *files, struct deploy_r
         return mur_propagate (err, caught);
     bool is_rendered = render_request (args, r, files, err);
     if (is_rendered) {
-        note_tag (r->image);
-        note_tag (r->capsule_image);
+        rendered_note_tag (r->image);
+        rendered_note_tag (r->capsule_image);
     }
     r->manifest = NULL; /* these were lent */
     r->image = r->capsule_image = NULL;
     return is_rendered;
-}
-
-/* All of it, a document each. */
-static void
-join (const struct deploy_files *files, struct buf *out)
-{
-    for (size_t i = 0; i < files->len; i++) {
-        if (files->len > 1)
-            buf_printf (out, "%s# %s\n", str_ends (files->items[i].name, ".yaml") ? "---\n" : "",
-                        files->items[i].name);
-        buf_append (out, files->items[i].text.data, files->items[i].text.len);
-    }
 }
 
 int
@@ -162,27 +142,9 @@ cmd_deploy_render (const struct cli_args *args, struct mur_error **err)
 {
     _cleanup_ (deploy_files_free) struct deploy_files files = { 0 };
     struct deploy_request r;
-    const char *dir = cli_value (args, "--out");
-    if (! render (args, &files, &r, err))
-        return CLI_FAILED;
-    _cleanup_buf_ struct buf all = { 0 };
-    join (&files, &all);
-    if (! dir) {
-        out_write (all.data, all.len);
-        return CLI_OK;
-    }
-    if (mkdir (dir, 0755) < 0 && errno != EEXIST) {
-        mur_fail_errno (err, E_IO_003, "cannot make %s", dir);
-        return CLI_FAILED;
-    }
-    for (size_t i = 0; i < files.len; i++) {
-        _cleanup_free_ char *path = x_asprintf ("%s/%s", dir, files.items[i].name);
-        if (! fs_replace_path (path, files.items[i].text.data, files.items[i].text.len, 0644, false,
-                               err))
-            return CLI_FAILED;
-        out_printf ("%s\n", path);
-    }
-    return CLI_OK;
+    return render (args, &files, &r, err) && rendered_write (&files, cli_value (args, "--out"), err)
+               ? CLI_OK
+               : CLI_FAILED;
 }
 
 static int
@@ -200,7 +162,7 @@ hand_over (const struct cli_args *args, bool is_dry, struct mur_error **err)
         return CLI_FAILED;
     }
     _cleanup_buf_ struct buf all = { 0 };
-    join (&files, &all);
+    rendered_join (&files, &all);
     const struct handing h = { .kubectl = { cli_value (args, "--kubeconfig"), r.space },
                                .files = &files,
                                .objects = &all,

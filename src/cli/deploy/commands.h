@@ -10,6 +10,7 @@ cli_run_fn cmd_deploy_render;
 cli_run_fn cmd_deploy_check;
 cli_run_fn cmd_deploy_apply;
 cli_run_fn cmd_deploy_profile;
+cli_run_fn cmd_deploy_referee;
 cli_run_fn cmd_image_build;
 cli_run_fn cmd_image_push;
 cli_run_fn cmd_image_pull;

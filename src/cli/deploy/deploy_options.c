@@ -67,6 +67,14 @@
           .value_name = "<URL>",                                                                   \
           .help =                                                                                  \
               "where its records go while it runs: s3://bucket/prefix, https://host/path, ..." },  \
+        { .name = "--records-role",                                                                \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<ARN>",                                                                   \
+          .help = "a role of Amazon's the pod takes for an s3:// store, instead of keys" },        \
+        { .name = "--ca",                                                                          \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<CONFIGMAP>",                                                             \
+          .help = "ConfigMap with ca.crt: authorities that are trusted beside the image's" },      \
         { .name = "--seccomp-profile",                                                             \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<NAME>",                                                                  \
@@ -101,6 +109,71 @@ const struct cli_option cli_deploy_profile_options[] = {
       .value_name = "<NAME>",
       .requires = "--operator",
       .help = "namespace of the object (default: default)" },
+    { 0 },
+};
+
+const struct cli_option cli_deploy_referee_options[] = {
+    { .name = "--image",
+      .kind = CLI_VALUE,
+      .value_name = "<REF>",
+      .is_required = true,
+      .help =
+          "image that holds mur, mur-roost, and the capsules at /artifacts; children are of it, too" },
+    { .name = "--namespace",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .fallback = "default",
+      .help = "namespace of it and of all its sessions" },
+    { .name = "--roost-url",
+      .kind = CLI_VALUE,
+      .value_name = "<URL>",
+      .help = "where pods reach it (default: https://mur-roost.<namespace>.svc)" },
+    { .name = "--placement",
+      .kind = CLI_VALUE,
+      .value_name = "<local-first|fleet>",
+      .choices = "local-first|fleet",
+      .fallback = "fleet",
+      .help = "whether children stay in the pod of their parent" },
+    { .name = "--max-depth",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .help = "levels of children below a root (default: 3)" },
+    { .name = "--max-concurrent",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .help = "children of one session at once (default: 4)" },
+    { .name = "--max-live-capsules",
+      .kind = CLI_VALUE,
+      .value_name = "<N>",
+      .help = "sessions at once (default: by the processors of its node)" },
+    { .name = "--queue",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "LocalQueue of Kueue for the children" },
+    { .name = "--queue-timeout",
+      .kind = CLI_VALUE,
+      .value_name = "<SECONDS>",
+      .help = "how long a child may wait for a place (default: 600)" },
+    { .name = "--records-store",
+      .kind = CLI_VALUE,
+      .value_name = "<URL>",
+      .help = "where the records of children go: s3://bucket/prefix?region=R, https://host/path" },
+    { .name = "--records-role",
+      .kind = CLI_VALUE,
+      .value_name = "<ARN>",
+      .help = "a role of Amazon's the children take for an s3:// store, instead of keys" },
+    { .name = "--ca",
+      .kind = CLI_VALUE,
+      .value_name = "<CONFIGMAP>",
+      .help = "ConfigMap with ca.crt: authorities that are trusted beside the image's" },
+    { .name = "--seccomp-profile",
+      .kind = CLI_VALUE,
+      .value_name = "<NAME>",
+      .help = "the profile on the nodes that children run under, as murmur.json" },
+    { .name = "--out",
+      .kind = CLI_VALUE,
+      .value_name = "<DIR>",
+      .help = "write a file for each object, instead of everything to standard output" },
     { 0 },
 };
 

@@ -11,5 +11,6 @@ extern const struct cli_option cli_deploy_render_options[];
 extern const struct cli_option cli_deploy_check_options[];
 extern const struct cli_option cli_deploy_apply_options[];
 extern const struct cli_option cli_deploy_profile_options[];
+extern const struct cli_option cli_deploy_referee_options[];
 extern const struct cli_option cli_image_build_options[];
 extern const struct cli_option cli_image_pull_options[];

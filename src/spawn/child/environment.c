@@ -11,6 +11,7 @@ static const char *const runtime_owned[] = {
     "HOME",
     "LOGNAME",
     "USER",
+    "MURMUR_CA_FILE",
     "MURMUR_SECRETS_DIR",
     "MURMUR_RECORDS_STORE",
     "MURMUR_ROOST_URL",
@@ -23,9 +24,13 @@ static const char *const runtime_owned[] = {
     "MURMUR_FORMATION_LIFELINE",
 };
 
-static const char *const inherited[] = {
-    "PATH", "HOME", "LOGNAME", "USER", "MURMUR_SECRETS_DIR", "MURMUR_RECORDS_STORE"
-};
+static const char *const inherited[] = { "PATH",
+                                         "HOME",
+                                         "LOGNAME",
+                                         "USER",
+                                         "MURMUR_CA_FILE",
+                                         "MURMUR_SECRETS_DIR",
+                                         "MURMUR_RECORDS_STORE" };
 
 static bool
 has (const char *const *names, size_t count, const char *name)

@@ -8,7 +8,7 @@
 #include "base/secret.h"
 #include "net/retry_after.h"
 #include "trace/ship/s3_answer.h"
-#include "trace/ship/s3_keys.h"
+#include "trace/ship/s3_login.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #include "net/http_fetch.h"
 #include "net/url.h"
 #include "trace/ship/s3_answer.h"
+#include "trace/ship/s3_place.h"
 
 #include <ctype.h>
 #include <fcntl.h>
