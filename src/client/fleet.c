@@ -10,34 +10,9 @@
 
 #include <string.h>
 
-#define SESSIONS     "labelSelector=murmur.dev%2Froot"
 #define SECRET_BYTES 32
 #define PART_LIMIT   ((size_t)2 << 20)
 #define TIMEOUT_MS   30000
-
-/* --- one Job --- */
-
-const char *
-fleet_job_meta (const json_t *job, const char *name)
-{
-    return json_get_string (json_object_get (job, "metadata"), name);
-}
-
-char *
-fleet_job_state (const json_t *job)
-{
-    const char *outcome = kube_own_annotation (job, "outcome");
-    _cleanup_json_ json_t *o = outcome ? json_loads (outcome, 0, NULL) : NULL;
-    if (json_get_string (o, "status"))
-        return x_strdup (json_get_string (o, "status"));
-    const json_t *end = kube_job_end (job);
-    if (end)
-        return x_strdup (str_eq (json_get_string (end, "type"), "Complete") ? "ok" : "failed");
-    /* One that no referee knows runs, too. */
-    bool is_ready =
-        json_integer_value (json_object_get (json_object_get (job, "status"), "ready")) > 0;
-    return x_strdup (kube_own_annotation (job, "session") || is_ready ? "running" : "queued");
-}
 
 /* --- all of them --- */
 
@@ -45,24 +20,55 @@ void
 fleet_view_clear (struct fleet_view *v)
 {
     kube_free (v->kube);
-    free (v->path);
+    free (v->space);
     json_decref (v->items);
     *v = (struct fleet_view){ 0 };
+}
+
+static bool
+hint_login (const struct fleet_view *v, int status, struct mur_error **err)
+{
+    if (status == 401)
+        return mur_hint (err, "its token is wrong or has expired: log in again, or name another "
+                              "kubeconfig by --kubeconfig");
+    if (status == 403)
+        return mur_hint (err,
+                         "this login needs list of jobs and pods in namespace %s: kubectl auth "
+                         "can-i --list --namespace %s; or name another namespace by --namespace",
+                         v->space, v->space);
+    return false;
+}
+
+static bool
+list (struct fleet_view *v, enum fleet_kind kind, struct mur_error **err)
+{
+    size_t i;
+    json_t *one;
+    _cleanup_free_ char *path = fleet_kind_list (kind, v->space);
+    const struct kube_call call = { .method = "GET", .path = path };
+    _cleanup_kube_answer_ struct kube_answer answer = { 0 };
+    if (! kube_call (v->kube, &call, &answer, err))
+        return false;
+    if (! kube_answer_is_ok (&answer)) {
+        mur_fail (err, E_KUB_002, "the cluster does not list its %ss: %s", fleet_kind_name (kind),
+                  answer.message);
+        return hint_login (v, answer.status, err);
+    }
+    json_array_foreach (json_object_get (answer.body, "items"), i, one)
+    {
+        json_set_string (one, "kind", fleet_kind_name (kind)); /* which a list leaves out */
+        json_array_append (v->items, one);
+    }
+    return true;
 }
 
 bool
 fleet_view_again (struct fleet_view *v, struct mur_error **err)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s?%s", v->path, SESSIONS);
-    const struct kube_call call = { .method = "GET", .path = path };
-    _cleanup_kube_answer_ struct kube_answer answer = { 0 };
-    if (! kube_call (v->kube, &call, &answer, err))
-        return false;
-    if (! kube_answer_is_ok (&answer))
-        return mur_fail (err, E_KUB_002, "the cluster does not list its Jobs: %s", answer.message);
     json_decref (v->items);
-    v->items = json_incref (json_object_get (answer.body, "items"));
-    return true;
+    v->items = json_array ();
+    /* Who may see Jobs alone sees those. */
+    return list (v, FLEET_JOB, err) && (list (v, FLEET_DEPLOYMENT, NULL) || true);
 }
 
 bool
@@ -72,9 +78,17 @@ fleet_view_open (const char *kubeconfig, const char *namespace, struct fleet_vie
     *v = (struct fleet_view){ .kube = kube_new (kubeconfig, err) };
     if (! v->kube)
         return false;
-    _cleanup_free_ char *escaped = kube_escape (namespace ? namespace : kube_namespace (v->kube));
-    v->path = x_asprintf ("/apis/batch/v1/namespaces/%s/jobs", escaped);
+    v->space = kube_escape (namespace ? namespace : kube_namespace (v->kube));
     return fleet_view_again (v, err);
+}
+
+bool
+fleet_view_has_space (const struct fleet_view *v)
+{
+    _cleanup_free_ char *path = x_asprintf ("/api/v1/namespaces/%s", v->space);
+    const struct kube_call call = { .method = "GET", .path = path };
+    _cleanup_kube_answer_ struct kube_answer answer = { 0 };
+    return ! kube_call (v->kube, &call, &answer, NULL) || answer.status != 404;
 }
 
 static bool
@@ -122,7 +136,7 @@ fleet_view_find (const struct fleet_view *v, const char *meant, struct mur_error
         found = job;
     }
     if (! found) {
-        mur_fail (err, E_RUN_022, "no session and no Job of the fleet is %s", meant);
+        mur_fail (err, E_RUN_022, "no session, Job or Deployment of the fleet is %s", meant);
         mur_hint (err, "`mur ps --fleet` lists them");
     }
     return found;
@@ -132,7 +146,7 @@ bool
 fleet_view_delete (const struct fleet_view *v, const json_t *job, struct mur_error **err)
 {
     const char *name = fleet_job_meta (job, "name");
-    _cleanup_free_ char *path = x_asprintf ("%s/%s", v->path, name);
+    _cleanup_free_ char *path = fleet_job_path (job, v->space);
     _cleanup_json_ json_t *how = json_pack ("{s:s,s:{s:s}}", "propagationPolicy", "Background",
                                             "preconditions", "uid", fleet_job_meta (job, "uid"));
     const struct kube_call call = { .method = "DELETE", .path = path, .body = how };
@@ -140,8 +154,8 @@ fleet_view_delete (const struct fleet_view *v, const json_t *job, struct mur_err
     if (! kube_call (v->kube, &call, &answer, err))
         return false;
     return kube_answer_is_ok (&answer) || answer.status == 404 ||
-           mur_fail (err, E_KUB_002, "the cluster does not delete Job %s: %s", name,
-                     answer.message);
+           mur_fail (err, E_KUB_002, "the cluster does not delete %s %s: %s",
+                     json_get_string (job, "kind"), name, answer.message);
 }
 
 /* --- its door --- */
@@ -159,7 +173,7 @@ static bool
 write_digest (const struct fleet_view *v, const json_t *job, const char *name, const char *digest,
               struct mur_error **err)
 {
-    _cleanup_free_ char *path = x_asprintf ("%s/%s", v->path, fleet_job_meta (job, "name"));
+    _cleanup_free_ char *path = fleet_job_path (job, v->space);
     _cleanup_json_ json_t *patch =
         json_pack ("{s:{s:{s:s?}}}", "metadata", "annotations", name, digest);
     const struct kube_call call = {
@@ -230,6 +244,14 @@ fleet_door_open (const struct fleet_view *v, const json_t *job, struct http_clie
                  struct fleet_door *out, struct mur_error **err)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
+    if (fleet_job_kind (job) == FLEET_DEPLOYMENT) {
+        mur_fail (err, E_RUN_022, "%s is a Deployment, and no referee has its door",
+                  fleet_job_meta (job, "name"));
+        return mur_hint (err,
+                         "reach it yourself: kubectl port-forward --namespace %s deployment/%s "
+                         "8080:door, then the same command with --url 127.0.0.1:8080",
+                         v->space, fleet_job_meta (job, "name"));
+    }
     if (! str_eq (state, "running"))
         return mur_fail (err, E_RUN_022, "the session of Job %s is not running: %s",
                          fleet_job_meta (job, "name"), state);

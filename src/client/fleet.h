@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions that are Jobs of a cluster, as whoever runs it meets them: the list, one of them, and
- * its door (docs/fleet.md).
+ * Sessions of a cluster, Jobs or Deployments, as whoever runs it meets them: the list, one of them,
+ * and its door (docs/fleet.md).
  *
  * Asked with the caller's own rights at the API server. Who may write a session's Job is given its
  * door: shown by writing there the digest of a secret, which mur-roost is then told. Always true:
@@ -11,14 +11,15 @@
 
 #include "base/json.h"
 #include "base/secret.h"
+#include "client/fleet_job.h"
 #include "net/http_client.h"
 
 struct kube;
 
 struct fleet_view {
     struct kube *kube;
-    char *path;    /* of the list of Jobs */
-    json_t *items; /* the Jobs of sessions, as listed */
+    char *space;   /* the namespace, escaped */
+    json_t *items; /* the Jobs of sessions as listed, then the Deployments */
 };
 
 /* <kubeconfig> and <namespace> NULL: the defaults of kube_access_read. E-KUB-001, E-KUB-002. */
@@ -26,13 +27,10 @@ bool fleet_view_open (const char *kubeconfig, const char *namespace, struct flee
                       struct mur_error **err);
 /* Lists anew. E-KUB-002. */
 bool fleet_view_again (struct fleet_view *v, struct mur_error **err);
+/* False: the cluster says that there is no such namespace. */
+bool fleet_view_has_space (const struct fleet_view *v);
 void fleet_view_clear (struct fleet_view *v);
 #define _cleanup_fleet_view_ _cleanup_ (fleet_view_clear)
-
-/* A member of its metadata. Borrowed. */
-const char *fleet_job_meta (const json_t *job, const char *name);
-/* The word of its end, else "running" or "queued". Owned. */
-char *fleet_job_state (const json_t *job);
 
 /* The one Job that is meant: by the session's id, its last characters, or the Job's name. NULL: the
  * newest that runs. Borrowed; NULL with E-RUN-022. */
@@ -47,8 +45,8 @@ struct fleet_door {
 };
 void fleet_door_clear (struct fleet_door *d);
 /* The door of its session, with the operator's token. MURMUR_ROOST_URL is asked, else what the Job
- * itself asks. E-RUN-022: it does not run; E-RUN-023: mur-roost did not answer or refused;
- * E-KUB-002. */
+ * itself asks. E-RUN-022: it does not run, or is a Deployment; E-RUN-023: mur-roost did not answer
+ * or refused; E-KUB-002. */
 bool fleet_door_open (const struct fleet_view *v, const json_t *job, struct http_client *http,
                       struct fleet_door *out, struct mur_error **err);
 

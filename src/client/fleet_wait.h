@@ -7,7 +7,8 @@
 
 #include "client/fleet.h"
 
-/* The pods of all sessions; NULL: they may not be seen. Owned. */
-json_t *fleet_pods (const struct fleet_view *v);
+/* What there is of all sessions, as far as it may be seen: their pods, and where one has not begun
+ * what was said against objects of the namespace. Owned. */
+json_t *fleet_news (const struct fleet_view *v);
 /* Why the session of <job> has not begun. Owned; NULL: it has, or nothing says why. */
-char *fleet_job_wait (const json_t *job, const json_t *pods);
+char *fleet_job_wait (const json_t *job, const json_t *news);

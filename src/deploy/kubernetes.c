@@ -287,6 +287,9 @@ static json_t *
 deployment (const struct deploy_facts *f)
 {
     json_t *o = object ("apps/v1", "Deployment", metadata_of (f, f->name));
+    json_object_set_new (json_object_get (o, "metadata"), "annotations",
+                         json_pack ("{s:s, s:s}", "murmur.dev/name", f->request->manifest->name,
+                                    "murmur.dev/version", f->request->manifest->version));
     json_object_set_new (o, "spec",
                          json_pack ("{s:i, s:{s:s}, s:{s:{s:s}}, s:o}", "replicas", 1, "strategy",
                                     "type", "Recreate", "selector", "matchLabels",

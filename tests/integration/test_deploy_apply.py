@@ -12,7 +12,6 @@ import yaml
 
 from tests.integration.test_deploy_render import IMAGE, render, writer
 from tests.support.control_plane import RULES
-from tests.support.lab import ROOT
 
 FAKE = """#!/bin/sh
 here=$(dirname "$0")
@@ -161,10 +160,10 @@ def test_deploy_who_may_not_look_may_still_apply_and_missing_keys_are_told(opera
     assert "waits for keys" not in operator.deploy("check").ok().stderr
 
 
-def test_deploy_the_rights_of_the_guide_are_those_the_tests_give_the_referee():
+def test_deploy_the_rights_of_what_is_printed_are_those_the_tests_give_the_referee(lab):
     """And sessions have none."""
-    guide = (ROOT / "docs/fleet.md").read_text().split("```yaml\n")[1].split("```")[0]
-    found = list(yaml.safe_load_all(guide))
+    printed = lab.mur("deploy", "referee", "--image", "i@sha256:" + "a" * 64, "local/lead").ok().stdout
+    found = list(yaml.safe_load_all(printed))
     assert [one["rules"] for one in found if one["kind"] == "Role"] == [RULES]
     bound = {subject["name"] for one in found for subject in one.get("subjects", [])}
     assert bound == {"mur-roost"} and {one["metadata"]["name"] for one in found if one["kind"] == "ServiceAccount"} == {"mur-roost", "murmur-session"}

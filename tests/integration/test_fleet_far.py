@@ -7,6 +7,8 @@ import hashlib
 import json
 import re
 
+import yaml
+
 from tests.support.cluster import Refused
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet, ask_referee as ask
@@ -176,3 +178,51 @@ def test_fleet_the_page_shows_sessions_of_the_cluster_and_stops_them(lab):
                 assert page.session(root)["state"] not in ("works", "waits", "asks"), page.session(root)
                 return True
             eventually(over, 20 * SLOWER, "the page knows", every_s=0.2)
+
+
+def test_fleet_a_capsule_that_stays_is_listed_and_stopped_by_its_name(lab):
+    """As a Deployment, which nobody registers: `ps` says what it waits for, `stop` ends it, and who wants its door is told the way."""
+    far_home(lab)
+    project = lab.project("writer", {"name": "writer", "version": "1.2.0", "lifecycle": {"after_task": "sleep"}, "network": {"internal_port": 8080},
+                                     "artifacts": [{"name": "std/driver-scripted", "version": "0.1.0", "runtime": "driver"}],
+                                     "inference": {"model": "m", "max_tokens": 10, "driver": {"artifact": "std/driver-scripted", "config": {"steps": [{"text": "x"}]}}}})
+    text = project.mur("deploy", "render", "--to", "kubernetes", "--image", "i", "--namespace", "tenant", "--door", "service").ok().stdout
+    [deployment] = [one for one in yaml.safe_load_all(text) if one["kind"] == "Deployment"]
+    with Fleet(lab) as fleet:
+        assert "note: no sessions in namespace tenant" in far(fleet, "ps").ok().stderr
+        assert fleet.api.call("POST", fleet.api.path("deployments"), deployment)[0] == 201
+
+        def told():
+            return far(fleet, "ps").ok()
+        assert "writer@1.2.0" in told().stdout and "it has no pod yet: kubectl describe deployment mur-writer" in told().stderr
+        warning = {"metadata": {"name": "w"}, "involvedObject": {"name": "mur-writer-1"}, "type": "Warning", "reason": "FailedMount",
+                   "message": 'secret "mur-writer" not found'}
+        pod = {"metadata": {"name": "mur-writer-1", "uid": "x", "labels": {"murmur.dev/root": "mur-writer"}}, "spec": {"nodeName": "here"},
+               "status": {"phase": "Pending"}}
+        fleet.server.objects["pods"]["mur-writer-1"] = pod
+        fleet.server.objects["events"]["w"] = warning
+        assert 'FailedMount: secret "mur-writer" not found — a Secret or ConfigMap its pod mounts is not there' in told().stderr
+        pod["status"] = {"phase": "Running", "containerStatuses": [{"name": "mur", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}]}
+        assert "CrashLoopBackOff: back-off — it ends as soon as it starts: kubectl logs says why" in told().stderr
+        fleet.api.call("PATCH", fleet.api.path("deployments", "mur-writer"), {"status": {"readyReplicas": 1}}, "application/merge-patch+json")
+        [found] = json.loads(far(fleet, "ps", "--json").ok().stdout)["sessions"]
+        assert (found["kind"], found["job"], found["status"], found["waits_for"]) == ("Deployment", "mur-writer", "running", None)
+        refused = far(fleet, "watch", "mur-writer").failed("E-RUN-022").stderr
+        assert "is a Deployment" in refused and "kubectl port-forward --namespace tenant deployment/mur-writer" in refused
+        assert far(fleet, "stop", "mur-writer").ok().stdout == "stopped: - (Deployment mur-writer)\n"
+        assert fleet.api.list("deployments") == []
+
+
+def test_fleet_a_login_the_cluster_does_not_take_is_told_with_its_remedy(lab):
+    far_home(lab)
+    with Fleet(lab) as fleet:
+        def refuse(status, reason):
+            def before(_method, path):
+                if "/jobs" in path:
+                    raise Refused(status, reason, f"{reason}: no")
+            fleet.server.before = before
+        refuse(401, "Unauthorized")
+        assert "its token is wrong or has expired" in far(fleet, "ps").failed("E-KUB-002").stderr
+        refuse(403, "Forbidden")
+        assert "needs list of jobs and pods in namespace tenant" in far(fleet, "ps").failed("E-KUB-002").stderr
+        fleet.server.before = lambda method, path: None

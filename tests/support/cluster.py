@@ -18,7 +18,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 NAMESPACE = "tenant"
-GROUPS = {"jobs": "apis/batch/v1", "pods": "api/v1"}
+GROUPS = {"jobs": "apis/batch/v1", "deployments": "apis/apps/v1", "pods": "api/v1"}
 
 
 def now():
@@ -49,7 +49,7 @@ class ScriptedServer:
     def __init__(self):
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
-        self.objects = {"jobs": {}, "pods": {}}
+        self.objects = {"jobs": {}, "deployments": {}, "pods": {}, "events": {}}
         self.tokens = {}
         self.events = []
         self.version = 10
@@ -209,7 +209,7 @@ class ScriptedServer:
     def control(self):
         """Jobs: a pod each, and its end is theirs."""
         for name, job in list(self.objects["jobs"].items()):
-            pods = [pod for pod in self.objects["pods"].values() if pod["metadata"]["labels"]["job-name"] == name]
+            pods = [pod for pod in self.objects["pods"].values() if pod["metadata"]["labels"].get("job-name") == name]
             status = job.setdefault("status", {})
             if not pods and not status and not self.is_holding and not job["spec"].get("suspend"):
                 template = json.loads(json.dumps(job["spec"]["template"]))

@@ -10,10 +10,10 @@
 #include <string.h>
 
 static bool
-has_job (const struct handing *h)
+has_file (const struct handing *h, const char *name)
 {
     for (size_t i = 0; i < h->files->len; i++)
-        if (str_eq (h->files->items[i].name, "job.yaml"))
+        if (str_eq (h->files->items[i].name, name))
             return true;
     return false;
 }
@@ -165,7 +165,7 @@ note_keys (const struct handing *h)
 static void
 say_where (const struct handing *h)
 {
-    if (has_job (h))
+    if (has_file (h, "job.yaml") || has_file (h, "deployment.yaml"))
         out_printf ("%s in namespace %s: mur ps --fleet --namespace %s\n", h->files->name,
                     h->kubectl.space, h->kubectl.space);
     else
@@ -177,7 +177,7 @@ bool
 handing_carry_out (const struct handing *h, struct mur_error **err)
 {
     bool is_running = false;
-    if (has_job (h) && ! judge_job (h, &is_running, err))
+    if (has_file (h, "job.yaml") && ! judge_job (h, &is_running, err))
         return false;
     if (is_running && ! h->replaces) {
         out_printf ("Job %s of namespace %s is there already and has not ended; nothing was "

@@ -27,10 +27,10 @@ open_view (const struct cli_args *args, struct fleet_view *v, struct mur_error *
 /* --- ps --- */
 
 static json_t *
-describe (const json_t *job, const json_t *pods)
+describe (const json_t *job, const json_t *news)
 {
     _cleanup_free_ char *state = fleet_job_state (job);
-    _cleanup_free_ char *wait = fleet_job_wait (job, pods);
+    _cleanup_free_ char *wait = fleet_job_wait (job, news);
     json_t *o = json_object ();
     json_set_string (o, "session_id", kube_own_annotation (job, "session"));
     json_set_string (o, "status", state);
@@ -38,6 +38,7 @@ describe (const json_t *job, const json_t *pods)
     json_set_string (o, "capsule_name", kube_own_annotation (job, "name"));
     json_set_string (o, "capsule_version", kube_own_annotation (job, "version"));
     json_set_string (o, "job", fleet_job_meta (job, "name"));
+    json_set_string (o, "kind", fleet_kind_name (fleet_job_kind (job)));
     json_set_string (o, "root", kube_own_label (job, "root"));
     json_set_string (o, "parent", kube_own_label (job, "parent"));
     json_set_string (o, "spawned_by", kube_own_annotation (job, "parent-session"));
@@ -59,19 +60,29 @@ print_row (const json_t *job)
 }
 
 static void
-report_waits (const struct fleet_view *v, const json_t *pods)
+report_waits (const struct fleet_view *v, const json_t *news)
 {
     size_t i;
     json_t *job;
     json_array_foreach (v->items, i, job)
     {
-        _cleanup_free_ char *wait = fleet_job_wait (job, pods);
+        _cleanup_free_ char *wait = fleet_job_wait (job, news);
         _cleanup_buf_ struct buf shown = { 0 };
         if (! wait)
             continue;
         buf_append_printable (&shown, wait, strlen (wait), PRINTABLE_HEX);
         diag_stderr_line ("waiting: %s — %s", fleet_job_meta (job, "name"), shown.data);
     }
+}
+
+/* An empty list looks the same in a namespace that is not there. */
+static void
+note_none (const struct fleet_view *v)
+{
+    if (fleet_view_has_space (v))
+        diag_note ("no sessions in namespace %s; --namespace names another", v->space);
+    else
+        diag_note ("there is no namespace %s: name another by --namespace", v->space);
 }
 
 int
@@ -82,17 +93,19 @@ fleet_sessions_list (const struct cli_args *args, struct mur_error **err)
     _cleanup_fleet_view_ struct fleet_view v = { 0 };
     if (! open_view (args, &v, err))
         return CLI_FAILED;
-    _cleanup_json_ json_t *pods = fleet_pods (&v);
+    _cleanup_json_ json_t *news = fleet_news (&v);
     if (! cli_has (args, "--json")) {
         out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %s\n", "SESSION", "CAPSULE", "STATUS",
                     "ROOT", "JOB", "STARTED");
         json_array_foreach (v.items, i, job) print_row (job);
-        report_waits (&v, pods);
+        report_waits (&v, news);
+        if (! json_array_size (v.items))
+            note_none (&v);
         return CLI_OK;
     }
     _cleanup_json_ json_t *answer = json_object ();
     json_t *sessions = json_array ();
-    json_array_foreach (v.items, i, job) json_array_append_new (sessions, describe (job, pods));
+    json_array_foreach (v.items, i, job) json_array_append_new (sessions, describe (job, news));
     json_object_set_new (answer, "sessions", sessions);
     _cleanup_free_ char *text = json_pretty (answer, JSON_TEXT_ORDERED);
     out_printf ("%s\n", text);
@@ -108,8 +121,8 @@ fleet_sessions_stop (const struct cli_args *args, const char *session, struct mu
     const json_t *job = open_view (args, &v, err) ? fleet_view_find (&v, session, err) : NULL;
     if (! job || ! fleet_view_delete (&v, job, err))
         return CLI_FAILED;
-    out_printf ("stopped: %s (Job %s)\n", or_dash (kube_own_annotation (job, "session")),
-                fleet_job_meta (job, "name"));
+    out_printf ("stopped: %s (%s %s)\n", or_dash (kube_own_annotation (job, "session")),
+                fleet_kind_name (fleet_job_kind (job)), fleet_job_meta (job, "name"));
     return CLI_OK;
 }
 
