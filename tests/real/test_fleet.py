@@ -12,7 +12,7 @@ import time
 import pytest
 import yaml
 
-from tests.integration.test_deploy_render import render, serving, team, writer
+from tests.integration.test_deploy_render import IMAGE, render, serving, team, writer
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
@@ -124,6 +124,30 @@ COLLECTIONS = {"ConfigMap": "/api/v1/namespaces/{}/configmaps", "Service": "/api
 OWN_KINDS = {"HTTPRoute", "Sandbox"}  # of the Gateway API and of the sandbox operator, which this control plane does not have
 
 
+def test_fleet_5_the_api_server_takes_the_printed_referee(lab, plane):
+    """Each object as it is, and its pod in a namespace of the restricted level, with every right the tests' own referee has."""
+    plane.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "referees", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    places = {**COLLECTIONS, "Role": f"{rbac}/namespaces/{{}}/roles", "RoleBinding": f"{rbac}/namespaces/{{}}/rolebindings",
+              "ClusterRoleBinding": f"{rbac}/clusterrolebindings"}
+    text = lab.mur("deploy", "referee", "--namespace", "referees", "--image", IMAGE, "--ca", "team-ca", "local/lead").ok().stdout
+    for one in yaml.safe_load_all(text):
+        status, answer = plane.api.call("POST", f"{places[one['kind']].format('referees')}?fieldValidation=Strict", one)
+        assert status == 201, (one["kind"], answer)
+    template = one["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "like-it", "namespace": "referees"}, "spec": template["spec"]}
+    status, answer = plane.api.call("POST", f"{places['Pod'].format('referees')}?dryRun=All&fieldValidation=Strict", pod)
+    assert status == 201, answer
+    # What its account may do, as the API server judges it.
+    for group, resource, verb, is_allowed in [("batch", "jobs", "create", True), ("", "pods", "delete", True), ("", "secrets", "get", False),
+                                              ("", "pods/exec", "create", False), ("authentication.k8s.io", "tokenreviews", "create", True)]:
+        asked = {"spec": {"user": "system:serviceaccount:referees:mur-roost", "resourceAttributes": {
+            "namespace": "referees" if "tokenreviews" not in resource else "", "group": group, "resource": resource.split("/")[0],
+            "subresource": (resource.split("/") + [""])[1], "verb": verb}}}
+        _status, said = plane.api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)
+        assert said["status"]["allowed"] is is_allowed, (resource, said)
+
+
 @pytest.mark.parametrize("name", RENDERS)
 def test_fleet_5_the_api_server_takes_what_is_rendered(lab, plane, name):
     """Each object as it is, unknown and doubled fields refused; each pod in a namespace of the restricted level."""
@@ -148,7 +172,7 @@ def test_fleet_5_the_api_server_takes_what_is_rendered(lab, plane, name):
     assert pods == 1
 
 
-@pytest.mark.parametrize("more", [(), ("--queue", "nightly", "--seccomp-profile", "murmur.json", "--records-store", "s3://records/team")],
+@pytest.mark.parametrize("more", [(), ("--queue", "nightly", "--seccomp-profile", "murmur.json", "--records-store", "s3://records/team?region=eu-central-1")],
                          ids=["plain", "all"])
 def test_fleet_5_the_api_server_takes_a_childs_job_as_it_is_sent(lab, plane, more):
     """A scripted server keeps what the referee sends; the real one stores no field it does not know."""

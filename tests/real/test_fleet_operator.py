@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.test_deploy_render import IMAGE, writer
+from tests.integration.test_deploy_render import IMAGE, serving, writer
 from tests.real.test_fleet import wipe
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.lab import SLOWER
@@ -99,3 +99,43 @@ def test_deploy_ps_says_what_the_cluster_says(deploy, plane, lab):
     [pod] = eventually(lambda: plane.api.list("pods"), 30 * SLOWER, "its pod is there")
     told = lab.mur("ps", "--fleet", "--namespace", "tenant", "--kubeconfig", plane.directory / "admin.json", "--json").ok().stdout
     assert json.loads(told)["sessions"][0]["waits_for"] == f"no node has taken its pod yet: kubectl describe pod {pod['metadata']['name']}"
+
+
+def test_deploy_what_keeps_a_session_from_beginning_is_told_in_a_sentence(deploy, plane, lab):
+    """An account that is not there, a quota, a node that has no room, an image that does not exist: what `ps` says, and what it means."""
+    def told(config="admin.json", namespace="tenant"):
+        return lab.mur("ps", "--fleet", "--namespace", namespace, "--kubeconfig", plane.directory / config)
+
+    def waits_for(words):
+        eventually(lambda: words in told().ok().stderr, 60 * SLOWER, lambda: told().stderr, every_s=0.5)
+    assert "there is no namespace nowhere" in told(namespace="nowhere").ok().stderr
+    assert "its token is wrong or has expired" in told(changed(plane, "old.json", '"token": "admin"', '"token": "of-last-year"')).failed("E-KUB-002").stderr
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    assert plane.api.call("POST", plane.api.path("resourcequotas"), quota)[0] == 201
+    eventually(lambda: plane.api.get("resourcequotas", "none").get("status", {}).get("hard"), 30 * SLOWER, "the quota counts")
+    deploy("apply", "--task", "one").ok()
+    waits_for("the namespace does not take its pod: a quota, an account or a rule")
+    assert "exceeded quota: none" in told().stderr
+    plane.api.call("DELETE", plane.api.path("resourcequotas", "none"))
+    deploy("apply", "--task", "two", "--replace").ok()
+    [pod] = eventually(lambda: plane.api.list("pods"), 60 * SLOWER, "its pod is there")
+
+    def says(**status):
+        name = pod["metadata"]["name"]
+        assert plane.api.call("PATCH", plane.api.path("pods", name + "/status"), {"status": status}, "application/merge-patch+json")[0] == 200
+    says(conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available: 3 Insufficient memory."}])
+    waits_for("Unschedulable: 0/3 nodes are available: 3 Insufficient memory. — no node has room for it, or none it may run on")
+    says(conditions=[], containerStatuses=[{"name": "mur", "image": IMAGE, "imageID": "", "ready": False, "restartCount": 0, "state": {
+        "waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}])
+    waits_for("ImagePullBackOff: Back-off pulling image — its image cannot be pulled: is the name right, and may the nodes read it?")
+
+
+def test_deploy_a_capsule_that_stays_is_applied_listed_and_stopped(plane, lab):
+    project = serving(lab)
+    where = ("--namespace", "tenant", "--kubeconfig", plane.directory / "admin.json")
+    assert "mur ps --fleet" in project.mur("deploy", "apply", "--to", "kubernetes", "--image", IMAGE, "--door", "service", *where).ok().stdout
+    [found] = json.loads(lab.mur("ps", "--fleet", "--json", *where).ok().stdout)["sessions"]
+    assert (found["kind"], found["job"], found["capsule_name"], found["status"]) == ("Deployment", "mur-writer", "writer", "queued")
+    assert "kubectl port-forward --namespace tenant deployment/mur-writer" in lab.mur("watch", "--fleet", *where, "mur-writer").failed("E-RUN-022").stderr
+    assert "(Deployment mur-writer)" in lab.mur("stop", "--fleet", *where, "mur-writer").ok().stdout
+    assert plane.api.list("deployments") == []
