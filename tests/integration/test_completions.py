@@ -21,7 +21,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 ZSH = r"""
 compdef () { : }
 compadd () { print -l -- $reply }
-_describe () { print -l -- ${reply%%:*} }
+_describe () { [[ $1 == -o && ${words[CURRENT]} != -* ]] || print -l -- ${reply%%:*} }
 _files () { print FILES }
 source $1; shift
 words=("$@") CURRENT=$#

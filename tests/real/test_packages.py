@@ -22,9 +22,9 @@ BUILD = Path(os.environ.get("MURMUR_BUILD", REPO / "build"))
 UNITS = REPO / "packaging" / "systemd"
 
 
-def package(kind, out, **env):
-    done = subprocess.run([REPO / "scripts/package", kind, BUILD, out], capture_output=True, text=True,
-                          env={**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym", **env})
+def package(kind, out, tree=None):
+    done = subprocess.run([(tree or REPO) / "scripts/package", kind, tree / "build" if tree else BUILD, out], capture_output=True,
+                          text=True, env={**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym"})
     assert done.returncode == 0, done.stderr[-3000:]
     return sorted(path for path in Path(out).iterdir() if not path.name.startswith("."))
 
@@ -92,6 +92,58 @@ def test_packages_install_run_upgrade_remove_purge(root, debs, tmp_path):
     assert not left
 
 
+class ShellsRoot(DebianRoot):
+    IMAGE = ("shells", "ca-certificates,bash-completion,zsh,fish")
+
+
+@pytest.fixture(scope="module")
+def used(debs, tmp_path_factory):
+    """A system with mur, and somebody who has an account there."""
+    root = ShellsRoot(tmp_path_factory.mktemp("used") / "root")
+    root.install(next(deb for deb in debs if deb.name.startswith("mur_")))
+    # What each shell's own setup for new users says; Debian's .bashrc has it.
+    root.sh("useradd -m ann && echo 'autoload -Uz compinit && compinit' > /home/ann/.zshrc && chown ann: /home/ann/.zshrc")
+    return root
+
+
+@pytest.mark.parametrize("shell, prompt", [("bash", r"\w*@\w.*\$ *$"), ("zsh", r"\w% *$"), ("fish", r"~\S*>")])
+def test_packages_complete_what_is_typed_in_each_shell(used, lab, shell, prompt):
+    person = used.login(lab, "ann", f"/usr/bin/{shell}")
+    person.wait_for(prompt)
+    person.type("mur r\t\t")
+    person.wait_for(r"replay")
+    person.type("\x15mur expl\trun-011\r")
+    person.wait_for(r"E-RUN-011\s[\s\S]*What to do[\s\S]*" + prompt)
+    # An option and its value: what is not completed is refused.
+    person.type("mur run --resume-mo\t fu\t --help\r")
+    person.wait_for(r"usage: mur run")
+    person.type("\x15exit\r")
+    assert person.end() == 0
+
+
+def test_packages_chat_and_run_at_a_terminal(used, lab):
+    person = used.login(lab, "ann", "/usr/bin/bash")
+    person.wait_for(r"\$ *$")
+    person.type("mur new agent helper && cd helper\r")
+    person.wait_for(r"helper\$ *$")
+    person.type("mur run --task hello\r")
+    person.wait_for(r"status: +ok")
+    person.type("cd && mur chat\r")
+    person.wait_for(r"> *$")
+    person.type("hi there\r")
+    person.wait_for(r"hi there[\s\S]*> *$")
+    person.type("\x04")
+    person.wait_for(r"\$ *$")
+    person.type("exit\r")
+    assert person.end() == 0
+
+
+def test_packages_hold_a_page_for_each_command(used):
+    words = set(re.findall(r"^  ([a-z]+)", used.sh("mur --help").stdout, re.M)) - {"mur", "help"}
+    pages = {re.sub(r"mur-(\w+)\.1\.gz", r"\1", name) for name in used.sh("ls /usr/share/man/man1").stdout.split()}
+    assert len(words) > 30 and words <= pages
+
+
 def test_packages_without_the_referee(root, debs):
     root.install(next(deb for deb in debs if deb.name.startswith("mur_")))
     assert root.sh(ASK).stdout.strip()
@@ -108,6 +160,20 @@ def test_packages_lintian_has_nothing_to_say(debs):
 def test_packages_are_the_same_bytes_twice(debs, tar, tmp_path):
     assert digests(package("deb", tmp_path / "deb")) == digests(debs)
     assert digests(package("tar", tmp_path / "tar")) == digests([tar])
+
+
+def test_packages_are_the_same_bytes_from_another_place(debs, tar, tmp_path):
+    """Compiled anew in another folder, on one core, with another umask, clock and language. The engine is the cache's."""
+    if subprocess.run(["git", "status", "--porcelain"], cwd=REPO, capture_output=True, text=True).stdout:
+        pytest.skip("the checkout has changes, which no clone of it has")
+    place = tmp_path / "elsewhere"
+    subprocess.run(["git", "clone", "-q", "--shared", REPO, place], check=True)
+    build = f"umask 077; exec taskset -c {min(os.sched_getaffinity(0))} scripts/build build"
+    done = subprocess.run(["bash", "-c", build], cwd=place, capture_output=True, text=True,
+                          env={**os.environ, "CCACHE_DISABLE": "1", "TZ": "Pacific/Kiritimati", "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert digests(package("deb", tmp_path / "deb", place)) == digests(debs)
+    assert digests(package("tar", tmp_path / "tar", place)) == digests([tar])
 
 
 def test_tar_works_where_it_is_unpacked(tar, tmp_path):

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from .terminal import Terminal
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "murmur" / "debian-root"
 NEEDED = ("mmdebstrap", "unshare", "chroot")
 
 # In namespaces of its own: what it mounts and starts is gone with it.
-INSIDE = """set -e
+NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--propagation", "private", "bash", "-ec")
+ENTER = """
 mount -t proc proc "$ROOT/proc"
 mount --rbind /dev "$ROOT/dev"
-chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -ec "$1"
-"""
+exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin """
+INSIDE = ENTER + 'HOME=/root DEBIAN_FRONTEND=noninteractive sh -ec "$1"'
 
 
 def base_image(name="minbase", packages="ca-certificates", needed=NEEDED):
@@ -53,12 +56,16 @@ class DebianRoot:
             shutil.copy(settings, folder / "etc/apt/apt.conf.d")
 
     def sh(self, script, is_ok=True):
-        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--propagation", "private", "bash", "-c", INSIDE, "bash",
-                               script], env={**os.environ, "ROOT": str(self.folder)}, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run([*NAMESPACES, INSIDE, "bash", script], env={**os.environ, "ROOT": str(self.folder)},
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if is_ok:
             assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done
+
+    def login(self, lab, user, shell):
+        """A terminal at which a user of the system has logged in."""
+        enter = f'{ENTER} TERM=xterm-256color runuser -l {user} -s "$1"'
+        return Terminal(lab, *NAMESPACES[1:], enter, "bash", shell, program=NAMESPACES[0], env={"ROOT": str(self.folder)}, columns=100)
 
     def install(self, *packages):
         for package in packages:

@@ -19,12 +19,12 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 
 
 class Terminal:
-    """`mur` with a terminal for the streams named in `streams`; the others are pipes that are kept apart."""
+    """`mur`, or another program, with a terminal for the streams named in `streams`; the others are pipes that are kept apart."""
 
-    def __init__(self, lab, *arguments, cwd=None, env=None, columns=80, rows=24, streams="012"):
+    def __init__(self, lab, *arguments, program=None, cwd=None, env=None, columns=80, rows=24, streams="012"):
         self.primary, secondary = pty.openpty()
         self.resize(columns, rows)
-        self.argv = [lab.mur_path, *map(str, arguments)]
+        self.argv = [program or lab.mur_path, *map(str, arguments)]
 
         def stream(number, other):
             return secondary if str(number) in streams else other
