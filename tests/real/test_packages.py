@@ -188,9 +188,13 @@ def test_tar_works_where_it_is_unpacked(tar, tmp_path):
     done = subprocess.run([program, "chat"], input="hi\n", capture_output=True, text=True, cwd=home,
                           env={"HOME": str(home), "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
-    needed = subprocess.run(["objdump", "-T", program], capture_output=True, text=True, check=True).stdout
-    newest = max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+)", needed))
-    assert newest <= (2, 36)
+    for each in (program, program.with_name("mur-roost")):
+        assert subprocess.run([each, "--version"], capture_output=True, env={}).returncode == 0
+        needed = subprocess.run(["objdump", "-Tp", each], capture_output=True, text=True, check=True).stdout
+        newest = max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+)", needed))
+        assert newest <= (2, 36)
+        libraries = set(re.findall(r"NEEDED\s+(\S+)", needed))
+        assert libraries <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, f"{each.name} asks for {libraries}"
 
 
 def test_sbom_is_valid_and_names_every_crate(tar, tmp_path):
