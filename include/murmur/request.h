@@ -3,8 +3,8 @@
  * What is to be launched: a capsule, where it works, and what overrides its manifest.
  *
  * A request is filled by its setters, which copy what they are given, and may be launched any
- * number of times. A setter never fails; what cannot be honoured
- * is said by mur_request_explain and mur_session_launch.
+ * number of times. A setter never fails; what cannot be honoured is said by mur_request_explain and
+ * mur_session_launch. Relative paths are those of the folder this process is in at these.
  */
 #pragma once
 
@@ -106,8 +106,9 @@ void mur_request_set_variable (struct mur_request *r, const char *name, const ch
 /* Called with the name of a credential the capsule's gateway needs, before the environment and the
  * configuration are looked at, and again after a provider refused it. Returns the value, which is
  * freed with free(3) after it was wiped, or NULL for "not mine". Called on a thread of the
- * session's, one call at a time, and until mur_session_free returns; its own mur_session_end does
- * not wait. The value reaches no environment, argument or file. */
+ * session's, one call at a time, and until mur_session_free returns; its own mur_session_end and
+ * mur_session_free do not wait: the rest happens once it has returned. The value, of up to 64 KiB,
+ * reaches no environment, argument or file. */
 typedef char *mur_credential_fn (void *ctx, const char *name);
 /* Who is asked for keys; NULL: nobody. <ctx> is what the callback is given. MT-Safe race:r. */
 void mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void *ctx);

@@ -5,7 +5,8 @@
  * winds down.
  *
  * Any number of sessions run at once. Strings that are returned live as long as the handle, unless
- * it says owned: those are freed with free(3). A handle is never NULL, but for mur_session_free.
+ * it says owned: those are freed with free(3). Of NULL instead of a session or a request all know
+ * nothing: NULL, 0, false, -1 for a descriptor, E-IO-003 where there is an error; that has ended.
  * The library starts threads of its own, which take no signal, takes no signal handler, writes to
  * no stream and changes no variable of this process. It does not mind if this process ignores
  * SIGCHLD or reaps every child of its own.

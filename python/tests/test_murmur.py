@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,60 @@ def test_the_door_needs_no_library():
             if event.get("statusUpdate", {}).get("status", {}).get("state") == "TASK_STATE_COMPLETED":
                 break
         assert seen
+
+
+def test_the_door_is_asked_and_streams(home):
+    with murmur.launch("helper", manifest=ASKS, **QUEUE) as session:
+        door = murmur.Door(f"http://{session.address}/", session.token)
+        asked = list(door.stream("go"))
+        task = asked[-1]["statusUpdate"]["taskId"]
+        assert asked[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+        assert "done" in str(list(door.stream("yes", task=task)))
+        assert door.task(task)["status"]["state"] == "TASK_STATE_COMPLETED"
+        again = door.send("go")
+        assert door.cancel(again["id"])["status"]["state"] == "TASK_STATE_CANCELED"
+        with pytest.raises(murmur.DoorError, match="not found"):
+            list(door.stream("x", task="tsk_none"))
+    with pytest.raises(OSError):
+        door.card()
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A server that is no door: it sends its callers on, and says pages."""
+
+    def do_GET(self):
+        self.send_response(302 if self.path == "/" else 200)
+        self.send_header("location", "/stolen")
+        self.end_headers()
+        self.wfile.write(b"<html>")
+        self.server.seen.append((self.path, self.headers.get("authorization")))
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_door_client_takes_its_token_nowhere_else(monkeypatch):
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        server.seen = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        with pytest.raises(murmur.DoorError) as refused:
+            murmur.Door(here, "a token").send("x")
+        assert refused.value.code == 302 and server.seen == [("/", "Bearer a token")]
+        with pytest.raises(murmur.DoorError, match="no door"):
+            murmur.Door(here).card()
+        server.shutdown()
+
+
+def test_what_a_person_sees_of_a_session():
+    launch = murmur.launch("helper", **QUEUE)
+    assert ".start()" in repr(launch)
+    with launch as session:
+        assert session.id in repr(session) and "running" in repr(session) and repr(launch) == "<Launch under way>"
+    assert repr(session) == f"<Session {session.id} ok>"
 
 
 def test_readme_examples_run_as_they_stand(home):
@@ -390,7 +445,8 @@ def test_a_function_for_keys_that_raises_is_told(capsys):
 
 
 @pytest.mark.parametrize("wrong, says", [({"deadline": -1}, "deadline"), ({"port": 70000}, "port"), ({"model": "a\0b"}, "null"),
-                                         ({"modle": "x"}, "modle")])
+                                         ({"modle": "x"}, "modle"), ({"max_session_tokens": 1 << 64}, "max_session_tokens"),
+                                         ({"package": "a/b"}, "named")])
 def test_options_that_cannot_be(wrong, says):
     with pytest.raises((ValueError, TypeError), match=says):
         murmur.launch("helper", **wrong)

@@ -126,7 +126,9 @@ fd_lift (int fd, int lowest)
     if (fd < 0 || fd >= lowest)
         return fd;
     int high = fcntl (fd, F_DUPFD_CLOEXEC, lowest);
+    int fault = errno == EINVAL ? EMFILE : errno; /* the limit is no higher than <lowest> */
     close (fd);
+    errno = fault;
     return high;
 }
 

@@ -80,7 +80,7 @@ static const char *const ours_alone[] = {
 };
 
 struct mur_request {
-    char *manifest; /* its path; NULL: a packed capsule */
+    char *manifest; /* its path, or its folder's; NULL: a packed capsule */
     char *text;     /* from memory; NULL: it is read there */
     size_t text_len;
     char *name, *version; /* of a packed capsule */
@@ -132,6 +132,28 @@ replace (char **slot, const char *text)
     *slot = copy;
 }
 
+/* Of no request no setter says anything: its launch does. */
+static void
+set_option (struct mur_request *r, enum option which, const char *text)
+{
+    if (r)
+        replace (&r->options[which], text);
+}
+
+static void
+set_number (struct mur_request *r, enum number which, uint64_t value)
+{
+    if (r)
+        r->numbers[which] = value;
+}
+
+static void
+set_flag (struct mur_request *r, enum flag which, bool is_set)
+{
+    if (r)
+        r->flags[which] = is_set;
+}
+
 void
 mur_request_set_manifest (struct mur_request *r, const char *path)
 {
@@ -142,20 +164,20 @@ void
 mur_request_set_manifest_text (struct mur_request *r, const char *text, size_t len,
                                const char *folder)
 {
-    const char *path = folder ? folder : ".";
-    free (r->text);
-    free (r->manifest);
+    if (! r)
+        return;
+    replace (&r->manifest, folder ? folder : ".");
     replace (&r->name, NULL);
+    free (r->text);
     r->text = text ? x_strndup (text, len) : NULL;
     r->text_len = text ? len : 0;
-    struct stat st;
-    bool is_folder = text || (stat (path, &st) == 0 && S_ISDIR (st.st_mode));
-    r->manifest = is_folder ? x_asprintf ("%s/murmur.yaml", path) : x_strdup (path);
 }
 
 void
 mur_request_set_capsule (struct mur_request *r, const char *name, const char *version)
 {
+    if (! r)
+        return;
     replace (&r->manifest, NULL);
     replace (&r->text, NULL);
     replace (&r->name, name);
@@ -165,144 +187,147 @@ mur_request_set_capsule (struct mur_request *r, const char *name, const char *ve
 void
 mur_request_set_workdir (struct mur_request *r, const char *path)
 {
-    replace (&r->options[OPTION_WORKDIR], path);
+    set_option (r, OPTION_WORKDIR, path);
 }
 
 void
 mur_request_set_system_prompt (struct mur_request *r, const char *text)
 {
-    replace (&r->options[OPTION_SYSTEM_PROMPT], text);
+    set_option (r, OPTION_SYSTEM_PROMPT, text);
 }
 
 void
 mur_request_set_containment (struct mur_request *r, const char *floor)
 {
-    replace (&r->options[OPTION_CONTAINMENT], floor);
+    set_option (r, OPTION_CONTAINMENT, floor);
 }
 
 void
 mur_request_set_resume (struct mur_request *r, const char *session)
 {
-    replace (&r->options[OPTION_RESUME], session);
+    set_option (r, OPTION_RESUME, session);
 }
 
 void
 mur_request_set_context (struct mur_request *r, const char *context_id)
 {
-    replace (&r->options[OPTION_CONTEXT], context_id);
+    set_option (r, OPTION_CONTEXT, context_id);
 }
 
 void
 mur_request_set_deadline (struct mur_request *r, uint64_t seconds)
 {
-    r->numbers[NUMBER_DEADLINE] = seconds;
+    set_number (r, NUMBER_DEADLINE, seconds);
 }
 
 void
 mur_request_set_task_acceptance (struct mur_request *r, const char *word)
 {
-    replace (&r->options[OPTION_TASK_ACCEPTANCE], word);
+    set_option (r, OPTION_TASK_ACCEPTANCE, word);
 }
 
 void
 mur_request_set_after_task (struct mur_request *r, const char *word)
 {
-    replace (&r->options[OPTION_AFTER_TASK], word);
+    set_option (r, OPTION_AFTER_TASK, word);
 }
 
 void
 mur_request_set_conversation (struct mur_request *r, const char *word)
 {
-    replace (&r->options[OPTION_CONVERSATION], word);
+    set_option (r, OPTION_CONVERSATION, word);
 }
 
 void
 mur_request_set_env_file (struct mur_request *r, bool is_read)
 {
-    r->flags[FLAG_NO_ENV_FILE] = ! is_read;
+    set_flag (r, FLAG_NO_ENV_FILE, ! is_read);
 }
 
 void
 mur_request_set_model (struct mur_request *r, const char *name)
 {
-    replace (&r->options[OPTION_MODEL], name);
+    set_option (r, OPTION_MODEL, name);
 }
 
 void
 mur_request_set_max_session_tokens (struct mur_request *r, uint64_t count)
 {
-    r->numbers[NUMBER_SESSION_TOKENS] = count;
+    set_number (r, NUMBER_SESSION_TOKENS, count);
 }
 
 void
 mur_request_set_resume_mode (struct mur_request *r, const char *word)
 {
-    replace (&r->options[OPTION_RESUME_MODE], word);
+    set_option (r, OPTION_RESUME_MODE, word);
 }
 
 void
 mur_request_set_forget_session (struct mur_request *r, bool is_forgotten)
 {
-    r->flags[FLAG_FORGET_SESSION] = is_forgotten;
+    set_flag (r, FLAG_FORGET_SESSION, is_forgotten);
 }
 
 void
 mur_request_set_bind (struct mur_request *r, const char *address)
 {
-    replace (&r->options[OPTION_BIND], address);
+    set_option (r, OPTION_BIND, address);
 }
 
 void
 mur_request_set_port (struct mur_request *r, uint16_t port)
 {
-    r->numbers[NUMBER_PORT] = port;
+    set_number (r, NUMBER_PORT, port);
 }
 
 void
 mur_request_set_public_url (struct mur_request *r, const char *url)
 {
-    replace (&r->options[OPTION_PUBLIC_URL], url);
+    set_option (r, OPTION_PUBLIC_URL, url);
 }
 
 void
 mur_request_set_unconfined (struct mur_request *r, bool is_unconfined)
 {
-    r->flags[FLAG_UNCONFINED] = is_unconfined;
+    set_flag (r, FLAG_UNCONFINED, is_unconfined);
 }
 
 void
 mur_request_set_secrets_dir (struct mur_request *r, const char *path)
 {
-    replace (&r->options[OPTION_SECRETS_DIR], path);
+    set_option (r, OPTION_SECRETS_DIR, path);
 }
 
 void
 mur_request_set_records_store (struct mur_request *r, const char *url)
 {
-    replace (&r->options[OPTION_RECORDS_STORE], url);
+    set_option (r, OPTION_RECORDS_STORE, url);
 }
 
 void
 mur_request_set_case_id (struct mur_request *r, const char *id)
 {
-    replace (&r->options[OPTION_CASE_ID], id);
+    set_option (r, OPTION_CASE_ID, id);
 }
 
 void
 mur_request_set_dataset_id (struct mur_request *r, const char *id)
 {
-    replace (&r->options[OPTION_DATASET_ID], id);
+    set_option (r, OPTION_DATASET_ID, id);
 }
 
 void
 mur_request_set_formation_member (struct mur_request *r, bool is_member)
 {
-    r->is_member = is_member;
+    if (r)
+        r->is_member = is_member;
 }
 
 void
 mur_request_set_task (struct mur_request *r, const char *text, size_t len)
 {
+    if (! r)
+        return;
     free (r->task);
     r->task = text ? x_strndup (text, len) : NULL;
     r->task_len = text ? len : 0;
@@ -311,6 +336,8 @@ mur_request_set_task (struct mur_request *r, const char *text, size_t len)
 void
 mur_request_set_variable (struct mur_request *r, const char *name, const char *value)
 {
+    if (! r)
+        return;
     if (! name || ! *name || strchr (name, '=')) {
         r->fault = "a variable has a name that is empty or holds an equals sign";
         return;
@@ -324,6 +351,8 @@ mur_request_set_variable (struct mur_request *r, const char *name, const char *v
 void
 mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void *ctx)
 {
+    if (! r)
+        return;
     r->credentials = fn;
     r->credentials_ctx = ctx;
 }
@@ -331,6 +360,8 @@ mur_request_set_credentials (struct mur_request *r, mur_credential_fn *fn, void 
 void
 mur_request_set_events (struct mur_request *r, mur_event_fn *fn, void *ctx)
 {
+    if (! r)
+        return;
     r->events = fn;
     r->events_ctx = ctx;
 }
@@ -338,7 +369,8 @@ mur_request_set_events (struct mur_request *r, mur_event_fn *fn, void *ctx)
 void
 mur_request_set_program (struct mur_request *r, const char *path)
 {
-    replace (&r->program, path);
+    if (r)
+        replace (&r->program, path);
 }
 
 /* --- what is made of it --- */
@@ -358,6 +390,16 @@ push_pair (struct strv *argv, const char *flag, const char *value)
     strv_push (argv, value);
 }
 
+/* In the folder this process is in at the launch. */
+static char *
+manifest_path (const struct mur_request *r)
+{
+    const char *path = r->manifest ? r->manifest : ".";
+    struct stat st;
+    bool is_folder = r->text || (stat (path, &st) == 0 && S_ISDIR (st.st_mode));
+    return is_folder ? x_asprintf ("%s/murmur.yaml", path) : x_strdup (path);
+}
+
 void
 request_words (const struct mur_request *r, int text_fd, struct strv *argv)
 {
@@ -366,7 +408,8 @@ request_words (const struct mur_request *r, int text_fd, struct strv *argv)
         if (r->version)
             push_pair (argv, "--capsule-version", r->version);
     } else {
-        push_pair (argv, "--manifest", r->manifest ? r->manifest : "murmur.yaml");
+        strv_push (argv, "--manifest");
+        strv_take (argv, manifest_path (r));
     }
     if (r->text) {
         strv_push (argv, "--manifest-fd");

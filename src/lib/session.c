@@ -129,7 +129,8 @@ follow (struct mur_session *s)
             is_errors = take_errors (s);
         if (fds[2].revents)
             asks =
-                credentials_answer (s->worker.credentials_fd, s->credentials, s->credentials_ctx);
+                credentials_answer (s->worker.credentials_fd, s->credentials, s->credentials_ctx) &&
+                ! s->is_let_go;
         /* Something of its may live on and hold its streams. */
         if (fds[3].revents && ! fds[0].revents && ! fds[1].revents)
             return;
@@ -146,6 +147,38 @@ await_watch (struct mur_session *s)
            clock_monotonic_ms () < until_ms)
         wait_for_change (s, until_ms);
     pthread_mutex_unlock (&s->lock);
+}
+
+static void
+ready_clear (struct session_ready *r)
+{
+    free (r->id);
+    free (r->address);
+    free (r->workdir);
+    free (r->records);
+    for (size_t i = 0; i < r->names.len; i++)
+        secret_free (r->tokens[i]);
+    free (r->tokens);
+    strv_free (&r->names);
+}
+
+static void
+release (struct mur_session *s)
+{
+    if (s->has_thread && ! s->is_let_go)
+        pthread_join (s->thread, NULL);
+    session_events_end (s);
+    http_client_free (s->client);
+    worker_clear (&s->worker);
+    event_queue_free (s->events);
+    ready_clear (&s->ready);
+    free (s->answer);
+    json_decref (s->end.result);
+    free (s->end.ending);
+    mur_error_free (s->end.error);
+    pthread_cond_destroy (&s->news);
+    pthread_mutex_destroy (&s->lock);
+    free (s);
 }
 
 static void *
@@ -169,6 +202,8 @@ run (void *ctx)
     event_queue_close (s->events, event_new (MUR_EVENT_ENDED, s->end.ending));
     session_tell (s);
     pthread_mutex_unlock (&s->lock);
+    if (s->is_let_go)
+        release (s);
     return NULL;
 }
 
@@ -212,6 +247,7 @@ mur_session_launch (const struct mur_request *r, struct mur_error **err)
         return NULL;
     struct mur_session *s = x_new0 (struct mur_session);
     s->owner = getpid ();
+    s->worker = WORKER_NONE; /* before anything can fail: 0 is a descriptor of the host's */
     pthread_mutex_init (&s->lock, NULL);
     condition_init (&s->news);
     bool is_ok = start (s, r, err);
@@ -257,38 +293,6 @@ mur_session_end (struct mur_session *s)
     return ! is_killed;
 }
 
-static void
-ready_clear (struct session_ready *r)
-{
-    free (r->id);
-    free (r->address);
-    free (r->workdir);
-    free (r->records);
-    for (size_t i = 0; i < r->names.len; i++)
-        secret_free (r->tokens[i]);
-    free (r->tokens);
-    strv_free (&r->names);
-}
-
-static void
-release (struct mur_session *s)
-{
-    if (s->has_thread)
-        pthread_join (s->thread, NULL);
-    session_events_end (s);
-    http_client_free (s->client);
-    worker_clear (&s->worker);
-    event_queue_free (s->events);
-    ready_clear (&s->ready);
-    free (s->answer);
-    json_decref (s->end.result);
-    free (s->end.ending);
-    mur_error_free (s->end.error);
-    pthread_cond_destroy (&s->news);
-    pthread_mutex_destroy (&s->lock);
-    free (s);
-}
-
 /* A fork has no threads of ours, and whatever they locked stays locked: only what would keep the
  * session from seeing its launcher's death is let go. */
 static void
@@ -309,6 +313,11 @@ mur_session_free (struct mur_session *s)
         return;
     }
     (void)mur_session_end (s);
+    if (s->has_thread && pthread_equal (s->thread, pthread_self ())) {
+        s->is_let_go = true; /* by its callback for keys: when that has returned and all is over */
+        pthread_detach (s->thread);
+        return;
+    }
     if (! session_events_is_calling (s)) {
         release (s);
         return;
@@ -322,13 +331,13 @@ mur_session_free (struct mur_session *s)
 const char *
 mur_session_id (const struct mur_session *s)
 {
-    return s->ready.id;
+    return s ? s->ready.id : NULL;
 }
 
 const char *
 mur_session_address (const struct mur_session *s)
 {
-    return s->ready.address;
+    return s ? s->ready.address : NULL;
 }
 
 const char *
@@ -340,26 +349,26 @@ mur_session_token (const struct mur_session *s)
 const char *
 mur_session_token_of (const struct mur_session *s, const char *name)
 {
-    const struct secret *token = session_token (s, name);
+    const struct secret *token = s && name ? session_token (s, name) : NULL;
     return token ? secret_reveal (token) : NULL;
 }
 
 const char *
 mur_session_workdir (const struct mur_session *s)
 {
-    return s->ready.workdir;
+    return s ? s->ready.workdir : NULL;
 }
 
 const char *
 mur_session_records (const struct mur_session *s)
 {
-    return s->ready.records;
+    return s ? s->ready.records : NULL;
 }
 
 bool
 mur_session_is_running (const struct mur_session *s)
 {
-    return mur_session_status (s) == NULL;
+    return session_is_ours (s) && mur_session_status (s) == NULL;
 }
 
 /* What is written once, at the end, is read like this from then on. */

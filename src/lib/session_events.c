@@ -96,7 +96,7 @@ take (struct mur_session *s, int64_t timeout_ms)
 int
 mur_session_fd (const struct mur_session *s)
 {
-    return event_queue_fd (s->events);
+    return s ? event_queue_fd (s->events) : -1;
 }
 
 struct mur_event *

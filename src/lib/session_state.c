@@ -14,7 +14,7 @@ session_tell (struct mur_session *s)
 bool
 session_is_ours (const struct mur_session *s)
 {
-    return s->owner == getpid ();
+    return s && s->owner == getpid ();
 }
 
 const struct secret *

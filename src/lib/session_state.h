@@ -59,6 +59,7 @@ struct mur_session {
 
     pthread_t thread;
     bool has_thread;
+    bool is_let_go; /* of that thread: a callback for keys freed it */
     pthread_mutex_t lock;
     pthread_cond_t news; /* the counter below moved */
     uint64_t changes;
@@ -69,7 +70,7 @@ struct mur_session {
 
 /* Under the lock: something of it is another now. */
 void session_tell (struct mur_session *s);
-/* This process launched it, and is no fork of that. */
+/* There is one, this process launched it, and is no fork of that. */
 bool session_is_ours (const struct mur_session *s);
 /* The token of this name; NULL: there is none. Borrowed. */
 const struct secret *session_token (const struct mur_session *s, const char *name);

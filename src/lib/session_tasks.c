@@ -16,7 +16,8 @@ static json_t *
 call (struct mur_session *s, const char *method, const json_t *params, struct mur_error **err)
 {
     if (! session_is_ours (s)) {
-        mur_fail (err, E_IO_003, "%s belongs to the process this one was forked from", s->ready.id);
+        mur_fail (err, E_IO_003, "%s%s", s ? s->ready.id : "there is no session",
+                  s ? " belongs to the process this one was forked from" : "");
         return NULL;
     }
     if (! *s->ready.address) {

@@ -64,11 +64,29 @@ open_socket (int *ours, int *theirs)
     return *ours >= 0 && *theirs >= 0;
 }
 
+/* All of it. A host with a limit to its files (RLIMIT_FSIZE) is told, not killed. */
+static bool
+write_text (int fd, const char *text, size_t len)
+{
+    static const struct timespec at_once;
+    sigset_t limit, before;
+    sigemptyset (&limit);
+    sigaddset (&limit, SIGXFSZ);
+    pthread_sigmask (SIG_BLOCK, &limit, &before);
+    bool is_ok = fd_write_all (fd, text, len);
+    int fault = errno;
+    if (! is_ok && fault == EFBIG && ! sigismember (&before, SIGXFSZ))
+        (void)sigtimedwait (&limit, NULL, &at_once);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    errno = fault;
+    return is_ok;
+}
+
 static bool
 open_text (const char *text, size_t len, const char *name, int *theirs)
 {
     *theirs = lift (memfd_create (name, MFD_CLOEXEC));
-    return *theirs >= 0 && fd_write_all (*theirs, text, len) && lseek (*theirs, 0, SEEK_SET) == 0;
+    return *theirs >= 0 && write_text (*theirs, text, len) && lseek (*theirs, 0, SEEK_SET) == 0;
 }
 
 /* The first task is its standard input. */
@@ -173,9 +191,14 @@ start (struct worker *w, const struct ends *e, const struct mur_request *r,
         strv_printf (&env, "MURMUR_FORMATION_LIFELINE=%d", ITS_FORMATION);
     }
     pid_t pid;
-    errno = spawn (&pid, argv.items, env.items, e);
-    if (errno)
-        return mur_fail_errno (err, E_IO_003, "cannot start %s", argv.items[0]);
+    int fault = errno = spawn (&pid, argv.items, env.items, e);
+    if (fault) {
+        mur_fail_errno (err, E_IO_003, "cannot start %s", argv.items[0]);
+        if (fault == E2BIG)
+            mur_hint (err, "a setting or a variable has 128 KiB or more: a long prompt belongs "
+                           "into the manifest, what a task is about into the task");
+        return false;
+    }
     w->pidfd = lift ((int)syscall (SYS_pidfd_open, pid, 0));
     if (w->pidfd >= 0 || errno == ESRCH) /* it is over, and the host has reaped it */
         return true;
@@ -189,9 +212,7 @@ bool
 worker_start (struct worker *w, const struct mur_request *r, const char *const *words,
               struct mur_error **err)
 {
-    *w = (struct worker){
-        .pidfd = -1, .lifeline_fd = -1, .out_fd = -1, .errors_fd = -1, .credentials_fd = -1
-    };
+    *w = WORKER_NONE;
     struct ends e;
     for (int i = 0; i < ITS_LAST; i++)
         e.theirs[i] = -1;

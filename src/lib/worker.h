@@ -21,6 +21,13 @@ struct worker {
     struct strv told;       /* its last lines on stderr */
 };
 
+/* One that was not started: nothing of it is to be let go. */
+#define WORKER_NONE                                                                                \
+    (struct worker)                                                                                \
+    {                                                                                              \
+        .pidfd = -1, .lifeline_fd = -1, .out_fd = -1, .errors_fd = -1, .credentials_fd = -1        \
+    }
+
 /* Starts it with <words> (NULL-terminated) before those of the request. False: nothing was. */
 bool worker_start (struct worker *w, const struct mur_request *r, const char *const *words,
                    struct mur_error **err);

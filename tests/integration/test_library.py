@@ -116,7 +116,7 @@ REASONED = {
 #: what of the library is not its handles': each is made once, or told to nobody
 SHARED = {
     "api": "libcurl's functions", "loaded_once": "of libcurl", "load_fault": "of libcurl", "once": "the resolver's begin",
-    "counter": "of ids", "last_ms": "of ids", "lock": "of ids", "sink": "where lines of a child go",
+    "last_stamp": "of ids", "sink": "where lines of a child go",
 }
 
 
@@ -398,16 +398,17 @@ HARD = BUILD / "tests/library/hard-host"
 
 
 @pytest.mark.parametrize("case", ["signals", "reaping", "descriptors", "forks", "freed-by-callback", "freed-during-callback", "threads",
-                                  "wrong-calls"])
+                                  "wrong-calls", "no-handles", "few-descriptors", "small-files", "moved", "busy-forks"])
 def test_library_in_a_host_with(lab, case):
     project = lab.agent(steps=HELLO)
     assert use(lab, case, project.directory, program=HARD) == "ok\n"
 
 
-def test_library_in_a_host_whose_callback_for_keys_ends_the_session(lab, model):
+@pytest.mark.parametrize("case", ["ended-by-key", "freed-by-key"])
+def test_library_in_a_host_whose_callback_for_keys_ends_the_session(lab, model, case):
     model.script(repeat=Reply(body=ANTHROPIC.whole(Turn(text="hi")), content_type="application/json"))
     project = gateway_project(lab, model, key="${A_KEY}")
-    assert use(lab, "ended-by-key", project.directory, program=HARD) == "ok\n"
+    assert use(lab, case, project.directory, program=HARD) == "ok\n"
 
 
 def test_library_what_the_hosts_own_launcher_told_it_reaches_no_session(lab):

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +163,87 @@ descriptors (const char *folder)
     return 0;
 }
 
+static int
+open_descriptors (void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl (fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Few descriptors: what cannot be is told with a code, leaves none open and closes none of the
+ * host's. */
+static int
+few_descriptors (const char *folder)
+{
+    struct rlimit before, few;
+    int own = open_descriptors ();
+    bool worked = false;
+    HOLDS (getrlimit (RLIMIT_NOFILE, &before) == 0);
+    for (rlim_t count = 3; ! worked && count < 64; count++) {
+        struct mur_error *err = NULL;
+        struct mur_request *r = request (folder);
+        few = (struct rlimit){ count, before.rlim_max };
+        setrlimit (RLIMIT_NOFILE, &few);
+        struct mur_session *s = mur_session_launch (r, &err);
+        worked = s && does_a_task (s);
+        HOLDS (s || strcmp (mur_error_code (err), "E-IO-003") == 0);
+        HOLDS (s || strstr (mur_error_message (err), "Too many open files"));
+        mur_session_free (s);
+        setrlimit (RLIMIT_NOFILE, &before);
+        mur_error_free (err);
+        mur_request_free (r);
+        HOLDS (open_descriptors () == own);
+    }
+    HOLDS (worked);
+    return 0;
+}
+
+/* A limit to files: a text that passes it is told, and kills nobody. */
+static int
+small_files (const char *folder)
+{
+    struct rlimit before, small;
+    HOLDS (getrlimit (RLIMIT_FSIZE, &before) == 0);
+    small = (struct rlimit){ 1000, before.rlim_max };
+    struct mur_request *r = request (folder);
+    char text[5000];
+    memset (text, 'a', sizeof text);
+    mur_request_set_task (r, text, sizeof text);
+    setrlimit (RLIMIT_FSIZE, &small);
+    struct mur_error *err = NULL;
+    HOLDS (! mur_session_launch (r, &err) && strcmp (mur_error_code (err), "E-IO-003") == 0);
+    mur_error_free (err);
+    setrlimit (RLIMIT_FSIZE, &before);
+    struct mur_session *s = mur_session_launch (r, NULL);
+    HOLDS (s && wait_for (s, MUR_EVENT_TASK_ENDED));
+    mur_session_free (s);
+    mur_request_free (r);
+    return 0;
+}
+
+/* It goes elsewhere between what it says and the launch: paths are those of where it is then. */
+static int
+moved (const char *folder)
+{
+    struct mur_request *r = request ("project");
+    struct mur_error *err = NULL;
+    char parent[4096];
+    HOLDS (chdir ("/") == 0 && ! mur_session_launch (r, &err));
+    HOLDS (strcmp (mur_error_code (err), "E-IO-001") == 0);
+    mur_error_free (err);
+    HOLDS (chdir (folder) == 0 && chdir ("..") == 0 && getcwd (parent, sizeof parent));
+    HOLDS (symlink (folder, "project") == 0 || errno == EEXIST);
+    struct mur_session *s = mur_session_launch (r, NULL);
+    HOLDS (s && does_a_task (s));
+    char now[4096];
+    HOLDS (getcwd (now, sizeof now) && strcmp (now, parent) == 0);
+    mur_session_free (s);
+    mur_request_free (r);
+    return 0;
+}
+
 /* --- forks --- */
 
 static int
@@ -301,23 +383,115 @@ ended_by_key (const char *folder)
     return 0;
 }
 
+static char *
+free_for_key (void *ctx, const char *name)
+{
+    struct calls *c = ctx;
+    (void)name;
+    if (! c->session)
+        return strdup ("sk-not-a-key"); /* it is staged */
+    atomic_fetch_add (&c->count, 1);
+    mur_session_free (c->session);
+    char *key = (char *)malloc (1 << 20); /* more than its reader takes */
+    memset (key, 'k', (1 << 20) - 1);
+    key[(1 << 20) - 1] = '\0';
+    atomic_store (&c->is_freed, 1);
+    return key;
+}
+
+/* A callback for keys that frees its session: the rest goes once it has returned, and is all of it.
+ */
+static int
+freed_by_key (const char *folder)
+{
+    struct calls c = { 0 };
+    struct mur_request *r = request (folder);
+    mur_request_set_credentials (r, free_for_key, &c);
+    c.session = mur_session_launch (r, NULL);
+    HOLDS (c.session);
+    int fd = mur_session_fd (c.session);
+    free (mur_session_send (c.session, "hi", 2, NULL, NULL));
+    while (! atomic_load (&c.is_freed) || fcntl (fd, F_GETFD) >= 0)
+        usleep (1000);
+    HOLDS (atomic_load (&c.count) == 1);
+    mur_request_free (r);
+    return 0;
+}
+
+static atomic_int are_done;
+
+static void *
+launch_often (void *ctx)
+{
+    for (int i = 0; i < 3; i++) {
+        struct mur_session *s = mur_session_launch ((struct mur_request *)ctx, NULL);
+        if (! s || ! does_a_task (s))
+            return NULL;
+        mur_session_free (s);
+    }
+    atomic_fetch_add (&are_done, 1);
+    return NULL;
+}
+
+/* Forks in the middle of what other threads do: each copy can launch, whatever they held. */
+static int
+busy_forks (const char *folder)
+{
+    pthread_t all[2];
+    struct mur_request *r = request (folder);
+    for (size_t i = 0; i < 2; i++)
+        HOLDS (pthread_create (&all[i], NULL, launch_often, r) == 0);
+    for (int i = 0; i < 6; i++) {
+        pid_t pid = fork ();
+        if (pid == 0) {
+            alarm (120);
+            struct mur_session *own = mur_session_launch (r, NULL);
+            bool works = own && does_a_task (own);
+            mur_session_free (own);
+            _exit (works ? 0 : 1);
+        }
+        int status;
+        HOLDS (waitpid (pid, &status, 0) == pid && status == 0);
+    }
+    for (size_t i = 0; i < 2; i++)
+        pthread_join (all[i], NULL);
+    HOLDS (atomic_load (&are_done) == 2);
+    mur_request_free (r);
+    return 0;
+}
+
+/* What is known of it, which any thread may ask. */
+static bool
+is_known (struct mur_session *s)
+{
+    const struct mur_error *why = mur_session_error (s);
+    bool is_ended = ! mur_session_is_running (s);
+    bool is_well = (! why || *mur_error_message (why)) && (! is_ended || mur_session_status (s));
+    free (mur_session_result (s));
+    return is_well && *mur_session_id (s) && *mur_session_address (s) && *mur_session_records (s) &&
+           *mur_session_workdir (s) && mur_session_fd (s) > 2 && ! mur_session_token (s) &&
+           ! mur_session_token_of (s, "nobody") && mur_session_total (s, MUR_TOTAL_TURNS) < 1000;
+}
+
 static void *
 use_it (void *ctx)
 {
     struct mur_session *s = ctx;
+    bool is_well = true;
     for (int i = 0; i < 20; i++) {
         char *task = mur_session_send (s, "hi", 2, NULL, NULL);
+        if (task && i % 2)
+            (void)mur_session_answer (s, task, "what?", NULL);
         if (task)
             (void)mur_session_cancel (s, task, NULL);
         free (task);
         mur_event_free (mur_session_next (s, 0));
-        free (mur_session_result (s));
-        (void)mur_session_error (s);
+        is_well = is_known (s) && is_well;
     }
-    return NULL;
+    return is_well ? s : NULL;
 }
 
-/* Many threads send, cancel and take while the last of them ends it. */
+/* Many threads call all that any thread may while one ends it. */
 static int
 threads (const char *folder)
 {
@@ -328,8 +502,11 @@ threads (const char *folder)
     for (size_t i = 0; i < 6; i++)
         HOLDS (pthread_create (&all[i], NULL, use_it, s) == 0);
     HOLDS (mur_session_end (s) && mur_session_end (s));
-    for (size_t i = 0; i < 6; i++)
-        pthread_join (all[i], NULL);
+    for (size_t i = 0; i < 6; i++) {
+        void *is_well;
+        pthread_join (all[i], &is_well);
+        HOLDS (is_well);
+    }
     HOLDS (! wait_for (s, (enum mur_event_kind)99) && ! mur_session_next (s, -1));
     mur_session_free (s);
     mur_request_free (r);
@@ -337,6 +514,53 @@ threads (const char *folder)
 }
 
 /* --- wrong calls --- */
+
+/* Every function with nothing instead of a session or a request. */
+static int
+no_handles (const char *folder)
+{
+    static void (*const texts[]) (struct mur_request *, const char *) = {
+        mur_request_set_manifest,     mur_request_set_workdir, mur_request_set_system_prompt,
+        mur_request_set_containment,  mur_request_set_resume,  mur_request_set_context,
+        mur_request_set_after_task,   mur_request_set_model,   mur_request_set_task_acceptance,
+        mur_request_set_conversation, mur_request_set_bind,    mur_request_set_resume_mode,
+        mur_request_set_public_url,   mur_request_set_case_id, mur_request_set_secrets_dir,
+        mur_request_set_dataset_id,   mur_request_set_program, mur_request_set_records_store,
+    };
+    static void (*const flags[]) (struct mur_request *, bool) = {
+        mur_request_set_env_file,
+        mur_request_set_forget_session,
+        mur_request_set_unconfined,
+        mur_request_set_formation_member,
+    };
+    struct mur_error *err = NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        texts[i](NULL, folder);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        flags[i](NULL, true);
+    mur_request_set_manifest_text (NULL, "x", 1, folder);
+    mur_request_set_capsule (NULL, "a/b", "1.0.0");
+    mur_request_set_deadline (NULL, 1);
+    mur_request_set_max_session_tokens (NULL, 1);
+    mur_request_set_port (NULL, 1);
+    mur_request_set_task (NULL, "x", 1);
+    mur_request_set_variable (NULL, "A", "b");
+    mur_request_set_credentials (NULL, NULL, NULL);
+    mur_request_set_events (NULL, NULL, NULL);
+    HOLDS (! mur_session_id (NULL) && ! mur_session_address (NULL) && ! mur_session_token (NULL));
+    HOLDS (! mur_session_token_of (NULL, "x") && ! mur_session_workdir (NULL));
+    HOLDS (! mur_session_records (NULL) && ! mur_session_status (NULL));
+    HOLDS (! mur_session_error (NULL) && ! mur_session_result (NULL));
+    HOLDS (! mur_session_next (NULL, -1) && mur_session_fd (NULL) == -1);
+    HOLDS (! mur_session_is_running (NULL) && mur_session_end (NULL));
+    HOLDS (mur_session_total (NULL, MUR_TOTAL_TURNS) == 0);
+    HOLDS (! mur_session_send (NULL, "x", 1, NULL, NULL));
+    HOLDS (! mur_session_answer (NULL, "tsk", "x", NULL));
+    HOLDS (! mur_session_cancel (NULL, "tsk", &err) && err);
+    HOLDS (strstr (mur_error_message (err), "no session"));
+    mur_error_free (err);
+    return 0;
+}
 
 static int
 wrong_calls (const char *folder)
@@ -356,6 +580,18 @@ wrong_calls (const char *folder)
     mur_error_free (err);
     mur_request_free (r);
     r = request (folder);
+    char *long_text = (char *)calloc (1, (1 << 20) + 1);
+    memset (long_text, 'a', 1 << 20);
+    mur_request_set_system_prompt (r, long_text);
+    err = NULL;
+    HOLDS (! mur_session_launch (r, &err) && strstr (mur_error_hint (err), "128 KiB"));
+    mur_error_free (err);
+    mur_request_set_system_prompt (r, NULL);
+    mur_request_set_capsule (r, long_text, long_text);
+    HOLDS (! mur_session_launch (r, NULL) && ! mur_request_explain (r, NULL));
+    mur_request_set_manifest (r, long_text);
+    HOLDS (! mur_session_launch (r, NULL) && ! mur_request_explain (r, NULL));
+    free (long_text);
     mur_request_set_manifest_text (r, "a\0b", 3, folder);
     HOLDS (! mur_session_launch (r, NULL));
     mur_request_set_capsule (r, NULL, NULL);
@@ -400,6 +636,12 @@ static const struct {
     { "ended-by-key", ended_by_key },
     { "threads", threads },
     { "wrong-calls", wrong_calls },
+    { "no-handles", no_handles },
+    { "few-descriptors", few_descriptors },
+    { "small-files", small_files },
+    { "moved", moved },
+    { "freed-by-key", freed_by_key },
+    { "busy-forks", busy_forks },
 };
 
 int

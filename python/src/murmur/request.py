@@ -21,7 +21,7 @@ class Options(TypedDict, total=False):
     """What overrides a capsule's manifest, and what it is launched with."""
 
     manifest: str | None  # its text; the capsule then says where it would be
-    package: str | None  # a packed capsule, "scope/name@version"; without a version the newest that is installed
+    package: str | None  # a packed capsule, "scope/name@version"; without a version the newest that is installed; no folder then
     credentials: Keys | None  # a mapping, or a function from a name to a key or None
     env: Mapping[str, str | None] | None  # variables over this program's; None takes one away
     workdir: Path | None
@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
 TEXTS = ("workdir", "system_prompt", "containment", "model", "resume", "resume_mode", "context", "task_acceptance", "after_task",
          "conversation", "bind", "public_url", "secrets_dir", "records_store", "case_id", "dataset_id", "program")
 NUMBERS = ("max_session_tokens", "deadline", "port")
+LARGEST = {"port": 65535}
 SWITCHES = ("unconfined", "forget_session", "formation_member", "env_file")
 
 
@@ -86,13 +87,15 @@ class Request:
             setter(self.handle, encode(value))
         elif name in SWITCHES:
             setter(self.handle, bool(value))
-        elif value <= 0 or (name == "port" and value > 65535):
+        elif not 0 < value <= LARGEST.get(name, (1 << 64) - 1):
             raise ValueError(f"{name} is {value}")
         else:
             setter(self.handle, math.ceil(value))
 
     def _which(self, capsule: Path | None, options: Mapping[str, Any]) -> None:
         text, package = options.get("manifest"), options.get("package")
+        if package and (text is not None or capsule is not None):
+            raise TypeError("a package is named, and another capsule, too")
         if package:
             name, _, version = package.partition("@")
             library.mur_request_set_capsule(self.handle, encode(name), encode(version or None))

@@ -113,6 +113,9 @@ class _Handle:
         self.workdir: str = library_text("workdir") or ""
         self.records: str = library_text("records") or ""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.status or ('running' if self._pointer else 'closed')}>"
+
     @contextmanager
     def _use(self) -> Iterator[int]:
         """The handle, which nobody frees meanwhile."""
@@ -569,6 +572,9 @@ class Launch:
     def __init__(self, request: Request):
         self._request = request
         self._entered: Any = None
+
+    def __repr__(self) -> str:
+        return "<Launch under way>" if self._entered is not None else "<Launch: with, async with, await or .start() launches it>"
 
     def start(self) -> Session:
         """Launches; the session ends with its ``close()``, at the latest with this program."""
