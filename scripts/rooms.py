@@ -123,7 +123,7 @@ ABOUT = {
     "base/keys": "signatures and tokens",
     "spawn/child": "launching and ending a child, its approval and lifeline",
     "spawn/report": "how a child's end is told",
-    "spawn/remote": "the process that stands for a child on another machine",
+    "spawn/remote": "a child on another machine, and a seat in a formation of such",
     "spawn/formation": "members that run together",
 }
 

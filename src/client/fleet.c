@@ -115,6 +115,19 @@ newest (const struct fleet_view *v, struct mur_error **err)
     return found;
 }
 
+/* "frm_..." is its entry, "frm_.../coder" a member. */
+static bool
+is_of_formation (const json_t *job, const char *meant)
+{
+    const char *id = kube_own_annotation (job, "formation"), *member = strchr (meant, '/');
+    size_t len = id ? strlen (id) : 0;
+    if (! len || strncmp (meant, id, len) != 0)
+        return false;
+    if (! member)
+        return ! meant[len] && kube_own_annotation (job, "roster");
+    return member == meant + len && str_eq (kube_own_annotation (job, "member"), member + 1);
+}
+
 const json_t *
 fleet_view_find (const struct fleet_view *v, const char *meant, struct mur_error **err)
 {
@@ -126,7 +139,7 @@ fleet_view_find (const struct fleet_view *v, const char *meant, struct mur_error
     json_array_foreach (v->items, i, job)
     {
         const char *session = kube_own_annotation (job, "session");
-        if (str_eq (fleet_job_meta (job, "name"), meant))
+        if (str_eq (fleet_job_meta (job, "name"), meant) || is_of_formation (job, meant))
             return job;
         if (! session || ! str_ends (session, meant))
             continue;

@@ -32,7 +32,8 @@ bool fleet_view_has_space (const struct fleet_view *v);
 void fleet_view_clear (struct fleet_view *v);
 #define _cleanup_fleet_view_ _cleanup_ (fleet_view_clear)
 
-/* The one Job that is meant: by the session's id, its last characters, or the Job's name. NULL: the
+/* The one Job that is meant: by the session's id, its last characters, the Job's name, or a
+ * formation ("frm_..." its entry, "frm_.../<member>" another). NULL: the
  * newest that runs. Borrowed; NULL with E-RUN-022. */
 const json_t *
 fleet_view_find (const struct fleet_view *v, const char *meant, struct mur_error **err);

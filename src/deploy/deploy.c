@@ -130,9 +130,14 @@ check_formation (const struct deploy_request *r, struct mur_error **err)
         return mur_hint (err, "take --to kubernetes or --to kueue");
     }
     if (r->door != DEPLOY_DOOR_NONE || r->public_url)
-        return mur_fail (err, E_DEP_003,
-                         "--roster: the doors of a formation are its members', inside the pod");
-    if (! r->task) {
+        return mur_fail (err, E_DEP_003, "--roster: the doors of a formation are for its members");
+    if (r->formation->is_spread != (r->roost_url != NULL))
+        return mur_fail (err, E_DEP_005,
+                         r->roost_url ? "--roost-url: a formation is of a fleet with "
+                                        "--placement fleet, a pod for each member"
+                                      : "--placement fleet needs --roost-url: mur-roost starts "
+                                        "the members");
+    if (! r->task && ! r->formation->is_spread) {
         mur_fail (err, E_DEP_003,
                   "--roster needs --task: nobody outside the pod reaches the entry's door");
         return mur_hint (err, "the formation ends once its entry has answered");
@@ -252,8 +257,9 @@ static void
 collect_needs (struct deploy_facts *f)
 {
     const struct deploy_formation *g = f->request->formation;
-    for (size_t i = 0; i < (g ? g->roster->len : 1); i++)
-        add_needs (f, g ? g->manifests[i] : f->request->manifest);
+    bool has_all = deploy_is_in_one_pod (f->request);
+    for (size_t i = 0; i < (has_all ? g->roster->len : 1); i++)
+        add_needs (f, has_all ? g->manifests[i] : f->request->manifest);
     collect_store_keys (f->request, &f->keys);
     strv_sort (&f->keys);
 }
@@ -289,7 +295,7 @@ deploy_render (const struct deploy_request *request, struct deploy_files *out,
     bool is_alone = ! request->formation;
     struct deploy_facts f = {
         .request = request,
-        .stays = is_alone && m->lifecycle->after_task.value == AFTER_SLEEP,
+        .stays = is_alone ? m->lifecycle->after_task.value == AFTER_SLEEP : ! request->task,
         .fills_in = targets[request->target].fills_in,
         .port = is_alone && m->network && m->network->internal_port.is_set
                     ? (unsigned)m->network->internal_port.value

@@ -34,6 +34,7 @@ enum deploy_door {
 /* The members of a roster, admitted, in its order. */
 struct deploy_formation {
     const struct roster *roster;
+    bool is_spread;                      /* a Job each, of which this is the entry's */
     const char *roster_text, *lock_text; /* the lock pins the members */
     const struct capsule_manifest *const *manifests;
     const char *const *sha256;

@@ -25,6 +25,13 @@ struct deploy_facts {
     bool has_login;        /* a token may stand beside the keys of its store */
 };
 
+/* True when the formation, if it is one, is all in this pod. */
+static inline bool
+deploy_is_in_one_pod (const struct deploy_request *r)
+{
+    return r->formation && ! r->formation->is_spread;
+}
+
 /* No key is written in the manifest. E-DEP-004. */
 bool deploy_check_keys (const struct capsule_manifest *m, struct mur_error **err);
 /* A file of these name parts, to be written to. */

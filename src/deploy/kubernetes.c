@@ -75,7 +75,7 @@ volume_image (const struct deploy_facts *f)
 static const char *
 work_dir (const struct deploy_facts *f)
 {
-    return f->request->formation ? TEAM_DIR : "/work";
+    return deploy_is_in_one_pod (f->request) ? TEAM_DIR : "/work";
 }
 
 /* In the work folder, which is the entry's, as where a formation is launched by hand. */
@@ -127,7 +127,7 @@ container (const struct deploy_facts *f)
     authorities_of_container (f->request->ca, env, mounts);
     if (volume_image (f))
         mount_capsule (f, mounts);
-    if (f->request->formation)
+    if (deploy_is_in_one_pod (f->request))
         mount_roster (mounts);
     if (! f->port)
         return c;
@@ -239,6 +239,16 @@ note_members (const struct deploy_facts *f, json_t *annotations)
     char digest[SHA256_HEX_LEN + 1];
     sha256_hex (g->roster_text, strlen (g->roster_text), digest);
     json_object_set_new (annotations, "murmur.dev/roster-sha256", json_string (digest));
+    if (g->is_spread) {
+        /* What its launcher reads. */
+        const struct roster_member *entry = &g->roster->members[g->roster->entry];
+        json_object_set_new (annotations, "murmur.dev/roster", json_string (g->roster_text));
+        json_object_set_new (annotations, "murmur.dev/name", json_string (entry->capsule));
+        json_object_set_new (annotations, "murmur.dev/member", json_string (entry->name));
+        if (f->request->deadline)
+            json_object_set_new (annotations, "murmur.dev/deadline",
+                                 json_string (f->request->deadline));
+    }
     for (size_t i = 0; i < g->roster->len; i++) {
         const struct roster_member *m = &g->roster->members[i];
         _cleanup_free_ char *key = x_asprintf ("member.murmur.dev/%s", m->name);
@@ -381,7 +391,7 @@ config_map (const struct deploy_facts *f)
     json_object_set_new (o, "data",
                          json_pack ("{s:s}", "config.yaml", "resources: {cgroup: optional}\n"));
     const struct deploy_formation *g = f->request->formation;
-    if (g)
+    if (deploy_is_in_one_pod (f->request))
         json_object_update_new (
             json_object_get (o, "data"),
             json_pack ("{s:s, s:s}", "roster.yaml", g->roster_text, "murmur.lock", g->lock_text));

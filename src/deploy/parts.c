@@ -29,17 +29,31 @@ add_own_address (json_t *a)
     json_array_append_new (a, json_string (url));
 }
 
+/* Of the entry of a formation whose peers are elsewhere: as a launcher beside it would start it. */
+static json_t *
+entry_arguments (const struct deploy_request *r)
+{
+    const struct roster *roster = r->formation->roster;
+    const struct roster_member *m = &roster->members[roster->entry];
+    return json_pack ("[ssssssssssss]", "run", "--capsule", m->capsule, "--capsule-version",
+                      m->version, "--capsule-sha256", r->formation->sha256[roster->entry],
+                      "--lifecycle-task-acceptance", r->task ? "single" : "queue",
+                      "--lifecycle-after-task", r->task ? "exit" : "sleep", "--fleet-member");
+}
+
 json_t *
 deploy_arguments (const struct deploy_facts *f, const char *capsule, const char *work,
                   const char *keys)
 {
     const struct deploy_request *r = f->request;
     _cleanup_free_ char *manifest = x_asprintf ("%s/murmur.yaml", capsule);
-    json_t *a = json_pack ("[sss]", "run", r->formation ? "--roster" : "--manifest",
-                           r->formation ? work : manifest);
+    bool is_spread = r->formation && r->formation->is_spread;
+    json_t *a = is_spread ? entry_arguments (r)
+                          : json_pack ("[sss]", "run", r->formation ? "--roster" : "--manifest",
+                                       r->formation ? work : manifest);
     _cleanup_free_ char *port = x_asprintf ("%u", f->port);
     bool is_reached = r->door != DEPLOY_DOOR_NONE || r->roost_url;
-    const char *const pairs[][2] = { { "--workdir", r->formation ? NULL : work },
+    const char *const pairs[][2] = { { "--workdir", deploy_is_in_one_pod (r) ? NULL : work },
                                      { "--bind", is_reached ? "0.0.0.0" : NULL },
                                      { "--port", f->is_port_ours ? port : NULL },
                                      { "--fleet-token",
@@ -47,7 +61,7 @@ deploy_arguments (const struct deploy_facts *f, const char *capsule, const char 
                                      { "--secrets-dir", f->keys.len ? keys : NULL },
                                      { "--public-url", r->public_url },
                                      { "--records-store", r->records_store },
-                                     { "--deadline", r->deadline },
+                                     { "--deadline", is_spread ? NULL : r->deadline },
                                      { "--task", r->task } };
     for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
         for (size_t n = 0; pairs[i][1] && n < 2; n++)

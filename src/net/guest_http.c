@@ -344,8 +344,7 @@ admit_peer (const struct guest_http_spec *spec, const struct guest_http_request 
     _cleanup_free_ char *name = x_strndup (to->host, len - suffix);
     if (strchr (name, '.') || ! spec->find_peer (spec->peer_ctx, name, peer))
         return NULL;
-    if (! spec->allow ||
-        ! allow_list_matches_authority (spec->allow, "http", peer->base + strlen ("http://")))
+    if (! spec->allow || ! allow_list_matches_authority (spec->allow, "http", peer->asked_for))
         return NULL;
     return target_url (peer->base, request->path_with_query);
 }
@@ -354,6 +353,7 @@ static void
 peer_clear (struct guest_peer *peer)
 {
     free (peer->base);
+    free (peer->asked_for);
     secret_free (peer->token);
     *peer = (struct guest_peer){ 0 };
 }

@@ -16,6 +16,7 @@
 /* A member of the session's formation as a guest may call it. */
 struct guest_peer {
     char *base;           /* "http://host:port"; owned by whoever asked */
+    char *asked_for;      /* what the list of allowed hosts is asked about it; owned too */
     struct secret *token; /* owned too */
     const char *trust;    /* of the running task: "trusted", "untrusted" */
 };

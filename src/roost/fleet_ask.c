@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/keys/formation_token.h"
 #include "base/secret.h"
-#include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
 
@@ -50,12 +49,10 @@ number_of (const char *path, const char *name)
 static void
 set_door (const struct fleet *f, const struct placed *p, const char *from, json_t *body)
 {
-    if (p->state != PLACED_RUNNING || ! p->pod.ip)
+    _cleanup_free_ char *url = fleet_address (p);
+    if (! url)
         return;
-    bool is_v6 = strchr (p->pod.ip, ':') != NULL;
-    _cleanup_free_ char *url =
-        x_asprintf ("%s%s%s:%d", is_v6 ? "[" : "", p->pod.ip, is_v6 ? "]" : "", DEPLOY_PORT);
-    _cleanup_free_ char *formation = fleet_formation (f, p->root);
+    _cleanup_free_ char *formation = fleet_formation (f, p);
     _cleanup_free_ char *member = fleet_member (p);
     char *token = formation_token_mint (f->sign_key, formation, from, member);
     json_set_string (body, "url", url);

@@ -29,6 +29,8 @@ struct placed_end {
     char *detail; /* NULL: nothing to say */
     char *answer; /* what the child answered, at most FLEET_ANSWER_BYTES; NULL: nothing */
     uint64_t answer_bytes, duration_ms;
+    char *job_fault;      /* what its Job says of it, until the pod has; NULL: nothing */
+    uint64_t job_over_ms; /* Unix: since when */
 };
 
 struct placed_pod {
@@ -38,7 +40,27 @@ struct placed_pod {
     bool is_over;
 };
 
-/* One session that is a Job: a child, or a root somebody else created. */
+/* A formation, as the Job of its entry tells of it. */
+struct fleet_team {
+    char id[ID_LEN + 1];   /* the same for the same Job, whoever reads it */
+    struct roster *roster; /* NULL: the fault says why */
+    char **sha256;         /* of each member, as it was deployed */
+    uint64_t deadline_s;   /* from the start of the entry's pod; 0: none */
+    bool is_looked_at;     /* admitted and launched, or at fault */
+    bool is_launched;      /* each peer has got its Job */
+    char *code, *fault;    /* why it does not come up; NULL: it does */
+};
+
+/* Its place in a formation, where it has one. */
+struct placed_seat {
+    char *member, *formation; /* NULL: of none */
+    char *entry;              /* a peer's: the Job of its entry */
+    struct fleet_team *team;  /* an entry's */
+    uint64_t let_go_ms;       /* a peer's, Unix: since when its formation is over; 0: it is not */
+    bool is_claimed;          /* its pod is the only one, though it has not registered */
+};
+
+/* One session that is a Job: a child, a member of a formation, or a root somebody else created. */
 struct placed {
     char *job, *uid;             /* uid NULL until the server has said it */
     char delegation[ID_LEN + 1]; /* "": a root */
@@ -46,6 +68,7 @@ struct placed {
     char *parent;                /* session id; NULL: a root */
     char *name, *version;
     char *session; /* NULL until registered */
+    struct placed_seat seat;
     uint32_t depth;
     enum placed_state state;
     uint64_t created_ms, registered_ms; /* Unix */
@@ -57,8 +80,6 @@ struct placed {
     bool was_asked_for;     /* by its parent, of this process */
     bool is_failed;         /* its doom is a failure of its start */
     uint64_t ended_ms;      /* Unix: since when it is over and deleted; 0: it is not */
-    char *job_fault;        /* what its Job says of its end, until the pod has; NULL: nothing */
-    uint64_t job_over_ms;   /* Unix: since when */
     bool is_to_be_restored; /* registered before this process began */
     bool is_new;            /* being created: the server need not have it yet */
     unsigned round;         /* of the list it was last seen in */
@@ -87,6 +108,8 @@ struct fleet {
 
 /* --- finding; under the lock --- */
 
+/* A peer of the formation whose entry is this Job. */
+struct placed *fleet_find_member (const struct fleet *f, const char *entry, const char *member);
 struct placed *fleet_find_job (const struct fleet *f, const char *job);
 struct placed *fleet_find_session (const struct fleet *f, const char *session);
 struct placed *fleet_find_delegation (const struct fleet *f, const char *delegation);
@@ -108,10 +131,13 @@ void fleet_end (struct fleet *f, struct placed *p, const char *status, const cha
 void fleet_reserve (struct fleet *f, const struct placed *p);
 void fleet_unreserve (struct fleet *f, const struct placed *p);
 
+/* "host:port" of the door of one that runs; NULL: none is known. Owned. */
+char *fleet_address (const struct placed *p);
+
 /* --- doors; owned --- */
 
 /* What all sessions of a root share, and the name one has there: of tokens for doors. */
-char *fleet_formation (const struct fleet *f, const char *root);
+char *fleet_formation (const struct fleet *f, const struct placed *p);
 char *fleet_member (const struct placed *p);
 
 /* --- paths; owned --- */

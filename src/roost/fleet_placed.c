@@ -4,6 +4,8 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "deploy/object_name.h"
+#include "manifest/settings/roster.h"
 #include "roost/fleet_internal.h"
 
 #include <string.h>
@@ -15,6 +17,16 @@ fleet_find_job (const struct fleet *f, const char *job)
 {
     for (size_t i = 0; i < f->len; i++)
         if (str_eq (f->items[i]->job, job))
+            return f->items[i];
+    return NULL;
+}
+
+struct placed *
+fleet_find_member (const struct fleet *f, const char *entry, const char *member)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (f->items[i]->seat.entry && str_eq (f->items[i]->seat.entry, entry) &&
+            str_eq (f->items[i]->seat.member, member))
             return f->items[i];
     return NULL;
 }
@@ -48,13 +60,30 @@ fleet_add (struct fleet *f, const char *job)
     return p;
 }
 
+static void
+team_free (struct fleet_team *t)
+{
+    if (! t)
+        return;
+    for (size_t i = 0; t->sha256 && i < t->roster->len; i++)
+        free (t->sha256[i]);
+    free (t->sha256);
+    roster_free (t->roster);
+    free (t->code);
+    free (t->fault);
+    free (t);
+}
+
 void
 fleet_placed_free (struct placed *p)
 {
-    char *const all[] = { p->job,        p->uid,        p->root,      p->parent,
-                          p->name,       p->version,    p->session,   p->pod.name,
-                          p->pod.uid,    p->pod.ip,     p->pod.fault, p->end.status,
-                          p->end.detail, p->end.answer, p->doom,      p->job_fault };
+    char *const all[] = {
+        p->job,           p->uid,         p->root,           p->parent,     p->name,
+        p->version,       p->session,     p->pod.name,       p->pod.uid,    p->pod.ip,
+        p->pod.fault,     p->end.status,  p->end.detail,     p->end.answer, p->doom,
+        p->end.job_fault, p->seat.member, p->seat.formation, p->seat.entry
+    };
+    team_free (p->seat.team);
     for (size_t i = 0; i < ARRAY_LEN (all); i++)
         free (all[i]);
     free (p);
@@ -76,8 +105,11 @@ fleet_remove (struct fleet *f, struct placed *p)
 void
 fleet_tell (struct fleet *f, struct placed *p)
 {
+    struct placed *entry = p && p->seat.entry ? fleet_find_job (f, p->seat.entry) : NULL;
     if (p)
         p->news++;
+    if (entry) /* what its formation waits for */
+        entry->news++;
     pthread_cond_broadcast (&f->changed);
 }
 
@@ -158,10 +190,21 @@ fleet_end (struct fleet *f, struct placed *p, const char *status, const char *de
 /* --- doors --- */
 
 char *
-fleet_formation (const struct fleet *f, const char *root)
+fleet_address (const struct placed *p)
+{
+    if (p->state != PLACED_RUNNING || ! p->pod.ip)
+        return NULL;
+    bool is_v6 = strchr (p->pod.ip, ':') != NULL;
+    return x_asprintf ("%s%s%s:%d", is_v6 ? "[" : "", p->pod.ip, is_v6 ? "]" : "", DEPLOY_PORT);
+}
+
+char *
+fleet_formation (const struct fleet *f, const struct placed *p)
 {
     char hex[SHA256_HEX_LEN + 1];
-    _cleanup_free_ char *text = x_asprintf ("%s/%s", f->namespace, root);
+    if (p->seat.formation)
+        return x_strdup (p->seat.formation);
+    _cleanup_free_ char *text = x_asprintf ("%s/%s", f->namespace, p->root);
     sha256_hex (text, strlen (text), hex);
     return x_asprintf ("frm_%.32s", hex);
 }
@@ -170,6 +213,8 @@ fleet_formation (const struct fleet *f, const char *root)
 char *
 fleet_member (const struct placed *p)
 {
+    if (p->seat.member)
+        return x_strdup (p->seat.member);
     return *p->delegation ? x_asprintf ("d%.31s", hex_of (p) + 1) : x_strdup ("root");
 }
 

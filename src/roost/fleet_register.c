@@ -7,6 +7,7 @@
 #include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
+#include "roost/fleet_team.h"
 #include "roost/fleet_times.h"
 #include "roost/referee_register_internal.h"
 
@@ -23,7 +24,8 @@ struct registering {
     uint64_t pod_started_ms;
     bool is_child;
     uint32_t depth;
-    char *parent; /* session id; NULL: a root */
+    char *parent; /* session id; NULL: a root, or a member of a formation */
+    char *entry;  /* of a formation's peer: the Job of its entry */
     char *digest; /* of the grant */
 };
 
@@ -34,6 +36,7 @@ registering_clear (struct registering *g)
     free (g->pod_uid);
     free (g->job);
     free (g->parent);
+    free (g->entry);
     free (g->digest);
     json_decref (g->job_object);
 }
@@ -163,18 +166,24 @@ read_grant (struct registering *g)
         grant ? token_verify (&token_spawn_approval, g->r->key, grant, NULL) : NULL;
     const char *jti = json_get_string (payload, "jti"), *sid = json_get_string (payload, "sid");
     const char *digest = json_get_string (payload, "digest");
-    if (! jti || ! sid || ! digest || ! json_get_u64 (payload, "depth", &depth) || ! delegation ||
-        ! str_starts (delegation, "dlg_") || ! str_eq (delegation + strlen ("dlg_"), jti))
+    _cleanup_free_ char *place = fleet_team_place (g->job_object);
+    if (! jti || ! sid || ! digest || ! json_get_u64 (payload, "depth", &depth) ||
+        ! (place ? str_eq (place, sid)
+                 : delegation && str_starts (delegation, "dlg_") &&
+                       str_eq (delegation + strlen ("dlg_"), jti)))
         return false;
     snprintf (depth_text, sizeof depth_text, "%llu", (unsigned long long)depth);
+    bool is_said = g->name != NULL; /* at its registration */
     if (! str_eq (depth_label, depth_text) ||
-        ! str_eq (json_get_string (payload, "name"), g->name) ||
-        ! str_eq (json_get_string (payload, "version"), g->version))
+        (is_said && (! str_eq (json_get_string (payload, "name"), g->name) ||
+                     ! str_eq (json_get_string (payload, "version"), g->version))))
         return false;
     g->depth = (uint32_t)depth;
     free (g->parent);
+    free (g->entry);
     free (g->digest);
-    g->parent = x_strdup (sid);
+    g->parent = place ? NULL : x_strdup (sid);
+    g->entry = place ? x_strdup (kube_own_label (g->job_object, "parent")) : NULL;
     g->digest = x_strdup (digest);
     return true;
 }
@@ -190,9 +199,12 @@ may_register (const struct registering *g, const struct resolved_capsule *capsul
             return v;
         return (struct verdict){ 0, NULL };
     }
-    const struct job *parent = job_table_find (&r->jobs, g->parent);
+    const struct job *parent = g->parent ? job_table_find (&r->jobs, g->parent) : NULL;
     const struct placed *p = fleet_find_job (r->fleet, g->job);
-    if (! parent || parent->state != JOB_RUNNING || (p && (p->doom || p->state == PLACED_ENDED)))
+    const struct placed *entry = g->entry ? fleet_find_job (r->fleet, g->entry) : NULL;
+    bool is_wanted = entry ? entry->state != PLACED_ENDED && ! entry->doom
+                           : parent && parent->state == JOB_RUNNING;
+    if (! is_wanted || (p && (p->doom || p->state == PLACED_ENDED)))
         return verdict_not_you ();
     if (! str_eq (g->digest, capsule->sha256))
         return verdict_error (403,
@@ -215,10 +227,12 @@ claim (struct registering *g, struct mur_error **err)
     const struct fleet *f = g->r->fleet;
     const char *held_by = kube_own_annotation (g->job_object, "pod-uid");
     const char *session = kube_own_annotation (g->job_object, "session");
-    if (held_by)
-        return str_eq (held_by, g->pod_uid) && str_eq (session, g->session_id) ? 200 : 403;
+    if (held_by && ! str_eq (held_by, g->pod_uid))
+        return 403;
+    if (held_by && (session || ! g->session_id))
+        return ! g->session_id || str_eq (session, g->session_id) ? 200 : 403;
     _cleanup_json_ json_t *patch =
-        json_pack ("{s:{s:s,s:{s:s,s:s,s:s}}}", "metadata", "resourceVersion",
+        json_pack ("{s:{s:s,s:{s:s*,s:s,s:s}}}", "metadata", "resourceVersion",
                    json_get_string (metadata (g->job_object), "resourceVersion"), "annotations",
                    KUBE_OWN_PREFIX "session", g->session_id, KUBE_OWN_PREFIX "pod-uid", g->pod_uid,
                    KUBE_OWN_PREFIX "pod", g->pod);
@@ -264,7 +278,7 @@ fleet_of (const struct registering *g)
     const struct fleet *f = g->r->fleet;
     const struct placed *p = fleet_find_job (f, g->job);
     _cleanup_free_ char *key = base64url_encode (f->verify_key, sizeof f->verify_key);
-    _cleanup_free_ char *formation = fleet_formation (f, p->root);
+    _cleanup_free_ char *formation = fleet_formation (f, p);
     _cleanup_free_ char *member = fleet_member (p);
     return json_pack ("{s:s,s:s,s:s,s:s}", "formation_id", formation, "member", member,
                       "verify_key", key, "placement",
@@ -294,6 +308,49 @@ admit (struct registering *g, struct resolved_capsule *capsule)
     pthread_mutex_unlock (&r->lock);
     return v;
 }
+
+/* --- members of a formation --- */
+
+/* Finds the pod's Job and makes the pod its only one. Status 0: it is. */
+static struct verdict
+take_seat (struct registering *g)
+{
+    struct mur_error *err = NULL;
+    for (int i = 0; i < RACES_MOST; i++) {
+        if (! find_job (g) || ! read_grant (g) || (g->is_child && ! g->entry))
+            return verdict_not_you ();
+        int status = claim (g, &err);
+        if (status == 0)
+            return verdict_from_error (500, err);
+        if (status / 100 == 2)
+            return (struct verdict){ 0, NULL };
+        if (status != 409)
+            return verdict_not_you ();
+    }
+    return verdict_error (500, "the Job %s is written by others all the time", g->job);
+}
+
+struct verdict
+fleet_seat (struct referee *r, const char *token, const char *body, size_t body_len)
+{
+    struct verdict v;
+    struct registering g = { .r = r };
+    uint64_t wait_s = 0, seen = 0;
+    _cleanup_json_ json_t *o = request_body (body, body_len, &v);
+    if (! o)
+        return v;
+    json_get_u64 (o, "wait", &wait_s);
+    json_get_u64 (o, "seen", &seen);
+    if (review_token (&g, token, &v)) {
+        v = take_seat (&g);
+        if (! v.status)
+            v = fleet_team_answer (r, g.job, g.pod_uid, g.pod, wait_s, seen);
+    }
+    registering_clear (&g);
+    return v;
+}
+
+/* --- the whole --- */
 
 /* Looks, judges, claims; again when the Job was written meanwhile. */
 static struct verdict

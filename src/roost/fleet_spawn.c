@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/secret.h"
+#include "deploy/fleet_job.h"
 #include "net/kube/kube_object.h"
 #include "roost/fleet_internal.h"
-#include "roost/fleet_job.h"
 
 #include <string.h>
 
@@ -175,32 +175,34 @@ judge_created (const struct kube_answer *a)
 
 /* 409: created before, by whom? */
 static bool
-is_ours (const struct fleet *f, const char *job, const char *delegation)
+is_ours (const struct fleet *f, const char *job, const char *grant)
 {
     _cleanup_free_ char *path = fleet_path (f, "jobs", job);
     const struct kube_call call = { .method = "GET", .path = path };
     _cleanup_kube_answer_ struct kube_answer a = { 0 };
     return kube_call (f->kube, &call, &a, NULL) && kube_answer_is_ok (&a) &&
-           str_eq (kube_own_annotation (a.body, "delegation"), delegation);
+           str_eq (kube_own_annotation (a.body, "grant"), grant);
 }
 
-static struct verdict
-create (const struct fleet *f, const json_t *object, const char *job, const char *delegation)
+struct verdict
+fleet_create (const struct fleet *f, const json_t *object)
 {
+    const char *job = json_get_string (json_object_get (object, "metadata"), "name");
+    const char *grant = kube_own_annotation (object, "grant");
     _cleanup_free_ char *path = fleet_path (f, "jobs", NULL);
     const struct kube_call call = { .method = "POST", .path = path, .body = object };
     _cleanup_kube_answer_ struct kube_answer a = { 0 };
     struct mur_error *err = NULL;
     if (! kube_call (f->kube, &call, &a, &err)) {
         /* It may have been carried out all the same: nothing is left of what was not answered. */
-        bool is_there = is_ours (f, job, delegation);
+        bool is_there = is_ours (f, job, grant);
         struct verdict v = verdict_from_error (500, err);
         if (! is_there)
             return v;
         json_decref (v.body);
         return (struct verdict){ 0, NULL };
     }
-    if (a.status == 409 && is_ours (f, job, delegation))
+    if (a.status == 409 && is_ours (f, job, grant))
         return (struct verdict){ 0, NULL };
     return judge_created (&a);
 }
@@ -218,9 +220,8 @@ fleet_place (struct referee *r, const struct job *parent, const struct resolved_
         return verdict_not_you ();
     struct placed *p = reserve (r, parent, asking, ask, name, version);
     _cleanup_json_ json_t *object = object_of (r, asking, p, child, parent->manifest, ask);
-    _cleanup_free_ char *job = x_strdup (p->job);
     pthread_mutex_unlock (&r->lock);
-    v = create (f, object, job, ask->delegation);
+    v = fleet_create (f, object);
     pthread_mutex_lock (&r->lock);
     p = fleet_find_delegation (f, ask->delegation);
     if (p)

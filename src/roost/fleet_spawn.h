@@ -19,6 +19,9 @@ bool fleet_read_ask (const json_t *body, struct fleet_ask *ask, struct verdict *
 /* The answer to an ask that was answered before, or nothing (status 0). Under the lock. */
 struct verdict
 fleet_repeat (struct referee *r, const struct job *parent, const struct fleet_ask *ask);
+/* Creates a Job that bears a grant, once: status 0, or what the server's answer means to whoever
+ * asked for it. Without the lock. */
+struct verdict fleet_create (const struct fleet *f, const json_t *object);
 /* Everything was decided: reserves the room, creates the Job. Called under the lock, which it lets
  * go of meanwhile. <name> and <version> of the child. */
 struct verdict

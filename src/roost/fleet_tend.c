@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "roost/fleet_internal.h"
+#include "roost/fleet_team.h"
 #include "roost/referee_register_internal.h"
 
 #include <string.h>
@@ -14,18 +15,35 @@
 #define ASKED_MS    120000 /* a parent that never asks after its child has died before it could */
 #define KEPT_MS     900000 /* an ended one is remembered that long, its parent may still ask */
 #define POD_WORD_MS 3000   /* a Job's end may be seen before its pod's, which says more */
+#define LET_GO_MS   25000  /* what a session has for its end, and some seconds */
 #define AT_ONCE     16     /* deletions of one look */
 
 /* --- what is due --- */
+
+/* Its entry's end is its own: it is told, and what is left after the time a session has for its end
+ * goes. */
+static void
+look_at_peer (struct fleet *f, struct placed *p, uint64_t now)
+{
+    const struct placed *entry = fleet_find_job (f, p->seat.entry);
+    if (entry && entry->state != PLACED_ENDED && ! entry->doom)
+        return;
+    if (! p->seat.let_go_ms)
+        p->seat.let_go_ms = now;
+    if (p->state != PLACED_RUNNING || now > p->seat.let_go_ms + LET_GO_MS)
+        fleet_doom (f, p, "its formation has ended");
+}
 
 static void
 look_at_one (struct fleet *f, struct placed *p, uint64_t now)
 {
     char why[200];
     uint64_t queue_ms = f->options.queue_timeout_s * 1000;
-    bool is_child = *p->delegation != '\0';
-    if (p->job_fault && now > p->job_over_ms + POD_WORD_MS)
-        fleet_end (f, p, "crashed", p->job_fault);
+    bool is_child = *p->delegation || p->seat.entry;
+    if (p->end.job_fault && now > p->end.job_over_ms + POD_WORD_MS)
+        fleet_end (f, p, "crashed", p->end.job_fault);
+    if (p->seat.entry)
+        look_at_peer (f, p, now);
     if (p->state == PLACED_ENDED || p->doom || p->is_new || ! is_child)
         return;
     if (p->state == PLACED_QUEUED && now > p->created_ms + queue_ms) {
@@ -38,7 +56,7 @@ look_at_one (struct fleet *f, struct placed *p, uint64_t now)
                   FLEET_START_S);
         p->is_failed = true;
         fleet_doom (f, p, why);
-    } else if (p->state == PLACED_RUNNING && ! p->was_asked_for &&
+    } else if (p->state == PLACED_RUNNING && ! p->was_asked_for && ! p->seat.entry &&
                clock_monotonic_ms () - f->started_ms > ASKED_MS &&
                now > p->registered_ms + ASKED_MS) {
         fleet_doom (f, p, "the session that started it never asked after it");
@@ -191,7 +209,7 @@ fleet_tend (void *fleet)
         pthread_mutex_lock (&f->referee->lock);
         bool is_whole = f->jobs_listed && f->pods_listed;
         pthread_mutex_unlock (&f->referee->lock);
-        while (restore_one (f))
+        while (restore_one (f) || (is_whole && fleet_team_launch (f)))
             ;
         if (is_whole)
             tell_restored (f);

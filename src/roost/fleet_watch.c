@@ -4,9 +4,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "manifest/settings/roster.h"
 #include "net/kube/kube_object.h"
 #include "net/kube/kube_watch.h"
 #include "roost/fleet_internal.h"
+#include "roost/fleet_team.h"
 #include "roost/fleet_times.h"
 
 #include <string.h>
@@ -57,6 +59,24 @@ take_outcome (struct placed *p, const char *text)
     json_get_u64 (o, "duration_ms", &p->end.duration_ms);
 }
 
+/* Of a formation: an entry brings the roster, a peer its name in it. */
+static void
+take_place (struct placed *p, const json_t *job)
+{
+    if (! p->seat.team)
+        p->seat.team = fleet_team_new (job);
+    else if (kube_own_annotation (job, "formation"))
+        p->seat.team->is_launched = true;
+    if (p->seat.team && p->seat.team->roster) {
+        replace (&p->seat.formation, p->seat.team->id);
+        replace (&p->seat.member, p->seat.team->roster->members[p->seat.team->roster->entry].name);
+    } else if (kube_own_annotation (job, "member")) {
+        replace (&p->seat.formation, kube_own_annotation (job, "formation"));
+        replace (&p->seat.member, kube_own_annotation (job, "member"));
+        replace (&p->seat.entry, kube_own_label (job, "parent"));
+    }
+}
+
 static void
 take_facts (struct placed *p, const json_t *job)
 {
@@ -75,6 +95,7 @@ take_facts (struct placed *p, const json_t *job)
     if (! p->version)
         replace (&p->version, kube_own_annotation (job, "version"));
     p->created_ms = created ? created : p->created_ms;
+    take_place (p, job);
 }
 
 /* Registered with a referee before this one: what it wrote is taken up by whoever tends. */
@@ -82,12 +103,16 @@ static void
 take_session (struct placed *p, const json_t *job)
 {
     const char *session = kube_own_annotation (job, "session");
+    const char *pod_uid = kube_own_annotation (job, "pod-uid");
+    if (pod_uid && ! p->seat.is_claimed) {
+        replace (&p->pod.uid, pod_uid);
+        replace (&p->pod.name, kube_own_annotation (job, "pod"));
+        p->seat.is_claimed = true;
+    }
     const char *depth = kube_own_label (job, "depth");
     if (! session || p->session)
         return;
     replace (&p->session, session);
-    replace (&p->pod.uid, kube_own_annotation (job, "pod-uid"));
-    replace (&p->pod.name, kube_own_annotation (job, "pod"));
     p->depth = depth ? (uint32_t)strtoul (depth, NULL, 10) : UINT32_MAX;
     if (p->state != PLACED_ENDED)
         p->state = PLACED_RUNNING;
@@ -102,9 +127,9 @@ take_job_end (struct fleet *f, struct placed *p, bool is_well, const char *detai
         fleet_end (f, p, "ok", "it ended well and its answer was not heard");
     else if (p->pod.is_over || ! p->pod.name)
         fleet_end (f, p, "crashed", p->pod.fault ? p->pod.fault : detail);
-    else if (! p->job_fault) {
-        p->job_fault = x_strdup (detail ? detail : "its Job failed");
-        p->job_over_ms = clock_unix_ms ();
+    else if (! p->end.job_fault) {
+        p->end.job_fault = x_strdup (detail ? detail : "its Job failed");
+        p->end.job_over_ms = clock_unix_ms ();
     }
 }
 
@@ -208,7 +233,7 @@ take_pod (struct fleet *f, struct placed *p, const json_t *pod)
     const json_t *status = json_object_get (pod, "status");
     const char *uid = json_get_string (json_object_get (pod, "metadata"), "uid");
     const char *phase = json_get_string (status, "phase"), *ip = json_get_string (status, "podIP");
-    if (p->session && ! str_eq (p->pod.uid, uid))
+    if ((p->session || p->seat.is_claimed) && ! str_eq (p->pod.uid, uid))
         return; /* another one than the one that registered */
     bool has_news = ip && ! str_eq (p->pod.ip, ip);
     replace (&p->pod.name, name_of (pod));

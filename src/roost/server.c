@@ -251,6 +251,14 @@ open_door (struct referee *referee, const struct request *r)
                : verdict_error (404, "not found");
 }
 
+static struct verdict
+join_formation (struct referee *referee, const struct request *r)
+{
+    return r->pod_token && referee_has_fleet (referee)
+               ? fleet_seat (referee, r->pod_token, r->body, r->body_len)
+               : verdict_error (404, "not found");
+}
+
 static const struct {
     const char *method, *path;
     struct verdict (*handle) (struct referee *referee, const struct request *r);
@@ -260,6 +268,7 @@ static const struct {
     { "POST", "/register", register_session },
     { "POST", "/deregister", deregister },
     { "POST", "/doors", open_door },
+    { "POST", "/formation", join_formation },
 };
 
 static bool

@@ -206,7 +206,7 @@ def test_fleet_3_what_is_refused_of_a_roster(lab):
     assert "doors" in refused("E-DEP-003", "--to", "kubernetes", "--task", "go", "--door", "service")
     for target in ("systemd", "quadlet", "sandbox", "kagent", "nomad"):
         assert target in refused("E-DEP-005", "--to", target, "--task", "go")
-    assert "--roost-url" in render(project, "--roster", "--to", "kubernetes", "--task", "go", "--roost-url", "https://r").failed(exit_status=2).stderr
+    assert "--roost-url" in render(project, "--roster", "--to", "kubernetes", "--task", "go", "--roost-url", "https://r").failed("E-DEP-005").stderr
     made.roster["reachability"] = [{"from": "coder", "to": ["lead"]}]
     made.write()
     refused("E-ROS-008", "--to", "kubernetes", "--task", "go")

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from tests.integration.test_deploy_render import IMAGE, render, serving, team, writer
+from tests.integration.test_fleet_formation import *  # noqa: F403  the same formations, over the real control plane
+from tests.integration.test_fleet_formation import ALLOWED, kill_referee
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
@@ -47,6 +49,11 @@ def started(lab, plane):
     wipe(plane)
 
 
+@pytest.fixture
+def fleet(started):
+    return started(*ALLOWED)
+
+
 def wipe(plane):
     for kind in ("jobs", "pods"):
         for one in plane.api.list(kind):
@@ -74,11 +81,6 @@ def are_gone(fleet, jobs):
 
 def root_pod(fleet):
     return fleet.pods_of("root-1")[0]
-
-
-def kill_referee(fleet):
-    os.kill(fleet.roost.process.pid, signal.SIGKILL)
-    fleet.roost.process.wait()
 
 
 def test_fleet_8_21_an_answer_comes_home_and_sessions_cannot_read_the_api(started, plane):

@@ -104,7 +104,8 @@ render_request (const struct cli_args *args, struct deploy_request *r, struct de
         _cleanup_team_ struct team team = { 0 };
         if (! team_read (cli_value (args, "--roster"), &team, err))
             return false;
-        const struct deploy_formation formation = team_formation (&team);
+        struct deploy_formation formation = team_formation (&team);
+        formation.is_spread = str_eq (cli_value (args, "--placement"), "fleet");
         r->formation = &formation;
         r->manifest = team_entry (&team);
         bool is_rendered = deploy_render (r, files, err);

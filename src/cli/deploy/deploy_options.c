@@ -17,8 +17,15 @@
           .kind = CLI_VALUE_OR_NONE,                                                               \
           .value_name = "[<PATH>]",                                                                \
           .none_value = "roster.yaml",                                                             \
-          .conflicts = "--manifest --capsule --roost-url",                                         \
-          .help = "every member of a roster (a project folder or a roster.yaml), in one pod" },    \
+          .conflicts = "--manifest --capsule",                                                     \
+          .help = "every member of a roster (a project folder or a roster.yaml)" },                \
+        { .name = "--placement",                                                                   \
+          .kind = CLI_VALUE,                                                                       \
+          .value_name = "<pod|fleet>",                                                             \
+          .choices = "pod|fleet",                                                                  \
+          .fallback = "pod",                                                                       \
+          .requires = "--roster",                                                                  \
+          .help = "all members in one pod, or a pod each, which mur-roost starts" },               \
         { .name = "--image",                                                                       \
           .kind = CLI_VALUE,                                                                       \
           .value_name = "<REF>",                                                                   \

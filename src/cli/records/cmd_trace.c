@@ -80,7 +80,7 @@ cmd_trace_show (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     if (cli_has (args, "--tree"))
         return fleet_trace_tree (args, address, err) ? CLI_OK : CLI_FAILED;
-    if (address && str_starts (address, "frm_"))
+    if (address && ! cli_has (args, "--fleet") && str_starts (address, "frm_"))
         return show_formation (args, address, work_root, err) ? CLI_OK : CLI_FAILED;
     _cleanup_trace_ struct trace *t = recorded_trace (args, address, TRACE_TOLERANT, err);
     if (! t)

@@ -23,7 +23,7 @@ int
 cmd_trace_steps (const struct cli_args *args, struct mur_error **err)
 {
     const char *address = cli_positional (args, "SESSION");
-    if (address && str_starts (address, "frm_")) {
+    if (address && ! cli_has (args, "--fleet") && str_starts (address, "frm_")) {
         mur_fail (err, E_TRC_001, "a formation has no steps of its own");
         mur_hint (err, "`mur trace show %s` lists its members", address);
         return CLI_FAILED;

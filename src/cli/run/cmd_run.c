@@ -95,7 +95,9 @@ static bool
 read_launcher (struct run *r, struct mur_error **err)
 {
     struct stage_request *q = &r->request;
-    if (! launcher_inputs_read (&r->launcher, err))
+    if (! launcher_inputs_read (&r->launcher, err) ||
+        (cli_has (r->args, "--fleet-member") &&
+         ! launcher_take_seat (&r->launcher, cli_value (r->args, "--fleet-token"), err)))
         return false;
     const struct rec_formation *then =
         run_replay_of (r) ? &player_record (run_replay_of (r)->player)->formation : NULL;
@@ -110,6 +112,11 @@ read_launcher (struct run *r, struct mur_error **err)
     q->time.has_inherited_deadline = cli_has (r->args, "--inherited-deadline");
     q->time.inherited_deadline_ms =
         q->time.has_inherited_deadline ? cli_number (r->args, "--inherited-deadline") : 0;
+    uint64_t shared_ms = r->launcher.seat ? fleet_seat_deadline_ms (r->launcher.seat) : 0;
+    if (shared_ms) {
+        q->time.has_inherited_deadline = true;
+        q->time.inherited_deadline_ms = shared_ms;
+    }
     q->time.own_deadline_secs =
         cli_has (r->args, "--deadline") ? cli_number (r->args, "--deadline") : 0;
     q->bind_addr = cli_value (r->args, "--bind");

@@ -111,6 +111,22 @@ launcher_inputs_read (struct launcher_inputs *in, struct mur_error **err)
     return true;
 }
 
+bool
+launcher_take_seat (struct launcher_inputs *in, const char *token_file, struct mur_error **err)
+{
+    if (in->formation_id)
+        return mur_fail (err, E_RUN_046,
+                         "MURMUR_FORMATION_ID is set: a pod's place in a formation is "
+                         "mur-roost's to give");
+    in->seat = fleet_seat_take (getenv ("MURMUR_ROOST_URL"), token_file, err);
+    if (! in->seat)
+        return false;
+    in->formation_id = x_strdup (fleet_seat_formation (in->seat));
+    in->membership =
+        membership_of_channel (fleet_seat_channel (in->seat), in->formation_id, true, err);
+    return in->membership != NULL;
+}
+
 void
 launcher_inputs_clear (struct launcher_inputs *in)
 {
@@ -118,4 +134,5 @@ launcher_inputs_clear (struct launcher_inputs *in)
     spawner_clear (&in->spawner);
     free (in->formation_id);
     membership_free (in->membership);
+    fleet_seat_free (in->seat);
 }

@@ -11,12 +11,14 @@
 #include "base/secret.h"
 #include "spawn/child/spawner.h"
 #include "spawn/formation/membership.h"
+#include "spawn/remote/fleet_seat.h"
 
 struct launcher_inputs {
     struct secret *grant; /* NULL: none */
     struct spawner spawner;
     char *formation_id;            /* NULL: none */
     struct membership *membership; /* NULL: no member */
+    struct fleet_seat *seat;       /* of a formation of a fleet; NULL: none */
 };
 
 /* One line of standard input, for --spawn-grant-stdin. NULL with E-RUN-019 (no line, or what can be
@@ -26,4 +28,8 @@ struct secret *launcher_read_grant (struct mur_error **err);
 /* The variables, in their order: blank is none. E-RUN-020, E-RUN-044, E-RUN-046; warns W-RUN-007.
  */
 bool launcher_inputs_read (struct launcher_inputs *in, struct mur_error **err);
+/* In place of the formation's variables: the seat of this pod, by its token of that file. After
+ * them. E-RUN-019, E-RUN-045 to E-RUN-047, E-RUN-053, E-IO-003. */
+bool
+launcher_take_seat (struct launcher_inputs *in, const char *token_file, struct mur_error **err);
 void launcher_inputs_clear (struct launcher_inputs *in);

@@ -43,6 +43,8 @@ describe (const json_t *job, const json_t *news)
     json_set_string (o, "parent", kube_own_label (job, "parent"));
     json_set_string (o, "spawned_by", kube_own_annotation (job, "parent-session"));
     json_set_string (o, "delegation_id", kube_own_annotation (job, "delegation"));
+    json_set_string (o, "formation_id", kube_own_annotation (job, "formation"));
+    json_set_string (o, "member", kube_own_annotation (job, "member"));
     json_set_string (o, "started_at", fleet_job_meta (job, "creationTimestamp"));
     return o;
 }
@@ -53,10 +55,11 @@ print_row (const json_t *job)
     _cleanup_free_ char *state = fleet_job_state (job);
     _cleanup_free_ char *capsule = x_asprintf ("%s@%s", or_dash (kube_own_annotation (job, "name")),
                                                or_dash (kube_own_annotation (job, "version")));
-    out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %s\n",
+    const char *member = kube_own_annotation (job, "member");
+    out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %-20s  %s\n",
                 or_dash (kube_own_annotation (job, "session")), capsule, state,
                 or_dash (kube_own_label (job, "root")), or_dash (fleet_job_meta (job, "name")),
-                or_dash (fleet_job_meta (job, "creationTimestamp")));
+                or_dash (fleet_job_meta (job, "creationTimestamp")), or_dash (member));
 }
 
 static void
@@ -95,8 +98,8 @@ fleet_sessions_list (const struct cli_args *args, struct mur_error **err)
         return CLI_FAILED;
     _cleanup_json_ json_t *news = fleet_news (&v);
     if (! cli_has (args, "--json")) {
-        out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %s\n", "SESSION", "CAPSULE", "STATUS",
-                    "ROOT", "JOB", "STARTED");
+        out_printf ("%-36s  %-24s  %-12s  %-24s  %-24s  %-20s  %s\n", "SESSION", "CAPSULE",
+                    "STATUS", "ROOT", "JOB", "STARTED", "MEMBER");
         json_array_foreach (v.items, i, job) print_row (job);
         report_waits (&v, news);
         if (! json_array_size (v.items))

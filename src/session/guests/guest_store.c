@@ -49,8 +49,11 @@ find_peer (void *ctx, const char *name, struct guest_peer *out)
     pthread_mutex_lock (&s->now.lock);
     bool is_trusted = s->now.task && s->now.task->task->is_trusted;
     pthread_mutex_unlock (&s->now.lock);
-    *out = (struct guest_peer){ membership_address (m, name, NULL), secret_copy (token),
-                                is_trusted ? "trusted" : "untrusted" };
+    char *base = membership_address (m, name, NULL);
+    *out = (struct guest_peer){ .base = base,
+                                .asked_for = base ? membership_asked_for (m, base) : NULL,
+                                .token = secret_copy (token),
+                                .trust = is_trusted ? "trusted" : "untrusted" };
     return out->base != NULL;
 }
 

@@ -63,7 +63,8 @@ is_allowed (const struct session *s, const char *url)
 {
     _cleanup_allow_list_ struct allow_list list = { .hold = held_hosts_of (s) };
     read_allowed (s, &list);
-    return allow_list_matches_authority (&list, "http", url + strlen ("http://"));
+    _cleanup_free_ char *asked_for = membership_asked_for (s->asked->launcher.membership, url);
+    return allow_list_matches_authority (&list, "http", asked_for);
 }
 
 void

@@ -18,25 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TOKEN_BYTES        ((size_t)64 << 10)
 #define ANSWER_BYTES       ((size_t)64 << 10) /* as much as a parent's model is shown */
 #define END_TIMEOUT_MS     5000
 #define ABANDON_TIMEOUT_MS 500
-
-/* The pod's own token, which the cluster renews. */
-static struct secret *
-read_pod_token (const char *path, struct mur_error **err)
-{
-    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    _cleanup_buf_ struct buf text = { 0 };
-    if (fd < 0 || ! fd_read_all (fd, TOKEN_BYTES, &text) || ! text.len) {
-        mur_fail_errno (err, E_RUN_019, "--fleet-token %s cannot be read, or is empty", path);
-        return NULL;
-    }
-    struct secret *token = secret_new (text.data, strcspn (text.data, "\r\n"));
-    secret_wipe (text.data, text.len);
-    return token;
-}
 
 /* What a pod is told of its fleet: whose tokens its door takes, where its children go. */
 static bool
@@ -71,7 +55,7 @@ roost_session_begin (struct session *s, struct mur_error **err)
     if (! grant && ! token_file && ! s->policy->spawn_allow.len)
         return true;
     _cleanup_secret_ struct secret *pod_token =
-        token_file ? read_pod_token (token_file, err) : NULL;
+        token_file ? registration_pod_token (token_file, err) : NULL;
     if (token_file && ! pod_token)
         return false;
     _cleanup_json_ json_t *fleet = NULL;

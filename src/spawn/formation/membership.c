@@ -36,7 +36,7 @@ struct membership {
     char *formation_id, *member;
     pid_t launcher;
     char *launcher_start;
-    bool is_entry;
+    bool is_entry, is_far;
     unsigned char verify_key[ED25519_KEY_LEN];
     struct callee *callees;
     size_t len;
@@ -306,14 +306,20 @@ membership_take (const char *formation_id, struct mur_error **err)
         return NULL;
     if (! formation_id)
         return mur_fail (err, E_RUN_046, VARIABLE " is set without MURMUR_FORMATION_ID"), NULL;
+    int fd = open_channel (err);
+    return fd < 0 ? NULL : membership_of_channel (fd, formation_id, false, err);
+}
+
+struct membership *
+membership_of_channel (int fd, const char *formation_id, bool is_far, struct mur_error **err)
+{
     _cleanup_ (membership_freep) struct membership *m = x_new0 (struct membership);
     condition_init (&m->changed);
     pthread_mutex_init (&m->lock, NULL);
     m->stop_fd = -1;
-    m->fd = open_channel (err);
+    m->fd = fd;
+    m->is_far = is_far;
     struct mur_error *unloadable = NULL;
-    if (m->fd < 0)
-        return NULL;
     if (! ed25519_load (&unloadable)) {
         mur_fail (err, E_RUN_046, "%s", unloadable->message);
         mur_error_free (unloadable);
@@ -464,6 +470,13 @@ membership_address (struct membership *m, const char *callee, struct cancel *can
     pthread_mutex_unlock (&m->lock);
     cancel_remove (cancel, listener);
     return url;
+}
+
+char *
+membership_asked_for (const struct membership *m, const char *url)
+{
+    const char *authority = url + strlen ("http://"), *port = strrchr (authority, ':');
+    return m->is_far ? x_asprintf ("localhost%s", port ? port : "") : x_strdup (authority);
 }
 
 char *

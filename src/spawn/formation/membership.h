@@ -23,6 +23,10 @@ struct membership;
 /* Reads MURMUR_FORMATION_CHANNEL's descriptor: its first line within 10 s, then address lines on a
  * thread of its own. Unset or blank: NULL without error. E-RUN-046. */
 struct membership *membership_take (const char *formation_id, struct mur_error **err);
+/* The same of a channel in this process: <fd> is taken over, and what is written there are the
+ * lines of one. <is_far>: the others are on other machines. E-RUN-046. */
+struct membership *
+membership_of_channel (int fd, const char *formation_id, bool is_far, struct mur_error **err);
 /* The place of a session that runs again: as it was, but nobody is there, and no token opens a
  * door.
  */
@@ -46,6 +50,9 @@ const struct secret *membership_token (const struct membership *m, const char *c
 /* "http://host:port" of a callee's door: waits up to FORMATION_ADDRESS_MS for it. Owned; NULL: no
  * callee, it did not come, or the wait was cancelled (cancel may be NULL). */
 char *membership_address (struct membership *m, const char *callee, struct cancel *cancel);
+/* What a caller's network list is asked about a callee's address, "host:port": `localhost` admits
+ * the others of a formation wherever they are. Owned. */
+char *membership_asked_for (const struct membership *m, const char *url);
 /* "coder=http://coder.formation.invalid ...": MURMUR_FORMATION_PEERS. Owned; NULL without callees.
  */
 char *membership_peers_text (const struct membership *m);

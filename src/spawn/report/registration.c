@@ -2,9 +2,12 @@
 #include "spawn/report/registration.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fdio.h"
 #include "base/text.h"
 #include "spawn/child/roost_client.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 /* The daemon itself gives a connection as long. */
@@ -12,6 +15,7 @@
 #define PROBE_TIMEOUT_MS    2000
 #define POD_REPEATS         20
 #define POD_REPEAT_MS       1000
+#define TOKEN_BYTES         ((size_t)64 << 10)
 
 static bool
 refuse (const char *roost_url, const char *reason, const char *hint, struct mur_error **err)
@@ -49,6 +53,20 @@ registration_probe (struct http_client *http, const char *roost_url, struct mur_
     _cleanup_json_ json_t *answer = roost_ask (http, &request, &refusal);
     _cleanup_free_ char *reason = refusal.text;
     return answer || registration_refuse (roost_url, reason, err);
+}
+
+struct secret *
+registration_pod_token (const char *path, struct mur_error **err)
+{
+    _cleanup_close_ int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    _cleanup_buf_ struct buf text = { 0 };
+    if (fd < 0 || ! fd_read_all (fd, TOKEN_BYTES, &text) || ! text.len) {
+        mur_fail_errno (err, E_RUN_019, "--fleet-token %s cannot be read, or is empty", path);
+        return NULL;
+    }
+    struct secret *token = secret_new (text.data, strcspn (text.data, "\r\n"));
+    secret_wipe (text.data, text.len);
+    return token;
 }
 
 struct secret *

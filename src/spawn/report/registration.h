@@ -21,6 +21,8 @@ struct registrant {
     json_t **fleet; /* a pod's: what the answer says of the fleet, owned; or NULL */
 };
 
+/* The projected token of a fleet's pod, which the cluster renews. Owned; NULL with E-RUN-019. */
+struct secret *registration_pod_token (const char *path, struct mur_error **err);
 /* POST <roost_url>/register; the credential (msc1), owned. NULL with E-RUN-019: the URL is not set,
  * the daemon cannot be reached, refused, or answered without a credential. */
 struct secret *registration_ask (struct http_client *http, const char *roost_url,

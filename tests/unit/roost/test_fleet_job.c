@@ -5,7 +5,7 @@
  */
 #include "tests/unit/testing.h"
 
-#include "roost/fleet_job.h"
+#include "deploy/fleet_job.h"
 
 #include <string.h>
 

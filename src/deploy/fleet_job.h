@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A child as a Job, and the names of what belongs to it. Pure: the same facts, the same object.
+ * A child, or a member of a formation, as a Job, and the names of what belongs to it. Pure: the
+ * same facts, the same object.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/json.h"
 
+struct job_seat {
+    const char *formation, *member; /* NULL: none */
+    const char *job;                /* name of its Job */
+};
+
 struct job_facts {
     const char *namespace, *image, *queue, *roost_url; /* queue NULL: none */
     const char *records_store;                         /* NULL: records stay in the pod */
     const char *ca;      /* ConfigMap with ca.crt; NULL: the image's authorities alone */
     const char *seccomp; /* profile on the nodes; NULL: the runtime's */
-    const char *delegation, *context_id;
+    const char *delegation, *context_id; /* NULL: a member of a formation */
+    struct job_seat seat;                /* its place in a formation; of a child none */
     const char *name, *version, *sha256;
-    const char *grant; /* the approval's payload under its MAC */
-    const char *root, *parent_session;
+    const char *grant;                       /* the approval's payload under its MAC */
+    const char *root, *parent_session;       /* of a member NULL */
     const char *parent_job;                  /* of the session that asks */
     const char *parent_pod, *parent_pod_uid; /* the owner */
     bool has_v6;                             /* pods have addresses of IPv6 */

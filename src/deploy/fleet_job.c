@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "roost/fleet_job.h"
+#include "deploy/fleet_job.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "deploy/authorities.h"
 #include "deploy/object_name.h"
 #include "net/kube/kube_object.h"
-#include "roost/fleet_internal.h"
 
 #include <string.h>
 
@@ -29,7 +28,8 @@ bare (const char *name)
 static json_t *
 metadata_of (const struct job_facts *j)
 {
-    _cleanup_free_ char *name = fleet_job_name (j->delegation);
+    _cleanup_free_ char *name =
+        j->seat.job ? x_strdup (j->seat.job) : fleet_job_name (j->delegation);
     char depth[16];
     snprintf (depth, sizeof depth, "%u", j->depth);
     json_t *labels = json_pack ("{s:s,s:s,s:s,s:s}", KUBE_OWN_PREFIX "root", j->root,
@@ -37,11 +37,12 @@ metadata_of (const struct job_facts *j)
                                 bare (j->name), KUBE_OWN_PREFIX "depth", depth);
     if (j->queue)
         json_set_string (labels, "kueue.x-k8s.io/queue-name", j->queue);
-    json_t *annotations =
-        json_pack ("{s:s,s:s,s:s,s:s,s:s,s:s}", KUBE_OWN_PREFIX "delegation", j->delegation,
-                   KUBE_OWN_PREFIX "name", j->name, KUBE_OWN_PREFIX "version", j->version,
-                   KUBE_OWN_PREFIX "sha256", j->sha256, KUBE_OWN_PREFIX "grant", j->grant,
-                   KUBE_OWN_PREFIX "parent-session", j->parent_session);
+    json_t *annotations = json_pack (
+        "{s:s*,s:s,s:s,s:s,s:s,s:s*,s:s*,s:s*}", KUBE_OWN_PREFIX "delegation", j->delegation,
+        KUBE_OWN_PREFIX "name", j->name, KUBE_OWN_PREFIX "version", j->version,
+        KUBE_OWN_PREFIX "sha256", j->sha256, KUBE_OWN_PREFIX "grant", j->grant,
+        KUBE_OWN_PREFIX "parent-session", j->parent_session, KUBE_OWN_PREFIX "formation",
+        j->seat.formation, KUBE_OWN_PREFIX "member", j->seat.member);
     /* The pod, not its Job: one that takes its place takes no children over. No controller: a queue
      * would pass over what has one. */
     json_t *owner = json_pack ("[{s:s,s:s,s:s,s:s,s:b,s:b}]", "apiVersion", "v1", "kind", "Pod",
@@ -56,9 +57,10 @@ static json_t *
 environment_of (const struct job_facts *j)
 {
     _cleanup_json_ json_t *spawner =
-        json_pack ("{s:s,s:s,s:s}", "session_id", j->parent_session, "context_id", j->context_id,
-                   "delegation_id", j->delegation);
-    _cleanup_free_ char *spawner_text = json_text (spawner, JSON_TEXT_ORDERED);
+        j->delegation ? json_pack ("{s:s,s:s,s:s}", "session_id", j->parent_session, "context_id",
+                                   j->context_id, "delegation_id", j->delegation)
+                      : NULL;
+    _cleanup_free_ char *spawner_text = spawner ? json_text (spawner, JSON_TEXT_ORDERED) : NULL;
     json_t *env = json_array ();
     for (size_t i = 0; i < j->env->len; i++)
         json_array_append_new (env,
@@ -74,8 +76,9 @@ environment_of (const struct job_facts *j)
                   { "MURMUR_ROOST_URL", j->roost_url },
                   { "MURMUR_SPAWNER", spawner_text } };
     for (size_t i = 0; i < ARRAY_LEN (fixed); i++)
-        json_array_append_new (
-            env, json_pack ("{s:s,s:s}", "name", fixed[i].name, "value", fixed[i].value));
+        if (fixed[i].value)
+            json_array_append_new (
+                env, json_pack ("{s:s,s:s}", "name", fixed[i].name, "value", fixed[i].value));
     return env;
 }
 
@@ -91,6 +94,7 @@ arguments_of (const struct job_facts *j)
     const char *const pairs[][2] = {
         { "--capsule", j->name },
         { "--capsule-version", j->version },
+        { "--capsule-sha256", j->seat.member ? j->sha256 : NULL },
         { "--workdir", "/work" },
         { "--bind", j->has_v6 ? "::" : "0.0.0.0" },
         { "--port", port },
@@ -100,7 +104,8 @@ arguments_of (const struct job_facts *j)
         { "--records-store", j->records_store },
         { "--inherited-deadline", j->inherited_deadline_ms ? deadline : NULL },
     };
-    json_t *args = json_pack ("[s,s,s]", "run", "--no-env-file", "--contained-launch");
+    json_t *args = json_pack ("[s,s,s]", "run", "--no-env-file",
+                              j->seat.member ? "--fleet-member" : "--contained-launch");
     for (size_t i = 0; i < ARRAY_LEN (pairs); i++)
         for (size_t n = 0; pairs[i][1] && n < 2; n++)
             json_array_append_new (args, json_string (pairs[i][n]));
