@@ -315,7 +315,9 @@ static const struct cli_command commands[] = {
       "mur run --task \"summarise notes.txt\" --workdir .\n"
       "mur run --explain-scope\n"
       "mur run --json --manifest bots/triage/murmur.yaml",
-      NO_POS, cli_run_options, cmd_run, cli_run_check, NULL, "--task" },
+      NO_POS, cli_run_options, cmd_run, cli_run_check, NULL, "--task",
+      .exits = "1 when the task did not end well; with --roster the entry's status, or 128 and the "
+               "signal that ended it." },
     { "chat", "Talk to a capsule",
       "Launches the capsule of a folder or manifest and ends it with the conversation, or joins a "
       "running session. /help lists what else a line may say; Ctrl-C cancels the turn, at the prompt "
@@ -325,7 +327,7 @@ static const struct cli_command commands[] = {
       POS ({ "TARGET", false, false,
              "capsule folder or manifest, or a running session: @N, its id or the id's last "
              "characters (default: .)" }),
-      cli_chat_options, cmd_chat },
+      cli_chat_options, cmd_chat, .exits = "In a pipe 1 when one of the answers failed." },
     { "ps", "List running capsules",
       "Asks each recorded door whether it still answers. Records whose process is gone are "
       "removed, unless --json. DETACHED: yes when it goes on after whoever started it has ended; "
@@ -347,21 +349,24 @@ static const struct cli_command commands[] = {
       "Shows turns, tool results and answers as they come, from the oldest event the capsule still "
       "holds. Ctrl-C ends the watch, not the capsule. At a terminal it is a live view, with "
       "thinking and tokens; a pipe gets plain lines.",
-      "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, cmd_watch },
+      "mur watch\nmur watch --url localhost:40123", SESSION_POS, watch_options, cmd_watch,
+      .exits = "0 also when the session ended by itself, 1 when the connection to it was lost." },
     { "send", "Send a task to a running capsule",
       "Follows the task to its end: a live view at a terminal, the answer alone in a pipe. Without "
       "a session the newest is meant. A task that asks something ends the command with its "
       "question; `mur answer` goes on.",
       "mur send \"And now?\"\nmur send @2 \"How is it?\"\ngit diff | mur send @1 -", TEXT_POS,
-      send_options, cmd_send, cli_check_text },
+      send_options, cmd_send, cli_check_text,
+      .exits = "1 when the task failed, was cancelled or asks something." },
     { "answer", "Answer a task that asks", "Follows the task as `mur send` does.",
       "mur answer \"yes\"\nmur answer @2 \"the second one\"", TEXT_POS, answer_options, cmd_answer,
-      cli_check_text },
+      cli_check_text, .exits = "1 when the task failed, was cancelled or asks again." },
     { "cancel", "Cancel one task of a running capsule", NULL, "mur cancel @1 tsk_0190f3c2",
       POS ({ "SESSION", false, false,
              "@N, a full session id, or its last characters (with --url: the task)" },
            { "TASK_ID", false, false, "the task" }),
-      cancel_options, cmd_cancel, cli_check_cancel },
+      cancel_options, cmd_cancel, cli_check_cancel,
+      .exits = "0 for every task the capsule holds, also one that had ended." },
     { "stop", "End a running capsule, or a whole formation",
       "Asks the capsule to end its tasks, then signals it, and says what was left running.",
       "mur stop @1 --timeout 30",
@@ -433,7 +438,7 @@ static const struct cli_command commands[] = {
       "but the replay's own records changes. The first difference is told with its turn, part, byte "
       "and cause. Needs trace.capture: content.",
       "mur replay\nmur replay @2 --json\nmur replay --with-system-prompt new.txt", SESSION_POS,
-      cli_replay_options, cmd_replay },
+      cli_replay_options, cmd_replay, .exits = "1 when something differs." },
     { "trace show", "Show what a recorded session did",
       "A report of one session: its grants, turns, tokens, calls and how it ended. With --body, "
       "the exact bytes of one "
@@ -526,10 +531,10 @@ static const struct cli_command commands[] = {
       "mur mcp show filesystem",
       POS ({ "SERVER", true, false, "its name, with @version or the newest" }),
       cli_mcp_show_options, cmd_mcp_show },
-    { "mcp diff", "Compare what a server says of its tools with what was reviewed",
-      "Ends with 1 when something differs.", "mur mcp diff filesystem",
+    { "mcp diff", "Compare what a server says of its tools with what was reviewed", NULL,
+      "mur mcp diff filesystem",
       POS ({ "SERVER", true, false, "its name, with @version or the newest" }),
-      cli_mcp_diff_options, cmd_mcp_diff },
+      cli_mcp_diff_options, cmd_mcp_diff, .exits = "1 when something differs." },
     { "mcp update", "Review another version of a server and pack it",
       "Shows what is different and asks.", "mur mcp update filesystem@2026.9.14",
       POS ({ "SERVER", true, false, "its name, with the new version" }), cli_mcp_update_options,
@@ -630,14 +635,15 @@ static const struct cli_command commands[] = {
     { "trust list", "List one's own keys and those that are trusted", NULL, NULL, NO_POS,
       no_options, cmd_trust_list },
     { "precompile", "Compile components before their first run", NULL, NULL,
-      POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile },
+      POS ({ "ZIP", true, true, "packed artifacts" }), precompile_options, cmd_precompile,
+      .exits = "1 when one of them failed." },
 
     { "doctor", "Check a project and this machine",
       "Never launches and never writes, but for the program of --learn. Each problem comes with the "
-      "command that fixes it; exit 1 when there is an error.",
+      "command that fixes it.",
       "mur doctor\nmur doctor --learn mytool -- --version",
       POS ({ "ARGS", false, true, "arguments of the program to learn" }), doctor_options,
-      cmd_doctor, check_doctor },
+      cmd_doctor, check_doctor, .exits = "1 when it found an error; warnings do not count." },
     { "config set", "Change one configuration key", NULL,
       "mur config set -g credentials.ANTHROPIC_API_KEY sk-...",
       POS ({ "KEY", true, false,

@@ -71,7 +71,13 @@ struct cli_command {
     char *(*check) (const struct cli_args *args);
     const char *registry_hint; /* the one hint line after an unknown --registry, or NULL */
     const char *stray_option;  /* "--task": what an argument too many was meant for, or NULL */
+    const char *exits; /* what its exit status says beside what every command's says, or NULL */
 };
+
+/* What the exit status of every command says. */
+#define CLI_EVERY_EXIT                                                                             \
+    "0 for success, 1 for any error with a code, 2 for a command line that cannot be read, 130 "   \
+    "where a task was given up with Ctrl-C."
 
 /* "trace", "eval", ...: their members are the commands named "<group> <member>". Ends with a NULL
  * name. */

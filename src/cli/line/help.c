@@ -137,6 +137,15 @@ indented_lines (struct buf *out, const char *text)
 }
 
 static void
+exit_status (const struct page *p, const char *own)
+{
+    _cleanup_free_ char *text = own ? x_asprintf ("%s %s", CLI_EVERY_EXIT, own) : NULL;
+    buf_puts (p->out, "\nExit status:\n  ");
+    wrapped (p, text ? text : CLI_EVERY_EXIT, 2, 2);
+    buf_putc (p->out, '\n');
+}
+
+static void
 command_help (const struct cli_command *c, const struct page *p)
 {
     struct buf *out = p->out;
@@ -163,6 +172,7 @@ command_help (const struct cli_command *c, const struct page *p)
         if (! o->is_hidden)
             option_row (p, o);
     row (p, "-h, --help", "print this", COLUMN);
+    exit_status (p, c->exits);
     if (c->example) {
         buf_puts (out, "\nExamples:\n");
         indented_lines (out, c->example);
@@ -208,6 +218,7 @@ program_help (const struct cli_table *table, const struct page *p)
     buf_puts (out, "\nOptions:\n");
     row (p, "-h, --help", "print this; `mur <COMMAND> --help` for one command", 18);
     row (p, "-V, --version", "print the version", 18);
+    exit_status (p, NULL);
     buf_puts (out, "\nExamples:\n");
     indented_lines (out, "mur new agent hello && cd hello\n"
                          "mur run --task \"say hello\"\n"

@@ -57,6 +57,11 @@ put_command (struct buf *out, const struct cli_command *c)
     for (const struct cli_option *o = c->options; o->name; o++)
         if (! o->is_hidden)
             put_option (out, o);
+    if (c->exits) {
+        buf_puts (out, ".PP\nExit status: ");
+        roff_put (out, c->exits);
+        buf_putc (out, '\n');
+    }
     if (c->example) {
         buf_puts (out, ".PP\n.nf\n");
         roff_put (out, c->example);
@@ -106,11 +111,9 @@ put_environment (struct buf *out)
 static void
 put_statuses (struct buf *out)
 {
-    buf_puts (
-        out,
-        ".SH EXIT STATUS\n"
-        "0 for success, 1 for any error with a code, 2 for a command line that cannot be read, "
-        "130 where a task was given up with Ctrl\\-C.\n");
+    buf_puts (out, ".SH EXIT STATUS\n");
+    roff_put (out, CLI_EVERY_EXIT);
+    buf_putc (out, '\n');
 }
 
 /* "run" is a command, "trace" the first word of several. */

@@ -292,6 +292,7 @@ test_every_command_has_tidy_help_with_all_its_options (void **state)
         _cleanup_buf_ struct buf help = { 0 };
         assert_true (cli_help (&cli_table, c->name, CLI_HELP_WIDTH, &help));
         assert_lines_are_tidy (c->name, help.data);
+        assert_non_null (strstr (help.data, "Exit status:\n  0 for success, 1 for any error"));
         for (const struct cli_option *o = c->options; o->name; o++)
             if (! o->is_hidden && ! strstr (help.data, o->name))
                 fail_msg ("help of %s lacks %s", c->name, o->name);
