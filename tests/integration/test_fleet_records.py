@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from tests.integration.test_fleet_formation import ALLOWED, SpreadTeam
 from tests.support.delegation import delegate, reads, turn
 from tests.support.fleet import Fleet
 from tests.support.lab import SLOWER
@@ -62,6 +63,22 @@ def test_fleet_2_all_records_of_a_child_come_home_and_a_tree_is_fetched_by_its_r
         said = lab.mur("trace", "fetch", store.url, root, "--tree", **far).ok().stdout
         assert [line.split(":")[0] for line in said.splitlines()] == [root, child] and said.count("ended ok") == 2
         assert "child" in lab.mur("trace", "show", child, **far).ok().stdout
+
+
+def test_formation_on_a_fleet_leaves_the_records_of_every_member_whole(lab, store):
+    with Fleet(lab, *ALLOWED, "--records-store", store.url) as fleet:
+        team = SpreadTeam(fleet)
+        team.deploy(change=lambda job: job["spec"]["template"]["spec"]["containers"][0]["args"].extend(["--records-store", store.url]))
+        peers = team.at_work()
+        assert "coder answers" in team.answer()
+        sessions = {name: fleet.annotation(job, "session") for name, job in [*peers.items(), ("lead", team.entry())]}
+        team.gone(peers)
+        eventually(lambda: all(complete(store, session) for session in sessions.values()), 40 * SLOWER, f"all are whole: {fleet.logs()}")
+        far = elsewhere(lab)
+        for name, session in sessions.items():
+            said = lab.mur("trace", "fetch", store.url, session, **far).ok().stdout
+            assert said.startswith(f"{session}: ") and "ended" in said and ("ended ok" in said or name != "lead")
+            assert name in lab.mur("trace", "show", session, **far).ok().stdout
 
 
 def test_fleet_2_a_child_whose_parent_died_first_has_shipped_its_records(lab, store):
