@@ -5,7 +5,6 @@
 #include "door/callers/refuse.h"
 #include "door/envelope.h"
 #include "door/event_stream.h"
-#include "door/params.h"
 #include "door/tasks/intake.h"
 #include "door/tasks/list_query.h"
 #include "door/tasks/message.h"
@@ -583,11 +582,6 @@ dispatch (struct call *c)
     const json_t *tenant = json_object_get (c->envelope.params, "tenant");
     if (tenant && ! (json_is_string (tenant) && json_string_length (tenant) == 0)) {
         answer_error (c, RPC_INVALID_PARAMS, "Invalid params: tenant is not supported", NULL);
-        return;
-    }
-    _cleanup_free_ char *fault = params_fault (c->method, c->envelope.params);
-    if (fault) {
-        answer_error (c, RPC_INVALID_PARAMS, fault, NULL);
         return;
     }
     table[c->method].run (c);

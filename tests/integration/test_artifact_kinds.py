@@ -2,7 +2,6 @@
 #
 # An artifact is of the kind it is declared as, and whole, before anybody relies on it.
 
-import shutil
 import zipfile
 
 import pytest
@@ -17,23 +16,20 @@ def declared(project, name, runtime):
 
 
 @pytest.mark.parametrize("name, is_a, runtime", [
-    ("std/driver-openai", "driver", "tool"), ("std/driver-acp", "driver", "tool"), ("std/hook-deny", "hook", "tool"),
-    ("std/files", "tool", "hook"), ("std/files", "tool", "skill"), ("std/files", "tool", "mcp"), ("std/hook-deny", "hook", "driver"),
-    ("std/driver-openai", "driver", "hook")])
-def test_an_artifact_of_another_kind_than_declared_is_refused_with_its_kind(lab, name, is_a, runtime):
+    ("std/driver-openai", "driver", "tool"), ("std/hook-deny", "hook", "tool"), ("std/files", "tool", "hook"),
+    ("std/files", "tool", "skill"), ("std/hook-deny", "hook", "driver")])
+def test_an_artifact_of_another_kind_than_declared_is_told_with_its_kind(lab, name, is_a, runtime):
+    """The manifest that uses it decides what it is: that may be meant."""
     project = declared(lab.agent(steps=[{"text": "hi"}]), name, runtime)
-    for command in (("run", "--task", "x"), ("doctor",), ("install",)):
-        refused = project.mur(*command)
-        told = refused.stdout + refused.stderr
-        assert refused.code == 1 and f"{name}@0.1.0 is a {is_a}, and it is declared as a {runtime}" in told, told
-        assert f"write runtime: {is_a} beside its name in murmur.yaml" in told
+    for command in (("run", "--task", "x"), ("doctor",)):
+        done = project.mur(*command)
+        told = done.stdout + done.stderr
+        assert "W-REG-005" in told and f"{name}@0.1.0 is a {is_a}, and it is declared as a {runtime}: write runtime: {is_a} beside" in told, told
 
 
-def test_a_tool_is_no_driver_of_a_model(lab):
-    project = lab.agent(steps=[{"text": "hi"}])
-    manifest = project / "murmur.yaml"
-    manifest.write_text(manifest.read_text().replace("std/driver-scripted", "std/files"))
-    assert "std/files@0.1.0 is a tool, and it is declared as a driver" in project.mur("run", "--task", "x").failed("E-REG-015").stderr
+def test_a_driver_that_is_declared_as_a_tool_runs(lab):
+    declared(project := lab.agent(steps=[{"text": "hi"}]), "std/driver-openai", "tool")
+    assert project.run("--task", "x", "--print").ok().stdout == "hi\n"
 
 
 def test_a_driver_packed_as_a_tool_without_a_schema_still_drives(lab):
@@ -46,24 +42,20 @@ def test_a_driver_packed_as_a_tool_without_a_schema_still_drives(lab):
     manifest = project / "murmur.yaml"
     manifest.write_text(manifest.read_text().replace("std/driver-scripted", "local/plain"))
     refused = project.mur("run", "--task", "x")
-    assert name and "E-REG-015" not in refused.stderr
+    assert name and "W-REG-005" not in refused.stderr
 
 
 @pytest.mark.parametrize("says, component, is_a", [("tool", "hook-seed", "hook"), ("driver", "hook-seed", "hook")])
-def test_a_package_whose_component_is_of_another_kind_is_not_published(lab, says, component, is_a):
+def test_a_package_whose_component_is_of_another_kind_is_told_at_publish(lab, says, component, is_a):
     source = lab.directory / "odd"
     source.mkdir()
-    found = own_component(component)
-    shutil.copy(found, source / "odd.wasm")
     (source / "murmur.yaml").write_text(f'name: odd\nversion: "0.1.0"\nruntime: {says}\n')
     package = lab.directory / "odd-0.1.0.mur.zip"
     with zipfile.ZipFile(package, "w") as out:
         out.write(source / "murmur.yaml", "murmur.yaml")
-        out.write(source / "odd.wasm", "odd.wasm")
-    refused = lab.mur("publish", package).failed("E-REG-015")
-    assert f"says runtime: {says}, and its component is a {is_a}" in refused.stderr and f"write runtime: {is_a}" in refused.stderr
-    lab.mur("install", "-g", package).failed("E-REG-015")
-    assert not list(lab.murmur_home.glob("artifacts/local/odd/**/*.mur.zip"))
+        out.write(own_component(component), "odd.wasm")
+    told = lab.mur("publish", package).ok().stderr
+    assert f"says runtime: {says}, and its component is a {is_a}" in told and f"write runtime: {is_a}" in told
 
 
 def damaged(lab):

@@ -361,7 +361,7 @@ def test_report_each_failure_of_a_provider_ends_in_one_sentence_on_a_terminal(de
 
 
 def test_report_24_a_component_that_is_no_tool_is_said_at_launch(lab):
-    """A package that does not say what it is: it may never be called, so it is a warning."""
-    odd = lab.publish("notes", own_component("hook-seed"), runtime="wasm")
-    result = lab.agent(steps=[{"text": "fine"}], tools=[odd]).run("--task", "go").ok()
+    """Another kind of artifact under `runtime: tool`: it may never be called, so it is a warning."""
+    hook = lab.publish("notes", own_component("hook-seed"))
+    result = lab.agent(steps=[{"text": "fine"}], tools=[hook]).run("--task", "go").ok()
     assert "local/notes@0.1.0 is declared as a tool and does not export murmur:tool/run@" in result.stderr

@@ -55,24 +55,23 @@ kind_of (const char *word)
     return i;
 }
 
-bool
-package_check_declared (const struct package *p, const char *name, const char *declared,
-                        struct mur_error **err)
+char *
+package_misdeclared (const struct package *p, const char *name, const char *declared)
 {
     const char *packed = p->manifest->runtime;
     bool says_nothing = kind_of (packed) == ARRAY_LEN (kinds);
     bool may_drive =
         str_eq (packed, "tool") && str_eq (declared, "driver") && ! p->manifest->input_schema;
     if (says_nothing || str_eq (packed, declared) || may_drive)
-        return true;
-    mur_fail (err, E_REG_015, "%s@%s is a %s, and it is declared as a %s", name,
-              p->manifest->version, packed, declared);
+        return NULL;
+    const char *version = p->manifest->version;
     if (str_eq (packed, "capsule"))
-        return mur_hint (err,
-                         "a capsule is run (mur run --capsule %s) or delegated to "
-                         "(capabilities.spawn)",
-                         name);
-    return mur_hint (err, "write runtime: %s beside its name in murmur.yaml", packed);
+        return x_asprintf ("%s@%s is a capsule, and it is declared as a %s: one is run (mur run "
+                           "--capsule %s) or delegated to (capabilities.spawn)",
+                           name, version, declared, name);
+    return x_asprintf ("%s@%s is a %s, and it is declared as a %s: write runtime: %s beside its "
+                       "name in murmur.yaml if it is meant as that",
+                       name, version, packed, declared, packed);
 }
 
 static bool
@@ -84,26 +83,22 @@ is_called_by (const struct wit_contracts *c, size_t kind)
     return false;
 }
 
-bool
-package_check_component (struct package *p, struct mur_error **err)
+char *
+package_miscast (struct package *p)
 {
-    size_t said = kind_of (p->manifest->runtime);
-    bool is_called =
-        str_eq (p->manifest->runtime, "tool") || str_eq (p->manifest->runtime, "driver");
-    if (! is_called || p->manifest->packaging != PACKAGING_WASM)
-        return true;
+    const char *packed = p->manifest->runtime;
+    bool is_called = str_eq (packed, "tool") || str_eq (packed, "driver");
     _cleanup_contracts_ struct wit_contracts contracts = { 0 };
-    if (package_contracts (p, &contracts, NULL) != PACKAGE_CONTRACTS ||
-        is_called_by (&contracts, said))
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN (kinds); i++) {
-        if (! is_called_by (&contracts, i))
-            continue;
-        mur_fail (err, E_REG_015, "%s says runtime: %s, and its component is a %s (it exports %s)",
-                  p->label, kinds[said].kind, kinds[i].kind,
-                  wit_export_starting (&contracts, kinds[i].exports[0]));
-        return mur_hint (err, "write runtime: %s in its murmur.yaml and build it again",
-                         kinds[i].kind);
-    }
-    return true;
+    if (! is_called || p->manifest->packaging != PACKAGING_WASM ||
+        package_contracts (p, &contracts, NULL) != PACKAGE_CONTRACTS ||
+        is_called_by (&contracts, kind_of (packed)))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN (kinds); i++)
+        if (is_called_by (&contracts, i))
+            return x_asprintf ("%s says runtime: %s, and its component is a %s (it exports %s): "
+                               "write runtime: %s in its murmur.yaml and build it again",
+                               p->label, packed, kinds[i].kind,
+                               wit_export_starting (&contracts, kinds[i].exports[0]),
+                               kinds[i].kind);
+    return NULL;
 }

@@ -106,8 +106,7 @@ judge (struct install *in, struct entry *e)
         return remote_pick (in->registry, in->lock, e->name, e->version, platform_host (), &e->pick,
                             &e->error);
     struct lock_pin pin = install_pin_of (&e->item);
-    return package_check_declared (e->item.package, e->name, e->declared, &e->error) &&
-           install_check_owner (in, &e->item, &e->error) &&
+    return install_check_owner (in, &e->item, &e->error) &&
            install_check_fit (in, &e->item, &e->error) &&
            install_check_trust (in, &e->item, &e->error) &&
            (in->is_global || lock_check_conflict (in->lock, &pin, &e->error));
@@ -131,10 +130,11 @@ judge_all (struct batch *b, struct mur_error **err)
 static bool
 fetch (struct install *in, struct entry *e)
 {
-    if (e->state == ENTRY_FETCHED &&
-        (! install_from_pick (in, &e->pick, &e->item, &e->error) ||
-         ! package_check_declared (e->item.package, e->name, e->declared, &e->error)))
+    if (e->state == ENTRY_FETCHED && ! install_from_pick (in, &e->pick, &e->item, &e->error))
         return false;
+    _cleanup_free_ char *odd = package_misdeclared (e->item.package, e->name, e->declared);
+    if (odd)
+        diag_warn (DIAG_PLAIN, W_REG_005, "%s", odd);
     return install_store (in, &e->item, NULL, &e->error);
 }
 

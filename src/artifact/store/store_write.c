@@ -50,8 +50,7 @@ check_packed (struct package *p, const struct store_write *w, struct mur_error *
     size_t model_count;
     if (! artifact_manifest_models (p->manifest, E_REG_011, &models, &model_count, err))
         return mur_context (err, "%s@%s", w->name, w->version);
-    return package_open_zip (p, err) && package_check_bytes (p, err) &&
-           package_check_component (p, err);
+    return package_open_zip (p, err) && package_check_bytes (p, err);
 }
 
 /* --- the three files --- */

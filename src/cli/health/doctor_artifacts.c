@@ -225,15 +225,13 @@ check_resolved (struct doctor *d, const struct artifact_entry *e, const char *wh
         failed_line (d, what, platform, misfit, x_asprintf ("mur install %s", e->name));
         return;
     }
-    _cleanup_error_ struct mur_error *kind = NULL;
-    if (! package_check_declared (r->package, e->name, artifact_role_name (e->role), &kind)) {
-        failed_line (d, what, platform, kind->message, x_strdup (kind->hint));
-        return;
-    }
     if (! check_program (d, what, r))
         return;
-    _cleanup_free_ char *finding = NULL;
-    if (r->is_untagged_native) {
+    _cleanup_free_ char *finding =
+        package_misdeclared (r->package, e->name, artifact_role_name (e->role));
+    if (finding)
+        diag_warn (DIAG_DOCTOR, W_REG_005, "%s", finding);
+    else if (r->is_untagged_native) {
         finding = x_asprintf ("%s: the payload does not say for which platform it is",
                               diag_code_name (W_REG_001));
         diag_warn (DIAG_DOCTOR, W_REG_001, "%s is native and does not say for which platform",

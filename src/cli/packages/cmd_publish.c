@@ -143,9 +143,12 @@ cmd_publish (const struct cli_args *args, struct mur_error **err)
     if (! p && stat (path, &st) == 0 && S_ISDIR (st.st_mode))
         mur_hint (err, "name the .mur.zip that mur build writes there");
     if (! p || ! package_open_zip (p, err) || ! package_check_entries (p, err) ||
-        ! package_check_bytes (p, err) || ! package_check_component (p, err) ||
-        ! check_signature (p, path, err) ||
-        ! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))
+        ! package_check_bytes (p, err) || ! check_signature (p, path, err))
+        return CLI_FAILED;
+    _cleanup_free_ char *odd = package_miscast (p);
+    if (odd)
+        diag_warn (DIAG_PLAIN, W_REG_005, "%s", odd);
+    if (! (to ? publish_to_registry (p, to, platform, err) : publish (p, platform, err)))
         return CLI_FAILED;
     return CLI_OK;
 }

@@ -383,9 +383,12 @@ stage_artifact (struct session *s, size_t index, struct mur_error **err)
         use.head_entry = MCP_PINNED_FILE;
     a->resolved = artifact_resolve (s->asked->stores, s->asked->lock, a->entry->name,
                                     a->entry->version, &use, err);
-    if (! a->resolved || ! package_check_declared (a->resolved->package, a->full_name,
-                                                   artifact_role_name (a->role), err))
+    if (! a->resolved)
         return false;
+    _cleanup_free_ char *odd =
+        package_misdeclared (a->resolved->package, a->full_name, artifact_role_name (a->role));
+    if (odd)
+        diag_warn (DIAG_RUNTIME, W_REG_005, "%s", odd);
     a->version = x_strdup (a->resolved->version);
     if (a->resolved->payload.sha256)
         snprintf (a->sha256, sizeof (a->sha256), "%s", a->resolved->payload.sha256);
