@@ -520,6 +520,29 @@ def test_trust_the_closest_pattern_decides(lab, project, rules, asked):
         result.ok()
 
 
+@pytest.mark.parametrize("pattern", ["", "Local", "local/", "/tool-x", "local/tool-x/y", "loc al", "[l", "local@1.0.0"])
+def test_trust_a_pattern_that_can_name_nothing_is_no_rule(lab, project, pattern):
+    os.unlink(project / "tool-x-1.0.0.mur.zip.sig")
+    require(lab, f"trust:\n  require:\n    {json.dumps(pattern)}: [ana]\n")
+    assert "can name no artifact" in project.mur("install", "./tool-x-1.0.0.mur.zip").failed("E-TRU-004").stderr
+
+
+def test_trust_a_key_is_named_not_a_path(lab, project):
+    require(lab, "trust:\n  require:\n    local: [../keys/ana]\n")
+    assert "no name of a key" in project.mur("install", "./tool-x-1.0.0.mur.zip").failed("E-TRU-004").stderr
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "large"])
+def test_trust_a_signature_that_cannot_be_read_is_not_none(lab, project, kind):
+    path = project / "tool-x-1.0.0.mur.zip.sig"
+    text = path.read_text()
+    path.unlink()
+    {"fifo": os.mkfifo, "folder": os.mkdir, "large": lambda path: path.write_text(text + " " * 70_000)}[kind](path)
+    require(lab)
+    project.mur("install", "./tool-x-1.0.0.mur.zip").failed("E-TRU-003")
+    project.mur("verify", "./tool-x-1.0.0.mur.zip").failed("E-TRU-003")
+
+
 def test_trust_a_lock_without_signers_is_read_and_gets_them(lab, project):
     project.mur("install", "./tool-x-1.0.0.mur.zip").ok()
     lock = (project / "murmur.lock").read_text()

@@ -35,7 +35,8 @@ struct package {
 struct package *package_from_bytes (char *bytes, size_t len, const char *label);
 #define PACKAGE_SIGNATURE_MAX    ((size_t)65536)
 #define PACKAGE_SIGNATURE_ENDING ".sig" /* of the file beside a package */
-/* The envelope beside an archive; NULL: there is none that can be read. Owned. */
+/* The envelope beside an archive; NULL: there is none. One that cannot be read, or is too long for
+ * one, is "", which is none that holds. Owned. */
 char *package_signature_beside (const char *archive);
 /* Reads a file, and what lies beside it, once and hashes it. E-IO-001, E-IO-002, E-IO-003. */
 struct package *package_from_file (const char *path, struct mur_error **err);

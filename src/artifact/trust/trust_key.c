@@ -302,6 +302,11 @@ trust_key_read_shown (const char *name, struct trust_key *out, struct mur_error 
 bool
 trust_key_read_trusted (const char *name, struct trust_key *out, struct mur_error **err)
 {
+    *out = (struct trust_key){ 0 };
+    if (! name_part_is_valid (name, strlen (name))) {
+        mur_fail (err, E_TRU_004, "trust.require names \"%s\", which is no name of a key", name);
+        return mur_hint (err, "names of keys hold a-z, 0-9 and '-': `mur trust list` shows them");
+    }
     _cleanup_free_ char *path = path_of (trusted_dir, name, ".pub", err);
     if (! path || ! read_public (path, name, out, E_TRU_004, err)) {
         mur_context (err, "the key \"%s\" that trust.require names", name);

@@ -43,6 +43,30 @@ read_rule (const struct yaml_node *value, const char *file, struct config_trust_
     return rule->keys.len > 0 || refuse (file, rule->pattern, err);
 }
 
+/* Whether a pattern can name a scope, or with its one '/' a name: what names nothing asks for no
+ * signature, and nobody would notice. */
+static bool
+is_pattern (const char *text)
+{
+    size_t len = strlen (text), slashes = 0;
+    bool is_class = false, is_sound = len > 0 && text[0] != '/' && text[len - 1] != '/';
+    for (const char *p = text; *p; p++) {
+        bool is_sign = strchr (is_class ? "!^-]" : "*?[-/", *p) != NULL;
+        is_sound &= is_sign || (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9');
+        slashes += *p == '/';
+        is_class = is_class ? *p != ']' : *p == '[';
+    }
+    return is_sound && ! is_class && slashes <= 1;
+}
+
+static bool
+refuse_pattern (const char *file, const char *pattern, struct mur_error **err)
+{
+    mur_fail (err, E_TRU_004, "%s: trust.require: \"%s\" can name no artifact", file, pattern);
+    return mur_hint (err, "write a scope (`ana`), a full name (`ana/tool-git`) or a pattern of "
+                          "either (`acme-*`): a-z, 0-9, '-', '*', '?' and [...]");
+}
+
 bool
 config_trust_read (const struct yaml_node *root, const char *file, struct config_trust *out,
                    struct mur_error **err)
@@ -59,6 +83,8 @@ config_trust_read (const struct yaml_node *root, const char *file, struct config
         if (! yaml_is_scalar (require->pairs[i].key))
             return refuse (file, NULL, err);
         rule->pattern = x_strdup (require->pairs[i].key->text);
+        if (! is_pattern (rule->pattern))
+            return refuse_pattern (file, rule->pattern, err);
         if (! read_rule (require->pairs[i].value, file, rule, err))
             return false;
     }

@@ -9,9 +9,10 @@
 
 static const char scheme[] = "http://";
 
-/* Lines a proxy reads, or that would keep the connection for another request. */
+/* Lines a proxy reads, or that would keep the connection for another request; the host is the
+ * target's, whatever the line says (RFC 9112, 3.2.2). */
 static const char *const hop_lines[] = { "Connection:", "Keep-Alive:", "Proxy-Connection:",
-                                         "Proxy-Authorization:" };
+                                         "Proxy-Authorization:", "Host:" };
 
 /* host[:port] of <len> bytes. */
 static bool
@@ -83,13 +84,14 @@ void
 proxy_request_rewrite (const char *bytes, const struct proxy_request *request, struct buf *head)
 {
     const char *target = strchr (bytes, ' ') + 1;
-    const char *rest = target + sizeof scheme - 1;
-    rest += strcspn (rest, "/?# ");
+    const char *authority = target + sizeof scheme - 1;
+    const char *rest = authority + strcspn (authority, "/?# ");
     const char *line = strstr (rest, "\r\n") + 2;
     buf_append (head, bytes, (size_t)(target - bytes));
     if (*rest != '/')
         buf_puts (head, "/");
     buf_append (head, rest, (size_t)(line - rest));
+    buf_printf (head, "Host: %.*s\r\n", (int)strcspn (authority, "/?# "), authority);
     const char *end = bytes + request->head_len - 2;
     while (line < end) {
         const char *next = strstr (line, "\r\n") + 2;

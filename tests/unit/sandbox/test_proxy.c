@@ -75,6 +75,24 @@ test_a_forwarded_head_has_a_path_and_no_line_for_a_proxy (void **state)
     assert_memory_equal (b.bytes + head.len, "rest", 4);
 }
 
+static void
+test_a_forwarded_head_names_the_host_that_is_dialled (void **state)
+{
+    (void)state;
+    static const char *const asked[] = {
+        "GET http://A.example/x HTTP/1.1\r\nHost: other.example\r\nhost: third\r\n\r\n",
+        "GET http://A.example/x HTTP/1.1\r\n\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN (asked); i++) {
+        struct proxy_request q;
+        _cleanup_buf_ struct buf head = { 0 };
+        assert_int_equal (read_text (asked[i], &q), PROXY_FORWARD);
+        proxy_request_rewrite (asked[i], &q, &head);
+        assert_string_equal (head.data,
+                             "GET /x HTTP/1.1\r\nHost: A.example\r\nConnection: close\r\n\r\n");
+    }
+}
+
 int
 main (void)
 {
@@ -82,6 +100,7 @@ main (void)
         cmocka_unit_test (test_a_tunnel_and_a_forward_name_host_and_port),
         cmocka_unit_test (test_what_is_no_request_of_a_proxy_is_malformed),
         cmocka_unit_test (test_a_forwarded_head_has_a_path_and_no_line_for_a_proxy),
+        cmocka_unit_test (test_a_forwarded_head_names_the_host_that_is_dialled),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
