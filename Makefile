@@ -28,9 +28,9 @@ check: ## every test; the last line counts them
 check-san: ## unit and integration tests under the address and undefined-behaviour sanitizers
 	@scripts/check --sanitize $(SAN_BUILD)
 
-check-threads: ## unit tests of what threads share, and the door's stress program, under the thread sanitizer
+check-threads: build ## unit tests of what threads share, the door's stress program and the library, under the thread sanitizer
 	@scripts/bootstrap packages engine
-	@scripts/check-threads
+	@BUILD=$(BUILD) scripts/check-threads
 
 check-real: ## tests with real programs installed by name, PART="agents mcp servers mcp_endings containers page registry languages" by default, otel for real receivers; those that cannot be had are skipped
 	@scripts/check-real --build $(BUILD) $(PART)

@@ -31,7 +31,7 @@ class DoorError(Exception):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A door sends nobody elsewhere; whoever does must not get the token."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
 
 

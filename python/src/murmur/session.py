@@ -365,12 +365,12 @@ class Session(_Handle):
         """Sends a task and gives its events, to its end. Leaving early cancels the task."""
         with self._news:
             self._post.sending += 1
-        task = None
+        sent: str | None = None
         try:
-            task = self._send(text, context)
+            task = sent = self._send(text, context)
         finally:
             with self._news:
-                self._post.sent(task)
+                self._post.sent(sent)
         box, is_over = self._post.followed[task], False
         try:
             while not is_over and (event := self._await(box, None)) is not None:
@@ -497,14 +497,14 @@ class AsyncSession(_Handle):
     async def _follow(self, text: str, context: str | None) -> str:
         """Sends a task whose events are kept. One that nobody waits for by then is cancelled."""
         self._post.sending += 1
-        sending, task = _apart(self._send, text, context), None
+        sending, sent = _apart(self._send, text, context), None
         try:
-            task = await asyncio.wrap_future(sending)
+            task = sent = await asyncio.wrap_future(sending)
         except asyncio.CancelledError:
             sending.add_done_callback(self._unsend)
             raise
         finally:
-            self._post.sent(task)
+            self._post.sent(sent)
         return task
 
     def _unsend(self, sent: Future[str]) -> None:
