@@ -146,3 +146,16 @@ def test_everyday_a_starter_brings_what_its_text_plainly_starts(lab):
     assert path.code == 0 and "NAME=" in path.stdout, path
     assert name.code == 0 and "NAME=" in name.stdout, name
     assert word.code in (126, 127), word
+
+
+@pytest.mark.parametrize("tier", CLASSES)
+def test_everyday_every_folder_of_installed_packages_can_be_listed(lab, tier):
+    """pip lists each of them before it installs anything, and what an administrator installed lies in one below /usr/local."""
+    code = "import os, sys, site; print([p for p in sorted({*sys.path[1:], *site.getsitepackages()}) if os.path.isdir(p) and os.listdir(p) is not None])"
+    python = shutil.which("python3", path=f"/usr/bin:{PATH}")
+    if not python:
+        pytest.skip("python3 is not installed")
+    outside = subprocess.run([python, "-sc", code], capture_output=True, text=True, check=True, env={"PATH": PATH}).stdout
+    (inside,) = run(lab, tier, [("python3", f'-sc "{code}"')], ("python3",), "/usr/bin")
+    assert inside.code == 0, inside
+    assert inside.stdout == outside

@@ -72,8 +72,12 @@ interpreter_derive (struct exec_allowlist *list, struct exec_name *n, const char
         if (! elf_has_symbol (program, interpreters[i].symbol))
             continue;
         _cleanup_buf_ struct buf output = { 0 };
-        /* The name it was found by, links included: an interpreter finds its prefix from it. */
-        if (! host_query (unlinked, interpreters[i].argv, &output)) {
+        /* The path it was found by, links included, also as its own name: an interpreter finds its
+         * prefix from that, and by a bare name without PATH it would look in "/". */
+        const char *argv[ARRAY_LEN (interpreters[i].argv)];
+        memcpy (argv, interpreters[i].argv, sizeof argv);
+        argv[0] = unlinked;
+        if (! host_query (unlinked, argv, &output)) {
             strv_printf (&list->notes, "%s did not tell its import path: nothing is granted for it",
                          program);
             return true;
