@@ -3,6 +3,7 @@
 # mur-roost over a cluster, against a scripted API server and a node that runs real capsules: a child becomes one Job, its answer
 # comes home, and it lives no longer than its parent (docs/fleet.md). tests/real/test_fleet.py has them on the real control plane.
 
+import base64
 import json
 import os
 import re
@@ -223,3 +224,54 @@ def test_fleet_20_27_32_the_referee_may_be_away_and_an_end_is_told_in_words(lab)
         root = fleet.wait_end("root-1")
         text = fleet.work_file(root).read_text()
         assert "crashed" in text and "exit code 137" in text, text
+
+
+NOT_YOU = (403, "the credential presented is not valid for this request")
+
+
+def test_fleet_12_whoever_is_no_pod_of_a_session_hears_the_one_refusal(lab):
+    """A token for another audience, one of a plain account, of a pod that is gone, of a pod of no Job, none at all: nothing tells them apart."""
+    with Fleet(lab) as fleet:
+        fleet.publish("parent", SLOW)
+        fleet.start_root()
+        [pod] = eventually(lambda: fleet.pods_of("root-1"), 20 * SLOWER, "its pod is there")
+        eventually(lambda: fleet.annotation(fleet.api.get("jobs", "root-1"), "session"), 30 * SLOWER, "it is registered")
+        server = fleet.server
+
+        def issue(meta, audience="mur-roost"):
+            return server.issue({"spec": {"audiences": [audience], "boundObjectRef": meta}})["status"]["token"]
+        with server.lock:
+            stray = server.create("pods", {"metadata": {"name": "stray", "labels": {}}, "spec": {}, "status": {"phase": "Unknown"}})
+            server.tokens["of-an-account"] = (None, None, ["mur-roost"])
+        tokens = {"audience": issue(pod["metadata"], "another"), "account": "of-an-account", "gone": issue({"name": "was-here", "uid": "1"}),
+                  "uid": issue({"name": pod["metadata"]["name"], "uid": "another"}), "stray": issue(stray["metadata"]), "again": issue(pod["metadata"]),
+                  "forged": "x.y.z"}
+        body = {"session_id": "ses_" + "a" * 12 + "7" + "a" * 3 + "8" + "a" * 15, "name": "local/parent", "version": "0.1.0"}
+        heard = {name: ask(fleet, "POST", "/register", body, x_murmur_pod_token=token) for name, token in tokens.items()}
+        heard["none"] = ask(fleet, "POST", "/register", body)
+        assert {name: (status, answer.get("error")) for name, (status, answer) in heard.items()} == {name: NOT_YOU for name in heard}
+        assert ask(fleet, "GET", f"/status/{body['session_id']}")[0] == 404
+
+
+def test_fleet_11_a_grant_whose_depth_was_edited_registers_nobody(lab):
+    """The label is for people; what counts is the grant, and that holds its own depth under the referee's MAC."""
+    with Fleet(lab) as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), WAITING, reads())
+        create = fleet.server.create
+
+        def edited(kind, body):
+            grant = body["metadata"].get("annotations", {}).get("murmur.dev/grant") if kind == "jobs" else None
+            if grant:
+                kind_of, payload, mac = grant.split(".")
+                said = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+                said["depth"] += 1
+                payload = base64.urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode().rstrip("=")
+                body["metadata"]["annotations"]["murmur.dev/grant"] = f"{kind_of}.{payload}.{mac}"
+            return create(kind, body)
+        fleet.server.create = edited
+        fleet.start_root()
+        pod = fleet.wait_end("root-1", 90)
+        assert "hello from afar" not in fleet.work_file(pod).read_text()
+        [log] = [text for name, text in fleet.logs().items() if name.startswith("mur-") and name != "roost"]
+        assert NOT_YOU[1] in log, fleet.logs()

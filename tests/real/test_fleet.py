@@ -3,10 +3,12 @@
 # The fleet on a real control plane (etcd, kube-apiserver, kube-controller-manager; scripts/fleet-programs), with real capsules on a
 # node of the tests' own. Numbers are those of the design's cases.
 
+import base64
 import json
 import os
 import signal
 import statistics
+import subprocess
 import time
 
 import pytest
@@ -17,7 +19,7 @@ from tests.integration.test_fleet_formation import *  # noqa: F403  the same for
 from tests.integration.test_fleet_formation import ALLOWED, kill_referee
 from tests.support.control_plane import ControlPlane, missing
 from tests.support.delegation import delegate, reads, turn
-from tests.support.fleet import Fleet
+from tests.support.fleet import Fleet, ask_referee
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
 
@@ -105,6 +107,39 @@ def test_fleet_8_21_an_answer_comes_home_and_sessions_cannot_read_the_api(starte
     from tests.support.cluster import Api
     theirs = Api(plane.url, token, plane.ca)
     assert {theirs.call("GET", theirs.path(kind))[0] for kind in ("pods", "jobs", "secrets")} <= {401, 403}
+
+
+def signed(plane, claims):
+    """A token of the cluster's own issuer, as its API server would sign it."""
+    def part(data):
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+    head = ".".join(part(json.dumps(one).encode()) for one in ({"alg": "RS256", "typ": "JWT"}, claims))
+    mac = subprocess.run(["openssl", "dgst", "-sha256", "-sign", "sa.key"], input=head.encode(), cwd=plane.directory, capture_output=True, check=True).stdout
+    return f"{head}.{part(mac)}"
+
+
+def test_fleet_12_a_token_that_is_expired_of_another_audience_or_of_no_pod_is_refused_alike(started, plane):
+    fleet = started()
+    fleet.publish("parent", SLOW)
+    fleet.start_root()
+    [pod] = eventually(lambda: fleet.pods_of("root-1"), 30 * SLOWER, "its pod is there")
+    eventually(lambda: fleet.annotation(fleet.api.get("jobs", "root-1"), "session"), 60 * SLOWER, "it is registered")
+    account = plane.api.get("serviceaccounts", "murmur-session")["metadata"]
+    now = int(time.time())
+
+    def token(audience="mur-roost", ends=now + 600, of_pod=True):
+        bound = {"pod": {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}} if of_pod else {}
+        return signed(plane, {"iss": "https://fleet.test", "aud": [audience], "exp": ends, "iat": now - 3600, "nbf": now - 3600,
+                              "sub": "system:serviceaccount:tenant:murmur-session", "kubernetes.io": {
+                                  "namespace": "tenant", "serviceaccount": {"name": "murmur-session", "uid": account["uid"]}, **bound}})
+
+    def is_believed(text):
+        return plane.api.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": text, "audiences": ["mur-roost"]}})[1]["status"].get("authenticated", False)
+    tokens = {"expired": token(ends=now - 60), "audience": token("another"), "account": token(of_pod=False), "again": token()}
+    assert {name: is_believed(text) for name, text in tokens.items()} == {"expired": False, "audience": False, "account": True, "again": True}
+    body = {"session_id": "ses_" + "a" * 12 + "7" + "a" * 3 + "8" + "a" * 15, "name": "local/parent", "version": "0.1.0"}
+    heard = {name: ask_referee(fleet, "POST", "/register", body, x_murmur_pod_token=text) for name, text in tokens.items()}
+    assert {(status, answer["error"]) for status, answer in heard.values()} == {(403, "the credential presented is not valid for this request")}, heard
 
 
 RENDERS = {

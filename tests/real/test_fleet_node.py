@@ -3,7 +3,9 @@
 # A capsule from its folder to a pod on a real node: built as an image, put into the node's store, deployed, run under the walls a pod
 # has. Numbers are those of the design's cases.
 
+import base64
 import json
+import subprocess
 import time
 
 import pytest
@@ -12,6 +14,8 @@ from tests.support.control_plane import ControlPlane
 from tests.support.lab import SLOWER
 from tests.support.polling import eventually
 from tests.support.real_node import RealNode, no_node
+from tests.support.service_address import ServiceAddress
+from tests.support.spawn import publish_agent
 
 LACKING = no_node()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -24,7 +28,7 @@ TOLD = [{"tool_calls": [{"name": "bash", "input": {"command": "id -u > here; cat
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with ControlPlane(tmp_path_factory.mktemp("plane") / "control") as plane, RealNode(plane) as node:
+    with ControlPlane(tmp_path_factory.mktemp("plane") / "control", ["--controllers=deployment-controller,replicaset-controller"]) as plane, RealNode(plane) as node:
         plane.api.call("PATCH", "/api/v1/namespaces/tenant", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}},
                        "application/merge-patch+json")
         plane.api.call("DELETE", "/api/v1/nodes/here")
@@ -102,3 +106,55 @@ def test_fleet_35_a_deleted_pod_winds_down_within_its_grace(lab, node):
     kept = node.log_of(pod)
     eventually(lambda: deployed.pod() is None, 40 * SLOWER, lambda: f"the pod is gone: {kept}", every_s=0.2)
     assert time.monotonic() - began < 25 * SLOWER, "its own word, not the kubelet's KILL"
+
+
+ROOST_ADDRESS = "10.96.0.77"
+
+
+def test_fleet_12_the_printed_referee_runs_in_the_cluster_and_knows_its_pods(lab, node):
+    """`mur deploy referee | kubectl apply`, exactly: it asks the API server by its account, ends TLS with a certificate of an authority
+    the image does not know, and the session of a pod that trusts that (--ca) registers by its projected token."""
+    plane, api = node.plane, node.plane.api
+    publish_agent(lab, "lead", [{"text": "it is done"}], capabilities={"spawn": {"allow": ["local/lead"]}})
+    folder = lab.directory / "packages/lead"
+    lab.mur("image", "build", "local/lead@0.1.0", "--base", node.base, "-o", lab.directory / "image", cwd=folder).ok()
+    digest = node.take(lab.directory / "image", "docker.io/local/lead")
+    image = f"docker.io/local/lead@{digest}"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "tls.key", "-out", "tls.crt", "-days", "2", "-subj", "/CN=roost",
+                    "-addext", f"subjectAltName=IP:{ROOST_ADDRESS}"], cwd=lab.directory, check=True, capture_output=True)
+
+    def coded(data):
+        return base64.b64encode(data).decode()
+    certificate, key = ((lab.directory / name).read_bytes() for name in ("tls.crt", "tls.key"))
+    for kind, body in [("secrets", {"metadata": {"name": "mur-roost"}, "data": {"key": coded(bytes(range(64)))}}),
+                       ("secrets", {"metadata": {"name": "mur-roost-tls"}, "type": "kubernetes.io/tls", "data": {"tls.crt": coded(certificate), "tls.key": coded(key)}}),
+                       ("configmaps", {"metadata": {"name": "team-ca"}, "data": {"ca.crt": certificate.decode()}}),
+                       # What a controller that is not run here puts into every namespace.
+                       ("configmaps", {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": plane.ca.read_text()}})]:
+        status, answer = api.call("POST", api.path(kind), body)
+        assert status == 201, answer
+    printed = lab.mur("deploy", "referee", "--namespace", "tenant", "--image", image, "--roost-url", f"https://{ROOST_ADDRESS}", "--ca", "team-ca", "local/lead").ok().stdout
+    applied = subprocess.run(["kubectl", "--kubeconfig", plane.directory / "admin.json", "apply", "-f", "-"], input=printed, text=True, capture_output=True)
+    assert applied.returncode == 0, applied.stderr
+
+    def referee():
+        found = [pod for pod in api.list("pods") if pod["metadata"]["labels"].get("murmur.dev/fleet") == "referee"]
+        return found[0] if found else None
+
+    def is_ready():
+        pod = referee()
+        return pod and any(one["type"] == "Ready" and one["status"] == "True" for one in pod.get("status", {}).get("conditions", [])) and pod
+    with ServiceAddress("10.96.0.1", ("127.0.0.1", plane.port)):
+        pod = eventually(is_ready, 120 * SLOWER, lambda: f"the referee is ready: {json.dumps(referee())[-1500:]} {node.log_of(referee(), 'mur-roost')}", every_s=0.5)
+        with ServiceAddress(ROOST_ADDRESS, (pod["status"]["podIP"], 7743)):
+            lab.mur("deploy", "apply", "--to", "kubernetes", "--namespace", "tenant", "--image", image, "--roost-url", f"https://{ROOST_ADDRESS}", "--ca", "team-ca",
+                    "--task", "go", "--kubeconfig", plane.directory / "admin.json", cwd=folder).ok()
+
+            def session():
+                job = api.get("jobs", "mur-lead")
+                return job and job["metadata"]["annotations"].get("murmur.dev/session")
+
+            def story():
+                mine = [one for one in api.list("pods") if one["metadata"]["labels"].get("job-name") == "mur-lead"]
+                return f"{node.log_of(pod, 'mur-roost')} {[node.log_of(one) for one in mine]} {json.dumps(mine)[-1500:]}"
+            assert eventually(session, 120 * SLOWER, story, every_s=0.5).startswith("ses_")

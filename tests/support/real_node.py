@@ -175,10 +175,12 @@ class RealNode:
         eventually(is_ready, 120 * SLOWER, lambda: "the node is ready: " + (self.directory / "kubelet.log").read_text()[-2000:], every_s=0.5)
         self.plane.api.call("PATCH", node, {"spec": {"taints": None}}, "application/merge-patch+json")
 
-    def log_of(self, pod):
+    def log_of(self, pod, container="mur"):
         """What the pod's container said."""
+        if pod is None:
+            return ""
         meta = pod["metadata"]
-        paths = sorted(self.directory.glob(f"logs/{meta['namespace']}_{meta['name']}_*/mur/*.log"))
+        paths = sorted(self.directory.glob(f"logs/{meta['namespace']}_{meta['name']}_*/{container}/*.log"))
         return "".join(path.read_text() for path in paths)
 
     def __exit__(self, *_exception):
