@@ -37,6 +37,7 @@ struct placed_pod {
     char *name, *uid, *ip; /* NULL: not known yet */
     uint64_t started_ms;   /* Unix; 0: not yet */
     char *fault;           /* why it ended, in words; NULL: well, or it has not */
+    char *wait; /* what keeps it from running, in the cluster's words; NULL: nothing is said */
     bool is_over;
 };
 

@@ -77,12 +77,11 @@ team_free (struct fleet_team *t)
 void
 fleet_placed_free (struct placed *p)
 {
-    char *const all[] = {
-        p->job,           p->uid,         p->root,           p->parent,     p->name,
-        p->version,       p->session,     p->pod.name,       p->pod.uid,    p->pod.ip,
-        p->pod.fault,     p->end.status,  p->end.detail,     p->end.answer, p->doom,
-        p->end.job_fault, p->seat.member, p->seat.formation, p->seat.entry
-    };
+    char *const all[] = { p->job,           p->uid,         p->root,           p->parent,
+                          p->name,          p->version,     p->session,        p->pod.name,
+                          p->pod.uid,       p->pod.ip,      p->pod.fault,      p->pod.wait,
+                          p->end.status,    p->end.detail,  p->end.answer,     p->doom,
+                          p->end.job_fault, p->seat.member, p->seat.formation, p->seat.entry };
     team_free (p->seat.team);
     for (size_t i = 0; i < ARRAY_LEN (all); i++)
         free (all[i]);

@@ -37,7 +37,8 @@ look_at_peer (struct fleet *f, struct placed *p, uint64_t now)
 static void
 look_at_one (struct fleet *f, struct placed *p, uint64_t now)
 {
-    char why[200];
+    char why[400];
+    const char *wait = p->pod.wait ? p->pod.wait : "", *colon = p->pod.wait ? ": " : "";
     uint64_t queue_ms = f->options.queue_timeout_s * 1000;
     bool is_child = *p->delegation || p->seat.entry;
     if (p->end.job_fault && now > p->end.job_over_ms + POD_WORD_MS)
@@ -47,13 +48,13 @@ look_at_one (struct fleet *f, struct placed *p, uint64_t now)
     if (p->state == PLACED_ENDED || p->doom || p->is_new || ! is_child)
         return;
     if (p->state == PLACED_QUEUED && now > p->created_ms + queue_ms) {
-        snprintf (why, sizeof why, "no place for it was free within %llu s (--queue-timeout)",
-                  (unsigned long long)f->options.queue_timeout_s);
+        snprintf (why, sizeof why, "no place for it was free within %llu s (--queue-timeout)%s%s",
+                  (unsigned long long)f->options.queue_timeout_s, colon, wait);
         p->is_failed = true;
         fleet_doom (f, p, why);
     } else if (p->state == PLACED_STARTING && now > p->pod.started_ms + FLEET_START_S * 1000u) {
-        snprintf (why, sizeof why, "its pod started and did not register within %d s",
-                  FLEET_START_S);
+        snprintf (why, sizeof why, "its pod started and did not register within %d s%s%s",
+                  FLEET_START_S, colon, wait);
         p->is_failed = true;
         fleet_doom (f, p, why);
     } else if (p->state == PLACED_RUNNING && ! p->was_asked_for && ! p->seat.entry &&

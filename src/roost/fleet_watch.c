@@ -227,6 +227,24 @@ fault_of (const json_t *status)
                                                                 : NULL;
 }
 
+/* An image that cannot be had, a volume, no node with room; owned. NULL: nothing is said. */
+static char *
+wait_of (const json_t *status)
+{
+    size_t i;
+    json_t *one;
+    const json_t *container = json_array_get (json_object_get (status, "containerStatuses"), 0);
+    const json_t *said = json_object_get (json_object_get (container, "state"), "waiting");
+    json_array_foreach (json_object_get (status, "conditions"), i,
+                        one) if (str_eq (json_get_string (one, "type"), "PodScheduled") &&
+                                 str_eq (json_get_string (one, "status"), "False")) said = one;
+    const char *reason = json_get_string (said, "reason"),
+               *text = json_get_string (said, "message");
+    if (! reason || str_eq (reason, "ContainerCreating") || str_eq (reason, "PodInitializing"))
+        return NULL;
+    return x_asprintf ("%s%s%s", reason, text ? ": " : "", text ? text : "");
+}
+
 static void
 take_pod (struct fleet *f, struct placed *p, const json_t *pod)
 {
@@ -239,6 +257,8 @@ take_pod (struct fleet *f, struct placed *p, const json_t *pod)
     replace (&p->pod.name, name_of (pod));
     replace (&p->pod.uid, uid);
     replace (&p->pod.ip, ip);
+    free (p->pod.wait);
+    p->pod.wait = wait_of (status);
     if (! p->pod.started_ms)
         p->pod.started_ms = fleet_time_ms (json_get_string (status, "startTime"));
     if (p->state == PLACED_QUEUED && p->pod.started_ms) {

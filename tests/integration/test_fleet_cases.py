@@ -430,3 +430,23 @@ def test_fleet_spawn_a_long_answer_is_cut_and_says_so(lab):
         answers = [one.read_text() for one in fleet.home_of(pod).glob(".murmur/records/**/out/result.txt")]
         [text] = [one for one in answers if "word word" in one]
         assert len(text) < 70_000 and "cut: the whole answer has 100000 bytes" in text, text[-200:]
+
+
+@pytest.mark.parametrize("status, said", [
+    ({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available: 3 Insufficient memory."}]},
+     "no place for it was free within 5 s (--queue-timeout): Unschedulable: 0/3 nodes are available"),
+    ({"startTime": ago(61), "containerStatuses": [{"name": "mur", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image x"}}}]},
+     "its pod started and did not register within 60 s: ImagePullBackOff: Back-off pulling image x"),
+], ids=["no room", "no image"])
+def test_fleet_15_16_what_kept_a_child_from_beginning_is_told_to_the_model(lab, status, said):
+    with Fleet(lab, "--queue-timeout", "5") as fleet:
+        fleet.publish("child", HELLO)
+        fleet.publish_parent(turn(delegate("child")), reads())
+        fleet.start_root()
+        eventually(lambda: fleet.node.running, 30 * SLOWER, "the root runs")
+        fleet.node.is_starting = False
+        [job] = eventually(fleet.children, 30 * SLOWER, "the child's Job is there")
+        [pod] = eventually(lambda: fleet.pods_of(job["metadata"]["name"]), 20 * SLOWER, "its pod, too")
+        fleet.api.call("PATCH", fleet.api.path("pods", pod["metadata"]["name"] + "/status"), {"status": {"phase": "Pending", **status}}, MERGE)
+        assert said in fleet.read_by_model(), fleet.logs()
+        eventually(lambda: fleet.children() == [], 20 * SLOWER, "its Job is gone")
