@@ -117,7 +117,7 @@ def test_fleet_12_the_printed_referee_runs_in_the_cluster_and_knows_its_pods(lab
     plane, api = node.plane, node.plane.api
     publish_agent(lab, "lead", [{"text": "it is done"}], capabilities={"spawn": {"allow": ["local/lead"]}})
     folder = lab.directory / "packages/lead"
-    lab.mur("image", "build", "local/lead@0.1.0", "--base", node.base, "-o", lab.directory / "image", cwd=folder).ok()
+    lab.mur("image", "build", ".", "local/lead@0.1.0", "--base", node.base, "-o", lab.directory / "image", cwd=folder).ok()
     digest = node.take(lab.directory / "image", "docker.io/local/lead")
     image = f"docker.io/local/lead@{digest}"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "tls.key", "-out", "tls.crt", "-days", "2", "-subj", "/CN=roost",

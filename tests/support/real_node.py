@@ -21,7 +21,7 @@ from .polling import eventually
 PROGRAMS = ("containerd", "ctr", "runc")
 PLUGINS = Path("/usr/lib/cni")
 LIBRARIES = ("libcurl.so.4", "libmicrohttpd.so.12")
-GROUP = "murmur-node"
+GROUP, GATEWAY = "murmur-node", "10.244.9.1"
 CONTAINERD = """version = 2
 root = "{0}/images"
 state = "{0}/state"
@@ -107,10 +107,9 @@ class RealNode:
     def make_images(self):
         root = DebianRoot(self.directory / "root").folder
         subprocess.run([ROOT / "scripts/install", BUILD, "/usr/local"], env={**os.environ, "DESTDIR": str(root)}, check=True, capture_output=True)
-        for library in LIBRARIES:
-            at = Path("/usr/lib/x86_64-linux-gnu") / library
+        for at in [Path("/usr/lib/x86_64-linux-gnu") / library for library in LIBRARIES] + [BUILD / "mur-roost"]:
             needs = subprocess.run(["ldd", at], capture_output=True, text=True, check=True).stdout.split()
-            for path in [str(at), *[word for word in needs if word.startswith("/") and "ld-linux" not in word]]:
+            for path in [*([] if at.parent == BUILD else [str(at)]), *[word for word in needs if word.startswith("/") and "ld-linux" not in word]]:
                 to = root / "usr/lib/x86_64-linux-gnu" / Path(path).name
                 if not to.exists():
                     shutil.copy(path, to)
@@ -136,7 +135,16 @@ class RealNode:
                 with contextlib.suppress(OSError):  # another node's
                     os.rmdir(base)
 
+    @staticmethod
+    def drop_networks():
+        """What pods that still ran had of the machine's: the next node would give their addresses anew."""
+        said = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, text=True).stdout
+        for line in said.splitlines():
+            if f" {GATEWAY}/32 " in line:
+                subprocess.run(["ip", "link", "delete", line.split()[1]], capture_output=True)
+
     def __enter__(self):
+        self.drop_networks()
         try:
             self.furnish()
         except BaseException:
@@ -195,6 +203,7 @@ class RealNode:
         for shim in shims:
             subprocess.run(["pkill", "-KILL", "-P", shim])
             os.kill(int(shim), signal.SIGKILL)
+        self.drop_networks()
         self.drop_group()
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1].startswith(str(self.directory))]
         for mount in sorted(mounts, reverse=True):
