@@ -94,3 +94,6 @@ bridge_guest_call (struct bridge_guest *g, const struct bridge_linked *l, const 
                    const char *function, const wasmtime_component_val_t *args, size_t arg_count,
                    bool *has_result, wasmtime_component_val_t *result, struct bridge_stop *stop,
                    char **error);
+/* *words is the last the guest wrote on stderr since it was asked, "" when nothing; freed like an
+ * error. */
+void bridge_guest_last_words (struct bridge_guest *g, char **words);

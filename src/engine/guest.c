@@ -316,3 +316,13 @@ guest_call (struct guest *g, const char *interface, const char *function, const 
     }
     return GUEST_OK;
 }
+
+const char *
+guest_last_words (struct guest *g, struct arena *arena)
+{
+    char *text = NULL;
+    bridge_guest_last_words (g->guest, &text);
+    const char *words = arena_strdup (arena, text);
+    bridge_text_free (text);
+    return words;
+}

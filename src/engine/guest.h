@@ -36,6 +36,10 @@ enum guest_ending guest_call (struct guest *g, const char *interface, const char
                               const struct value *args, size_t arg_count, struct arena *arena,
                               struct value *result, struct cancel *cancel, struct mur_error **err);
 
+/* The last a guest wrote on its stderr since it was asked, "" when nothing, in <arena>: what a
+ * language's run time says before it traps. At most 2 000 bytes, UTF-8. */
+const char *guest_last_words (struct guest *g, struct arena *arena);
+
 /* The cancel of the call now running on this thread, for host functions that wait; NULL outside a
  * call. */
 struct cancel *guest_current_cancel (void);

@@ -112,6 +112,8 @@ host_tool_run (struct guest *g, const char *data, size_t len, const char *log_pa
     struct value result;
     enum guest_ending ending =
         guest_call (g, host_tool_interface, "run", &input, 1, arena, &result, cancel, err);
+    if (ending == GUEST_TRAPPED)
+        *out = (struct tool_result){ .summary = guest_last_words (g, arena) };
     if (ending == GUEST_MISSING_EXPORT)
         mur_hint (err, "rebuild it so that it exports %s", host_tool_interface);
     if (ending == GUEST_OK && ! result_from_value (&result, arena, out)) {

@@ -42,7 +42,8 @@ extern const char host_tool_interface[]; /* "murmur:tool/run@0.1.0" */
 
 /* Calls run. <data> may be NULL (none); <log_path> may be NULL (none). The result lives in <arena>.
  * Returns how the call ended; for all but GUEST_OK *err is set as by guest_call, and a missing
- * export names the expected instance and advises a rebuild. */
+ * export names the expected instance and advises a rebuild. Of GUEST_TRAPPED the summary is what
+ * the guest wrote on stderr last. */
 enum guest_ending host_tool_run (struct guest *g, const char *data, size_t len,
                                  const char *log_path, struct arena *arena, struct tool_result *out,
                                  struct cancel *cancel, struct mur_error **err);

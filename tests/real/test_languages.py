@@ -113,7 +113,7 @@ def test_languages_tools_conform(lab, tmp_path, server, language):
     lab.mur("publish", component(tmp_path, "tool", language, SOURCES / f"tool.{SUFFIX[language]}"), timeout=300).ok()
     orders = orders_of(server)
     tasks = {"do all": [order for order, _ in orders], "ask": [{"do": "ask", "text": "which one?"}], "fail": '"fail"',
-             "tell more": '"meta"', "what was kept": [{"do": "read", "path": "state/kept.txt"}]}
+             "tell more": '"meta"', "go wrong": '"break"', "what was kept": [{"do": "read", "path": "state/kept.txt"}]}
     scripts = [{"when": word, "steps": [called(tool, what), {"text": "{{result}}"}]} for word, what in tasks.items()]
     entry = {"name": f"local/{tool}", "version": "0.1.0", "config": {"colour": "blue"}, "capabilities": {
         "network": {"allow": [server.removeprefix("http://")]}, "filesystem": {"scope": "notes"}, "state": {"store": "kept"}}}
@@ -145,11 +145,13 @@ def test_languages_tools_conform(lab, tmp_path, server, language):
     assert "a summary" in answer(door.send_at_once("fail"))
     assert "with metadata" in answer(door.send_at_once("tell more"))
     assert json.loads(answer(door.send_at_once("what was kept?"))) == ["ok: kept"]
+    wrong = answer(door.send_at_once("go wrong"))
+    assert wrong.startswith(f"tool {tool}: ") and f"<untrusted-content source=tool:{tool}>" in wrong and "broke on purpose" in wrong
     running.signal()
     running.result(60)
     trace = lab.session(running).trace
     statuses = [line["status"] for line in trace.all("tool_call")]
-    assert statuses == ["ok", "ok", "error", "ok", "ok"]
+    assert statuses == ["ok", "ok", "error", "ok", "ok", "error"]
     told = trace.all("tool_call")[3]
     assert (told["resource_id"], told["state_effect"]) == ("r-1", "read")
 

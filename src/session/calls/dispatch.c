@@ -171,6 +171,8 @@ call_wasm (struct session *s, struct running_task *task, const struct call *call
     if (how != GUEST_OK) {
         out->is_canceled = how == GUEST_CANCELLED;
         outcome_set_error (out, "%s", err->message);
+        if (result.summary && result.summary[0])
+            outcome_add_words (out, tool->tool_name, result.summary);
         return;
     }
     _cleanup_buf_ struct buf file = { 0 };

@@ -61,6 +61,18 @@ outcome_set_error (struct call_outcome *o, const char *fmt, ...)
     buf_puts (&o->text, o->runtime_error);
 }
 
+void
+outcome_add_words (struct call_outcome *o, const char *name, const char *words)
+{
+    buf_puts (&o->text, ". What it wrote last:\n");
+    free (o->fence_source);
+    o->fence_source = o->is_unfenced ? NULL : x_asprintf ("tool:%s", name);
+    if (o->fence_source)
+        fence_append (&o->text, &o->fence_word, o->fence_source, words, strlen (words));
+    else
+        buf_puts (&o->text, words);
+}
+
 const char *
 outcome_need_text (const char *tool, const json_t *input, const char *key, struct call_outcome *out)
 {

@@ -73,6 +73,8 @@ void outcome_set_text (struct call_outcome *o, const char *kind, const char *nam
                        size_t len);
 /* The runtime's own unfenced words: the call reached no tool. */
 void outcome_set_error (struct call_outcome *o, const char *fmt, ...) _printf_ (2, 3);
+/* After the runtime's words what the tool itself said of the cause, fenced under "tool:<name>". */
+void outcome_add_words (struct call_outcome *o, const char *name, const char *words);
 /* A string of a call's input that must be there and not blank; NULL after an error in <out>.
  * Borrowed from <input>. */
 const char *outcome_need_text (const char *tool, const json_t *input, const char *key,

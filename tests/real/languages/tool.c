@@ -174,6 +174,10 @@ void
 mur_tool (const struct mur_input *in, struct mur_result *out)
 {
     char *name = mur_json_text (in->json, mur_json_get (in->json, 0, "name"));
+    if (strcmp (name, "\"break\"") == 0) {
+        mur_log ("broke on purpose");
+        abort ();
+    }
     if (strcmp (name, "\"fail\"") == 0) {
         out->status = MUR_FAILED;
         out->summary = mur_format ("a summary");

@@ -22,6 +22,8 @@ func respond(input string) Result {
 		return Failed(err.Error())
 	}
 	switch call.Name {
+	case `"break"`:
+		panic("broke on purpose")
 	case `"fail"`:
 		return Result{Status: StatusFailed, Summary: "a summary"}
 	case `"meta"`:

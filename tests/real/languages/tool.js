@@ -34,6 +34,7 @@ const result = (status, summary, data, metadata = []) =>
 export const run = {
   async run(input) {
     const told = JSON.parse(JSON.parse(input.data).name);
+    if (told === 'break') throw new Error('broke on purpose');
     if (told === 'fail') return result('failed', 'a summary', undefined);
     if (told === 'meta') return result('passed', undefined, 'with metadata', [['resource_id', 'r-1'], ['state_effect', 'read']]);
     const outcomes = [];

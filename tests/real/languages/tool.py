@@ -69,6 +69,8 @@ def outcome(order):
 class Run(exports.Run):
     def run(self, input: ToolInput) -> ToolResult:
         orders = json.loads(json.loads(input.data)["name"])
+        if orders == "break":
+            raise ValueError("broke on purpose")
         if orders == "fail":
             return ToolResult(Status.FAILED, "a summary", None, None, False, [])
         if orders == "meta":

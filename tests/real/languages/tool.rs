@@ -65,6 +65,9 @@ impl Guest for Tool {
         let orders: Value = serde_json::from_str(call["name"].as_str().unwrap()).unwrap();
         let mut made =
             ToolResult { status: Status::Passed, summary: None, data: None, data_path: None, truncated: false, metadata: vec![] };
+        if orders == "break" {
+            panic!("broke on purpose");
+        }
         if orders == "fail" {
             made.status = Status::Failed;
             made.summary = Some("a summary".to_string());

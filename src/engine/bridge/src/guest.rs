@@ -9,7 +9,7 @@ use crate::drive::{Stop, drive, stop_borrow};
 use crate::http::{Handler, Hooks};
 use crate::link::{Linked, Missing};
 use crate::senses::Senses;
-use crate::stdio::Stdio;
+use crate::stdio::{LastWords, Stdio};
 use crate::{slice_in, text_in, text_out};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -65,6 +65,7 @@ pub struct GuestData {
     hooks: Hooks,
     limits: Limits,
     deadline: Instant,
+    last_words: LastWords,
 }
 
 // The C pointers are opaque to Rust, and a guest is used by one thread at a time.
@@ -162,13 +163,15 @@ impl Drop for Guest {
     }
 }
 
-fn wasi_of(spec: &Spec) -> Result<WasiCtx, String> {
+fn wasi_of(spec: &Spec, last_words: &LastWords) -> Result<WasiCtx, String> {
     let mut b = WasiCtxBuilder::new();
     b.allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false);
     if spec.has_stdio {
-        b.inherit_stdin().stdout(Stdio::OUT).stderr(Stdio::ERR);
+        b.inherit_stdin()
+            .stdout(Stdio::OUT)
+            .stderr(Stdio::err(last_words.clone()));
     }
     for variable in unsafe { slice_in(spec.env, spec.env_count) } {
         let variable = unsafe { text_in(*variable) };
@@ -198,7 +201,8 @@ pub unsafe extern "C" fn bridge_guest_new(
     spec: &Spec,
     error: *mut *mut c_char,
 ) -> *mut Guest {
-    let wasi = match wasi_of(spec) {
+    let last_words = LastWords::default();
+    let wasi = match wasi_of(spec, &last_words) {
         Ok(wasi) => wasi,
         Err(text) => {
             text_out(error, &text);
@@ -231,6 +235,7 @@ pub unsafe extern "C" fn bridge_guest_new(
             refused: None,
         },
         deadline: Instant::now(),
+        last_words,
     };
     let mut store = Store::new(linked.component.engine(), data);
     store.limiter(|data| &mut data.limits);
@@ -291,6 +296,12 @@ impl Guest {
         }
         (Ending::Trapped, cause)
     }
+}
+
+/// *words is the last the guest wrote on its stderr since it was asked, "" when nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bridge_guest_last_words(guest: &mut Guest, words: *mut *mut c_char) {
+    text_out(words, &guest.store.data().last_words.take());
 }
 
 const CANCELLED: &str = "cancelled";
