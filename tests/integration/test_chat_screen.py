@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import signal
 import stat
 import threading
 
@@ -56,6 +57,23 @@ def test_chat_screen_takes_a_paste_of_100_kib_whole(lab, model, columns):
     chat.type("\x1b[201~ and say\n")
     chat.wait_shown("  read")
     assert f"look: {pasted} and say" in said(model)
+    leave(chat)
+
+
+def test_chat_screen_a_paste_after_a_stop_is_one_message(lab, model):
+    """While it is stopped the shell has the terminal, and takes the marks of a paste away."""
+    model.script(answer("read"))
+    chat = chat_with(lab, talker(lab, model))
+    chat.type("see: ")
+    chat.wait_shown("> see:")
+    told = chat.raw.count("\x1b[?2004h")
+    chat.signal(signal.SIGSTOP)
+    chat.signal(signal.SIGCONT)
+    eventually(lambda: chat.raw.count("\x1b[?2004h") > told)
+    chat.type("\x1b[200~one\ntwo\x1b[201~\n")
+    chat.wait_shown("  read")
+    assert "see: one\ntwo" in said(model)
+    assert [line for line in chat.lines if "see:" in line] == ["> see: [paste 1: 7 bytes]"]
     leave(chat)
 
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -61,9 +62,35 @@ struct line_editor {
     struct buf in;    /* read and not handed to the library; what stands before <at> was */
     size_t at;
     struct strv pastes; /* by number of their marks */
+    unsigned columns, rows;
 };
 
 /* --- input --- */
+
+/* Whether the terminal has another size than when this was asked last. */
+static bool
+is_resized (struct line_editor *e)
+{
+    struct winsize size = { 0 };
+    (void)ioctl (STDOUT_FILENO, TIOCGWINSZ, &size);
+    bool is_other = size.ws_col != e->columns || size.ws_row != e->rows;
+    e->columns = size.ws_col;
+    e->rows = size.ws_row;
+    return is_other;
+}
+
+/* A signal came that is nobody's here. Where it was the end of a stop, the shell has had the
+ * terminal meanwhile: pastes are marked no more, and the line is gone. A new size is the library's
+ * affair. */
+static void
+back_again (struct line_editor *e)
+{
+    static const char anew[] = PASTE_ON "\r\x1b[J";
+    if (is_resized (e))
+        return;
+    (void)! write (STDOUT_FILENO, anew, sizeof anew - 1);
+    api.el_set (e->el, EL_REFRESH);
+}
 
 /* Waits for more bytes. False at the end, or when a signal came. */
 static bool
@@ -72,9 +99,11 @@ read_more (struct line_editor *e, int wait_ms)
     struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                             { .fd = e->signals_fd, .events = POLLIN } };
     int ready;
-    while ((ready = poll (fds, ARRAY_LEN (fds), wait_ms)) < 0)
+    while ((ready = poll (fds, ARRAY_LEN (fds), wait_ms)) < 0) {
         if (errno != EINTR)
             return false;
+        back_again (e);
+    }
     e->is_interrupted = fds[1].revents != 0;
     if (e->is_interrupted || ! ready)
         return false;
@@ -260,6 +289,7 @@ line_editor_next (struct line_editor *e, const char *prompt, struct buf *line)
     for (bool goes_on = true; goes_on;) {
         e->prompt = line->len ? "... " : prompt;
         api.el_resize (e->el);
+        (void)is_resized (e);
         (void)! write (STDOUT_FILENO, begin, sizeof begin - 1);
         int len = 0;
         const char *got = api.el_gets (e->el, &len);
