@@ -189,6 +189,7 @@ def test_fleet_a_capsule_that_stays_is_listed_and_stopped_by_its_name(lab):
     text = project.mur("deploy", "render", "--to", "kubernetes", "--image", "i", "--namespace", "tenant", "--door", "service").ok().stdout
     [deployment] = [one for one in yaml.safe_load_all(text) if one["kind"] == "Deployment"]
     with Fleet(lab) as fleet:
+        fleet.node.is_starting = False
         assert "note: no sessions in namespace tenant" in far(fleet, "ps").ok().stderr
         assert fleet.api.call("POST", fleet.api.path("deployments"), deployment)[0] == 201
 
