@@ -166,11 +166,8 @@ diag_append_message (struct buf *out, const char *text)
 {
     for (const char *end; (end = strchr (text, '\n')); text = end + 1) {
         buf_append (out, text, (size_t)(end - text));
-        if (reads_as_ours (end + 1))
-            buf_puts (out, "\\x0a");
-        else
-            buf_puts (out,
-                      end[1] && end[1] != '\n' && ! str_starts (end + 1, "  ") ? "\n    " : "\n");
+        bool is_plain = ! end[1] || end[1] == '\n' || str_starts (end + 1, "  ");
+        buf_puts (out, reads_as_ours (end + 1) ? "\n    | " : is_plain ? "\n" : "\n    ");
     }
     buf_puts (out, text);
 }

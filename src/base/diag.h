@@ -28,8 +28,9 @@ void diag_progress (const char *fmt, ...) _printf_ (1, 2);
 /* "error[CODE]: <message>" and the hint line. */
 void diag_error (const struct mur_error *e);
 
-/* A message as it stands in its line: where a name in it brought a newline, the next line is
- * indented, and none begins that reads as one of ours ("\x0a" stands there instead). */
+/* A message as it stands in its line: where a name in it brought a newline, or it tells what
+ * another program said, the next line is indented, and stands behind a bar where it reads as one of
+ * ours. */
 struct buf;
 void diag_append_message (struct buf *out, const char *text);
 

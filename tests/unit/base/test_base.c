@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/json.h"
@@ -240,6 +241,15 @@ test_an_arena_gives_zeroed_aligned_memory_of_any_size (void **state _unused_)
     arena_free (a);
 }
 
+static void
+test_what_others_said_stands_behind_a_bar_in_a_message (void **state _unused_)
+{
+    _cleanup_buf_ struct buf out = { 0 };
+    diag_append_message (&out, "it ended\nerror[E-IO-003]: no\n  hint: do\nplain\n  deep\n");
+    assert_string_equal (
+        out.data, "it ended\n    | error[E-IO-003]: no\n    |   hint: do\n    plain\n  deep\n");
+}
+
 int
 main (void)
 {
@@ -256,6 +266,7 @@ main (void)
         cmocka_unit_test (test_secrets_are_redacted_longest_first),
         cmocka_unit_test (test_a_cancel_wakes_sleepers_and_late_listeners),
         cmocka_unit_test (test_an_arena_gives_zeroed_aligned_memory_of_any_size),
+        cmocka_unit_test (test_what_others_said_stands_behind_a_bar_in_a_message),
     };
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
