@@ -249,7 +249,10 @@ capsule_resolve (const struct stores *stores, const char *name, const char *vers
         return NULL;
     if (found == STORE_NOT_FOUND) {
         mur_fail (err, E_RUN_008, "capsule %s@%s is not installed", name, version);
-        mur_hint (err, "run `mur install -g %s@%s`", name, version);
+        if (name_has_scope (name, SCOPE_LOCAL))
+            mur_hint (err, "run `mur build` and `mur publish` in the folder of its project");
+        else
+            mur_hint (err, "run `mur install -g %s@%s`", name, version);
         return NULL;
     }
     r->package = store_read (&r->payload, name, version, err);
