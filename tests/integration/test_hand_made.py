@@ -2,11 +2,11 @@
 #
 # Components made by hand to cost whoever loads, links or runs them: each costs one clear error or nothing, in bounded time and memory.
 
-import os
 import subprocess
 
 import pytest
 
+from tests.integration.test_bounded_memory import Measured
 from tests.support.commands import call
 from tests.support.hand_made import COMPONENTS
 from tests.support.lab import IS_SANITIZED, ROOT, SLOWER
@@ -70,11 +70,8 @@ def test_security_a_hand_made_component_costs_one_clear_error(lab, wasm_tools, n
 def test_security_a_hand_made_component_costs_bounded_memory(lab, wasm_tools, name):
     component = made(lab.directory / "made.wasm", COMPONENTS[name], wasm_tools)
     project = lab.script_capsule(component, capabilities={"limits": {"deadline_seconds": 3}})
-    process = subprocess.Popen([lab.mur_path, "run"], cwd=project.directory, env=lab.environment(), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 1 and usage.ru_maxrss < MEMORY_KB, (process.returncode, usage.ru_maxrss)
+    seen = Measured(lab, project, "run")
+    assert seen.code == 1 and seen.peak_kib < MEMORY_KB, (seen.code, seen.peak_kib)
 
 
 @pytest.mark.parametrize("name, is_compiled", [("a start without an end", True), ("recursion without an end", True),

@@ -10,7 +10,8 @@ import subprocess
 
 import pytest
 
-from tests.support.lab import BUILD, ROOT
+from tests.support.lab import BUILD, ROOT, Session
+from tests.support.polling import eventually
 
 UNITS = sorted((ROOT / "packaging/systemd").glob("*.service"))
 
@@ -47,6 +48,8 @@ def test_a_service_manager_is_told_when_the_door_is_open_and_when_it_closes(lab,
     session = project.start("--task", "wait", env=environment)
     said = told(bound)
     assert said["READY"] == "1" and re.fullmatch(r"ses_\w+ at localhost:\d+", said["STATUS"])
+    recorded = Session(lab, said["STATUS"].split()[0])
+    eventually(lambda: "task_start" in recorded.trace.types, 30, "the task begins")
     session.signal()
     assert told(bound) == {"STOPPING": "1", "STATUS": "winding down"}
     # Told to end while a task ran: neither done nor a failure of the service.

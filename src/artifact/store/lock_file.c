@@ -68,11 +68,14 @@ static bool
 refuse_write (const char *dir, struct mur_error **err)
 {
     int why = err && *err ? (*err)->errno_value : 0;
-    bool is_refused = why == EACCES || why == EPERM || why == EROFS;
     mur_context (err, "%s", dir);
-    return is_refused ? mur_hint (err, "murmur.lock is written there: make the folder writable for "
-                                       "this user, or run `mur install` in it as one who may")
-                      : false;
+    if (why == EROFS)
+        return mur_hint (err, "murmur.lock is written there, and the folder is mounted read-only "
+                              "here: run `mur install` in it where it is not");
+    if (why == EACCES || why == EPERM)
+        return mur_hint (err, "murmur.lock is written there: make the folder writable for this "
+                              "user, or run `mur install` in it as one who may");
+    return false;
 }
 
 bool
