@@ -43,6 +43,9 @@ void deploy_yaml (struct buf *out, const json_t *value);
 /* Arguments of `mur` there; <work>, <keys>: where the folders lie (NULL: none). */
 json_t *deploy_arguments (const struct deploy_facts *f, const char *capsule, const char *work,
                           const char *keys);
+/* The object of an account (taken, returned) becomes one that may nothing of its own. <role>: what
+ * a cluster of Amazon's gives its pods the token of; NULL: none. */
+json_t *deploy_as_account (json_t *object, const char *role);
 
 void deploy_kubernetes (const struct deploy_facts *f, struct deploy_files *out);
 void deploy_sandbox (const struct deploy_facts *f, struct deploy_files *out);

@@ -401,13 +401,8 @@ config_map (const struct deploy_facts *f)
 static json_t *
 service_account (const struct deploy_facts *f)
 {
-    json_t *o = object ("v1", "ServiceAccount", metadata_of (f, f->name));
-    json_object_set_new (o, "automountServiceAccountToken", json_false ());
-    if (f->request->records_role) /* a cluster of Amazon's gives its pods that role's token */
-        json_object_set_new (
-            json_object_get (o, "metadata"), "annotations",
-            json_pack ("{s:s}", "eks.amazonaws.com/role-arn", f->request->records_role));
-    return o;
+    return deploy_as_account (object ("v1", "ServiceAccount", metadata_of (f, f->name)),
+                              f->request->records_role);
 }
 
 void

@@ -97,3 +97,13 @@ deploy_file_object (struct deploy_files *files, json_t *object)
         }
     deploy_yaml (deploy_file_new (files, name), taken);
 }
+
+json_t *
+deploy_as_account (json_t *object, const char *role)
+{
+    json_object_set_new (object, "automountServiceAccountToken", json_false ());
+    if (role)
+        json_object_set_new (json_object_get (object, "metadata"), "annotations",
+                             json_pack ("{s:s}", "eks.amazonaws.com/role-arn", role));
+    return object;
+}

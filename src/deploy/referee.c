@@ -28,12 +28,7 @@ object (const struct referee_deployment *d, const char *version, const char *kin
 static json_t *
 account (const struct referee_deployment *d, const char *name, const char *role)
 {
-    json_t *o = object (d, "v1", "ServiceAccount", name);
-    json_object_set_new (o, "automountServiceAccountToken", json_false ());
-    if (role)
-        json_object_set_new (json_object_get (o, "metadata"), "annotations",
-                             json_pack ("{s:s}", "eks.amazonaws.com/role-arn", role));
-    return o;
+    return deploy_as_account (object (d, "v1", "ServiceAccount", name), role);
 }
 
 static json_t *
